@@ -1,18 +1,18 @@
-# Every target sets up what it needs first, so any of them works as the first command in a fresh clone.
+# Every target prepares what it needs, so any of them works as the first command in a fresh clone.
 SHELL := /bin/sh
 STACK ?= local
-# pulumi: the CLI on PATH runs the stack, not the embedded engine.
+# pulumi: run the stack with the CLI on PATH instead of the embedded engine.
 ENGINE ?=
-# Further options, such as ARGS="--target '**::my-service'"; `python -m local.engine up --help` lists them.
+# More options, such as ARGS="--target '**::my-service'"; `python -m local.engine up --help` lists them.
 ARGS ?=
-# YES=1: `make up` and `make down` do not ask before something is replaced or deleted.
+# YES=1: `make up` and `make down` replace and delete without asking.
 YES ?=
 NAME ?=
 POD ?=
 VENV_PYTHON := .venv/bin/python
 SET_UP := .venv/.set-up
 
-# A newer pip is of no interest here, and no setting of the user's may turn a hash-checked install into another one.
+# Newer versions of pip do not matter here, and no user setting may weaken the hash-checked install.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -23,25 +23,25 @@ help: ## Show this list
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
-up: set-up binaries ## Bring the stack up, from nothing to a load balancer that answers
+up: set-up binaries ## Create or update the stack: from nothing to a load balancer that answers
 	@$(VENV_PYTHON) -m local up --stack $(STACK) $(ENGINE:%=--engine %) $(YES:%=--yes) $(ARGS)
 
-preview: set-up ## Show what `make up` would change, and change nothing
+preview: set-up ## Show what `make up` would change
 	@$(VENV_PYTHON) -m local preview --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
 
-refresh: set-up ## Read back what is really there into the stack's state
+refresh: set-up ## Read what exists into the stack's state, and show drift
 	@$(VENV_PYTHON) -m local refresh --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
 
 down: set-up ## Destroy the stack, then stop the local site
 	@$(VENV_PYTHON) -m local down --stack $(STACK) $(ENGINE:%=--engine %) $(YES:%=--yes) $(ARGS)
 
-stop: set-up ## Stop the local site's processes and keep everything; `make up` goes on from there
+stop: set-up ## Stop the local site's processes and keep all data; `make up` continues from there
 	@$(VENV_PYTHON) -m local stop --stack $(STACK)
 
-status: set-up ## Show what runs: the site, machines, nodes, the leader, pods that are not ready, load balancers
+status: set-up ## Show the site, machines, nodes, the leader, pods that are not ready, load balancers
 	@$(VENV_PYTHON) -m local status --stack $(STACK)
 
-kubeconfig: set-up ## Write the kubeconfig of the stack's cluster; eval "$(make kubeconfig)" lets kubectl use it
+kubeconfig: set-up ## Write a kubeconfig for the stack's cluster; eval "$(make kubeconfig)" makes kubectl use it
 	@$(VENV_PYTHON) -m local kubeconfig --stack $(STACK)
 
 kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get pods -A"
@@ -52,44 +52,43 @@ logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--f
 
 test: set-up check binaries ## Run the checks and every test
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
-	@# They wait more than they work; a file has its own site or control plane, so that three go side by side.
+	@# They mostly wait, and each file has its own site or control plane, so three run in parallel.
 	@$(VENV_PYTHON) -m pytest -n 3 --dist loadfile -m "control_plane or e2e"
 
 test-fast: set-up ## Run the tests that need no control plane (no Go build)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
 
-crash-test: set-up binaries ## Kill the manager after each call that changes something, lose each answer; a table of what survived
+crash-test: set-up binaries ## Kill the daemon after each call that changes something, drop each answer, and print what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
-		tests/crash/test_aws_crash_points.py \
-		tests/cloud_controller/clouds/aws/test_nlb_crashes.py tests/cloud_controller/clouds/aws/test_classic_crashes.py
+		tests/crash/test_aws_crash_points.py tests/cloud_controller/clouds/aws/test_*_load_balancer_crashes.py
 
-properties: set-up ## Try the stateful properties of controllers and engine with many more sequences than the tests do (minutes)
-	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_any_*.py \
+properties: set-up ## Test the properties of controllers and engine with many more random sequences than the tests (minutes)
+	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py \
 		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
 		tests/local/engine/steps/test_aliases.py
 
-check: set-up ## Run the linter, the formatter's check, the type checker and the layers' check
+check: set-up ## Run the linter, the format check, the type checker and the layer check
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-logo
 
-format: set-up ## Format the code and mend what the linter can mend
+format: set-up ## Format the code and apply the linter's fixes
 	@.venv/bin/ruff format
 	@.venv/bin/ruff check --fix
 
-new-stack: ## Make a stack's file of the commented template (NAME=x)
+new-stack: ## Create a stack file from the commented template (NAME=x)
 	@tools/new-stack "$(NAME)"
 
-docs: set-up ## Write anew what is made from code: the annotations' page, the stack files' schema, what differs on AWS
+docs: set-up ## Generate what comes from code: the annotations' page, the stack files' schema, the differences on AWS
 	@$(VENV_PYTHON) -m cloud_controller.cli.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
 	@$(VENV_PYTHON) -m components.stack_schema > stacks/.new && mv stacks/.new stacks/schema.json
 	@$(VENV_PYTHON) -m tests.compatibility.aws_page
 
-bench: set-up binaries ## Measure: one JSON object a line (NAME=x for one benchmark)
+bench: set-up binaries ## Run the benchmarks: one JSON object per line (NAME=x for one)
 	@$(VENV_PYTHON) -m benchmarks $(NAME)
 
-lock: set-up ## Resolve the dependencies again into the locked requirements (UPGRADE=1 for newer ones)
+lock: set-up ## Resolve the dependencies into the locked requirements again (UPGRADE=1 for newer versions)
 	@tools/lock $(if $(UPGRADE),--upgrade)
 
 wheels: set-up ## Build the wheels into dist: the controllers, and the components for other Pulumi programs
@@ -97,10 +96,10 @@ wheels: set-up ## Build the wheels into dist: the controllers, and the component
 
 image: set-up ## Build the daemon's image, with podman or docker, from locked wheels
 	@tools/wheels
-	@builder=$$(command -v podman || command -v docker) || { echo "the wheel is in dist; neither podman nor docker is here to build the image"; exit 1; }; \
+	@builder=$$(command -v podman || command -v docker) || { echo "the wheel is in dist; neither podman nor docker is installed to build the image"; exit 1; }; \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $$builder build --file image/Containerfile --tag cloud-controller .
 
-set-up: $(SET_UP) ## Make .venv with the locked dependencies (every other target does it when needed)
+set-up: $(SET_UP) ## Create .venv with the locked dependencies (every other target does so when needed)
 
 	@:
 
@@ -108,8 +107,8 @@ $(SET_UP): requirements.txt pyproject.toml tools/set-up
 	@tools/set-up
 	@touch $@
 
-binaries: set-up ## Build the control plane if no one has yet (minutes, once a machine)
+binaries: set-up ## Build the control plane if it is not cached (minutes, once per machine)
 	@$(VENV_PYTHON) -m local.control_plane build
 
-clean: ## Remove .venv and the tools' caches; neither a running site nor its state
+clean: ## Remove .venv and the tools' caches, but neither a running site nor its state
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info

@@ -1,9 +1,9 @@
-"""A stack: a cluster, its machines, its cloud controller manager and, if wanted, two workloads behind load balancers.
+"""A stack: a cluster, its machines, its cloud controller manager and optionally two workloads behind load balancers.
 
-Typed config in (docs/stack-config.md), components out. The order at `destroy` is what `depends_on` says: first the
-guard, which stops it where load balancers would be left behind, then load balancers, while the CCM runs, pod routes
-before their machines. What lives in the cluster goes with it (`deleted_with`), except the LoadBalancer Services, whose
-load balancers would stay.
+Typed config in (docs/stack-config.md), components out. `depends_on` determines the order of a `destroy`: first the
+guard, which stops it if load balancers would be left behind, then the load balancers, while the CCM runs, and pod
+routes before their machines. Objects in the cluster are deleted with it (`deleted_with`), except the LoadBalancer
+Services, whose load balancers would stay.
 """
 
 import pulumi
@@ -25,7 +25,7 @@ def main() -> None:
     config = stack_config.load()
     adapter = clouds.descriptor(config.cloud).adapter()
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
-    # Said of a component, its children inherit it. What it is said of costs a cluster, or an address that others know.
+    # Children of a component inherit these. They protect the cluster, and addresses that others know.
     kept = pulumi.ResourceOptions(protect=config.protect or None, retain_on_delete=config.retain or None)
     in_cloud = pulumi.ResourceOptions(providers=adapter.providers(config))
 
@@ -56,7 +56,7 @@ def main() -> None:
     }
     control_plane = [pools[pool.name] for pool in config.node_pools if pool.role is Role.CONTROL_PLANE]
 
-    # Secrets change in place: a replaced cloud config would be gone for a moment, just when the CCM restarts for it.
+    # Secrets change in place: a replaced cloud config would be missing for a moment, just when the CCM restarts for it.
     api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig, enable_secret_mutable=True)
     in_cluster = pulumi.ResourceOptions(providers=[api], deleted_with=cluster.control_plane)
     settings = adapter.manager_settings(config, cluster.ccm_role)
@@ -73,7 +73,7 @@ def main() -> None:
             "machines": sum(pool.count for pool in config.node_pools if pool.role is Role.CONTROL_PLANE),
             **settings,
         },
-        # Without a control plane of the cluster's own it runs on workers.
+        # In a cluster with a managed control plane it runs on workers.
         opts=pulumi.ResourceOptions.merge(
             in_cluster, pulumi.ResourceOptions(depends_on=control_plane or list(pools.values()))
         ),

@@ -1,1 +1,1 @@
-"""Figures of what users wait for. Nothing here is a test: no figure makes a run fail."""
+"""Measures what users wait for. These are not tests: no result fails a run."""

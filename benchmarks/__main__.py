@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m benchmarks [NAME]`; one JSON object a line on stdout, all else on stderr."""
+"""Runs the benchmarks: `python -m benchmarks [NAME]`; one JSON object per line on stdout, everything else on stderr."""
 
 from __future__ import annotations
 

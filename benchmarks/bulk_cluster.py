@@ -1,8 +1,8 @@
-"""A real API server and a real mycloud with thousands of nodes behind which no kubelet runs, and one daemon on both.
+"""A real API server and a real mycloud with thousands of nodes without kubelets, and one daemon on both.
 
-What is measured is the daemon alone: its cloud calls as mycloud counts them, its writes as the API server counts
-them, its processor time and memory as the kernel does. kube-controller-manager and kube-scheduler stand still
-meanwhile, for they would find every node silent and write so.
+Only the daemon is measured: its cloud calls as mycloud counts them, its writes as the API server counts them, its
+processor time and memory as the kernel does. kube-controller-manager and kube-scheduler are stopped meanwhile, because
+they would find every node silent and write that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from local.state_folder import write_private
 PROJECT = Path(__file__).resolve().parents[1]
 
 PAGE = 100
-"""The most objects that a call of mycloud lists."""
+"""The page size of mycloud's lists."""
 
 PATIENCE = 900.0
 _POLL_SECONDS = 0.2
@@ -54,7 +54,7 @@ _READY = {
     "lastTransitionTime": "2026-01-01T00:00:00Z",
 }
 _NOT_COUNTED = frozenset({"leases", "events"})
-"""A lease is renewed whatever happens, and events are for people."""
+"""Leases are renewed whatever happens, and events are for people."""
 
 _WRITES = re.compile(r"^apiserver_request_total\{(?P<labels>[^}]*)\} (?P<count>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -62,7 +62,7 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a daemon spent on something. `memory`: MiB at its highest since it started."""
+    """What a daemon spent on a workload. `memory`: MiB at its highest since its start."""
 
     calls: int
     writes: int
@@ -94,16 +94,16 @@ class BulkCluster:
             f"[Global]\nendpoint = {site.endpoint}\ntoken = {site.token}\ncluster-id = {self._cluster}\n",
         )
         self.kube = Kube.from_kubeconfig(kubeconfig)
-        # Copies that follow cost the machine far less than lists of everything again and again.
+        # Watched copies cost the machine far less than repeated lists of everything.
         self._nodes, self._services = Informer(self.kube, NODES), Informer(self.kube, SERVICES)
         for informer in (self._nodes, self._services):
             informer.start()
             informer.wait_synced(PATIENCE)
 
     def add_nodes(self, count: int, *, prefix: str = "node-", initialised: bool = False, ingress: bool = False) -> None:
-        """Machines that run, and a node for each as its kubelet would register it, all of them Ready.
+        """Add running machines, and a node for each as its kubelet would register it, all of them Ready.
 
-        `ingress`: load balancers send to these alone. 5,000 members in each of 500 load balancers are nobody's wish.
+        `ingress`: load balancers send only to these. 5,000 members in each of 500 load balancers are unrealistic.
         """
         marks = {INGRESS_NODE: "true"} if ingress else {}
         body = {
@@ -138,7 +138,7 @@ class BulkCluster:
 
     @contextmanager
     def daemon(self, *flags: str) -> Iterator[Daemon]:
-        """`cloud-controller run`, until the block ends. The API server may be asked 500 times a second."""
+        """`cloud-controller run`, until the block ends. It may send the API server 500 requests a second."""
         command = [sys.executable, "-P", "-m", "cloud_controller.cli", "run", "--cloud", "mycloud"]
         files = [f"--cloud-config={self._cloud_config}", f"--kubeconfig={self._kubeconfig}"]
         fixed = ["--kube-api-qps=500", "--kube-api-burst=1000", "--secure-port=0", "--log-level=warning"]
@@ -149,22 +149,22 @@ class BulkCluster:
             finally:
                 process.send_signal(signal.SIGTERM)
                 if process.wait() != 0:
-                    print(f"the daemon ended with {process.returncode}", file=sys.stderr)
+                    print(f"the daemon ended with exit code {process.returncode}", file=sys.stderr)
 
     def close(self) -> None:
-        """End the copies."""
+        """Stop the cached copies."""
         for informer in (self._nodes, self._services):
             informer.stop()
 
     def cloud_calls(self) -> int:
-        """The calls that users of mycloud made so far."""
+        """The calls that users of mycloud have made so far."""
         calls: dict[str, int] = self.cloud.get_path("admin/calls")["calls"]
         return sum(count for call, count in calls.items() if "/admin/" not in call and "/internal/" not in call)
 
     def kube_writes(self) -> int:
         """The changes of objects that the API server has answered so far, without leases and events.
 
-        The daemon creates nothing else, so that a benchmark's own creations do not count.
+        The daemon creates no other objects, so a benchmark's own creations do not count.
         """
         total = 0
         for sample in _WRITES.finditer(self.kube.raw("GET", "/metrics").decode()):
@@ -174,7 +174,7 @@ class BulkCluster:
         return total
 
     def all_initialised(self) -> bool:
-        """Whether no node carries the taint any more."""
+        """Whether no node has the taint any more."""
         taints = (taint for node in self._nodes.items() for taint in node["spec"].get("taints") or [])
         return not any(taint["key"] == _UNINITIALIZED["key"] for taint in taints)
 
@@ -184,7 +184,7 @@ class BulkCluster:
         return all(service["status"]["loadBalancer"].get("ingress") for service in wanting)
 
     def memberships(self) -> int:
-        """How many backends all load balancers have together; asked of the database, for a call would be counted."""
+        """The number of backends of all load balancers; read from the database, because a call would be counted."""
         with closing(Store(self._database)) as store, store.read() as session:
             balancers = session.query(LoadBalancerRecord)
         return sum(len(each.backends) for balancer in balancers for each in balancer.backend_sets)
@@ -195,18 +195,18 @@ class BulkCluster:
             if record.stem in (CONTROLLER_MANAGER, SCHEDULER):
                 process = processes.load(record)
                 if process is None or not process.signal(signal.SIGSTOP):
-                    raise RuntimeError(f"{record.stem} does not run")
+                    raise RuntimeError(f"{record.stem} is not running")
 
 
 class Daemon:
-    """A running daemon, and what it has spent."""
+    """A running daemon and its costs."""
 
     def __init__(self, process: subprocess.Popen[bytes], cluster: BulkCluster) -> None:
         self._process = process
         self._cluster = cluster
 
     def spent(self, until: Callable[[], bool], trigger: Callable[[], None] = lambda: None) -> Spent:
-        """What it spends from now, when `trigger` is called, until the condition holds.
+        """The cost from `trigger` on until the condition holds.
 
         Raises RuntimeError when it ends, or takes too long.
         """
@@ -215,9 +215,9 @@ class Daemon:
         trigger()
         while not until():
             if self._process.poll() is not None:
-                raise RuntimeError(f"the daemon ended with {self._process.returncode}")
+                raise RuntimeError(f"the daemon ended with exit code {self._process.returncode}")
             if time.monotonic() > started + PATIENCE:
-                raise RuntimeError(f"not done within {PATIENCE:g} s")
+                raise RuntimeError(f"did not finish within {PATIENCE:g} s")
             time.sleep(_POLL_SECONDS)
         return Spent(
             seconds=time.monotonic() - started,
@@ -239,7 +239,7 @@ class Daemon:
 
 @contextmanager
 def bulk_cluster() -> Iterator[BulkCluster]:
-    """An empty cluster on a site of its own; all of it is taken down at the end."""
+    """An empty cluster on a site of its own; everything is deleted at the end."""
     ensure(lambda line: print(line, file=sys.stderr))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as directory:
         site = Site(Path(directory) / "state")

@@ -1,4 +1,4 @@
-"""How long a new control plane takes until pods can be created: from an empty folder, binaries at hand."""
+"""How long a new control plane takes until pods can be created: from an empty folder, with the binaries built."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS = 3
 
 
 def measure() -> list[Figure]:
-    """The median of some runs, each with PKI and etcd data of its own."""
+    """The median of several runs, each with PKI and etcd data of its own."""
     binaries = ensure(lambda line: print(line, file=sys.stderr))
     seconds = statistics.median(_run(binaries) for _ in range(RUNS))
     return [Figure("control-plane-ready", seconds, "s", PROMISED_SECONDS)]

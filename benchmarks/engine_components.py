@@ -1,4 +1,4 @@
-"""How fast the embedded engine is by itself: a thousand components, behind which there is nothing."""
+"""The speed of the embedded engine by itself: a thousand components without real objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ for number in range({count}):
 
 
 def measure(count: int, what: str) -> list[Figure]:
-    """The median of some runs of `preview` or `up` of a stack of which there is nothing, or `noop`: a preview after."""
+    """The median of several runs of `preview` or `up` of a new stack, or `noop`: a preview afterwards."""
     with engine_stack(PROGRAM.format(count=count)) as stack:
         floors, seconds = [], []
         if what == "noop":
@@ -35,7 +35,7 @@ def measure(count: int, what: str) -> list[Figure]:
         for _ in range(RUNS):
             floors.append(stack.floor())
             if what == "up":
-                stack.anew()
+                stack.reset()
             seconds.append(stack.seconds("up" if what == "up" else "preview"))
     name = f"engine-{count}-{what}"
     return [Figure(name, statistics.median(seconds), "s", CLI_SECONDS[what], floor=statistics.median(floors))]

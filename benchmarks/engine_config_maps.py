@@ -1,4 +1,4 @@
-"""How fast the embedded engine is with a real API server: config maps, which are ready as soon as they are stored."""
+"""The speed of the embedded engine with a real API server: config maps, which are ready as soon as they are stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ for number in range({count}):
 
 
 def measure(count: int, what: str) -> list[Figure]:
-    """The median of some runs of `preview` or `up` of a stack of which there is nothing, or `noop`: a preview after."""
+    """The median of several runs of `preview` or `up` of a new stack, or `noop`: a preview afterwards."""
     with _config_maps(count) as stack:
         floors, seconds = [], []
         if what == "noop":
@@ -44,7 +44,7 @@ def measure(count: int, what: str) -> list[Figure]:
             seconds.append(stack.seconds("up" if what == "up" else "preview"))
             if what == "up":
                 stack.seconds("destroy")
-                stack.anew()
+                stack.reset()
     name = f"configmaps-{count}-{what}"
     return [Figure(name, statistics.median(seconds), "s", CLI_SECONDS[what], floor=statistics.median(floors))]
 

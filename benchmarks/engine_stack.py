@@ -19,7 +19,7 @@ KEPT_LINES = 30
 
 
 class EngineStack:
-    """A project with one stack that nothing was made of yet."""
+    """A project with one new stack."""
 
     def __init__(self, directory: Path, program: str) -> None:
         self._project = directory / "project"
@@ -31,8 +31,8 @@ class EngineStack:
         (self._project / f"Pulumi.{STACK}.yaml").write_text(f"encryptionsalt: {new_crypter(PASSPHRASE).salt}\n")
         (self._project / "__main__.py").write_text(program)
 
-    def anew(self) -> None:
-        """Go on with an empty state."""
+    def reset(self) -> None:
+        """Reset to an empty state."""
         self._runs += 1
 
     def seconds(self, command: str) -> float:
@@ -58,12 +58,12 @@ class EngineStack:
         seconds = time.monotonic() - started
         if result.returncode != 0:
             end = "\n".join((result.stdout + result.stderr).splitlines()[-KEPT_LINES:])
-            raise RuntimeError(f"`{module} {' '.join(arguments)}` failed with {result.returncode}:\n{end}")
+            raise RuntimeError(f"`{module} {' '.join(arguments)}` failed with exit code {result.returncode}:\n{end}")
         return seconds
 
 
 @contextmanager
 def engine_stack(program: str) -> Iterator[EngineStack]:
-    """A stack in a temporary folder. What its program makes outside of it is the caller's to delete."""
+    """A stack in a temporary folder. The caller deletes what its program makes elsewhere."""
     with tempfile.TemporaryDirectory(prefix="engine-stack-") as directory:
         yield EngineStack(Path(directory), program)

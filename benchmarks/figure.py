@@ -1,4 +1,4 @@
-"""What a benchmark yields: one figure beside the bound that it is held against."""
+"""A benchmark's result: one figure and the bound that it is compared with."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`value` in `unit`; `bound` in the same unit is a lower bound, a peer's figure, or what the project promises.
+    """`value` in `unit`; `bound` in the same unit is a lower bound, a peer's figure, or the project's promise.
 
-    `floor`, where there is one, is what was measured in the same run without the part that the figure is about.
+    `floor`, if present, was measured in the same run without the part that the figure is about.
     """
 
     name: str
@@ -21,11 +21,11 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """How the figure stands to its bound: below 1 is better where less is better."""
+        """The figure divided by its bound: below 1 is better where less is better."""
         return self.value / self.bound
 
     def to_json(self) -> str:
         """One line."""
-        told = {**asdict(self), "value": round(self.value, 3), "ratio": round(self.ratio, 3)}
-        floor = told.pop("floor")
-        return json.dumps(told if floor is None else told | {"floor": round(floor, 3)})
+        fields = {**asdict(self), "value": round(self.value, 3), "ratio": round(self.ratio, 3)}
+        floor = fields.pop("floor")
+        return json.dumps(fields if floor is None else fields | {"floor": round(floor, 3)})

@@ -1,11 +1,12 @@
-"""How the official `kubernetes` package compares with `cloud_controller.kube` on 5,000 nodes: list, watch and patch.
+"""Compares the official `kubernetes` package with `cloud_controller.kube` on 5,000 nodes: list, watch and patch.
 
-Not one of `make bench`: it needs a package that this project does not depend on. To repeat docs/decisions/0001:
+Not part of `make bench`: it needs a package that this project does not depend on. To repeat docs/decisions/0001:
 
     python -m venv /tmp/v && /tmp/v/bin/pip install -r requirements.txt 'kubernetes>=37,<38'
     /tmp/v/bin/pip install --no-deps -e . && /tmp/v/bin/python -m benchmarks.kubernetes_clients
 
-Prints one JSON object a line: the client, what it did, how many objects, seconds of the clock and of this process.
+Prints one JSON object per line: the client, the operation, the number of objects, seconds of the clock and of this
+process.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PAGE = 500
 
 
 class Client(Protocol):
-    """What both clients do, each as its documentation has it."""
+    """The operations of both clients, each as its documentation recommends."""
 
     def list_nodes(self) -> tuple[int, str]:
         """All nodes, decoded; their number and the list's resource version."""
@@ -152,7 +153,7 @@ def _node_name(index: int) -> str:
 
 
 def _node(index: int) -> dict[str, Any]:
-    """A node about as big as a kubelet on a cloud makes it."""
+    """A node of about the size that a kubelet on a cloud makes it."""
     now = "2026-01-01T00:00:00Z"
     labels = {f"topology.cloud.example/attribute-{number}": f"value-{index % 7}" for number in range(15)}
     conditions = [

@@ -1,4 +1,4 @@
-"""Stack `local` in a state folder of its own, for benchmarks: what runs in the checkout is left alone."""
+"""Stack `local` in a state folder of its own, for benchmarks: the checkout's own stack is left alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEPT_LINES = 30
 
 
 class LocalStack:
-    """The commands that `make up`, `make preview` and the others call, on one state folder."""
+    """The commands behind `make up`, `make preview` and the others, on one state folder."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
@@ -56,7 +56,7 @@ class LocalStack:
 
 @contextmanager
 def local_stack() -> Iterator[LocalStack]:
-    """A stack that is not up yet; whatever was brought up is taken down at the end."""
+    """A stack that is not up yet; everything is taken down at the end."""
     ensure(lambda line: print(line, file=sys.stderr))
     with tempfile.TemporaryDirectory(prefix="benchmark-") as directory:
         stack = LocalStack(Path(directory) / "state")

@@ -1,4 +1,4 @@
-"""What a daemon costs that has nothing to do: twenty periods of every controller, all periods shortened."""
+"""The cost of an idle daemon: twenty periods of every controller, all periods shortened."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _PERIOD_FLAGS = (
 def measure(nodes: int, services: int) -> Sequence[Figure]:
     """One run with all nodes initialised and all load balancers made.
 
-    Bound of the calls: in each period the machines' pages, the load balancers' pages and the routes' page once.
-    Of the writes: none; the figure's bound is 1, for a ratio needs one.
+    Bound of the calls: in each period the machines' pages, the load balancers' pages and the routes' page once. Of the
+    writes: none; the figure's bound is 1 because a ratio needs one.
     """
     flags = [f"{flag}={PERIOD_SECONDS}s" for flag in _PERIOD_FLAGS]
     with bulk_cluster() as cluster:

@@ -1,4 +1,4 @@
-"""What one more node costs a daemon that looks after 500 load balancers: one registration each."""
+"""The cost of one more node for a daemon with 500 load balancers: one registration each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs the daemon to initialise N nodes that are all there when it starts."""
+"""The cost of initialising N nodes that all exist when the daemon starts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ WRITES_A_NODE = 2
 
 
 def measure(count: int) -> Sequence[Figure]:
-    """One run, from the daemon's start until the last taint is off. Bounds: the pages that N machines fill; the writes
-    that must be; for seconds and memory what the project promises."""
+    """One run, from the daemon's start until the last taint is removed. Bounds: the pages that N machines fill; the
+    necessary writes; for seconds and memory the project's promise.
+    """
     with bulk_cluster() as cluster:
         cluster.add_nodes(count)
         with cluster.daemon("--controllers=node,node-lifecycle") as daemon:
@@ -32,7 +33,7 @@ def measure(count: int) -> Sequence[Figure]:
 
 
 def figures(name: str, spent: Spent, *, calls: float, writes: float, seconds: float) -> list[Figure]:
-    """What was spent, each beside its bound; processor time beside the wall time that was taken."""
+    """The costs, each with its bound; processor time with the wall time of the run."""
     return [
         Figure(f"{name}.calls", spent.calls, "calls", calls),
         Figure(f"{name}.writes", spent.writes, "writes", writes),

@@ -1,4 +1,4 @@
-"""What it costs the daemon to make N load balancers for Services that are all there when it starts."""
+"""The cost of making N load balancers for Services that all exist when the daemon starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROMISED_SECONDS = 90.0
 def measure(count: int) -> Sequence[Figure]:
     """One run, from the daemon's start until the last Service has its address.
 
-    Lower bound of the calls: one creation each, the pages of all of them before (none is known) and after.
+    Lower bound of the calls: one creation each, and the pages of all of them before (none is known) and after.
     """
     with bulk_cluster() as cluster:
         cluster.add_nodes(NODES, initialised=True, ingress=True)

@@ -13,7 +13,7 @@ RUNS = 3
 
 
 def measure() -> list[Figure]:
-    """The median of some previews."""
+    """The median of several previews."""
     with local_stack() as stack:
         stack.run("up")
         seconds = statistics.median(_preview(stack) for _ in range(RUNS))

@@ -1,6 +1,6 @@
 """Runs a program against a monitor that answers at once: `python -m benchmarks.sdk_floor PROJECT`.
 
-What is left is the interpreter, the SDK and the program itself: no engine can be faster than that.
+The rest is the interpreter, the SDK and the program itself: no engine can be faster than that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from local.engine.stack.project import load_project, load_stack_file
 
 
 class Echo:
-    """A monitor to which every resource is made of its inputs, at once."""
+    """A monitor that returns every resource's inputs as its outputs, at once."""
 
     def GetDeploymentInfo(self, request: Any) -> Any:  # noqa: N802
         del request

@@ -1,4 +1,4 @@
-"""How long `make up` takes from nothing to a load balancer that answers, with .venv and binaries at hand."""
+"""How long `make up` takes from nothing to a load balancer that answers, with .venv and binaries ready."""
 
 from __future__ import annotations
 

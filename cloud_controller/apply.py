@@ -1,7 +1,7 @@
-"""How a plan is carried out: each action by its operation's performer, a bounded number at once, one result each.
+"""Carries out a plan: each action by its operation's performer, with bounded concurrency and one result per action.
 
-A performer belongs to one type of operation, does one idempotent thing, and raises `CloudError` or `ApiError` where it
-fails. Neighbouring actions of one type form a group; groups follow one another in the plan's order.
+A performer handles one type of operation, is idempotent, and raises `CloudError` or `ApiError` on failure. Consecutive
+actions of the same type form a group; groups run one after another, in the plan's order.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 
 from cloud_controller.cloud import Cloud, CloudError, Postponed
 from cloud_controller.events import Events
-from cloud_controller.kube import ApiError, Kube
+from cloud_controller.kube import ApiError, KubeApi
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, ActionKind, Plan, object_of
 
 DEFAULT_WORKERS = 16
 
 ActionError = CloudError | ApiError
-"""What an action may fail with; anything else is a bug and ends the run."""
+"""The errors that an action may fail with; any other exception is a bug and ends the run."""
 
 O = TypeVar("O")  # noqa: E741 - the operation
 
@@ -32,12 +32,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What became of one action."""
+    """The result of one action."""
 
     action: Action
     error: ActionError | None = None
     answer: object = None
-    """What the performer returned, for example the object as the cloud has it now; nothing for a batch."""
+    """What the performer returned, for example the object's new state in the cloud; None for a batch."""
 
     @property
     def ok(self) -> bool:
@@ -50,9 +50,9 @@ class ActionResult:
 
 @dataclass(slots=True)
 class Run:
-    """What performers work with; `failed` holds the targets of this run's actions that failed so far."""
+    """The performers' context; `failed` holds the targets of this run's failed actions so far."""
 
-    kube: Kube
+    kube: KubeApi
     cloud: Cloud
     events: Events
     failed: set[str] = field(default_factory=set)
@@ -67,7 +67,7 @@ _in_order: dict[type, Perform[Any]] = {}
 
 
 def performs(operation: type[O]) -> Callable[[Perform[O]], Perform[O]]:
-    """Decorate the function that performs one operation of this type."""
+    """Register the decorated function as the performer of this type of operation."""
 
     def register(function: Perform[O]) -> Perform[O]:
         _single[operation] = function
@@ -77,7 +77,7 @@ def performs(operation: type[O]) -> Callable[[Perform[O]], Perform[O]]:
 
 
 def performs_batch(operation: type[O]) -> Callable[[PerformBatch[O]], PerformBatch[O]]:
-    """Decorate the function that performs many operations of this type in few calls; it answers one error each."""
+    """Register a performer of many operations of this type in few calls; it returns one error or None for each."""
 
     def register(function: PerformBatch[O]) -> PerformBatch[O]:
         _batch[operation] = function
@@ -87,10 +87,9 @@ def performs_batch(operation: type[O]) -> Callable[[PerformBatch[O]], PerformBat
 
 
 def performs_in_order(*operations: type) -> Callable[[Perform[O]], Perform[O]]:
-    """Decorate the function that performs one operation of these types, of which one object may need several.
+    """Register a performer of operations that must keep the plan's order per object (`service/NAMESPACE/NAME`).
 
-    Those of one object (`service/NAMESPACE/NAME`) follow one another in the plan's order, and end with the first that
-    fails; other objects go on meanwhile.
+    An object's operations stop at the first failure; different objects run concurrently.
     """
 
     def register(function: Perform[O]) -> Perform[O]:
@@ -102,7 +101,7 @@ def performs_in_order(*operations: type) -> Callable[[Perform[O]], Perform[O]]:
 
 def run(
     plan: Plan,
-    kube: Kube,
+    kube: KubeApi,
     cloud: Cloud,
     *,
     events: Events,
@@ -112,13 +111,11 @@ def run(
     stop: threading.Event | None = None,
     done: Callable[[ActionResult], None] = lambda _: None,
 ) -> list[ActionResult]:
-    """Carry out the plan's changes; one result for each, in the plan's order. `controller` labels logs and metrics.
+    """Carry out the plan's changes and return one result each, in the plan's order.
 
-    `done` is told of each result, in the same order, as soon as it is there.
-
-    Once `stop` is set no further action is begun: another process may lead. What was not begun has no result.
-    Ignored differences are left alone, as the word says. An assumed action has nothing to perform: observe and plan
-    again once the cluster is there (ValueError).
+    `controller` labels logs and metrics. `done` is called with each result as soon as it is known. Once `stop` is set,
+    no further action starts, because another process may lead; actions that did not start have no result. Raises
+    ValueError for an assumed action: it has no operation, so plan again once the cluster exists.
     """
     world = Run(kube, cloud, events)
     stop = stop or threading.Event()
@@ -140,12 +137,12 @@ def run(
 
 
 def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
-    """The results that are failures."""
+    """The failed results."""
     return (result for result in results if not result.ok)
 
 
 class _InOrder:
-    """Stands for all operations that are performed in order, whatever their type."""
+    """The group of all operations that are performed in order, whatever their type."""
 
 
 def _kind(action: Action) -> type:
@@ -167,11 +164,11 @@ def _perform(
     if operation is _InOrder:
         return chain.from_iterable(pool.map(lambda each: _one_by_one(each, world, stop), _sequences(actions)))
     if operation not in _single:
-        raise ValueError(f"{actions[0].target}: nothing performs a {operation.__name__}; is the action an assumed one?")
+        raise ValueError(f"{actions[0].target}: no performer for {operation.__name__}; is the action assumed?")
     perform = _single[operation]
 
     def one(action: Action) -> ActionResult:
-        # Asked for each: the interpreter's exit waits for a pool until its queue is empty.
+        # Checked for each action: the interpreter waits at exit until a pool's queue is empty.
         if stop.is_set():
             return ActionResult(action, _not_begun())
         try:
@@ -198,11 +195,11 @@ def _one_by_one(actions: Sequence[Action], world: Run, stop: threading.Event) ->
 
 
 def _not_begun() -> Postponed:
-    return Postponed("the run was stopped before the action's turn")
+    return Postponed("the run stopped before this action started")
 
 
 def _sequences(actions: Sequence[Action]) -> list[list[Action]]:
-    """The actions of each object."""
+    """The actions grouped by object."""
     by_object: dict[str, list[Action]] = {}
     for action in actions:
         by_object.setdefault(object_of(action.target), []).append(action)

@@ -1,8 +1,8 @@
-"""Do this cloud config and this Kubernetes cluster belong together? Pure rules over what both sides say.
+"""Checks that the cloud config and the Kubernetes cluster belong together. Pure.
 
-A cluster's identity is the UID of its namespace `kube-system`. Everything that the controllers make carries it as a
-tag, beside the cluster id of the cloud config. With cluster A's cloud config and cluster B's kubeconfig, or with an
-etcd that lost its data, A's objects look as if nobody needed them any more: here is what tells the difference.
+A cluster's identity is the UID of its namespace `kube-system`. All created resources are tagged with it, besides the
+cloud config's cluster id. With cluster A's cloud config and cluster B's kubeconfig, or after a data loss in etcd, A's
+resources look unused: WITHOUT THIS CHECK, THE CONTROLLERS WOULD DELETE THEM.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, Built, LoadBa
 from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 NOTHING = "none"
-"""The value of `--moved-from-cluster` with which a cluster begins without any of its objects."""
+"""The value of `--moved-from-cluster` that starts a cluster without any of its former resources."""
 _SHOWN = 5
 
 
 class ForeignCluster(CloudError):
-    """The cloud config and the Kubernetes cluster do not belong together; nothing may be written to either."""
+    """The cloud config and the Kubernetes cluster do not belong together. NOTHING MAY BE WRITTEN TO EITHER."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
     """The identity of the Kubernetes cluster. With an empty `uid`, nothing is compared or tagged.
 
-    `moved_from` (`--moved-from-cluster`): the UID of the cluster whose objects this one takes over on purpose, or
-    `none`: it begins without the objects that the cloud still has of this cluster id.
+    `moved_from` (`--moved-from-cluster`): the UID of the cluster whose resources this one takes over, or `none` to
+    start although no existing resource belongs to an object of this cluster.
     """
 
     uid: str = ""
@@ -36,16 +36,16 @@ class Binding:
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags of everything that the controllers make, beside its owner's."""
+        """The identity tags of all created resources, besides the owner's tags."""
         return {CLUSTER_UID_TAG: self.uid} if self.uid else {}
 
     def foreign_uid(self, tags: Mapping[str, str]) -> str | None:
-        """The UID of the other Kubernetes cluster whose object carries these tags; None if it is not another's."""
+        """The UID of the other Kubernetes cluster in these tags; None if there is none."""
         tagged = tags.get(CLUSTER_UID_TAG)
         return tagged if self.uid and tagged not in (None, "", self.uid, self.moved_from) else None
 
     def tagged(self, built: Built) -> Built:
-        """The load balancer that a live Service asks for, with this cluster's tags on whatever is the Service's."""
+        """The desired load balancer with the identity tags added to everything that the Service owns."""
         if not self.uid:
             return built
         model = built.model
@@ -58,15 +58,16 @@ class Binding:
 
 
 UNBOUND = Binding()
-"""Of a plan that is made without a cluster, or before its identity is known."""
+"""For plans without a cluster, or before its identity is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the cloud has of one kind of this cluster id's objects.
+    """One kind of cloud resources with this cluster id.
 
-    `found`: how many there are; `alive`: how many of them belong to a live Service, claim, PersistentVolume or Node of
-    this Kubernetes cluster; `foreign`: the names of those that carry another cluster's UID, by that UID.
+    - `found`: their number.
+    - `alive`: how many belong to an existing Service, claim, PersistentVolume or Node of this Kubernetes cluster.
+    - `foreign`: the names of those tagged with another cluster's UID, by UID.
     """
 
     kind: str
@@ -78,13 +79,13 @@ class Evidence:
 def of_load_balancers(
     observed: Iterable[ObservedLoadBalancer], services: Collection[str], cluster_id: str, binding: Binding
 ) -> Evidence:
-    """The evidence of load balancers; `services` are the UIDs of the live Services."""
+    """The evidence of load balancers; `services`: the UIDs of the existing Services."""
     found = alive = 0
     foreign: dict[str, list[str]] = {}
     for lb in observed:
         own = {owner.uid for owner in lb.owners if owner.cluster_id == cluster_id}
         if LEFT_TAG in lb.model.tags and lb.owner:
-            own.discard(lb.owner.uid)  # Its Service said itself that it is needed no more, and may be long gone.
+            own.discard(lb.owner.uid)  # Its Service has left it and may be long gone.
         found += bool(own)
         alive += bool(own & {*services})
         for tags in _own_tags(lb.model, cluster_id):
@@ -94,21 +95,22 @@ def of_load_balancers(
 
 
 def judge(evidence: Sequence[Evidence], binding: Binding, cluster_id: str) -> None:
-    """Raise ForeignCluster unless the cloud's objects may be this Kubernetes cluster's."""
+    """Raise ForeignCluster if the evidence contradicts that the resources belong to this Kubernetes cluster."""
     for each in evidence:
         for uid, names in each.foreign.items():
             raise ForeignCluster(
-                f"cluster {cluster_id}: {each.kind} {_listed(names)} were made for the Kubernetes cluster {uid}, and "
-                f"this one is {binding.uid} (the UID of namespace kube-system): the cloud config or the kubeconfig is "
-                f"another cluster's; to move the cluster here on purpose, give --moved-from-cluster={uid}"
+                f"cluster {cluster_id}: {each.kind} {_listed(names)} belong to the Kubernetes cluster with UID {uid}, "
+                f"but this one has UID {binding.uid} (namespace kube-system). Either the cloud config or the "
+                f"kubeconfig is for another cluster. To take over the resources, pass --moved-from-cluster={uid}"
             )
     present = [each for each in evidence if each.found]
     if present and not any(each.alive for each in present) and binding.moved_from is None:
         what = ", ".join(f"{each.found} {each.kind}" for each in present)
         raise ForeignCluster(
-            f"cluster {cluster_id}: the cloud has {what} of this cluster, but none belongs to a Service, claim or "
-            f"Node of this Kubernetes cluster ({binding.uid}): the cloud config or the kubeconfig is another "
-            f"cluster's, or etcd lost its data; to start without them on purpose, give --moved-from-cluster={NOTHING}"
+            f"cluster {cluster_id}: the cloud has {what} of this cluster, but none belongs to a Service, "
+            f"PersistentVolumeClaim or Node of this Kubernetes cluster (UID {binding.uid}). Either the cloud config "
+            "or the kubeconfig is for another cluster, or etcd has lost its data. To start anyway, pass "
+            f"--moved-from-cluster={NOTHING}"
         )
 
 

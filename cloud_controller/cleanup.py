@@ -1,7 +1,7 @@
-"""What a cluster that is gone has left in its cloud, as plans that delete it: `cloud-controller cleanup`.
+"""Plans the deletion of what a deleted cluster left in its cloud, for `cloud-controller cleanup`.
 
-Everything that carries the cluster's tags goes: load balancers with their parts, parts on shared ones, volumes, and
-pod routes. What was preserved on purpose carries none of them any more and stays, and so do machines and networks.
+Deletes everything with the cluster's tags: load balancers and their parts, its parts of shared ones, volumes, and pod
+routes. Preserved resources no longer carry these tags and stay, as do machines and networks.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ _PROBE_SECONDS = 5.0
 
 
 class GoneCluster(Kube):
-    """The API server of a cluster that is gone: there, nothing exists any more."""
+    """Stands for the API server of a deleted cluster: every object is not found."""
 
     def __init__(self) -> None:
-        """There is nothing to connect to."""
+        """Does not connect to anything."""
 
     def _json(self, method: str, path: str, **_: Any) -> NoReturn:
         raise NotFoundError(404, "NotFound", f"{method} {path}: {WHY}")
 
 
 def require_gone(cloud: Cloud) -> None:
-    """Raise Refused if the cloud gives access to the cluster and its API server answers, whatever it answers.
+    """Raise Refused if the cloud gives access to the cluster and its API server answers, even with an error.
 
-    WITHOUT THIS, a cluster that lives would lose all its load balancers and volumes. So a cloud that does not tell
-    (any other `CloudError`) ends it too.
+    WITHOUT THIS CHECK, A LIVE CLUSTER WOULD LOSE ALL LOAD BALANCERS AND VOLUMES. Any other `CloudError`, which leaves
+    the question open, is therefore raised too.
     """
     try:
         kube = Kube.from_kubeconfig(cloud.cluster_access()).with_timeout(_PROBE_SECONDS)
     except (NotFound, Conflict, KubeconfigError):
-        return  # There is none, or none that works.
+        return  # There is no cluster, or no access that works.
     try:
         kube.version()
     except UnreachableError:
         return
     except ApiError:
-        pass  # It answers, though not to us.
+        pass  # The server runs, even if it rejects our request.
     raise Refused(
-        f"cluster {cloud.cluster_id} is not gone: {kube.server} answers. Delete its Services and claims there, and its "
-        "controller deletes what it made for them"
+        f"cluster {cloud.cluster_id} still exists: {kube.server} answers. Delete its Services and "
+        "PersistentVolumeClaims there; its controller then deletes their load balancers and volumes"
     )
 
 
 def finders(cloud: Cloud, routes: route.RouteOptions | None) -> Mapping[str, Callable[[], Found]]:
-    """By controller, what plans the deletion of its objects; none for routes without `routes` (the pods' ranges)."""
+    """The planner of each controller's deletions. Without `routes` (the pod CIDRs), routes have none."""
     found: dict[str, Callable[[], Found]] = {}
     if cloud.load_balancers is not None:
         found[service.NAME] = partial(_load_balancers, cloud.load_balancers, cloud.cluster_id)
@@ -76,13 +76,13 @@ def finders(cloud: Cloud, routes: route.RouteOptions | None) -> Mapping[str, Cal
 
 
 def plan_load_balancers(observed: Sequence[ObservedLoadBalancer], cluster_id: str, builder: LoadBalancers) -> Found:
-    """All that belongs to the cluster's Services is deleted; no other part of a shared load balancer is touched."""
+    """Delete all that belongs to the cluster's Services; other parts of shared load balancers stay."""
     owners = {owner.uid: owner for lb in observed for owner in lb.owners if owner.cluster_id == cluster_id}
     plan = Plan()
     for owner in sorted(map(_named, owners.values()), key=lambda each: (each.namespace, each.name)):
         plan += Plan.of(
             replace(action, reason=WHY) if action.operation else action
-            # Of whatever Kubernetes cluster of this id: nobody is there to compare with, or to confirm anything.
+            # UNBOUND: the cluster is gone, so its UID cannot be compared, and nobody could confirm a held action.
             for action in service_plan.plan_orphans(observed, owner, builder.catalogue, UNBOUND, deleted=True)
         )
     concerned = [lb for lb in observed if any(owner.cluster_id == cluster_id for owner in lb.owners)]
@@ -91,7 +91,7 @@ def plan_load_balancers(observed: Sequence[ObservedLoadBalancer], cluster_id: st
 
 
 def plan_volumes(volumes: Iterable[Volume], cluster_id: str) -> Found:
-    """Every volume of the cluster's claims is detached and deleted. DATA ARE LOST, those of retained volumes too."""
+    """Detach and delete every volume of the cluster's claims. DATA IS LOST, including that of retained volumes."""
     plan: list[Action] = []
     busy: list[str] = []
     for each in sorted(volumes, key=lambda each: each.id):
@@ -106,7 +106,7 @@ def plan_volumes(volumes: Iterable[Volume], cluster_id: str) -> Found:
             detach = DetachVolume(None, each.id, where)
             plan.append(Action(ActionKind.UPDATE, target, f"detach it from {where}", reason=WHY, operation=detach))
         else:
-            summary = f"delete the {each.size_gib} GiB of claim {each.tags.get(CLAIM_TAG, '?')}"
+            summary = f"delete the volume of claim {each.tags.get(CLAIM_TAG, '?')} ({each.size_gib} GiB)"
             plan.append(Action(ActionKind.DELETE, target, summary, reason=WHY, operation=DiscardVolume(each)))
     return Found(Plan.of(plan), busy=tuple(busy))
 
@@ -116,5 +116,5 @@ def _load_balancers(load_balancers: LoadBalancers, cluster_id: str) -> Found:
 
 
 def _named(owner: Owner) -> Owner:
-    """The owner with what a target needs, where the tag that names the Service is missing."""
+    """The owner with a placeholder name if the tag that names the Service is missing."""
     return owner if owner.name else replace(owner, namespace="unknown", name=owner.uid)

@@ -1,7 +1,7 @@
-"""What a cloud must offer: the interface between the controllers and any cloud, in Kubernetes' cloudprovider terms.
+"""The interface between the controllers and a cloud, in the terms of Kubernetes' cloudprovider.
 
-Every call is synchronous, takes as many objects as it can (a page of the cloud's API covers as many nodes as it holds)
-and raises only the errors of `cloud_errors`. `docs/cloud-interface.md` maps each method to its upstream name.
+Calls are synchronous and batched, and raise only the errors of `cloud_errors`. `docs/cloud-interface.md` maps each
+method to its upstream name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class InstanceState(StrEnum):
-    """The life of a machine as controllers see it. A terminated one is only listed; described, it is absent."""
+    """The state of a machine. Terminated machines appear only in lists; `describe` returns None for them."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -71,7 +71,7 @@ class NodeAddress:
 
 @dataclass(frozen=True, slots=True)
 class InstanceRef:
-    """How Kubernetes knows a machine: by provider ID where the node has one, else by the node's name."""
+    """A node's machine: identified by provider ID if the node has one, else by the node's name."""
 
     node_name: str
     provider_id: str | None = None
@@ -79,9 +79,9 @@ class InstanceRef:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A machine of the cloud. `addresses` is in the order in which the node shall carry them.
+    """A machine of the cloud. `addresses`: in the order for the node's status.
 
-    `additional_annotations`: those of the node that the cloud alone decides; None takes one off that somebody else set.
+    `additional_annotations`: node annotations that only the cloud may set; None removes one that someone else has set.
     """
 
     id: str
@@ -101,16 +101,16 @@ class Instances(Protocol):
     """Machines, in batches (upstream: InstancesV2)."""
 
     def list(self) -> Sequence[Instance]:
-        """Every machine with this cluster's tag, terminated ones too as long as the cloud lists them.
+        """Every machine with this cluster's tag, including terminated ones while the cloud lists them.
 
-        A cloud's lists may lag behind: only `describe` says that a machine is gone.
+        Lists may lag: only `describe` proves that a machine is gone.
         """
         ...
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-        """Each machine, or None for one that the cloud says is gone. Raises rather than guess on any other answer.
+        """Each machine, or None for one that the cloud reports as gone. Raises on any other response.
 
-        With a provider ID its answer must not lag: a node is deleted because of that None.
+        A NODE IS DELETED BECAUSE OF THIS NONE: with a provider ID, the result must not come from a lagging list.
         """
         ...
 
@@ -122,9 +122,9 @@ class Instances(Protocol):
 class Route:
     """A pod route: packets for `destination_cidr` go to the machine `target_instance`.
 
-    `blackhole`: its machine is gone; `target_instance` is "" where the cloud does not tell any more which one it was.
-    `owned`: whether it carries this cluster's mark; None where the cloud's routes carry none. Then it is owned if it
-    lies inside the cluster's pod range and leads to a machine of `Instances.list`, or to one that is not told.
+    - `blackhole`: the machine is gone; `target_instance` is "" if the cloud no longer reports it.
+    - `owned`: whether it has this cluster's tag; None if the cloud's routes have no tags. Then it is owned if it is
+      inside a pod CIDR and its target is a machine of `Instances.list`, or unknown.
     """
 
     destination_cidr: str
@@ -135,7 +135,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class RouteFailure:
-    """A route of a batch that could not be written or removed, and why."""
+    """A route that could not be created or deleted, and why."""
 
     route: Route
     error: CloudError
@@ -145,19 +145,19 @@ class Routes(Protocol):
     """The route table of the cluster's network (upstream: Routes), in batches."""
 
     def list(self) -> Sequence[Route]:
-        """Every route of the table, foreign ones too."""
+        """Every route of the table, including foreign ones."""
         ...
 
     def quota(self) -> int | None:
-        """How many routes the table may hold; None where the cloud does not tell."""
+        """The route quota of the table; None if the cloud does not report it."""
         ...
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Write them; one that is already there as wanted is a success."""
+        """Create these routes; an identical existing route is a success."""
         ...
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Remove them; one that is already gone is a success."""
+        """Delete these routes; a missing route is a success."""
         ...
 
 
@@ -165,11 +165,11 @@ class Routes(Protocol):
 
 
 CallObserver = Callable[[str, float, CloudError | None], None]
-"""Is told of one call: the operation (`GET machines`; few distinct ones, never an id), its seconds, its error."""
+"""Called with the operation (`GET machines`; low cardinality, never an id), its duration in seconds and its error."""
 
 
 class Cloud(Protocol):
-    """One cloud account as one cluster's controllers use it. Made by a registered factory from a cloud config."""
+    """One cloud account, as used by one cluster's controllers. A registered factory creates it from a cloud config."""
 
     @property
     def provider_name(self) -> str:
@@ -178,12 +178,12 @@ class Cloud(Protocol):
 
     @property
     def cluster_id(self) -> str:
-        """What every tag of this cluster carries (upstream: HasClusterID); required, unlike `--cluster-name`."""
+        """The cluster id in this cluster's tags (upstream: HasClusterID). Required, unlike `--cluster-name`."""
         ...
 
     @property
     def load_balancer_classes(self) -> frozenset[str]:
-        """The `spec.loadBalancerClass` values that this cloud claims, besides none set."""
+        """The values of `spec.loadBalancerClass` that this cloud serves, besides an unset one."""
         ...
 
     @property
@@ -191,37 +191,37 @@ class Cloud(Protocol):
 
     @property
     def routes(self) -> Routes | None:
-        """None where the cloud has no route tables."""
+        """None if the cloud does not support routes."""
         ...
 
     @property
     def load_balancers(self) -> LoadBalancers | None:
-        """None where the cloud has no load balancers."""
+        """None if the cloud does not support load balancers."""
         ...
 
     @property
     def volumes(self) -> Volumes | None:
-        """None where volumes are another program's, as a storage driver of the cloud's maker."""
+        """None if another program provides volumes, such as the cloud's own CSI driver."""
         ...
 
     def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:
-        """Raise unless the credentials work and have the rights that these controllers need (`read_only`: to plan).
+        """Raise unless the credentials have the permissions that these controllers need (`read_only`: for plans).
 
-        `AccessDenied` names the missing rights; `Unavailable`, `InvalidConfiguration` as everywhere.
+        `AccessDenied` names the missing permissions.
         """
         ...
 
     def observe_calls(self, observer: CallObserver) -> None:
-        """From now on tell the observer of every call to the cloud's API, each attempt for itself."""
+        """From now on, call the observer after every attempt of an API call."""
         ...
 
     def fence_writes(self, fence: Fence) -> None:
-        """From now on call `fence` right before each request that may change something, each attempt for itself.
+        """From now on, call `fence` right before every attempt of a request that may change something.
 
-        What it raises goes up to the caller as it is, and the request is not sent. Reads are not fenced.
+        If it raises, the request is not sent and the exception is propagated. Reads are not fenced.
         """
         ...
 
     def cluster_access(self) -> str:
-        """A short-lived kubeconfig, as YAML, where the cloud runs the control plane; else raises `NotFound`."""
+        """A short-lived kubeconfig as YAML. Raises `NotFound` if the cloud does not run the control plane."""
         ...

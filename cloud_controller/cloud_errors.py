@@ -1,14 +1,25 @@
-"""What a call to a cloud may fail with: a small family, each naming what was asked and what to do.
+"""The exceptions of calls to a cloud. Each message names the operation and what to do.
 
-`cloud_controller.cloud` offers them too; they stand alone so that what is pure (the catalogue) needs nothing else of
-it.
+    CloudError
+    ├── AccessDenied           the credentials are invalid or lack a permission
+    ├── Conflict               the object's present state forbids the change
+    ├── ForeignCluster         cloud config and Kubernetes cluster do not match (in `binding`)
+    ├── InvalidConfiguration   the user's input is invalid
+    ├── NotFound               the object does not exist
+    ├── Postponed              the change has to wait; the next plan includes it
+    ├── QuotaExceeded          the account's quota is used up
+    ├── Throttled              the cloud rejects calls for now
+    └── Unavailable            the cloud did not answer; THE CHANGE MAY HAVE SUCCEEDED
+
+`cloud_controller.cloud` re-exports them. They are in a module of their own so that pure modules can use them without
+importing the rest.
 """
 
 from __future__ import annotations
 
 
 class CloudError(Exception):
-    """A cloud could not do what it was asked; the message says what was asked and what to do."""
+    """Base class: a call to a cloud failed."""
 
 
 class NotFound(CloudError):
@@ -16,36 +27,39 @@ class NotFound(CloudError):
 
 
 class Throttled(CloudError):
-    """The cloud refuses more calls for now."""
+    """The cloud rejects calls for now; retry after `retry_after` seconds."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds after which a call may be made again."""
+        """Seconds until the next call may be made."""
 
 
 class QuotaExceeded(CloudError):
-    """The account holds as many objects of this kind as it may."""
+    """The account's quota for this kind of object is used up."""
 
 
 class Conflict(CloudError):
-    """The object's present state forbids the change; observing again tells what it is."""
+    """The object's present state forbids the change; observe again to learn its state."""
 
 
 class Unavailable(CloudError):
-    """The cloud did not answer, or said that it can't now. The change may have been made all the same."""
+    """The cloud did not answer, or is temporarily out of order. THE CHANGE MAY HAVE SUCCEEDED."""
 
 
 class Postponed(CloudError):
-    """The change, or the rest of it, would be wrong now or has to wait for the cloud; it is in the next plan."""
+    """The change, or the rest of it, has to wait; the next plan includes it."""
 
 
 class AccessDenied(CloudError):
-    """The credentials are wrong, or lack the right that the message names."""
+    """The credentials are invalid, or lack the permission that the message names."""
 
 
 class InvalidConfiguration(CloudError):
-    """Somebody's input is wrong: a field of the cloud config, an annotation of a Service, a parameter of the API."""
+    """The user's input is invalid: a field of the cloud config, an annotation, an option.
+
+    `field`: its name. `why`: what is wrong. `allowed`: the allowed values, or what to do instead.
+    """
 
     def __init__(self, field: str, why: str, allowed: str | None = None) -> None:
         super().__init__(f"{field}: {why}" + (f" (allowed: {allowed})" if allowed else ""))

@@ -1,7 +1,7 @@
-"""The controllers' work done once, by hand: plan, ask, take the lease, and apply until nothing is left to do.
+"""Runs the controllers once: plan, ask for approval, acquire the lease, and apply until nothing is left to do.
 
-What follows from a change (the status of a load balancer that had to be made first) is a plan of a later round; whoever
-agreed to the first plan agreed to that. A running daemon holds the lease, so the two never work at once.
+Follow-up changes (such as the status once a load balancer exists) are planned in later rounds; the approval of the
+first plan includes them. A running daemon holds the lease, so both never work at the same time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cloud_controller.binding import judge
 from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, QuotaExceeded, Throttled, Unavailable
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ApiError, Kube
+from cloud_controller.kube import ApiError, KubeApi
 from cloud_controller.plan import Action, ActionKind, object_of
 from cloud_controller.planning import Found
 from cloud_controller.safeguard import Safeguard
@@ -27,18 +27,18 @@ COMPONENT = "cloud-controller-apply"
 """The source of its events."""
 
 _FINAL = (AccessDenied, InvalidConfiguration, QuotaExceeded)
-"""What no repetition mends; once nothing else is left, the work ends before its deadline."""
+"""Errors that a retry does not fix; once only these are left, the work ends before its deadline."""
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
 
 
 class Refused(Exception):
-    """Nothing was done: nobody agreed, or another process leads."""
+    """Nothing was changed: the plan was not approved, or another process holds the lease."""
 
 
 @dataclass
 class Report:
-    """What became of it. `failed`: the last failures of actions that were not carried out later on."""
+    """The outcome. `failed`: the last error of each action that did not succeed later; `left`: what remains to do."""
 
     results: list[tuple[str, apply.ActionResult]] = field(default_factory=list)
     failed: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Report:
 
     @property
     def applied(self) -> int:
-        """How many actions were carried out."""
+        """The number of successful actions."""
         return sum(result.ok for _, result in self.results)
 
     @property
@@ -65,21 +65,22 @@ class Report:
 
 @dataclass
 class Converge:
-    """`finders` plan for one controller each, in order; `show` is told of each plan that has something new to tell."""
+    """One run over `finders`, which plan for one controller each. `show` prints the first plans, `done` each result."""
 
-    kube: Kube
+    kube: KubeApi
     cloud: Cloud
     finders: Mapping[str, Callable[[], Found]]
     show: Callable[[str, Found], None]
     approve: Callable[[int], bool]
     done: Callable[[apply.ActionResult], None]
     safeguard: Safeguard
-    _told: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
 
     def run(self, elector: LeaderElector | None, deadline: float, begin: Callable[[], threading.Event]) -> Report:
-        """Once agreed to, at most `deadline` seconds, or until the event is set that `begin` answers then.
+        """Plan, ask for approval and apply, for at most `deadline` seconds after the approval.
 
-        Raises Refused, ForeignCluster, WriteRefused where the lease is lost, and the errors of the first plans.
+        `begin` is called after the approval and returns the event that stops the run. Raises Refused, ForeignCluster,
+        WriteRefused if the lease is lost, and the errors of the first plans.
         """
         first = {name: find() for name, find in self.finders.items()}
         evidence = [found.evidence for found in first.values() if found.evidence]
@@ -119,7 +120,7 @@ class Converge:
                     hopeful = True
                     continue
                 hopeful = hopeful or bool(found.busy)
-                left += [f"{name}: the cloud is at work on {busy}" for busy in found.busy]
+                left += [f"{name}: the cloud is still working on {busy}" for busy in found.busy]
                 changes = _changes(found)
                 left += [str(action) for action in changes]
                 if changes and not stop.is_set() and time.monotonic() < end:
@@ -131,7 +132,7 @@ class Converge:
                     hopeful = hopeful or _may_go_on(changes, results)
             report.left = tuple(left)
             report.failed = (*unplanned, *(failures[each] for each in left if each in failures))
-            if not hopeful:  # Nothing was left to do, or nothing that another try would mend.
+            if not hopeful:  # Nothing is left to do, or nothing that a retry would fix.
                 return report
             if time.monotonic() >= end or stop.wait(min(pause, max(0.0, end - time.monotonic()))):
                 return report
@@ -143,15 +144,15 @@ class Converge:
         results = apply.run(found.plan, self.kube, self.cloud, events=events, controller=name, stop=stop)
         self.safeguard.used(result.action for result in results if result.ok)
         for result in results:
-            # A failure that stays the same is told once.
-            if result.ok or str(result) not in self._told:
-                self._told.add(str(result))
+            # An unchanged failure is reported once.
+            if result.ok or str(result) not in self._reported:
+                self._reported.add(str(result))
                 self.done(result)
         return results
 
 
 def _may_go_on(changes: Sequence[Action], results: Sequence[apply.ActionResult]) -> bool:
-    """Whether something was done, may go better the next time, or was put off until then."""
+    """Whether another round may make progress: something succeeded, may succeed on retry, or was postponed."""
     if any(not isinstance(result.error, _FINAL) for result in results):
         return True
     failed = {object_of(result.action.target) for result in results}
@@ -159,13 +160,13 @@ def _may_go_on(changes: Sequence[Action], results: Sequence[apply.ActionResult])
 
 
 def _changes(found: Found) -> list[Action]:
-    """What can be carried out now."""
+    """The actions that can be carried out now."""
     return [action for action in found.plan.changes if not action.assumed]
 
 
 @contextmanager
 def _lease(elector: LeaderElector | None, stop: threading.Event) -> Iterator[None]:
-    """Hold the lease meanwhile; `stop` is set if it is lost. Raises Refused where another process has it."""
+    """Hold the lease meanwhile, and set `stop` if it is lost. Raises Refused if another process holds it."""
     if elector is None:
         yield
         return
@@ -173,8 +174,8 @@ def _lease(elector: LeaderElector | None, stop: threading.Event) -> Iterator[Non
         if stop.is_set():
             raise Refused("interrupted; nothing was changed")
         raise Refused(
-            f"the lease is held by {elector.holder or 'another process'}: stop that daemon, or, where none works on "
-            "this cluster, give --leader-elect=false"
+            f"the lease is held by {elector.holder or 'another process'}: stop that daemon, or pass "
+            "--leader-elect=false if none works on this cluster"
         )
     ended = threading.Event()
 

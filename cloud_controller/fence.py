@@ -1,6 +1,6 @@
-"""Whether this process may write now: asked right before each attempt at a request that changes something.
+"""Write fencing: a check right before each attempt of a request that changes something.
 
-A periodic check is not enough. A process that was paused (SIGSTOP, a suspended machine) wakes in the middle of its
+A periodic check is not enough: a process that was paused (SIGSTOP, a suspended machine) resumes in the middle of its
 work, and its next request may be a write while another process leads.
 """
 
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Fence = Callable[[], None]
-"""Returns if a write may be sent now, else raises `WriteRefused`. Called from any thread."""
+"""Raises `WriteRefused` if no write may be sent now. Called from any thread."""
 
 
 class WriteRefused(Exception):
     """The write was not sent, because this process may not write (any more).
 
-    It is neither a CloudError nor an ApiError: nothing retries it or reports it at an object; it ends the process.
+    Neither a CloudError nor an ApiError: nothing may retry or report it. It ends the process.
     """
 
 
 def unfenced() -> None:
-    """The fence of a process that needs no lease: it may always write."""
+    """The fence of a process without leader election: always open."""
 
 
 def read_only() -> None:
-    """The fence of a dry run."""
-    raise WriteRefused("a dry run writes nothing")
+    """The fence of a dry run: always closed."""
+    raise WriteRefused("a dry run must not write")

@@ -1,6 +1,6 @@
-"""How the daemon logs: one line an event to stderr, as text or as JSON; never a secret.
+"""Logging: one line per event on stderr, as text or JSON, with secrets redacted.
 
-A message is a few words followed by `key=%s` pairs; the JSON form has each pair as a field of its own.
+A message is a few words followed by `key=%s` pairs; in JSON, each pair is a field.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _HIDDEN = "[redacted]"
 _SHORTEST = 8
 
 _secrets: deque[str] = deque(maxlen=256)
-"""What `hide` was told, the last ones: tokens are replaced from time to time."""
+"""The most recent secrets passed to `hide`; tokens rotate."""
 
 
 def configure(level: str, style: Literal["text", "json"] = "text") -> None:
-    """Log to stderr from `level` (debug, info, warning, error) on; times are UTC."""
+    """Log to stderr at `level` (debug, info, warning, error) and above; times are UTC."""
     handler = logging.StreamHandler(sys.stderr)
     formatter = _Json() if style == "json" else _Text(_TEXT, "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
@@ -35,21 +35,21 @@ def configure(level: str, style: Literal["text", "json"] = "text") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # It logs every request's path at debug, and a lost connection as a warning that our own errors tell better.
+    # urllib3 logs every request at debug, and lost connections as warnings that our own errors explain better.
     logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 def hide(secret: str) -> None:
-    """Never show this secret, whoever should log it, in whatever message.
+    """Redact this secret in all log messages.
 
-    What is as short as a word is not looked for: it would be found in every other line.
+    SECRETS SHORTER THAN 8 CHARACTERS ARE NOT REDACTED: they would match ordinary words.
     """
     if len(secret) >= _SHORTEST and secret not in _secrets:
         _secrets.append(secret)
 
 
 def redacted(text: str) -> str:
-    """The text without any secret that is known or looks like one."""
+    """The text with known secrets, and what looks like credentials, redacted."""
     for secret in tuple(_secrets):
         text = text.replace(secret, _HIDDEN)
     return _CREDENTIAL.sub(rf"\g<1>{_HIDDEN}", text)
@@ -77,7 +77,7 @@ class _Json(logging.Formatter):
 
 
 def _split(record: logging.LogRecord) -> tuple[str, list[tuple[str, object]]]:
-    """The words of a record's message and its `key=%s` pairs."""
+    """Split a record's message into its words and its `key=%s` pairs."""
     template = str(record.msg)
     args = record.args if isinstance(record.args, tuple) else None
     if not args:
@@ -90,7 +90,7 @@ def _split(record: logging.LogRecord) -> tuple[str, list[tuple[str, object]]]:
         value = next(rest)
         if key := _FIELD.search(words):
             words = words[: key.start()]
-            # %r guards spaces in the text form alone.
+            # %r is only for the text format, to quote spaces.
             plain = isinstance(value, bool | int | str)
             fields.append((key["key"], value if plain else place.replace("r", "s") % value))
         else:
@@ -99,7 +99,7 @@ def _split(record: logging.LogRecord) -> tuple[str, list[tuple[str, object]]]:
 
 
 def _places(template: str) -> Iterator[tuple[str, str | None]]:
-    """The template cut at its placeholders: what stands before each, and the placeholder."""
+    """Split the template at its placeholders: the text before each, and the placeholder."""
     start, before = 0, ""
     for found in _PLACE.finditer(template):
         before += template[start : found.start()]

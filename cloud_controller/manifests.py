@@ -1,6 +1,6 @@
-"""The objects of the cloud controller manager (CCM) in its cluster, as plain values.
+"""The Kubernetes objects that run the cloud controller manager (CCM), as plain values. Pure.
 
-The Pulumi program and `cloud-controller manifests` take them from here, so both install the same CCM. Pure.
+The Pulumi program and `cloud-controller manifests` share them, so both install the same CCM.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONFIG_FILE = "cloud.conf"
 CONFIG_PATH = f"/etc/cloud/{CONFIG_FILE}"
 SECURE_PORT = 10258
 REPLICAS = 2
-"""On workers: one leads, the other takes over."""
+"""Replicas on workers: a leader and a standby."""
 TOKEN_DIRECTORY = "/var/run/secrets/cloud"
 TOKEN_FILE = f"{TOKEN_DIRECTORY}/token"
 _TOKEN_SECONDS = 3600
@@ -41,18 +41,18 @@ TOLERATIONS: Sequence[Manifest] = (
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """What the container runs, with which rights."""
+    """The container's image and arguments, and its RBAC rules."""
 
     image: Text
     arguments: Sequence[Text]
-    """All but those of leader election and of where it listens."""
+    """Without those for leader election and the listening address."""
     rules: rbac.Rules
     ready_path: str = "/readyz"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """The objects but the Secret (`cloud_config`), in the order in which they are best made."""
+    """All objects except the Secret (`cloud_config`), in the order in which to create them."""
 
     service_account: Manifest
     cluster_role: Manifest
@@ -81,7 +81,7 @@ def arguments(
     further: Sequence[str] = (),
     concat: Callable[[str, Text], Text] = add,
 ) -> list[Text]:
-    """The arguments of our daemon; `concat` puts a Text behind a string."""
+    """The arguments of `cloud-controller run`; `concat` appends a Text to a string."""
     return [
         "run",
         f"--cloud={cloud}",
@@ -103,17 +103,17 @@ def make(
     environment: Mapping[str, Text] | None = None,
     storage: tuple[Manifest, ...] = (),
 ) -> Manifests:
-    """All objects but the Secret with the cloud config, which the pods mount.
+    """All objects except the Secret with the cloud config, which the pods mount.
 
-    `machines`: how many control-plane machines there are, each of which runs one (a DaemonSet); 0: the cloud runs the
-    control plane, and a Deployment of two runs on workers. `checksum` of the cloud config: when it changes, pods
-    restart.
+    - `machines`: the number of control-plane machines, each of which runs a pod of a DaemonSet; 0: the cloud runs the
+      control plane, and a Deployment with two replicas runs on workers.
+    - `checksum`: of the cloud config; a change restarts the pods.
     """
     annotated = {"annotations": dict(identity.annotations)} if identity else {}
     running = machines or REPLICAS
     return Manifests(
         service_account=_object("v1", "ServiceAccount", NAME, annotated),
-        # The names of cluster-wide roles begin with `system:` as those of Kubernetes' own components do.
+        # Names of cluster roles start with `system:`, like those of Kubernetes' own components.
         cluster_role=_cluster_wide("ClusterRole") | {"rules": [rule.to_json() for rule in daemon.rules.cluster]},
         cluster_role_binding=_cluster_wide("ClusterRoleBinding") | _bound("ClusterRole", f"system:{NAME}"),
         role=_object(f"{_RBAC}/v1", "Role") | {"rules": [rule.to_json() for rule in daemon.rules.namespaced]},
@@ -150,7 +150,7 @@ def _bound(kind: str, name: str) -> Manifest:
 
 
 def _workload(machines: int, template: Manifest) -> Manifest:
-    # One at a time and no surge: a second pod on a machine would find its port taken.
+    # One at a time, without surge: two pods on one machine would conflict on the host port.
     rolling: Manifest = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
     spec: Manifest = {"selector": {"matchLabels": dict(_LABELS)}}
     if machines > 0:
@@ -163,9 +163,9 @@ def _workload(machines: int, template: Manifest) -> Manifest:
 def _budget(running: int) -> Manifest:
     spec = {
         "selector": {"matchLabels": dict(_LABELS)},
-        # An absolute number: percentages and maxUnavailable need a scale subresource, which DaemonSets lack.
+        # An absolute number: percentages and maxUnavailable require a scale subresource, which DaemonSets lack.
         "minAvailable": running - 1,
-        # A pod that is not ready needs no protection, and would block evictions.
+        # Without this, an unready pod would block evictions.
         "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }
     return _object("policy/v1", "PodDisruptionBudget") | {"spec": spec}
@@ -199,7 +199,7 @@ def _template(
         "serviceAccountName": NAME,
         "priorityClassName": "system-cluster-critical",
         "tolerations": [dict(each) for each in TOLERATIONS],
-        # The pod network needs routes, which this pod writes.
+        # The pod network requires routes, which this pod creates.
         "hostNetwork": True,
         "securityContext": {
             "runAsNonRoot": True,
@@ -213,7 +213,7 @@ def _template(
     if on_control_plane:
         spec["nodeSelector"] = {"node-role.kubernetes.io/control-plane": ""}
     else:
-        # Two on one machine would need the same port, because they are on its network.
+        # Two pods on one machine would conflict on the host port.
         apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(_LABELS)}}
         spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     return {"metadata": {"labels": dict(_LABELS), "annotations": annotations}, "spec": spec}

@@ -1,6 +1,6 @@
-"""What the daemon counts, for /metrics. Where upstream counts the same thing, the series has upstream's name.
+"""The daemon's Prometheus metrics, with upstream's names for the same things.
 
-Dashboards and alerts made for the upstream cloud controller manager go on working (`docs/daemon.md` lists the series).
+So dashboards and alerts for the upstream cloud controller manager keep working. `docs/daemon.md` lists all series.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _PLAN_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000)
 
 
 class Queue(Protocol):
-    """What /metrics tells of a controller's queue, read when it is asked for."""
+    """A controller's queue, read at each scrape."""
 
     @property
     def retries(self) -> int:
-        """Times that a key came back because its work failed."""
+        """The number of times that a key was retried after a failure."""
         ...
 
     def depth(self) -> int:
-        """Keys that wait."""
+        """The number of waiting keys."""
         ...
 
     def longest_running(self) -> float:
-        """Seconds for which the work has gone on that was begun first; 0 where none is done."""
+        """Seconds since the oldest work in progress began; 0 if there is none."""
         ...
 
 
 class Metrics:
-    """One registry of the process; made once and handed to every controller."""
+    """The process's metrics registry, shared by all controllers."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -51,27 +51,27 @@ class Metrics:
         self.registry.register(self._queues)
         self.reconcile_seconds = Histogram(
             "cloud_controller_reconcile_seconds",
-            "How long one observe-plan-apply pass took (service: one Service).",
+            "Duration of one observe-plan-apply pass (service: of one Service).",
             ["controller"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.reconcile_errors = Counter(
             "cloud_controller_reconcile_errors",
-            "Passes that failed, by the error's type.",
+            "Failed passes by error type.",
             ["controller", "error"],
             registry=self.registry,
         )
         self.plan_changes = Histogram(
             "cloud_controller_plan_changes",
-            "Changes of each plan that had any.",
+            "Number of changes per plan with changes.",
             ["controller"],
             buckets=_PLAN_SIZES,
             registry=self.registry,
         )
         self.actions = Counter(
             "cloud_controller_actions",
-            "Actions of plans that were carried out, by kind; result is done, failed or postponed.",
+            "Plan actions by kind and result (done, failed or postponed).",
             ["controller", "kind", "result"],
             registry=self.registry,
         )
@@ -101,7 +101,7 @@ class Metrics:
         )
         self.initial_node_sync_delay = Histogram(
             "node_controller_initial_node_sync_delay_seconds",
-            "Seconds from a node's creation until it was wholly initialised.",
+            "Seconds from a node's creation until it was fully initialised.",
             buckets=_NODE_DELAY,
             registry=self.registry,
         )
@@ -114,49 +114,49 @@ class Metrics:
         )
         self.load_balancer_syncs = Counter(
             "service_controller_loadbalancer_sync",
-            "Visits to a Service that had something to do.",
+            "Reconciles of a Service that had changes to apply.",
             registry=self.registry,
         )
         self.host_update_seconds = Histogram(
             "service_controller_update_loadbalancer_host_latency_seconds",
-            "How long it took to change nothing but the members of a load balancer.",
+            "Duration of updates that changed only members of a load balancer.",
             buckets=_HOST_LATENCY,
             registry=self.registry,
         )
         self.node_sync_seconds = Histogram(
             "service_controller_nodesync_latency_seconds",
-            "How long it took until every Service was seen to after a change of nodes.",
+            "Time until every Service was reconciled after a change of nodes.",
             buckets=_HOST_LATENCY,
             registry=self.registry,
         )
         self.node_sync_errors = Counter(
             "service_controller_nodesync_error",
-            "Changes of nothing but members that failed.",
+            "Failed updates that changed only members.",
             registry=self.registry,
         )
 
     def watch_queue(self, name: str, queue: Queue) -> None:
-        """Tell of this queue from now on."""
+        """Include this queue in the metrics."""
         self._queues.by_name[name] = queue
 
     def planned(self, controller: str, plan: Plan) -> None:
-        """A plan that is about to be carried out."""
+        """Record a plan that is about to be applied."""
         if plan.changes:
             self.plan_changes.labels(controller).observe(len(plan.changes))
 
     def cloud_calls(self, provider: str) -> CallObserver:
-        """Make the two series of this cloud's API (upstream's form: the provider is part of the name)."""
+        """Create the two series of this cloud's API; as upstream, their names contain the provider."""
         prefix = f"cloudprovider_{re.sub('[^a-zA-Z0-9_]', '_', provider)}_api_request"
         seconds = Histogram(
             f"{prefix}_duration_seconds",
-            "How long calls to the cloud's API took, each attempt for itself.",
+            "Duration of cloud API requests, per attempt.",
             ["request"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         errors = Counter(
             f"{prefix}_errors",
-            "Calls to the cloud's API that failed (that an object does not exist is an answer).",
+            'Failed cloud API requests; "not found" does not count as a failure.',
             ["request"],
             registry=self.registry,
         )
@@ -171,7 +171,7 @@ class Metrics:
 
     @contextmanager
     def timed(self, controller: str) -> Iterator[None]:
-        """Time one pass; an exception is counted by its type and goes on."""
+        """Time one pass; count and re-raise its exception."""
         started = time.monotonic()
         try:
             yield
@@ -183,7 +183,7 @@ class Metrics:
 
     @contextmanager
     def host_update(self) -> Iterator[None]:
-        """Time a change of nothing but members; an exception is counted and goes on."""
+        """Time an update of only members; count and re-raise its exception."""
         started = time.monotonic()
         try:
             yield
@@ -194,7 +194,7 @@ class Metrics:
             self.host_update_seconds.observe(time.monotonic() - started)
 
     def render(self) -> bytes:
-        """The text that /metrics answers."""
+        """The body of /metrics."""
         return generate_latest(self.registry)
 
 
@@ -205,10 +205,10 @@ class _Queues(Collector):
         self.by_name: dict[str, Queue] = {}
 
     def collect(self) -> Iterable[Metric]:
-        depth = GaugeMetricFamily("workqueue_depth", "Keys that wait for work.", labels=["name"])
-        retries = CounterMetricFamily("workqueue_retries", "Keys that came back after a failure.", labels=["name"])
+        depth = GaugeMetricFamily("workqueue_depth", "Number of waiting keys.", labels=["name"])
+        retries = CounterMetricFamily("workqueue_retries", "Retries of keys after failures.", labels=["name"])
         longest = GaugeMetricFamily(
-            "workqueue_longest_running_processor_seconds", "How long the oldest work has gone on.", labels=["name"]
+            "workqueue_longest_running_processor_seconds", "Age of the oldest work in progress.", labels=["name"]
         )
         for name, queue in sorted(self.by_name.items()):
             depth.add_metric([name], queue.depth())

@@ -1,7 +1,7 @@
-"""What will happen before it does: a plan is an ordered list of actions, each readable by a person and by a program.
+"""A plan: the ordered list of actions that a controller is about to carry out, readable by people and programs.
 
-A controller's `plan` function is pure and returns a `Plan`; its `apply` carries one out. The daemon, `pulumi preview`,
-the command line and the pull-request report all read the same plan.
+A controller's `plan` function is pure and returns a `Plan`; `apply` carries it out. The daemon, `pulumi preview`, the
+command line and the pull-request report all read the same plan.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 Json = Any
-"""A value that JSON can hold."""
+"""Any JSON value."""
 
 DIGEST_LENGTH = 12
 """Hexadecimal digits of a held action's digest."""
@@ -40,7 +40,7 @@ _SYMBOLS = {
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field of a target, before and after; `None` stands for "not set"."""
+    """One field of a target before and after; `None` means "not set"."""
 
     field: str
     before: Json
@@ -55,10 +55,10 @@ class Action:
     """One step of a plan.
 
     `target` names the object: `route/10.1.2.0/24`, `node/NAME`, `service/NAMESPACE/NAME[/listener/80/TCP]`.
-    `reason` says why (required for `ignore`). `assumed` marks what was predicted without an observation, for example
-    while the cluster does not exist yet. `held` is the digest of an action that is not carried out until an
+    `reason` explains the action (required for `ignore`). `assumed` marks a prediction without an observation, for
+    example while the cluster does not exist yet. `held` is the digest of an action that is not carried out until an
     administrator confirms it (`hold`); `confirmed` is that digest from then on. `operation` is the controller's own
-    typed instruction for `apply`; it never leaves the process, so it is no part of the JSON form nor of equality.
+    typed instruction for `apply`; it never leaves the process, so neither JSON nor equality includes it.
     """
 
     kind: ActionKind
@@ -73,11 +73,11 @@ class Action:
 
     def __post_init__(self) -> None:
         if self.kind is ActionKind.IGNORE and not self.reason:
-            raise ValueError(f"{self.target}: an ignored change needs a reason")
+            raise ValueError(f"{self.target}: an action of kind ignore requires a reason")
 
     @property
     def pending(self) -> bool:
-        """Whether it changes something and nothing keeps it from being carried out now."""
+        """Whether the action changes something and is not held."""
         return self.kind is not ActionKind.IGNORE and self.held is None
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class Action:
         return f"{line} [assumed]" if self.assumed else line
 
     def to_json(self) -> dict[str, Json]:
-        """The form that previews, policies and `--output json` read; keys without a value are left out."""
+        """The JSON form that previews, policies and `--output json` use; unset keys are omitted."""
         out: dict[str, Json] = {"kind": self.kind.value, "target": self.target, "summary": self.summary}
         if self.changes:
             out["changes"] = [{"field": c.field, "before": c.before, "after": c.after} for c in self.changes]
@@ -107,7 +107,7 @@ class Action:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Json]) -> Action:
-        """The action of a JSON form, without its operation; other keys are passed over."""
+        """Parse the JSON form, which has no operation; unknown keys are ignored."""
         return cls(
             ActionKind(entry["kind"]),
             entry["target"],
@@ -121,16 +121,16 @@ class Action:
 
 
 def object_of(target: str) -> str:
-    """The object that a target is about or a part of: `service/NAMESPACE/NAME`, `node/NAME`, `route/CIDR`."""
+    """The object that a target belongs to: `service/NAMESPACE/NAME`, `node/NAME`, `route/CIDR`."""
     parts = target.split("/")
     return "/".join(parts[:3]) if parts[0] in ("service", "route", "claim") else "/".join(parts[:2])
 
 
 def hold(actions: Iterable[Action], subject: str, reason: str) -> list[Action]:
-    """These actions, held as one: none is carried out until their common digest is confirmed.
+    """Hold these actions together: none is carried out until their common digest is confirmed.
 
-    `subject` identifies what is at stake beyond the target's name (a UID, an id that the cloud never gives again), so
-    that a confirmation never covers a later object of the same name. Ignored differences stay as they are.
+    `subject`: a UID or another id that is never reused, so that a confirmation never covers a later object with the
+    same name. Ignored actions are not held.
     """
     actions = list(actions)
     held = [action for action in actions if action.kind is not ActionKind.IGNORE]
@@ -141,7 +141,7 @@ def hold(actions: Iterable[Action], subject: str, reason: str) -> list[Action]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Actions in the order in which they are applied."""
+    """Actions, in the order in which they are applied."""
 
     actions: tuple[Action, ...] = ()
 
@@ -156,33 +156,33 @@ class Plan:
 
     @classmethod
     def of(cls, actions: Iterable[Action]) -> Plan:
-        """A plan of these actions, in this order."""
+        """A plan with these actions, in this order."""
         return cls(tuple(actions))
 
     @property
     def changes(self) -> tuple[Action, ...]:
-        """The actions to carry out: all but those that are ignored or held."""
+        """The actions to carry out: all except ignored and held ones."""
         return tuple(a for a in self.actions if a.pending)
 
     @property
     def held(self) -> tuple[Action, ...]:
-        """The actions that wait for an administrator's confirmation."""
+        """The actions that wait for confirmation by an administrator."""
         return tuple(a for a in self.actions if a.held)
 
     def released(self, confirmed: Collection[str]) -> Plan:
-        """The plan in which the actions of these digests are held no longer."""
+        """The plan with the held actions of these digests released."""
         return Plan(tuple(replace(a, held=None, confirmed=a.held) if a.held in confirmed else a for a in self.actions))
 
     @property
     def counts(self) -> Mapping[ActionKind, int]:
-        """How many actions there are of each kind that occurs."""
+        """The number of actions of each kind that occurs."""
         counts: dict[ActionKind, int] = {}
         for action in self.actions:
             counts[action.kind] = counts.get(action.kind, 0) + 1
         return counts
 
     def to_json(self) -> list[dict[str, Json]]:
-        """The ordered list of the actions' JSON forms."""
+        """The actions' JSON forms, in order."""
         return [action.to_json() for action in self.actions]
 
     def __str__(self) -> str:

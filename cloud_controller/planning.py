@@ -1,6 +1,6 @@
-"""What each controller would do now: observed and planned at once, for those who have no loop.
+"""Observes and plans once for one controller: for the command line and the dry run.
 
-That is the command line and the dry run; the daemon's loops observe from their caches.
+The daemon's loops observe through their caches instead.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume import operations as volume_operations
-from cloud_controller.kube import Kube
+from cloud_controller.kube import KubeApi
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.safeguard import Safeguard
 
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """The options on which plans depend; `route` is needed by controller `route` alone."""
+    """The options that plans depend on; only controller `route` requires `route`."""
 
     route: route.RouteOptions | None = None
     service: service.ServiceOptions = field(default_factory=service.ServiceOptions)
     lifecycle: node_lifecycle.NodeLifecycleOptions = field(default_factory=node_lifecycle.NodeLifecycleOptions)
     safeguard: Safeguard | None = None
-    """None: nothing is compared, and nothing that is held can have been confirmed."""
+    """None: cluster identities are not compared, and held actions cannot be confirmed."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A controller's plan. `in_order`: targets of what is as it should be (Services alone are told one by one).
+    """A controller's plan. `in_order`: targets that are up to date (listed for Services only).
 
-    `busy`: the cloud is at work on something that a later plan may go on with. `evidence`: what the controller's
-    objects in the cloud say about whose they are.
+    `busy`: what the cloud is still working on; a later plan may continue with it. `evidence`: whose the controller's
+    cloud resources are.
     """
 
     plan: Plan
@@ -46,8 +46,8 @@ class Found:
     evidence: Evidence | None = None
 
 
-def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
-    """Observe and plan for this controller. `machines` serves all controllers, so that each machine is asked for once.
+def find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
+    """Observe and plan for this controller. Controllers share `machines`, so that each machine is described once.
 
     Raises the errors of `cloud` and `kube`.
     """
@@ -55,7 +55,7 @@ def find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, 
     return replace(found, plan=settings.safeguard.released(found.plan)) if settings.safeguard else found
 
 
-def _find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
+def _find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
     binding = settings.safeguard.binding if settings.safeguard else UNBOUND
     match controller:
         case node.NAME:
@@ -64,7 +64,7 @@ def _find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot,
             return Found(node_lifecycle.plan(node_lifecycle.observe(kube, machines), settings.lifecycle))
         case route.NAME:
             if settings.route is None:
-                raise InvalidConfiguration("cluster-cidr", "missing; controller route needs it")
+                raise InvalidConfiguration("cluster-cidr", "missing; controller route requires it")
             table = route.observe(kube, cloud, machines)
             return Found(route.plan(table, settings.route), evidence=route.evidence(table, settings.route))
         case service.NAME:
@@ -74,7 +74,7 @@ def _find(controller: str, kube: Kube, cloud: Cloud, machines: InstanceSnapshot,
             volumes = volume.plan(observation)
             waits = (action.target for action in volumes if isinstance(action.operation, volume_operations.Wait))
             return Found(volumes, busy=tuple(waits), evidence=volume.evidence(observation))
-    raise ValueError(f"{controller!r} is no controller")
+    raise ValueError(f"unknown controller {controller!r}")
 
 
 def _services(observation: service.ServiceObservation, options: service.ServiceOptions) -> Found:

@@ -1,8 +1,8 @@
-"""Keeps a process from deleting what no live object asked it to delete.
+"""Prevents deletions that no live object asked for.
 
-Two things stand between a plan and such a deletion: the cluster's identity (`binding`), compared at the start and again
-before it, and *held* actions, which wait until an administrator confirms their digest with `cloud-controller confirm`.
-Confirmations are annotations of the Lease: they survive a restart and need no right that the controllers lack.
+Two safeguards: the cluster's identity (`binding`), checked at startup and again before such a deletion, and *held*
+actions, which wait until an administrator confirms their digest with `cloud-controller confirm`. Confirmations are
+annotations of the Lease: they survive restarts and need no additional permissions.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.events import CLUSTER, Events
 from cloud_controller.fence import Fence
-from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, Kube, NotFoundError, Object
+from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, KubeApi, NotFoundError, Object
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, Plan, object_of
 
 ANNOTATION = "confirmed.cloud-controller/"
-"""The prefix of the Lease's annotations that release held actions: the digest follows, and the value is the time of the
-confirmation."""
+"""The prefix of the Lease annotations that release held actions, before the digest; the value is the time."""
 HELD = "ActionHeld"
 """The reason of the event about a held action."""
 
 _IDENTITY = "kube-system"
 _PERIOD = 2.0
-"""Seconds between two looks at the Lease while something is held."""
+"""Seconds between reads of the Lease while actions are held."""
 _TRIES = 5
 _DIGEST = re.compile(rf"[0-9a-f]{{{DIGEST_LENGTH}}}")
 _SHOWN = 3
@@ -38,13 +37,13 @@ _SHOWN = 3
 _log = logging.getLogger(__name__)
 
 
-def cluster_uid(kube: Kube) -> str:
-    """The Kubernetes cluster's identity: the UID of namespace kube-system. Raises `ApiError`."""
+def cluster_uid(kube: KubeApi) -> str:
+    """The cluster's identity: the UID of namespace kube-system. Raises `ApiError`."""
     return str(kube.get(NAMESPACES, _IDENTITY)["metadata"]["uid"])
 
 
-def verify(kube: Kube, binding: Binding) -> None:
-    """Raise ForeignCluster unless this is the binding's Kubernetes cluster, and `ApiError` if it does not answer."""
+def verify(kube: KubeApi, binding: Binding) -> None:
+    """Raise ForeignCluster if the API server belongs to another cluster than the binding; may raise `ApiError`."""
     if not binding.uid:
         return
     try:
@@ -56,8 +55,8 @@ def verify(kube: Kube, binding: Binding) -> None:
         raise ForeignCluster(f"the API server now belongs to another Kubernetes cluster: {change}")
 
 
-def confirmed(kube: Kube, namespace: str, lease: str) -> frozenset[str]:
-    """The digests that the Lease carries; none where there is no Lease. Raises `ApiError`."""
+def confirmed(kube: KubeApi, namespace: str, lease: str) -> frozenset[str]:
+    """The confirmed digests on the Lease; none if there is no Lease. Raises `ApiError`."""
     try:
         annotations = kube.get(LEASES, lease, namespace)["metadata"].get("annotations") or {}
     except NotFoundError:
@@ -65,8 +64,8 @@ def confirmed(kube: Kube, namespace: str, lease: str) -> frozenset[str]:
     return frozenset(each.removeprefix(ANNOTATION) for each in annotations if each.startswith(ANNOTATION))
 
 
-def confirm(kube: Kube, namespace: str, lease: str, digests: Collection[str]) -> None:
-    """Release the held actions of these digests, once. Raises `InvalidConfiguration` for what is no digest."""
+def confirm(kube: KubeApi, namespace: str, lease: str, digests: Collection[str]) -> None:
+    """Release the held actions of these digests once. Raises `InvalidConfiguration` for an invalid digest."""
     for digest in digests:
         if not _DIGEST.fullmatch(digest):
             allowed = f"{DIGEST_LENGTH} hexadecimal digits, as `cloud-controller plan` shows them"
@@ -75,10 +74,12 @@ def confirm(kube: Kube, namespace: str, lease: str, digests: Collection[str]) ->
     _annotate(kube, namespace, lease, lambda present: {**present, **{ANNOTATION + each: now for each in digests}})
 
 
-def _annotate(kube: Kube, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-    """Change the Lease's annotations; make the Lease if there is none, as with `--leader-elect=false`.
+def _annotate(
+    kube: KubeApi, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+) -> None:
+    """Change the Lease's annotations; create the Lease if it does not exist, as with `--leader-elect=false`.
 
-    Its holder renews it every few seconds, so the write may have to be repeated.
+    Retries conflicts: the holder renews the Lease every few seconds.
     """
     for left in reversed(range(_TRIES)):
         try:
@@ -106,7 +107,7 @@ class Safeguard:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         namespace: str,
         lease: str,
         metrics: Metrics | None = None,
@@ -134,7 +135,7 @@ class Safeguard:
     # -------------------------------------------------------------------------------------------------- identity
 
     def verify(self) -> None:
-        """Raise ForeignCluster unless the API server still is this cluster's, and `ApiError` if it does not answer."""
+        """Raise ForeignCluster if the API server now belongs to another cluster; may raise `ApiError`."""
         try:
             verify(self._kube, self.binding)
         except ForeignCluster as error:
@@ -146,11 +147,10 @@ class Safeguard:
     def admit(
         self, controller: str, plan: Plan, events: Events | None = None, *, about: Collection[str] | None = None
     ) -> Plan:
-        """The plan with what has been confirmed released; what stays held is reported.
+        """Release the plan's confirmed actions, report the held ones, and return the plan that may be applied.
 
-        `about` are the objects that the plan is for (`service/NAMESPACE/NAME`); None: all of the controller's. Where
-        something is newly held or to be deleted, raises ForeignCluster if the API server is another cluster's, and
-        `ApiError` if it does not answer.
+        `about`: the objects that the plan covers (`service/NAMESPACE/NAME`); None: all of the controller's. If actions
+        are newly held or delete something, the cluster's identity is verified first: see `verify` for the errors.
         """
         plan = self.released(plan)
         self.report(controller, plan.held, events, about=about)
@@ -159,10 +159,7 @@ class Safeguard:
         return plan
 
     def released(self, plan: Plan) -> Plan:
-        """The plan in which what has been confirmed is held no longer.
-
-        While the confirmations cannot be read, everything that is held stays so, and hinders nothing else.
-        """
+        """The plan with confirmed actions released. If confirmations cannot be read, held actions stay held."""
         if not plan.held:
             return plan
         try:
@@ -172,7 +169,7 @@ class Safeguard:
             return plan
 
     def used(self, done: Iterable[Action]) -> None:
-        """Take back the confirmations of these actions, which were carried out: each releases once."""
+        """Remove the confirmations of these completed actions: each confirmation is valid once."""
         digests = {action.confirmed for action in done} - {None}
         if not digests:
             return
@@ -186,16 +183,16 @@ class Safeguard:
                 lambda present: {key: value for key, value in present.items() if key not in spent},
             )
         except ApiError as error:
-            # Its digest names an object that is gone: nothing else can be released by it.
+            # Harmless: the digest identifies an object that is gone, so it cannot release anything else.
             _log.warning("could not remove confirmations digests=%s error=%r", ",".join(map(str, digests)), str(error))
 
     def held(self) -> tuple[Action, ...]:
-        """What is held at present, as far as the controllers have planned."""
+        """The actions that are held now, by the controllers' last plans."""
         with self._lock:
             return tuple(action for of in self._held.values() for action in of.values())
 
     def detail(self) -> str | None:
-        """For /readyz: what waits for a confirmation, which blocks nothing else; None where nothing does."""
+        """The held actions, for /readyz; None if there are none. Held actions do not affect readiness."""
         held = self.held()
         if not held:
             return None
@@ -203,7 +200,7 @@ class Safeguard:
         return f"{len(held)} held: {'; '.join(map(str, held[:_SHOWN]))}{more}"
 
     def watch(self, stop: threading.Event, wake: Callable[[str, frozenset[str]], None]) -> None:
-        """Until `stop` is set, tell `wake` (controller, targets) of held actions that somebody has confirmed."""
+        """Until `stop` is set, call `wake(controller, targets)` for held actions that have been confirmed."""
         while not stop.wait(_PERIOD):
             if not self.held():
                 continue
@@ -235,12 +232,12 @@ class Safeguard:
         *,
         about: Collection[str] | None = None,
     ) -> None:
-        """Report what is newly held, once; see `admit`."""
+        """Report newly held actions, once each; see `admit`."""
         now = {f"{action.held}{action.target}": action for action in held}
         with self._lock:
             before = self._held.get(controller, {})
         if now.keys() - before.keys():
-            self.verify()  # First: where the API server is silent, it is still to be told of at the next try.
+            self.verify()  # Before recording them: if this raises, the next attempt still reports them as new.
         with self._lock:
             before = self._held.get(controller, {})
             rest = {} if about is None else {k: a for k, a in before.items() if object_of(a.target) not in about}
@@ -258,7 +255,7 @@ class Safeguard:
 
 
 def _reference(target: str) -> Object:
-    """The object that an event about the target names: for what is no object of Kubernetes, the cluster itself."""
+    """The object for an event about the target; the cluster itself if the target is no Kubernetes object."""
     parts = target.split("/")
     if parts[0] == "service" and len(parts) >= 3:
         return {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": parts[1], "name": parts[2]}}

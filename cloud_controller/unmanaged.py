@@ -1,7 +1,7 @@
-"""Which Services and claims hold load balancers or volumes, though the cluster's program does not declare them.
+"""Finds Services and claims that hold load balancers or volumes but that the cluster's program does not declare.
 
-A destroy ends the controller that would delete these: a Service's load balancer, or a claim's volume, would stay
-in the cloud, and block its network. The rules are pure; `find`, `ownerless` and `delete` talk to the API server.
+A destroy removes the controller that would delete them: their load balancers and volumes would stay in the cloud and
+block the deletion of its network. The rules are pure; `find`, `ownerless` and `delete` call the API server.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cloud_controller.kube import (
     PODS,
     SERVICES,
     ConflictError,
-    Kube,
+    KubeApi,
     NotFoundError,
     Object,
     key,
@@ -33,7 +33,7 @@ from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the program deletes itself, as NAMESPACE/NAME."""
+    """The objects that the program itself deletes, as NAMESPACE/NAME."""
 
     services: frozenset[str] = frozenset()
     claims: frozenset[str] = frozenset()
@@ -41,9 +41,9 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Unmanaged:
-    """Objects that nobody has deleted yet; `leaving`: those that are being deleted, in words.
+    """Undeclared objects that are not being deleted yet; `leaving` describes those that are.
 
-    `pods`: by claim (NAMESPACE/NAME) the pods that use it; until they are gone, Kubernetes keeps the claim.
+    `pods`: the pods that use each claim (NAMESPACE/NAME); Kubernetes keeps the claim until they are gone.
     """
 
     services: tuple[Object, ...] = ()
@@ -53,24 +53,24 @@ class Unmanaged:
 
     @property
     def present(self) -> tuple[str, ...]:
-        """The objects that nobody has deleted yet, in words."""
+        """Descriptions of the objects that are not being deleted yet."""
         services = (f"Service {key(each)}{_addresses(each)}" for each in self.services)
         claims = (f"PersistentVolumeClaim {key(each)}" for each in self.claims)
         return (*services, *claims)
 
     @property
     def in_use(self) -> tuple[str, ...]:
-        """Those of the claims that pods use, in words."""
+        """Descriptions of the claims that pods use."""
         used = [each for each in map(key, self.claims) if each in self.pods]
         return tuple(f"PersistentVolumeClaim {each} by pod {', '.join(self.pods[each])}" for each in used)
 
 
-def find(kube: Kube, declared: Declared) -> Unmanaged:
-    """Read what `among` needs. Raises `ApiError`."""
+def find(kube: KubeApi, declared: Declared) -> Unmanaged:
+    """Read the objects that `among` needs, and apply it. Raises `ApiError`."""
     services = kube.list(SERVICES).items
     claims = kube.list(PERSISTENT_VOLUME_CLAIMS).items
     pods = kube.list(PODS).items if claims else ()
-    # Last: a claim may have got its volume since.
+    # PersistentVolumes last: a claim may have got its volume since the claims were listed.
     return among(services, claims, kube.list(PERSISTENT_VOLUMES).items, pods, declared)
 
 
@@ -81,9 +81,9 @@ def among(
     pods: Iterable[Object],
     declared: Declared,
 ) -> Unmanaged:
-    """Which of these hold, or are about to get, a load balancer or a volume that would go with them.
+    """The objects that hold, or are about to get, a load balancer or a volume that is deleted with them.
 
-    A Service of another controller's class counts too: what that made is outside of the cluster as well.
+    Services of another controller's class count too: their load balancers are also outside the cluster.
     """
     holding = sorted((each for each in services if _holds_load_balancer(each)), key=key)
     by_uid = {uid(each): each for each in sorted(claims, key=key)}
@@ -103,13 +103,13 @@ def among(
     )
 
 
-def ownerless(kube: Kube, cloud: Cloud) -> tuple[list[str], list[str]]:
-    """The cluster's load balancers whose Services are gone, in words: first those that nobody deletes.
+def ownerless(kube: KubeApi, cloud: Cloud) -> tuple[list[str], list[str]]:
+    """Descriptions of the cluster's load balancers whose Services are gone: those that stay, and those being deleted.
 
-    Their deletion is held until somebody confirms it, and no Service is left by which they could be deleted; or other
-    clusters use them. The others are being deleted. Raises `ApiError`, `CloudError`.
+    A load balancer stays if its deletion is held until it is confirmed, or if other clusters use it. Raises `ApiError`
+    and `CloudError`.
     """
-    # In this order: a load balancer that is read, and whose Service is not found later, has none.
+    # Load balancers first: if the Service of one is not in the later list, it is really gone.
     found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
     alive = {uid(each) for each in kube.list(SERVICES).items} if found else set()
     held: list[str] = []
@@ -119,7 +119,7 @@ def ownerless(kube: Kube, cloud: Cloud) -> tuple[list[str], list[str]]:
         users = [owner for owner in lb.owners if owner not in gone]
         theirs = any(owner.cluster_id != cloud.cluster_id for owner in users)
         if gone == [lb.owner] and LEFT_TAG in lb.model.tags and not theirs:
-            # It goes by itself with the last of its users.
+            # It is deleted automatically with its last user.
             leaving += [] if users else [f"load balancer {lb.id} of {lb.owner}"]
         else:
             to = leaving if lb.state is LoadBalancerState.DELETING else held
@@ -127,14 +127,14 @@ def ownerless(kube: Kube, cloud: Cloud) -> tuple[list[str], list[str]]:
     return held, leaving
 
 
-def delete(kube: Kube, found: Unmanaged) -> None:
-    """Delete the Services and claims that nobody has deleted yet; finalizers keep them until the controller is through.
+def delete(kube: KubeApi, found: Unmanaged) -> None:
+    """Delete these Services and claims; finalizers keep them until the controller has cleaned up.
 
-    DATA ARE LOST: the volumes of the claims go too.
+    DATA IS LOST: the volumes of the claims are deleted too.
     """
     for resource, objects in ((SERVICES, found.services), (PERSISTENT_VOLUME_CLAIMS, found.claims)):
         for each in objects:
-            # Gone, or another object of the same name: the next look decides about that.
+            # Gone, or another object now has the name: the next `find` decides about that one.
             with suppress(NotFoundError, ConflictError):
                 kube.delete(resource, name(each), namespace(each), uid=uid(each))
 
@@ -143,12 +143,12 @@ def delete(kube: Kube, found: Unmanaged) -> None:
 
 
 def _holds_load_balancer(service: Object) -> bool:
-    """A finalizer is left on one that was of type LoadBalancer, until its load balancer is gone."""
+    """Whether it has type LoadBalancer, or had: the finalizer stays until the load balancer is gone."""
     return service["spec"].get("type") == "LoadBalancer" or bool(finalizers(service))
 
 
 def _is_deleted_with_claim(pv: Object) -> bool:
-    """Whether its driver, which made the volume, deletes it when the claim is gone."""
+    """Whether the driver provisioned the volume and deletes it with the claim."""
     made = view.PROVISIONED_BY in (pv["metadata"].get("annotations") or {})
     spec = pv["spec"]
     return made and bool(spec.get("csi") and spec.get("claimRef")) and view.reclaim_policy(pv) == "Delete"
@@ -167,7 +167,7 @@ def _users(pods: Iterable[Object]) -> dict[str, list[str]]:
 
 
 def _claims_of(pod: Object) -> Iterator[str]:
-    """The names of the claims that a pod uses; one that has ended uses none (kube-controller-manager's rule)."""
+    """The claims that a pod uses; a terminated pod uses none (kube-controller-manager's rule)."""
     if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         return
     for volume in pod["spec"].get("volumes") or []:

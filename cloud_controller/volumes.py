@@ -1,6 +1,6 @@
-"""A volume as the controllers see it, and what a cloud must offer to make, attach, resize and delete volumes.
+"""The interface between the volume controller and a cloud: creating, attaching, resizing and deleting volumes.
 
-Upstream's `PVLabeler` is the zone and region of a `Volume`; the rest is what a cloud's storage driver does there.
+The zone and region of a `Volume` replace upstream's `PVLabeler`; elsewhere, a cloud's CSI driver does the rest.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 CLAIM_UID_TAG = "kubernetes.io/claim-uid"
 CLAIM_TAG = "kubernetes.io/claim"
-"""NAMESPACE/NAME, for people; the UID is the identity."""
+"""NAMESPACE/NAME, informative; the UID identifies the claim."""
 PV_TAG = "kubernetes.io/persistent-volume"
-"""Set once the PersistentVolume stands: from then on nobody but that object's reclaim policy ends the volume."""
+"""Set once the PersistentVolume exists: from then on, only its reclaim policy decides about the volume."""
 
 
 class VolumeState(StrEnum):
-    """The life of a volume; one that is deleted is absent."""
+    """The state of a volume; a deleted one is absent."""
 
     CREATING = "creating"
     AVAILABLE = "available"
@@ -29,7 +29,7 @@ class VolumeState(StrEnum):
 
 
 class AttachmentState(StrEnum):
-    """How far a volume is on its way to a machine, or from it."""
+    """The state of an attachment."""
 
     ATTACHING = "attaching"
     ATTACHED = "attached"
@@ -38,7 +38,7 @@ class AttachmentState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Where a volume is; `provider_id` is the machine's, as nodes carry it."""
+    """An attachment to the machine with this provider ID."""
 
     provider_id: str
     state: AttachmentState
@@ -59,17 +59,17 @@ class Volume:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def attachment(self, provider_id: str) -> Attachment | None:
-        """How it stands to this machine; None: not at all."""
+        """The attachment to this machine, or None."""
         return next((found for found in self.attachments if found.provider_id == provider_id), None)
 
     def belongs_to(self, cluster_id: str) -> bool:
-        """Whether this cluster's controller made it."""
+        """Whether this cluster's controller created it."""
         return self.tags.get(CLUSTER_TAG) == cluster_id and bool(self.tags.get(CLAIM_UID_TAG))
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimOwner:
-    """The claim that a volume is made for. Identity is cluster and UID."""
+    """The claim that a volume belongs to, identified by cluster and UID."""
 
     cluster_id: str
     uid: str
@@ -78,7 +78,7 @@ class ClaimOwner:
 
     @property
     def tags(self) -> dict[str, str]:
-        """What the volume carries from the create call on."""
+        """The volume's tags, set in the create call."""
         return {
             CLUSTER_TAG: self.cluster_id,
             CLAIM_UID_TAG: self.uid,
@@ -87,13 +87,13 @@ class ClaimOwner:
 
     @property
     def client_token(self) -> str:
-        """The idempotency token of the claim's one volume."""
+        """The idempotency token of the claim's volume."""
         return f"{self.cluster_id}-{self.uid}"
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeRequest:
-    """What is to be made; `parameters` are the StorageClass's, checked against `Volumes.parameters`."""
+    """A volume to create; `parameters`: the StorageClass's, validated against `Volumes.parameters`."""
 
     name: str
     zone: str
@@ -104,55 +104,55 @@ class VolumeRequest:
 
 
 class Volumes(Protocol):
-    """The volumes of one cluster. Every write may be repeated."""
+    """The volumes of one cluster. Every write is idempotent."""
 
     @property
     def provisioner(self) -> str:
-        """What a StorageClass of this cloud names as its `provisioner`."""
+        """The `provisioner` of this cloud's StorageClasses."""
         ...
 
     @property
     def driver(self) -> str:
-        """The CSI driver's name in PersistentVolumes, and the attacher of VolumeAttachments."""
+        """The CSI driver in PersistentVolumes, and the attacher in VolumeAttachments."""
         ...
 
     @property
     def parameters(self) -> Mapping[str, Collection[str]]:
-        """The parameters that a StorageClass may give, and the values of each."""
+        """The allowed StorageClass parameters, each with its allowed values."""
         ...
 
     @property
     def largest_gib(self) -> int:
-        """The size of the largest volume."""
+        """The maximum size of a volume."""
         ...
 
     def list(self, ids: Collection[str] | None = None) -> Sequence[Volume]:
-        """Those with this cluster's tag; or exactly these, whoever made them.
+        """The volumes with this cluster's tag or, given `ids`, exactly these, whoever created them.
 
-        An id that is absent from the answer is one that the cloud says does not exist.
+        A VOLUME THAT IS ABSENT FROM THE RESULT COUNTS AS DELETED.
         """
         ...
 
     def create(self, request: VolumeRequest) -> Volume:
-        """Begin to make it; the same token again answers the same volume."""
+        """Start creating it; the same token again returns the same volume."""
         ...
 
     def attach(self, id: str, provider_id: str) -> Volume:
-        """Begin to attach it to the machine. Raises `Conflict`, naming where, if it is attached elsewhere."""
+        """Start attaching it to the machine. Raises `Conflict`, naming the machine, if it is attached to another."""
         ...
 
     def detach(self, id: str, provider_id: str) -> Volume | None:
-        """Begin to detach it from the machine; None where the volume is gone. Not attached there: a success."""
+        """Start detaching it from the machine; None if the volume is gone. Not being attached there is a success."""
         ...
 
     def resize(self, id: str, size_gib: int) -> Volume:
-        """Let it grow to this size."""
+        """Grow it to this size."""
         ...
 
     def tag(self, id: str, tags: Mapping[str, str]) -> Volume:
-        """Give it exactly these tags."""
+        """Set its tags to exactly these."""
         ...
 
     def delete(self, id: str) -> None:
-        """Begin to delete it; one that is gone is a success."""
+        """Start deleting it; a missing one is a success."""
         ...

@@ -1,4 +1,4 @@
-"""Reads YAML that people wrote. Errors name the line and quote nothing, because what stands there may be a secret."""
+"""Parses user-written YAML. Errors name the line but never quote the text, which may contain a secret."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any, Final
 
 import yaml
 
-# Besides its own errors, the parser lets errors of conversions through: `2024-99-99`, `!!bool x`, `[[[[…`.
+# Besides its own errors, PyYAML leaks conversion errors: `2024-99-99`, `!!bool x`, `[[[[…`.
 _ERRORS = (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
 
 _REASONS: Final[Mapping[str, str]] = {
-    "mapping values are not allowed here": "a value with `: ` in it needs quotes, or the indentation is wrong",
-    "could not find expected ':'": "a key without a colon after it, or a quote that is not closed",
-    "found character '\\t' that cannot start any token": "a tab: indent with spaces",
-    "found character": "a value that begins with % @ or ` needs quotes",
-    "expected <block end>": "the indentation does not fit the lines above",
-    "expected ',' or": "a bracket is not closed, or a comma is missing",
-    "found unexpected end of stream": "a quote is not closed",
-    "found undefined alias": "a value that begins with * needs quotes",
-    "found unknown escape character": "an unknown escape in double quotes; in single quotes a backslash is itself",
+    "mapping values are not allowed here": "a value that contains `: ` needs quotes, or the indentation is wrong",
+    "could not find expected ':'": "a key without a colon, or an unclosed quote",
+    "found character '\\t' that cannot start any token": "indent with spaces, not tabs",
+    "found character": "a value that starts with % @ or ` needs quotes",
+    "expected <block end>": "the indentation does not match the lines above",
+    "expected ',' or": "an unclosed bracket, or a missing comma",
+    "found unexpected end of stream": "an unclosed quote",
+    "found undefined alias": "a value that starts with * needs quotes",
+    "found unknown escape character": "an unknown escape in double quotes; use single quotes for literal backslashes",
 }
-"""What people can do, by the beginning of the parser's own words, which quote the text."""
+"""Advice by prefix of PyYAML's own message, which may quote the text."""
 
 
 class NotYaml(ValueError):
-    """The text is not valid YAML; the message says where."""
+    """The text is not valid YAML; the message names the line."""
 
 
 def load(text: str) -> Any:
-    """What the text holds. Raises NotYaml, also for a key that appears twice, of which YAML takes the last."""
+    """Parse the text. Raises NotYaml, also for duplicate keys, of which PyYAML silently takes the last."""
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         if tree is not None:
@@ -38,11 +38,11 @@ def load(text: str) -> Any:
     except NotYaml:
         raise
     except _ERRORS as error:
-        raise NotYaml(told(error)) from None
+        raise NotYaml(describe(error)) from None
 
 
-def told(error: Exception) -> str:
-    """An error of the parser without what it quotes."""
+def describe(error: Exception) -> str:
+    """A parser error's message without quoted text."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = str(getattr(error, "problem", None) or "")
     reason = next((words for begins, words in _REASONS.items() if problem.startswith(begins)), "")
@@ -62,13 +62,13 @@ def _refuse_duplicates(node: yaml.Node, seen: set[int]) -> None:
         for key, value in node.value:
             line = key.start_mark.line + 1
             if isinstance(key, yaml.ScalarNode) and key.value in lines and key.value != "<<":
-                raise NotYaml(f"not valid YAML (line {line}): the same key as in line {lines[key.value]}")
+                raise NotYaml(f"not valid YAML (line {line}): duplicate key, also in line {lines[key.value]}")
             lines[str(key.value)] = line
             _refuse_duplicates(value, seen)
 
 
 def lines(text: str) -> dict[str, int]:
-    """The line of every key and element, by its path: `a`, `a.b`, `a.b[0].c`; nothing where it is not valid YAML."""
+    """The line of every key and element by path (`a`, `a.b`, `a.b[0].c`); empty if the text is not valid YAML."""
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
     except _ERRORS:
@@ -79,7 +79,7 @@ def lines(text: str) -> dict[str, int]:
 
 
 def _note_lines(node: yaml.Node | None, path: str, found: dict[str, int], seen: set[int]) -> None:
-    # What an alias repeats has the line of its anchor alone: aliases of aliases would be without end.
+    # Aliases keep the line of their anchor: following them could recurse without end.
     if id(node) in seen:
         return
     seen.add(id(node))

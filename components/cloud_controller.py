@@ -282,7 +282,7 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
 
 
 def _target(news: Properties, olds: Properties) -> Target:
-    """The declared state; machines of the old inputs alone are to be removed."""
+    """The declared state; machines that only the old inputs have are to be removed."""
     from .cluster_plan import Machine, Pool, Target
 
     def known(value: Any) -> str | None:

@@ -33,7 +33,7 @@ def open_cloud(config: Any, props: Mapping[str, Any]) -> Cloud:
 
 
 def open_kube(config: Any, props: Mapping[str, Any], cloud: Cloud) -> Kube:
-    """The cluster's API server, not asked yet. Raises `CloudError`: NotFound for a cluster that is gone."""
+    """A client of the cluster's API server, not connected yet. Raises `CloudError`: NotFound if it is gone."""
     from cloud_controller.kube import Kube
 
     return Kube.from_kubeconfig(own_kubeconfig(config, props) or cloud.cluster_access())

@@ -9,7 +9,7 @@ from contextlib import closing
 from cloud_controller import unmanaged
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import Cloud, Conflict, NotFound, Throttled, Unavailable
-from cloud_controller.kube import ApiError, Kube, TooManyRequestsError, UnreachableError
+from cloud_controller.kube import ApiError, KubeApi, TooManyRequestsError, UnreachableError
 from cloud_controller.safeguard import verify
 from cloud_controller.unmanaged import Declared
 
@@ -30,7 +30,7 @@ _PASSING = (Conflict, Throttled, Unavailable, TooManyRequestsError, UnreachableE
 
 def clear(
     cloud: Cloud,
-    open_kube: Callable[[], Kube],
+    open_kube: Callable[[], KubeApi],
     declared: Declared,
     binding: Binding,
     deadline: float,
@@ -69,7 +69,7 @@ def clear(
             time.sleep(_PAUSE)
 
 
-def _look(kube: Kube, cloud: Cloud, declared: Declared, binding: Binding, *, delete: bool) -> str:
+def _look(kube: KubeApi, cloud: Cloud, declared: Declared, binding: Binding, *, delete: bool) -> str:
     """What the controller still has to delete. Raises NotConverged where a person has to decide, and ForeignCluster."""
     verify(kube, binding)
     found = unmanaged.find(kube, declared)
@@ -98,7 +98,7 @@ def _look(kube: Kube, cloud: Cloud, declared: Declared, binding: Binding, *, del
     return ", ".join(leaving)
 
 
-def _answering(open_kube: Callable[[], Kube], end: float, wait: Wait) -> Kube:
+def _answering(open_kube: Callable[[], KubeApi], end: float, wait: Wait) -> KubeApi:
     """A client whose API server answers; raises the last error of the API server or the cloud."""
     while True:
         try:
@@ -118,7 +118,7 @@ def _answering(open_kube: Callable[[], Kube], end: float, wait: Wait) -> Kube:
 
 def _require_none_in_cloud(cloud: Cloud, why: Exception) -> None:
     """Raise NotConverged if the cloud has load balancers of the cluster, declared or not: none of them can be deleted
-    by way of their Services. Volumes are `await_volumes`' concern, which stops at them too.
+    through their Services. `await_volumes` does the same for volumes.
     """
     try:
         found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()

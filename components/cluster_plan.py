@@ -28,6 +28,7 @@ from cloud_controller.kube import (
     ApiError,
     ConflictError,
     Kube,
+    KubeApi,
     Object,
     TooManyRequestsError,
     UnreachableError,
@@ -117,7 +118,7 @@ class Target:
 class World:
     """Clients of a cluster and its cloud."""
 
-    kube: Kube
+    kube: KubeApi
     cloud: Cloud
 
     @classmethod

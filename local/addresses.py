@@ -1,17 +1,17 @@
-"""Which addresses a site uses: its block of 127.x, the ranges inside it, and the mapping of 10.x to 127.x.
+"""The addresses of a site: its block of 127.x, the ranges inside it, and the mapping of 10.x to 127.x.
 
-Kubernetes refuses loopback addresses in EndpointSlices, so nodes, pods and Services carry 10.a.b.c; nothing but
-loopback may be bound or dialled here, so whoever opens a socket asks `socket_address` for 127.a.b.c. A site owns
+Kubernetes refuses loopback addresses in EndpointSlices, so nodes, pods and Services carry 10.a.b.c. Only loopback can
+be bound or dialled here, so code that opens a socket maps the address to 127.a.b.c with `socket_address`. A site owns
 sixteen consecutive second octets (one of fifteen blocks of a machine), so checkouts run side by side:
 
     base+0        the site itself: the cloud's API, control planes (127.x only)
     base+1        machines              a /18 for each of four networks
     base+2        cluster IPs           a /18 for each
-    base+3        load balancers        a /18 for each (given out as 127.x)
+    base+3        load balancers        a /18 for each (assigned as 127.x)
     base+4..+7    pods                  a /16 for each
 
-Beside them each network has IPv6 ranges (fd00:BASE::/32 is the site's) that are facts alone: loopback has no IPv6
-address but ::1, so nothing of them is ever bound or dialled.
+Each network also has IPv6 ranges (fd00:BASE::/32 is the site's) that appear only as data: ::1 is the only IPv6 loopback
+address, so these are never bound or dialled.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ API_PORT = 7070
 def socket_address(address: str) -> str:
     """The loopback address to bind or dial for a cluster address: 10.a.b.c -> 127.a.b.c; 127.x stays as it is.
 
-    Raises ValueError for any other address: no such address may be used on this machine.
+    Raises ValueError for any other address: a local site must not use it on this machine.
     """
     first, _, rest = str(IPv4Address(address)).partition(".")
     if first not in ("10", "127"):
-        raise ValueError(f"{address} is neither in 10.0.0.0/8 nor in 127.0.0.0/8; a local site uses no other address")
+        raise ValueError(f"{address} is outside 10.0.0.0/8 and 127.0.0.0/8, the only ranges that a local site uses")
     return f"127.{rest}"
 
 
 def block_of(address: str) -> IPv4Network:
-    """The cluster addresses (10.x) of the block that this one is in."""
+    """The cluster addresses (10.x) of the block that contains this one."""
     return IPv4Network(f"{address}/12", strict=False)  # sixteen second octets
 
 
@@ -61,7 +61,7 @@ class AddressBlock:
 
     def __post_init__(self) -> None:
         if self.base not in BLOCK_BASES:
-            raise ValueError(f"{self.base} does not begin a block; blocks begin at {', '.join(map(str, BLOCK_BASES))}")
+            raise ValueError(f"{self.base} is not the start of a block (allowed: {', '.join(map(str, BLOCK_BASES))})")
 
     @property
     def api_address(self) -> str:
@@ -75,7 +75,7 @@ class AddressBlock:
     def network(self, index: int) -> NetworkRanges:
         """The ranges of the network with this index (0 to 3)."""
         if not 0 <= index < NETWORKS_PER_SITE:
-            raise ValueError(f"a site has {NETWORKS_PER_SITE} networks; there is no network {index}")
+            raise ValueError(f"there is no network {index}: a site has {NETWORKS_PER_SITE} networks, counted from 0")
         third = index * 64
         return NetworkRanges(
             machines=IPv4Network(f"10.{self.base + 1}.{third}.0/18"),

@@ -245,7 +245,8 @@ class ApiSite(ABC):
             self.folder.site_file.unlink()
             self.registry.release(root)
         taken = "; ".join([self.registry.describe(), *busy])
-        raise SiteError(f"no block of addresses is free: {taken}; `down`, or deleting its folder, releases a site's")
+        how = "`down`, or deleting its folder, releases a site's block"
+        raise SiteError(f"no block of addresses is free: {taken}; {how}")
 
     def _stop_everything_else(self) -> None:
         records = self.folder.process_record(API).parent

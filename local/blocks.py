@@ -1,7 +1,7 @@
-"""Which site of this user has which block of addresses: one small file a block, so that checkouts run side by side.
+"""Reserves a block of addresses for each site of this user, in one small file each: checkouts run side by side.
 
-A reservation holds the path of the site's state folder. It is free again when the site gives it back, or when that
-folder is gone. Sites of other users are not seen here: their sockets are in the way, and the next block is tried.
+A reservation holds the path of the site's state folder. It ends when the site releases it or its folder is gone. Sites
+of other users are not visible here: their sockets are in use, so the next block is tried.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from local.addresses import BLOCK_BASES, AddressBlock
 
 
 class NoBlockError(Exception):
-    """Every block is taken, or the one that a site must have is another's; the message says by whom."""
+    """Every block is reserved, or the requested one belongs to another site; the message names the owner."""
 
 
 def default_registry() -> Path:
-    """Where this user's reservations lie."""
+    """The folder of this user's reservations."""
     state_home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state_home) / "cloud-controller" / "blocks"
 
@@ -33,26 +33,26 @@ class BlockRegistry:
     directory: Path
 
     def prepare(self) -> None:
-        """Make the folder; raises OSError if no reservation can be written into it."""
+        """Create the folder; raises OSError if it is not writable."""
         with self._lock():
             pass
 
     def owner(self, block: AddressBlock) -> Path | None:
-        """The state folder that has the block, or None if it is free."""
+        """The state folder that owns the block, or None if it is free."""
         try:
             owner = self._file(block).read_text().strip()
         except FileNotFoundError:
             return None
-        # Empty: whoever took it was killed while it wrote.
+        # Empty: its writer was killed before it wrote the path.
         return Path(owner) if owner and Path(owner).is_dir() else None
 
     def owners(self) -> dict[AddressBlock, Path]:
-        """The blocks that are taken, in order, and by which state folders."""
+        """The reserved blocks in order, each with the state folder that owns it."""
         found = {block: self.owner(block) for block in map(AddressBlock, BLOCK_BASES)}
         return {block: owner for block, owner in found.items() if owner is not None}
 
     def reserve(self, block: AddressBlock, state_dir: Path) -> None:
-        """Take this very block; taking it again is fine. Raises `NoBlockError` if another site has it."""
+        """Reserve this block; reserving it again is allowed. Raises `NoBlockError` if another site owns it."""
         with self._lock():
             owner = self.owner(block)
             if owner not in (None, state_dir):
@@ -60,20 +60,20 @@ class BlockRegistry:
             self._file(block).write_text(f"{state_dir}\n")
 
     def free_blocks(self, state_dir: Path) -> Iterator[AddressBlock]:
-        """The blocks that the site may try: first those that it has, then the free ones."""
+        """The blocks that the site may try: its own first, then the free ones."""
         owners = self.owners()
         yield from (block for block, owner in owners.items() if owner == state_dir)
         yield from (block for block in map(AddressBlock, BLOCK_BASES) if block not in owners)
 
     def release(self, state_dir: Path) -> None:
-        """Give back whatever the site has."""
+        """Release every block of the site."""
         with self._lock():
             for block, owner in self.owners().items():
                 if owner == state_dir:
                     self._file(block).unlink()
 
     def describe(self) -> str:
-        """Who has which block, for an error message."""
+        """The reserved blocks and their owners, for an error message."""
         return "; ".join(f"127.{block.base}.x: {owner}" for block, owner in self.owners().items()) or "none is reserved"
 
     def _file(self, block: AddressBlock) -> Path:

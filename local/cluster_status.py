@@ -1,4 +1,4 @@
-"""What the clusters of a site say of themselves, for `status`: nodes, the CCM's leader, pods that are not ready."""
+"""The state of a site's clusters for `status`: nodes, the CCM's leader, pods that are not ready."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LEASE_NAMESPACE, LEASE_NAME = "kube-system", "cloud-controller-manager"
 
 
 def clusters_status(kubeconfigs: Mapping[str, Path]) -> list[dict[str, Any]]:
-    """For each cluster its state, or a `problem` where its API server does not answer."""
+    """The state of each cluster, or a `problem` where its API server does not answer."""
     found = []
     for folder, path in kubeconfigs.items():
         try:
             kubeconfig = path.read_text()
         except FileNotFoundError:
-            continue  # the cluster was deleted meanwhile
+            continue  # deleted meanwhile
         cluster = {"id": folder, "name": cluster_name(kubeconfig)}
         try:
             with (
@@ -68,7 +68,7 @@ def node_status(node: Json) -> dict[str, Any]:
 
 
 def leader(lease: Json, now: datetime) -> str | None:
-    """Who holds the Lease of the cloud controller managers; None if nobody does, or it has run out."""
+    """The holder of the cloud controller managers' Lease; None if it has none or has expired."""
     spec = lease.get("spec") or {}
     if not spec.get("holderIdentity") or not spec.get("renewTime"):
         return None
@@ -77,7 +77,7 @@ def leader(lease: Json, now: datetime) -> str | None:
 
 
 def why_not_ready(pod: Json) -> str | None:
-    """Why a pod is not ready; None of one that is, or that has succeeded."""
+    """Why a pod is not ready; None if it is ready or has succeeded."""
     status = pod.get("status") or {}
     conditions = {each["type"]: each for each in status.get("conditions") or []}
     if status.get("phase") == "Succeeded" or conditions.get("Ready", {}).get("status") == "True":
@@ -93,7 +93,7 @@ def why_not_ready(pod: Json) -> str | None:
 
 
 def render(clusters: Sequence[Json]) -> list[str]:
-    """The lines of a status for a person; of nodes and pods, those are named with which something is wrong."""
+    """The lines of a status for people; they name only the nodes and pods with a problem."""
     return [line for each in clusters for line in section(f"in cluster {each['name']} ({each['id']})", _rows(each))]
 
 

@@ -1,7 +1,7 @@
-"""What happens when somebody deletes the state folder of a running site: the API ends all that runs, then itself.
+"""Ends the processes of a running site whose state folder is deleted, and finally the API.
 
-Without the folder's records nobody would find those processes again. So the API keeps in memory which they are, by pid
-and start time; what it ends is never mistaken.
+Without the folder's records those processes could not be found again. So the API keeps their pids and start times in
+memory, which identify them reliably.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRACE_SECONDS = 5.0
 
 
 def running(folder: StateFolder) -> list[Process]:
-    """What the folder's records name now, without this process; control planes in the order of their stop."""
+    """The processes named by the folder's records now, except this one; control planes in the order of their stop."""
     clusters = folder.cluster("x").parent
     directories = [folder.process_record("x").parent, *clusters.glob("*/processes")]
     found = [process for each in directories for process in processes.find_all(each)]
@@ -33,7 +33,7 @@ def running(folder: StateFolder) -> list[Process]:
 
 
 class FolderGuard:
-    """Looks at the folder now and then, in a thread of its own. `end_server` is called once, when all is stopped."""
+    """Checks the folder regularly, in a thread of its own. `end_server` is called once, when all is stopped."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class FolderGuard:
         self._thread = threading.Thread(target=self._run, name="folder guard", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start checking."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._stopping.set()
 
     def _run(self) -> None:
@@ -66,7 +66,7 @@ class FolderGuard:
                     log.info("folder guard knows %d processes", len(known))
                 self._known = known
             else:
-                log.error("%s is gone: ending what it ran", self._folder.root)
+                log.error("%s is gone: ending its processes", self._folder.root)
                 self._end_all()
                 self._end_server()
                 return

@@ -1,4 +1,4 @@
-"""Whether loopback ports are free, who holds one if not, and where some are."""
+"""Checks that loopback ports are free, names the process that holds one, and finds free ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ UNUSED_ADDRESS_TRIES = 50
 
 
 class PortBusyError(Exception):
-    """Something else listens where one of the site's servers has to; the message says what."""
+    """A port that one of the site's servers needs is in use; the message names the holder."""
 
 
 def require_free(address: str, port: int, purpose: str) -> None:
     """Raise PortBusyError, naming the holder, unless a server can listen on `address`:`port` (TCP)."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As servers do: connections of an ended server that linger (TIME_WAIT) do not keep the port.
+        # As servers do: lingering connections (TIME_WAIT) of a server that has ended do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
@@ -30,12 +30,12 @@ def require_free(address: str, port: int, purpose: str) -> None:
             if error.errno != errno.EADDRINUSE:
                 raise
             raise PortBusyError(
-                f"{purpose} cannot listen on {address}:{port}: {describe_holder(address, port)} listens there"
+                f"{purpose} cannot listen on {address}:{port}: the port is in use by {describe_holder(address, port)}"
             ) from None
 
 
 def describe_holder(address: str, port: int) -> str:
-    """The process that listens on a TCP port, as `pid 123 (command line)`, as far as this user may know it."""
+    """The process that listens on a TCP port, as `pid 123 (command line)`, as far as this user may see it."""
     wildcards = {"0.0.0.0", "::"}
     for connection in psutil.net_connections(kind="tcp"):
         if connection.status != psutil.CONN_LISTEN or not connection.laddr or connection.laddr.port != port:
@@ -49,13 +49,13 @@ def describe_holder(address: str, port: int) -> str:
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             return f"pid {connection.pid}"
         return f"pid {connection.pid} ({command[:120]})"
-    return "a process that this user may not see"
+    return "a process of another user"
 
 
 def unused_address(wanted_ports: Collection[int]) -> str:
-    """A cluster address (10.x) outside of every site's block whose 127.x counterpart has all these ports free.
+    """A cluster address (10.x) outside every site's block whose 127.x counterpart has all these ports free.
 
-    For what runs beside a site: tests, benchmarks. Raises PortBusyError if none is found in some tries.
+    For what runs beside a site: tests, benchmarks. Raises PortBusyError if several tries find none.
     """
     generator = random.SystemRandom()
     for _ in range(UNUSED_ADDRESS_TRIES):
@@ -67,4 +67,4 @@ def unused_address(wanted_ports: Collection[int]) -> str:
         except PortBusyError:
             continue
         return address
-    raise PortBusyError(f"no loopback address has ports {sorted(wanted_ports)} free; does something listen on 0.0.0.0?")
+    raise PortBusyError(f"no loopback address has ports {sorted(wanted_ports)} free; is one in use on 0.0.0.0?")

@@ -1,12 +1,11 @@
-"""How the local site's processes are started detached, found again after anything was killed, and stopped.
+"""Starts the local site's processes detached, finds them again after a crash, and stops them.
 
-A process is known by its record, a JSON file with its pid, its start time and the boot it belongs to. Pid and start
-time together name one process for ever, so a pid that the kernel gave out again is never mistaken for ours. The child
-writes the record itself, just before it becomes the command: whenever its starter is killed, no process of ours runs
-unrecorded.
+A process is identified by its record, a JSON file with its pid, its start time and its boot. Pid and start time
+together are unique within a boot, so a reused pid is never mistaken for ours. The child writes the record itself, just
+before it execs the command: even if its starter is killed, no process of ours runs unrecorded.
 
-Who starts one holds its folder of records until the record is there, even if he is killed meanwhile: nobody takes the
-new record for the old one and removes it, and nobody who looks in between finds nothing.
+The starter locks the folder of records until the record exists, and the lock survives the starter's death. Otherwise
+another process could delete the new record as a stale one, or look before it exists.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from pathlib import Path
 LOG_ROTATE_BYTES = 16 * 1024 * 1024
 KILL_DEADLINE_SECONDS = 10.0
 
-# $1 the record, $2 its JSON without the last two fields, $3 the working directory; the command follows. Start time
-# is field 22 of /proc/PID/stat: the 20th after the command's name, which ends with the last parenthesis. exec keeps
-# pid and start time. Closing descriptor 3 tells the starter that the record is there; 4 is his hold on the folder,
-# let go before, and in a command of its own, for shells keep copies until a command ends: whoever is told may stop this
-# process (SIGSTOP) at once, and nobody would ever hold the folder again.
+# $1 is the record, $2 its JSON without the last two fields, $3 the working directory; the command follows. Start time
+# is field 22 of /proc/PID/stat: the 20th after the command's name, which ends with the last parenthesis. exec keeps pid
+# and start time. Closing descriptor 3 tells the starter that the record exists. Descriptor 4 is the lock on the folder;
+# it is released first, and in a command of its own because shells keep copies until a command ends: the starter may
+# stop this process (SIGSTOP) at once, and the lock would then stay taken.
 _RECORD_AND_EXEC = """\
 record=$1 fields=$2
 cd -- "$3" || exit 127
@@ -48,12 +47,12 @@ exec "$@"
 
 
 class ProcessError(Exception):
-    """A process could not be started or stopped; the message says which, why, and where its log is."""
+    """A process could not be started or stopped; the message says which one, why, and where its log is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One started process. It stays valid after the process ended: `is_running` then says no."""
+    """One started process. The object stays valid after the process has ended; `is_running` is then false."""
 
     name: str
     argv: tuple[str, ...]
@@ -64,7 +63,7 @@ class Process:
     record: Path
 
     def is_running(self) -> bool:
-        """Whether this very process still runs; a zombie does not, and is reaped if it is our child."""
+        """Whether this process still runs. A zombie does not; it is reaped if it is our child."""
         pidfd = self._open_pidfd()
         if pidfd is None:
             return False
@@ -72,7 +71,7 @@ class Process:
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the process ended, at most `seconds`; True if it has."""
+        """Wait at most `seconds` for the process to end; returns whether it did."""
         pidfd = self._open_pidfd()
         if pidfd is None:
             return True
@@ -82,7 +81,7 @@ class Process:
             os.close(pidfd)
 
     def signal(self, number: signal.Signals) -> bool:
-        """Send a signal; False if the process has ended. Never reaches another process that got the same pid."""
+        """Send a signal; False if the process has ended. Never reaches another process that reuses the pid."""
         pidfd = self._open_pidfd()
         if pidfd is None:
             return False
@@ -92,10 +91,10 @@ class Process:
             os.close(pidfd)
 
     def stop(self, grace_seconds: float) -> bool:
-        """SIGTERM, after `grace_seconds` SIGKILL, then whatever is left of its session; the record is removed.
+        """Send SIGTERM, after `grace_seconds` SIGKILL, then kill the rest of its session and remove the record.
 
-        Returns whether it ended by itself in time. Stopping what has ended already is fine. Raises ProcessError if
-        even SIGKILL did not end it (it hangs in the kernel).
+        Returns whether it ended by itself in time. Stopping an ended process is allowed. Raises ProcessError if it
+        survives SIGKILL (it hangs in the kernel).
         """
         graceful = True
         pidfd = self._open_pidfd()
@@ -106,12 +105,12 @@ class Process:
                     graceful = False
                     _send(pidfd, signal.SIGKILL)
                     if not self._wait(pidfd, KILL_DEADLINE_SECONDS):
-                        raise ProcessError(f"{self.name} (pid {self.pid}) does not end, not even by SIGKILL")
+                        raise ProcessError(f"{self.name} (pid {self.pid}) does not end, not even after SIGKILL")
             finally:
                 os.close(pidfd)
             self._kill_session()
         with _held(self.record.parent):
-            if load(self.record) == self:  # and not a newer process's
+            if load(self.record) == self:  # not a newer process's
                 self.record.unlink(missing_ok=True)
         return graceful
 
@@ -125,9 +124,9 @@ class Process:
             pidfd = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return None
-        # Only now: from here on the descriptor means one process, whatever happens to the pid. It tells a zombie, too,
-        # and only once all threads ended; /proc calls a process a zombie when its first thread ended, with the others
-        # still holding ports.
+        # Check again: from here on the descriptor identifies one process, whatever happens to the pid. It also detects
+        # a zombie, and only once all threads have ended; /proc reports a process as a zombie when its first thread has
+        # ended, while others may still hold ports.
         if self.boot_id == _boot_id() and _start_ticks(self.pid) == self.start_ticks and not self._wait(pidfd, 0):
             return pidfd
         os.close(pidfd)
@@ -142,13 +141,13 @@ class Process:
         return ended
 
     def _kill_session(self) -> None:
-        """End the descendants that the process left behind in the session that it led."""
+        """Kill the descendants that the process left in its session."""
         for pid in _all_pids():
             try:
                 if pid != self.pid and os.getsid(pid) == self.pid:
                     os.kill(pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
-                continue  # it ended meanwhile, or is none of this user's
+                continue  # it has ended, or belongs to another user
 
 
 def start(
@@ -160,14 +159,14 @@ def start(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Process:
-    """Start a command in a session of its own, its output appended to `log`, and return once it is recorded.
+    """Start a command in a session of its own with its output appended to `log`; returns once it is recorded.
 
-    `env` is the whole environment (default: this process's); `record` is where `find` looks for it later. Secrets
-    belong in files or `env`, never in `argv`. Raises ProcessError if the command cannot be run or already runs.
+    `env` is the whole environment (default: this process's); `find` looks for the process at `record`. Secrets belong
+    in files or `env`, never in `argv`. Raises ProcessError if the command cannot be run or already runs.
     """
     executable = shutil.which(argv[0])
     if executable is None:
-        raise ProcessError(f"{name}: there is no executable {argv[0]}")
+        raise ProcessError(f"{name} could not be started: there is no executable {argv[0]}")
     record.parent.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
     fields = {"name": name, "argv": list(argv), "log": str(log.absolute()), "boot_id": _boot_id()}
@@ -179,7 +178,7 @@ def start(
     with _held(record.parent) as hold:
         running = load(record)
         if running is not None and running.is_running():
-            raise ProcessError(f"{name} runs already (pid {running.pid})")
+            raise ProcessError(f"{name} is already running (pid {running.pid})")
         pid = _spawn(command, dict(os.environ if env is None else env), log, hold)
         process = load(record)
     if process is None or process.pid != pid:
@@ -189,7 +188,7 @@ def start(
 
 
 def find(record: Path) -> Process | None:
-    """The running process that `record` names, or None. A stale record, of an ended process, is removed."""
+    """The running process that `record` identifies, or None. Removes the record of an ended process."""
     with _held(record.parent):
         process = load(record)
         if process is None or process.is_running():
@@ -199,15 +198,15 @@ def find(record: Path) -> Process | None:
 
 
 def find_all(directory: Path) -> list[Process]:
-    """The running processes whose records lie in `directory`, by name."""
+    """The running processes with a record in `directory`, by name."""
     with _held(directory):
-        pass  # whoever is just being started has his record then
+        pass  # a starter that holds the lock writes its record
     found = (find(record) for record in sorted(directory.glob("*.json")))
     return [process for process in found if process is not None]
 
 
 def load(record: Path) -> Process | None:
-    """What a record says, whether or not the process still runs; None if there is no record."""
+    """The process that a record identifies, running or not; None if there is no record."""
     try:
         fields = json.loads(record.read_text())
         return Process(
@@ -222,11 +221,11 @@ def load(record: Path) -> Process | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:
-        raise ProcessError(f"{record} is no record of a process: {error!r}") from error
+        raise ProcessError(f"{record} is not a process record: {error!r}") from error
 
 
 def log_tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, or a word that there are none."""
+    """The last lines of a log, or a note that there are none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 256 * lines))
@@ -237,7 +236,7 @@ def log_tail(log: Path, lines: int = 15) -> str:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None if there is no such process."""
+    """A process's start time in clock ticks since boot; None if there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -256,17 +255,17 @@ def _all_pids() -> Iterator[int]:
 def _spawn(command: list[str], env: dict[str, str], log: Path, hold: int | None) -> int:
     """Start the recording shell and wait until it has recorded itself or failed; returns the pid.
 
-    The shell has the folder's `hold`, too, until then.
+    The shell holds the folder's lock, too, until then.
     """
     if log.exists() and log.stat().st_size > LOG_ROTATE_BYTES:
         log.replace(log.with_name(log.name + ".1"))
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     taken_over, handle = os.pipe()
-    # Another number than 3: that one is overwritten first.
+    # Not 3: that descriptor is overwritten first.
     hold = None if hold is None else fcntl.fcntl(hold, fcntl.F_DUPFD_CLOEXEC, 5)
     try:
-        # posix_spawn, for a fork of a process with many threads is not safe; every descriptor of Python's own is
-        # close-on-exec. Python ignores SIGPIPE and SIGXFSZ, which the command must not inherit.
+        # posix_spawn because a fork with many threads is unsafe; every descriptor that Python opens is close-on-exec.
+        # Python ignores SIGPIPE and SIGXFSZ, which the command must not inherit.
         pid = os.posix_spawn(
             command[0],
             command,
@@ -299,18 +298,18 @@ def _send(pidfd: int, number: signal.Signals) -> bool:
 
 
 def _reap(pid: int, *, block: bool = False) -> None:
-    """Collect an ended child, so that it does not stay a zombie; not our child is fine."""
+    """Collect an ended child so that it does not stay a zombie; other processes are ignored."""
     try:
         os.waitpid(pid, 0 if block else os.WNOHANG)
     except ChildProcessError:
-        return  # started by another process, which (or init) collects it
+        return  # its own parent, or init, collects it
 
 
 @contextmanager
 def _held(directory: Path) -> Iterator[int | None]:
-    """Keep everybody else, of whichever process, from starting or forgetting processes recorded in this folder.
+    """Prevent every other process from starting or removing processes recorded in this folder.
 
-    Gives the descriptor that holds it; without the folder there is nothing to hold.
+    Yields the descriptor of the lock, or None if the folder does not exist.
     """
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,7 +1,7 @@
-"""What the file backend of Pulumi's CLI holds of a stack, read without the CLI: its state, locks, pending operations.
+"""Reads what the file backend of Pulumi's CLI holds for a stack, without the CLI: state, locks, pending operations.
 
-Where a run of the CLI was killed, it leaves a lock, which only `pulumi cancel` takes away, and operations of which
-nobody knows whether they happened. The CLI says that, but not how its backend and passphrase are reached from a shell.
+A killed run of the CLI leaves a lock, which only `pulumi cancel` removes, and operations with unknown outcome. The CLI
+reports both, but not how to reach its backend and passphrase from a shell.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BACKEND_FOLDER: Final = "pulumi"
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The lock of a run of the CLI: its process, where that runs, and since when."""
+    """The lock of a run of the CLI: its process, host and start."""
 
     pid: int
     host: str
@@ -33,12 +33,12 @@ class Lock:
 
     @property
     def is_here(self) -> bool:
-        """Whether the run is one of this machine."""
+        """Whether the run is on this machine."""
         return self.host == socket.gethostname()
 
     @property
     def alive(self) -> bool:
-        """Whether the run may still go on: of another machine's nobody can tell."""
+        """Whether the run may still be alive; for another machine that is unknown."""
         if not self.is_here:
             return True
         try:
@@ -46,25 +46,25 @@ class Lock:
         except ProcessLookupError:
             return False
         except PermissionError:
-            return True  # another user's
+            return True  # another user's process
         return True
 
 
 def checkpoint(stack_dir: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The file of the stack's state and what it says; None without one. Raises StateError."""
+    """The file of the stack's state and its content; None if there is none. Raises StateError."""
     for path in (stack_dir / BACKEND_FOLDER).glob(f".pulumi/stacks/**/{stack_dir.name}.json"):
         try:
             data = json.loads(path.read_text())
             return path, {"version": data["version"], "deployment": data["checkpoint"].get("latest")}
         except FileNotFoundError:
-            continue  # another run has just taken it away
+            continue  # another run has just removed it
         except (AttributeError, KeyError, TypeError, ValueError, OSError) as error:
-            raise StateError(f"{path} is not a state of the CLI that can be read: {error}") from error
+            raise StateError(f"{path} is not a readable Pulumi state: {error}") from error
     return None
 
 
 def salt(deployment: Any) -> str:
-    """The salt of the passphrase that a state is encrypted with; "" where it has none."""
+    """The salt of the passphrase that encrypts a state; "" if it has none."""
     provider = (deployment or {}).get("secrets_providers") or {}
     return str((provider.get("state") or {}).get("salt", ""))
 
@@ -79,25 +79,25 @@ def locks(stack_dir: Path) -> Iterator[Lock]:
             continue  # its run has just ended
         except (KeyError, TypeError, ValueError, OSError) as error:
             raise StateError(
-                f"{path} is not a lock of the CLI that can be read: {error}; "
-                f"if no run changes stack {stack_dir.name}, this takes it away: {_cancel(stack_dir)}"
+                f"{path} is not a readable lock of the Pulumi CLI: {error}; if no run changes stack "
+                f"{stack_dir.name}, remove the lock: {_cancel(stack_dir)}"
             ) from error
 
 
 def ways_past_locks(stack_dir: Path) -> Iterator[str]:
-    """What to do about each lock of the stack. Raises StateError."""
+    """How to resolve each lock of the stack. Raises StateError."""
     stack = stack_dir.name
     for lock in locks(stack_dir):
         run = f"process {lock.pid} on {lock.host}, since {lock.since}"
         if not lock.alive:
-            yield f"a run of stack {stack} was killed ({run}); this takes its lock away: {_cancel(stack_dir)}"
+            yield f"a run of stack {stack} was killed ({run}); remove its lock: {_cancel(stack_dir)}"
             continue
-        gone = "" if lock.is_here else f"; if that machine or process is gone: {_cancel(stack_dir)}"
-        yield f"another run changes stack {stack} ({run}): wait for it, or end it with Ctrl-C where it runs{gone}"
+        gone = "" if lock.is_here else f"; if that machine or process is gone, remove its lock: {_cancel(stack_dir)}"
+        yield f"another run is changing stack {stack} ({run}): wait for it, or press Ctrl-C where it runs{gone}"
 
 
 def ways_out(stack_dir: Path) -> Iterator[str]:
-    """What to do about the locks and the creates that runs have left, a line each; nothing where there are none.
+    """How to resolve the locks and creates that runs have left, one line each.
 
     Raises StateError.
     """
@@ -108,12 +108,12 @@ def ways_out(stack_dir: Path) -> Iterator[str]:
         clear = f'make refresh STACK={stack_dir.name} ENGINE=pulumi ARGS="--skip-preview --clear-pending-creates"'
         yield (
             f"a run was killed while it created {', '.join(created)}: `up` creates it again, which finds what was "
-            f"made; this forgets the interrupted one then: {clear}"
+            f"made; afterwards, clear the pending create: {clear}"
         )
 
 
 def _cancel(stack_dir: Path) -> str:
-    """The call of the CLI that takes a stack's locks away, as it is written in a shell."""
+    """The shell command that removes a stack's locks with the CLI."""
     environment = [f"PULUMI_BACKEND_URL={(stack_dir / BACKEND_FOLDER).as_uri()}"]
     if PASSPHRASE_VARIABLE not in os.environ and not os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE"):
         environment.append(f"{PASSPHRASE_VARIABLE}_FILE={stack_dir / PASSPHRASE_FILE}")

@@ -1,8 +1,8 @@
 """Runs a stack with Pulumi's own CLI instead of the embedded engine (`make up ENGINE=pulumi`).
 
-Everything of the stack lies in its folder of the site's state: the CLI's state in a file backend, the copy of the stack
-file, the passphrase. A Pulumi.yaml of its own beside them lets `pulumi stack` commands work on that copy; they would
-write an encryptionsalt into the project's file otherwise.
+All data of the stack is in its folder in the site's state: the CLI's state in a file backend, the copy of the stack
+file, the passphrase. A Pulumi.yaml beside them lets `pulumi stack` commands work on that copy; otherwise they would
+write an encryptionsalt into the project's file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from local.state_folder import write_private
 
 
 class PulumiCliError(Exception):
-    """The CLI is not there or does not do what is asked; the message says what to do."""
+    """The CLI is missing or failed; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulumiCli:
-    """The CLI on one stack: `project` holds the program, `stack_dir` whatever belongs to the stack alone."""
+    """The CLI on one stack: `project` is the program's folder, `stack_dir` the stack's."""
 
     project: Path
     stack: str
@@ -43,12 +43,12 @@ class PulumiCli:
         return self.stack_dir / f"Pulumi.{self.stack}.yaml"
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """What the CLI gets of an environment: its backend and passphrase, and this Python's folder first on PATH."""
+        """The environment for the CLI: its backend and passphrase, and this Python's folder first on PATH."""
         own = {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", os.defpath)]),
             "PULUMI_BACKEND_URL": (self.stack_dir / BACKEND_FOLDER).as_uri(),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DIY_BACKEND_GZIP": "false",  # stack_state.py reads what it writes
+            "PULUMI_DIY_BACKEND_GZIP": "false",  # stack_state.py reads the state
         }
         if PASSPHRASE_VARIABLE not in inherited:
             named = inherited.get(f"{PASSPHRASE_VARIABLE}_FILE")
@@ -57,13 +57,13 @@ class PulumiCli:
         return {**inherited, **own}
 
     def init(self) -> list[str]:
-        """The call that makes the stack unless it is there. In the stack's own folder: it may write the stack file."""
+        """The call that creates the stack if needed. It runs in the stack's own folder: it may write the stack file."""
         return ["stack", "select", self.stack, "--create", "--non-interactive", "--cwd", str(self.stack_dir)]
 
     def operation(self, command: str, options: Sequence[str], *, asks: bool = False) -> list[str]:
         """The call for preview, up, refresh or destroy; `asks`: the CLI may ask before up and destroy.
 
-        With `--json` it must not: its question would stand in the JSON.
+        With `--json` it must not: its question would be mixed into the JSON.
         """
         asking = command == "preview" or (asks and command != "refresh" and not {"--json", "-j"} & set(options))
         return [
@@ -74,21 +74,21 @@ class PulumiCli:
         ]
 
     def require(self) -> str:
-        """Where the CLI is. Raises PulumiCliError if there is none on PATH."""
+        """The path of the CLI. Raises PulumiCliError if it is not on PATH."""
         found = shutil.which("pulumi", path=os.environ.get("PATH", os.defpath))
         if found is None:
-            raise PulumiCliError("the Pulumi CLI is not on PATH: without ENGINE=pulumi the embedded engine is used")
+            raise PulumiCliError("the Pulumi CLI is not on PATH; install it, or omit ENGINE=pulumi")
         return found
 
     def prepare(self) -> None:
-        """Make what the CLI needs to find in the stack's folder."""
+        """Write the files that the CLI needs in the stack's folder."""
         (self.stack_dir / BACKEND_FOLDER).mkdir(parents=True, exist_ok=True)
         name = yaml.safe_load((self.project / "Pulumi.yaml").read_text())["name"]
         manifest = yaml.safe_dump({"name": name, "runtime": "python"})
         write_private(self.stack_dir / "Pulumi.yaml", f"# For `pulumi stack` commands in this folder.\n{manifest}")
 
     def run(self, command: str, options: Sequence[str]) -> bool:
-        """Run preview, up, refresh or destroy; whether all went well.
+        """Run preview, up, refresh or destroy; returns whether it succeeded.
 
         Raises PulumiCliError, SecretsError, StateError.
         """
@@ -97,7 +97,7 @@ class PulumiCli:
         self.prepare()
         self.check_passphrase()
         if _call([pulumi, *self.init()], environment) != 0:
-            raise PulumiCliError(f"the Pulumi CLI could not make stack {self.stack!r}")
+            raise PulumiCliError(f"the Pulumi CLI could not create stack {self.stack!r}")
         asks = sys.stdin.isatty() and sys.stdout.isatty()
         done = _call([pulumi, *self.operation(command, options, asks=asks)], environment) == 0
         for line in pulumi_backend.ways_out(self.stack_dir):
@@ -105,9 +105,9 @@ class PulumiCli:
         return done
 
     def check_passphrase(self) -> None:
-        """Raise SecretsError if the passphrase is not the one of the CLI's state.
+        """Raise SecretsError if the passphrase does not match the CLI's state.
 
-        The CLI names neither the file nor a way out. The stack file's was checked when its copy was written.
+        The CLI's own error names neither the file nor a solution. The stack file was checked when its copy was written.
         """
         found = pulumi_backend.checkpoint(self.stack_dir)
         if found is not None and (salt := pulumi_backend.salt(found[1]["deployment"])):
@@ -123,5 +123,5 @@ def _call(command: Sequence[str], environment: Mapping[str, str]) -> int:
         except Terminated:
             process.terminate()
         except KeyboardInterrupt:
-            # The terminal's Ctrl-C reached the CLI as well, which ends in its own way: the state must not be cut off.
+            # The terminal's Ctrl-C also reached the CLI, which must end by itself to complete the state.
             continue

@@ -1,4 +1,4 @@
-"""The processes that a site's API starts and ends: each recorded and logged under a key, in the site's folder."""
+"""The processes that a site's API starts and stops, each recorded and logged under a key in the site's folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CREDENTIALS_TTL = timedelta(days=365)
 
 
 class SiteProcesses:
-    """Detached processes that are modules of this project. Raises ProcessError for whatever goes wrong."""
+    """Detached processes that run modules of this project. Every failure is a ProcessError."""
 
     def __init__(self, folder: StateFolder, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class SiteProcesses:
         self._environment = dict(environment)
 
     def require_folder(self) -> None:
-        """Without this site's folder a missing record means nothing, and nothing may be started."""
+        """Without this site's folder a missing record means nothing, and no process may be started."""
         if not self._folder.still_holds(self._site):
             raise ProcessError(f"{self._folder.root} is gone")
 
@@ -36,7 +36,7 @@ class SiteProcesses:
         self.require_folder()
         processes.start(
             name,
-            # -P: nothing that lies in the working directory is ever imported.
+            # -P: nothing in the working directory is ever imported.
             [sys.executable, "-P", "-m", module, str(argument)],
             record=self._folder.process_record(key),
             log=self._folder.log(key),
@@ -45,25 +45,25 @@ class SiteProcesses:
         )
 
     def find(self, key: str) -> Process | None:
-        """What was started under `key` and not stopped; it may have ended by itself."""
+        """The process started under `key` and not stopped since; it may have ended by itself."""
         self.require_folder()
         return processes.load(self._folder.process_record(key))
 
     def is_running(self, key: str) -> bool:
-        """Whether what was started under `key` runs."""
+        """Whether the process started under `key` runs."""
         process = self.find(key)
         return process is not None and process.is_running()
 
     def halt_machine(self, id: str, grace_seconds: float) -> None:
-        """End a machine's process if it runs, and what of its pods it left behind."""
+        """Stop a machine's process if it runs, and what it left behind of its pods."""
         process = processes.load(self._folder.process_record(id))
         if process is not None:
             process.stop(grace_seconds)
-        # A machine that was killed ended nothing of its pods' that had left its session.
+        # A killed machine did not stop the pods' processes outside its session.
         kill_leftovers(self._folder.machine(id))
 
     def boot_machine(self, machine: Mapping[str, Any], control_plane: ControlPlane) -> None:
-        """Start a machine unless it runs: `machine` is what its `machine.json` says."""
+        """Start a machine unless it runs; `machine` is the content of its `machine.json`."""
         if self.is_running(machine["id"]):
             return
         directory = self._folder.machine(machine["id"])

@@ -1,6 +1,6 @@
-"""What a stack's state says without its passphrase: whether anything exists, and the outputs with secrets masked.
+"""Reads a stack's state without its passphrase: whether anything exists, and the outputs with secrets masked.
 
-A stack lives in the embedded engine's state or in the CLI's, which lie side by side in the stack's folder.
+The state is either the embedded engine's or the CLI's; both are in the stack's folder.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from local.pulumi_backend import checkpoint
 
 
 def is_in_use(stack_dir: Path) -> bool:
-    """Whether the stack has resources, or operations of which nobody knows whether they happened."""
+    """Whether the stack has resources or operations with unknown outcome."""
     return is_in_engine(stack_dir) or is_in_cli(stack_dir)
 
 
 def is_in_engine(stack_dir: Path) -> bool:
-    """Whether it is the embedded engine's state that holds the stack."""
+    """Whether the embedded engine's state holds the stack."""
     return _holds(_of_engine(stack_dir))
 
 
 def is_in_cli(stack_dir: Path) -> bool:
-    """Whether it is the CLI's state that holds the stack."""
+    """Whether the CLI's state holds the stack."""
     return _holds(_of_cli(stack_dir))
 
 
@@ -56,4 +56,4 @@ def _of_cli(stack_dir: Path) -> Snapshot:
     try:
         return snapshot_of(deployment_of(state), PlaceholderCrypter())
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StateError(f"{path} is not a state of the CLI that can be read: {error}") from error
+        raise StateError(f"{path} is not a readable Pulumi state: {error}") from error

@@ -1,4 +1,4 @@
-"""Threads that do what objects need: at most one step at a time an object, and one that failed not again at once."""
+"""Threads that run the steps of objects: one step at a time per object, with a delay after a failure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ log = logging.getLogger(__name__)
 
 
 class Workers:
-    """`count` threads. A reconciler gives them steps again and again; they take those that may begin.
+    """`count` threads. A reconciler submits steps repeatedly; they run those that may start.
 
-    `expected` is what a step may raise; anything else is a defect, and logged with its traceback. Either way the
-    object's next step begins `retry_seconds` later at the earliest. `changed` is called after a step that did
+    `expected` is what a step may raise; anything else is a defect and is logged with its traceback. Either way the
+    object's next step starts after `retry_seconds` at the earliest. `changed` is called after a step that changed
     something.
     """
 
@@ -31,7 +31,7 @@ class Workers:
         self._not_before: dict[str, float] = {}
 
     def submit(self, id: str, step: Callable[[], bool | None]) -> None:
-        """Do the object's step, unless one is under way or failed a moment ago. It returns False if it did nothing."""
+        """Run the object's step, unless one is running or failed recently. It returns False if it changed nothing."""
         with self._lock:
             if id in self._busy or monotonic() < self._not_before.get(id, 0):
                 return
@@ -39,7 +39,7 @@ class Workers:
         self._pool.submit(step).add_done_callback(lambda future: self._done(id, future))
 
     def stop(self, *, wait: bool) -> None:
-        """Begin no more steps; `wait` for those under way."""
+        """Start no more steps; `wait` for the running ones."""
         self._pool.shutdown(wait=wait, cancel_futures=True)
 
     def _done(self, id: str, future: Future[bool | None]) -> None:
@@ -50,8 +50,8 @@ class Workers:
             if error is not None:
                 self._not_before[id] = monotonic() + self._retry_seconds
         if isinstance(error, self._expected):
-            log.warning("%s: %s; trying again", id, error)
+            log.warning("%s: %s; retrying", id, error)
         elif error is not None:
-            log.error("%s: a step broke; trying again", id, exc_info=error)
+            log.error("%s: step failed unexpectedly; retrying", id, exc_info=error)
         elif not future.cancelled() and future.result() is not False:
             self._changed()

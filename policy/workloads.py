@@ -36,7 +36,7 @@ def check_workload(
 def ccm_container(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
     """The name of the workload's container that is a cloud controller manager; None if it has none.
 
-    Raises UnknownValueError if only an unknown value could tell.
+    Raises UnknownValueError if that depends on an unknown value.
     """
     return first_known(partial(ccm_name, container, config) for container in containers(props))
 

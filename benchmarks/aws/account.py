@@ -1,4 +1,4 @@
-"""What there is in the simulated AWS before a controller comes: a VPC over three zones, and machines of a cluster."""
+"""The simulated AWS before a controller starts: a VPC over three zones, and machines of a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 CLUSTER_ID = "benchmark"
 CLUSTER_TAG = f"kubernetes.io/cluster/{CLUSTER_ID}"
 INSTANCE_TYPE: Final = "m5.large"
-# moto looks at no credentials, but no client sends a call without.
+# moto does not check credentials, but no client sends a call without.
 KEY = "testing"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": KEY}
 _IMAGE = "ami-0123456789abcdef0"
@@ -42,7 +42,7 @@ class Machine:
 
 
 class Account:
-    """One account of the simulated AWS, asked directly: nothing of this is counted."""
+    """One account of the simulated AWS, called directly: these calls are not counted."""
 
     def __init__(self, url: str) -> None:
         session = boto3.Session(aws_access_key_id=KEY, aws_secret_access_key=KEY, region_name=REGION)
@@ -57,9 +57,9 @@ class Account:
         self.node_group = self.add_group("nodes", {CLUSTER_TAG: "owned"})
 
     def add_machines(self, count: int, *, public: bool = False) -> list[Machine]:
-        """Instances that run, spread over the zones' private subnets, with the cluster's tag.
+        """Running instances, spread over the zones' private subnets, with the cluster's tag.
 
-        `public`: in public subnets instead, with a public address each.
+        `public`: in public subnets instead, each with a public address.
         """
         machines: list[Machine] = []
         subnets = self.public if public else self.private
@@ -79,7 +79,7 @@ class Account:
         return machines
 
     def add_group(self, name: str, tags: Mapping[str, str]) -> str:
-        """A security group that people made."""
+        """Add a security group that the controller does not own."""
         group = self.ec2.create_security_group(GroupName=name, Description=name, VpcId=self.vpc)["GroupId"]
         if tags:
             self._tag(group, tags)
@@ -95,7 +95,7 @@ class Account:
         return tuple(subnets)
 
     def _lead_out(self, subnets: Sequence[str]) -> None:
-        """Make the subnets public ones: a route table of theirs leads to the internet."""
+        """Make the subnets public: a route table of theirs leads to the internet."""
         gateway = self.ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
         self.ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=self.vpc)
         table = self.ec2.create_route_table(VpcId=self.vpc)["RouteTable"]["RouteTableId"]

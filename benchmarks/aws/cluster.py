@@ -1,4 +1,4 @@
-"""A real API server for the benchmarks on AWS, with nodes behind which no kubelet runs, and Services."""
+"""A real API server for the benchmarks on AWS, with Services, and nodes without kubelets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _READY = {
     "lastTransitionTime": "2026-01-01T00:00:00Z",
 }
 _OVERRIDES = {"ec2": "EC2", "elb": "Elastic Load Balancing", "elbv2": "Elastic Load Balancing v2", "sts": "STS"}
-"""What the Go SDK calls the services whose endpoints are set."""
+"""The Go SDK's names of the services whose endpoints are set."""
 
 
 class Cluster:
@@ -55,7 +55,7 @@ class Cluster:
             informer.wait_synced(PATIENCE)
 
     def add_nodes(self, count: int, *, initialised: bool, public: bool = False) -> list[Machine]:
-        """Machines that run, and a node for each, Ready, with its provider ID, as its kubelet would register it."""
+        """Add running machines, and a node for each, Ready, with its provider ID, as its kubelet would register it."""
         known = len(self.nodes.items())
         machines = self.account.add_machines(count, public=public)
         with ThreadPoolExecutor(_WRITERS) as pool:
@@ -64,23 +64,23 @@ class Cluster:
         return machines
 
     def add_services(self, services: Sequence[Object]) -> None:
-        """These Services, in namespace default."""
+        """Add these Services in namespace default."""
         with ThreadPoolExecutor(_WRITERS) as pool:
             list(pool.map(lambda service: self.kube.create(SERVICES, service), services))
 
     def delete_services(self) -> None:
-        """All of type LoadBalancer."""
+        """Delete all Services of type LoadBalancer."""
         names = [service["metadata"]["name"] for service in self._balanced()]
         with ThreadPoolExecutor(_WRITERS) as pool:
             list(pool.map(lambda name: self.kube.delete(SERVICES, name, namespace="default"), names))
 
     def all_initialised(self) -> bool:
-        """Whether no node carries the taint any more."""
+        """Whether no node has the taint any more."""
         taints = (taint for node in self.nodes.items() for taint in node["spec"].get("taints") or [])
         return not any(taint["key"] == _UNINITIALIZED["key"] for taint in taints)
 
     def served(self, count: int) -> bool:
-        """Whether so many Services of type LoadBalancer are there, and all have their address."""
+        """Whether this many Services of type LoadBalancer exist, and all have their address."""
         wanting = self._balanced()
         return len(wanting) == count and all(s["status"]["loadBalancer"].get("ingress") for s in wanting)
 
@@ -93,7 +93,7 @@ class Cluster:
             yield daemon
 
     def close(self) -> None:
-        """End the copies."""
+        """Stop the cached copies."""
         for informer in (self.nodes, self.services):
             informer.stop()
 
@@ -102,17 +102,17 @@ class Cluster:
 
 
 def cloud_config(endpoint: str, account: Account, config: Mapping[str, str]) -> str:
-    """The cloud.conf, the same file for both: all is told, so that nobody asks a metadata service."""
-    told = {
+    """The cloud.conf, the same file for both: complete, so that no metadata service is needed."""
+    settings = {
         "Region": REGION,
         "Zone": ZONES[0],
         "VPC": account.vpc,
-        # The peer believes that it runs outside only where a subnet is named, too.
+        # The peer assumes that it runs outside AWS only if a subnet is named, too.
         "SubnetID": account.public[0],
         "KubernetesClusterID": CLUSTER_ID,
         **config,
     }
-    lines = ["[Global]", *(f"{key} = {value}" for key, value in told.items())]
+    lines = ["[Global]", *(f"{key} = {value}" for key, value in settings.items())]
     for name, service in _OVERRIDES.items():
         lines += [
             f'[ServiceOverride "{name}"]',
@@ -126,7 +126,7 @@ def cloud_config(endpoint: str, account: Account, config: Mapping[str, str]) -> 
 
 
 def node(machine: Machine, initialised: bool) -> Object:
-    """A node as a kubelet with `--cloud-provider=external` and `--provider-id` registers it, or after that was done."""
+    """A node as a kubelet with `--cloud-provider=external` and `--provider-id` registers it, or once initialised."""
     addresses = [{"type": "InternalIP", "address": machine.address}, {"type": "Hostname", "address": machine.name}]
     spec: dict[str, Any] = {"providerID": machine.provider_id}
     labels = {"kubernetes.io/hostname": machine.name}
@@ -141,7 +141,7 @@ def node(machine: Machine, initialised: bool) -> Object:
 
 @contextmanager
 def cluster(latency: float = 0.0, config: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """An empty cluster on an empty account; all of it is taken down at the end. `config`: more of [Global]."""
+    """An empty cluster on an empty account; everything is deleted at the end. `config`: more of [Global]."""
     binaries = ensure(lambda line: print(line, flush=True))
     with tempfile.TemporaryDirectory(prefix="benchmark-aws-") as directory:
         folder = Path(directory)
@@ -161,9 +161,9 @@ def cluster(latency: float = 0.0, config: Mapping[str, str] | None = None) -> It
 
 
 def _still(control_plane: ControlPlane) -> None:
-    """These two would find every node silent, and write so."""
+    """Stop the two components that would report every node as silent."""
     for record in sorted(control_plane.directory.rglob("*.json")):
         if record.stem in (CONTROLLER_MANAGER, SCHEDULER):
             process = processes.load(record)
             if process is None or not process.signal(signal.SIGSTOP):
-                raise RuntimeError(f"{record.stem} does not run")
+                raise RuntimeError(f"{record.stem} is not running")

@@ -1,4 +1,4 @@
-"""The two controllers that are measured, each as a process of its own with the same settings, and what one spends."""
+"""The two measured controllers, each a process of its own with the same settings, and their costs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ OURS: Who = "ours"
 
 PATIENCE = 900.0
 SETTLE_SECONDS = 3.0
-"""For so long there must be no call before a controller counts as done: what it does after its last visible deed counts
-too."""
+"""A controller counts as done after this long without a call, so that work after its last visible change counts."""
 _POLL_SECONDS = 0.1
 
 # The peer's names of controllers are upstream's.
@@ -39,24 +38,24 @@ _SAME_FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a controller spent on something."""
+    """What a controller spent on a workload."""
 
     counted: Counted
     seconds: float
-    """Until the condition held; with none, until the last call was answered."""
+    """Until the condition held; without one, until the last call was answered."""
     cpu_seconds: float
     memory: float
-    """MiB, the highest since it started."""
+    """MiB, the highest since its start."""
 
     @property
     def calls(self) -> int:
-        """All of them, failed ones too."""
+        """All calls, including failed ones."""
         return self.counted.total
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a controller is told by file, and where its log goes."""
+    """A controller's configuration files, and its log."""
 
     cloud_config: Path
     kubeconfig: Path
@@ -65,13 +64,13 @@ class Files:
 
 def command(who: Who, peer: Path, files: Files, controllers: Sequence[str], flags: Sequence[str]) -> list[str]:
     """The command line of a controller. `peer`: the Go controller's binary."""
-    told = [f"--cloud-config={files.cloud_config}", f"--kubeconfig={files.kubeconfig}", *_SAME_FLAGS, *flags]
+    common = [f"--cloud-config={files.cloud_config}", f"--kubeconfig={files.kubeconfig}", *_SAME_FLAGS, *flags]
     if who == PEER:
         names = ",".join(_CONTROLLERS[name] for name in controllers)
-        return [str(peer), "--cloud-provider=aws", f"--controllers={names}", "--authentication-skip-lookup", *told]
+        return [str(peer), "--cloud-provider=aws", f"--controllers={names}", "--authentication-skip-lookup", *common]
     names = ",".join(controllers)
     ours = [sys.executable, "-P", "-m", "cloud_controller.cli", "run", "--cloud", "aws"]
-    return [*ours, f"--controllers={names}", "--log-level=warning", *told]
+    return [*ours, f"--controllers={names}", "--log-level=warning", *common]
 
 
 class Daemon:
@@ -85,11 +84,11 @@ class Daemon:
         self._before = simulator.counted()
 
     def since_start(self, until: Callable[[], bool] | None = None) -> Spent:
-        """What it has spent since it was started, when the condition holds and it has settled."""
+        """The cost since its start, once the condition holds and it has settled."""
         return self._spent(self._started, self._before, 0.0, until)
 
     def spent(self, until: Callable[[], bool] | None, trigger: Callable[[], object]) -> Spent:
-        """What it spends from now, when `trigger` is called, until the condition holds and it has settled.
+        """The cost from `trigger` on until the condition holds and it has settled.
 
         Raises RuntimeError when it ends, or takes too long.
         """
@@ -98,12 +97,12 @@ class Daemon:
         return self._spent(started, before, cpu, until)
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds and every call under way was answered."""
+        """Wait until the condition holds and every call in progress was answered."""
         self._wait(condition)
         self._wait(lambda: self._simulator.counted().busy == 0)
 
     def rest(self) -> None:
-        """Wait until it has made no call for as long as counts as settled."""
+        """Wait until it has made no call for the settling time."""
         began = time.monotonic()
 
         def quiet() -> bool:
@@ -113,7 +112,7 @@ class Daemon:
         self._wait(quiet)
 
     def over(self, seconds: float) -> Spent:
-        """What it spends in so many seconds."""
+        """The cost of a number of seconds."""
         before, cpu, started = self._simulator.counted(), self._cpu_seconds(), time.monotonic()
         self._wait(lambda: time.monotonic() >= started + seconds)
         counted = self._simulator.counted().since(before)
@@ -129,11 +128,11 @@ class Daemon:
         def settled() -> bool:
             nonlocal cpu_seconds
             counted = self._simulator.counted()
-            told = counted.since(before).total > 0 or until is not None
+            common = counted.since(before).total > 0 or until is not None
             quiet_since = max(counted.last, ended or started)
             if counted.busy == 0 and time.monotonic() < quiet_since + SETTLE_SECONDS / 2:
                 cpu_seconds = self._cpu_seconds() - cpu
-            return told and counted.busy == 0 and time.monotonic() >= quiet_since + SETTLE_SECONDS
+            return common and counted.busy == 0 and time.monotonic() >= quiet_since + SETTLE_SECONDS
 
         self._wait(settled)
         counted = self._simulator.counted()
@@ -144,9 +143,11 @@ class Daemon:
         deadline = time.monotonic() + PATIENCE
         while not until():
             if self._process.poll() is not None:
-                raise RuntimeError(f"the controller ended with {self._process.returncode}:\n{_tail(self._log)}")
+                raise RuntimeError(
+                    f"the controller ended with exit code {self._process.returncode}:\n{_tail(self._log)}"
+                )
             if time.monotonic() > deadline:
-                raise RuntimeError(f"not done within {PATIENCE:g} s:\n{_tail(self._log)}")
+                raise RuntimeError(f"did not finish within {PATIENCE:g} s:\n{_tail(self._log)}")
             time.sleep(_POLL_SECONDS)
 
     def _cpu_seconds(self) -> float:
@@ -163,7 +164,7 @@ class Daemon:
 def running(arguments: Sequence[str], simulator: Simulator, log: Path) -> Iterator[Daemon]:
     """A controller, until the block ends."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
-    # Nothing but the cloud config may tell where AWS is, and there is no metadata service to wait for.
+    # Only the cloud config names AWS's endpoints, and there is no metadata service to wait for.
     environment |= CREDENTIALS | {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull}
     with log.open("ab") as stream:
         process = subprocess.Popen(arguments, cwd=PROJECT, env=environment, stdout=stream, stderr=stream)

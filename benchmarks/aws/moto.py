@@ -1,4 +1,4 @@
-"""moto, a simulator of AWS that others wrote, as a process of its own, with the counting proxy before it."""
+"""moto, a third-party simulator of AWS, as a process of its own behind the counting proxy."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ _PORT = 5000
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the proxy counted: calls that were answered with success, and failed ones by operation and code."""
+    """The proxy's counts: successful calls, and failed ones by operation and code."""
 
     calls: Mapping[str, int]
     failed: Mapping[str, int]
     busy: int
     last: float
-    """When the latest answer was given, by the machine's monotonic clock."""
+    """When the latest answer was sent, by the machine's monotonic clock."""
 
     def since(self, earlier: Counted) -> Counted:
-        """What came after `earlier`."""
+        """The counts since `earlier`."""
         return Counted(_less(self.calls, earlier.calls), _less(self.failed, earlier.failed), self.busy, self.last)
 
     @property
     def total(self) -> int:
-        """All calls, failed ones too: AWS counts them against the account's rate like any other."""
+        """All calls, including failed ones: AWS counts them against the account's rate like any other."""
         return sum(self.calls.values()) + sum(self.failed.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Simulator:
-    """A running moto. `endpoint`: the proxy, for what is measured; `direct`: moto itself, to prepare and to look."""
+    """A running moto. `endpoint`: the proxy, for the measured controllers; `direct`: moto itself, for the tests' own
+    use.
+    """
 
     endpoint: str
     direct: str
@@ -59,12 +61,12 @@ class Simulator:
 
 @contextmanager
 def simulator(folder: Path, latency: float = 0.0) -> Iterator[Simulator]:
-    """An empty AWS, until the block ends. `latency`: seconds that each call through the proxy takes longer."""
-    # An address of its own: on 127.0.0.1 somebody's connection may take a free port before moto listens.
+    """An empty AWS, until the block ends. `latency`: seconds added to each call through the proxy."""
+    # An address of its own: on 127.0.0.1 another connection may take a free port before moto listens.
     host = socket_address(unused_address((_PORT,)))
     direct = f"http://{host}:{_PORT}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "MOTO_"))}
-    # Thousands of images that nobody asks for take it seconds.
+    # moto takes seconds for thousands of images that no benchmark needs.
     environment["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
     with (folder / "moto.log").open("ab") as log, (folder / "proxy.log").open("ab") as proxy_log:
         moto = subprocess.Popen(
@@ -99,7 +101,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
                 return
         except URLError:
             if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"moto does not answer; see {log}") from None
+                raise RuntimeError(f"moto did not answer; see {log}") from None
             time.sleep(_POLL_SECONDS)
 
 

@@ -1,7 +1,7 @@
-"""Where moto's answers differ from AWS's so that a controller would pay for it: what the proxy answers in its stead.
+"""Corrects moto's answers in the proxy where they differ from AWS's at the expense of a controller.
 
-Each is what AWS documents. Without them a controller that is right on AWS would make needless calls here, or miss an
-attribute that every load balancer has; the figures would then tell of moto.
+Each correction is what AWS documents. Without them a correct controller would make needless calls here, or miss an
+attribute that every load balancer has; the results would then measure moto.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
 UNKNOWN: Mapping[str, bytes] = {
-    # As AWS answers for machines of a type that has no topology: with none.
+    # AWS's answer for machines of a type without topology.
     "ec2 DescribeInstanceTopology": (
         b'<DescribeInstanceTopologyResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">'
         b"<requestId>proxy</requestId><instanceSet/></DescribeInstanceTopologyResponse>"
     ),
 }
-"""Operations that moto does not have, and the answers."""
+"""Operations that moto lacks, with their answers."""
 
 LEFT_OUT: Mapping[str, dict[str, str]] = {
     "elbv2 DescribeLoadBalancerAttributes": {"access_logs.s3.enabled": "false"},
@@ -29,7 +29,7 @@ LEFT_OUT: Mapping[str, dict[str, str]] = {
 }
 """Attributes that every Network Load Balancer or target group of instances has, with AWS's default."""
 
-# Only listeners that end TLS have a policy; moto gives one to all.
+# Only listeners that terminate TLS have a policy; moto gives one to all.
 _POLICY_WITHOUT_TLS = re.compile(rb"(<Protocol>(?:TCP|UDP|TCP_UDP)</Protocol>)<SslPolicy>[^<]*</SslPolicy>")
 _LISTENERS = frozenset({"elbv2 CreateListener", "elbv2 DescribeListeners", "elbv2 ModifyListener"})
 
@@ -37,8 +37,8 @@ _CLASSIC = "{http://elasticloadbalancing.amazonaws.com/doc/2012-06-01/}"
 _FIRST_HEALTH_CHECK = {"Interval": "30", "Timeout": "5", "UnhealthyThreshold": "2", "HealthyThreshold": "10"}
 
 
-def mended(operation: str, answer: bytes) -> bytes:
-    """What AWS would have answered where moto answers so."""
+def corrected(operation: str, answer: bytes) -> bytes:
+    """AWS's answer, given moto's."""
     for key, value in LEFT_OUT.get(operation, {}).items():
         if f"<Key>{key}</Key>".encode() not in answer:
             member = f"<member><Key>{key}</Key><Value>{value}</Value></member></Attributes>"
@@ -51,7 +51,7 @@ def mended(operation: str, answer: bytes) -> bytes:
 
 
 def _with_health_checks(answer: bytes) -> bytes:
-    """A classic load balancer has a health check from its creation on, of its first listener's port."""
+    """A classic load balancer has a health check from its creation, of its first listener's port."""
     root = ET.fromstring(answer)
     if not root.tag.startswith(_CLASSIC):
         return answer

@@ -1,9 +1,9 @@
-"""The peer: Kubernetes' own AWS controller in Go, built from its Go modules once on a machine.
+"""The peer: Kubernetes' own AWS controller in Go, built from its Go modules once per machine.
 
     python -m benchmarks.aws.peer
 
-builds it and prints where it is. Its versions are those of tools/aws-peer/go.mod. It is needed to measure and to
-record what the peer does, never to run or test this project.
+builds it and prints its path. Its versions are those of tools/aws-peer/go.mod. It is needed to measure and to record
+the peer's behaviour, never to run or test this project.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MODULE = TOOLS / "aws-peer"
 
 
 def version(module: str = "k8s.io/cloud-provider-aws") -> str:
-    """The version of a module that the peer is built of, as in `v1.34.3`."""
+    """The version of a module of the peer, as in `v1.34.3`."""
     match = re.search(rf"^\s*{re.escape(module)}\s+(v\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
     if match is None:
         raise BuildError(f"{MODULE / 'go.mod'} does not require {module}")
@@ -33,14 +33,14 @@ def version(module: str = "k8s.io/cloud-provider-aws") -> str:
 
 
 def binary(report: Report) -> Path:
-    """Where it is, after building it if need be (minutes). Raises BuildError when that cannot be done."""
+    """The path of the binary, built first if needed (minutes). Raises BuildError if that is impossible."""
     folder = cache_directory() / "aws-peer" / _key()
     target = folder / NAME
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            report(f"building the peer, {NAME} {version()}, from Go modules, once on this machine (3 to 6 minutes)")
+            report(f"building the peer, {NAME} {version()}, from Go modules, once per machine (3 to 6 minutes)")
             go = find_go(cache_directory(), TOOLS, report)
             build(go, NAME, version(), MODULE, target, report, package=PACKAGE)
     return target

@@ -1,10 +1,10 @@
-"""A proxy before moto that counts calls by service and operation, and answers where moto has gaps.
+"""A proxy in front of moto that counts calls by service and operation, and fills moto's gaps.
 
     python -m benchmarks.aws.proxy --port 8001 --behind http://127.0.0.1:8000 [--latency 0.05]
 
-Both controllers speak to AWS through it. `GET /-/calls` tells what was counted so far, as JSON: `calls` (answered with
-success) and `failed` (answered with an error, by code) by operation, `busy` (being answered now), `last` (the second,
-by the machine's monotonic clock, at which the latest answer was given).
+Both controllers call AWS through it. `GET /-/calls` returns the counts as JSON: `calls` (successful) and `failed` (by
+error code) by operation, `busy` (in progress), `last` (when the latest answer was sent, in seconds of the machine's
+monotonic clock).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
-from benchmarks.aws.moto_gaps import UNKNOWN, mended
+from benchmarks.aws.moto_gaps import UNKNOWN, corrected
 
 CALLS_PATH = "/-/calls"
 
 _SCOPE = re.compile(r"Credential=[^/]+/[^/]+/[^/]+/(?P<service>[^/]+)/aws4_request")
 _CODE = re.compile(rb"<Code>(?P<code>[^<]+)</Code>")
-# ELB and ELBv2 are signed as one service, and told apart by the version of their API.
+# ELB and ELBv2 are signed as one service, and distinguished by the version of their API.
 _VERSIONS = {"2012-06-01": "elb", "2015-12-01": "elbv2"}
 _HOP_BY_HOP = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding", "date", "server"})
 
 
 class Headers(Protocol):
-    """What is asked of a request's headers."""
+    """The interface required of a request's headers."""
 
     def get(self, name: str, default: str, /) -> str: ...
 
 
 def operation(headers: Headers, body: bytes) -> str:
-    """What a signed request asks for, as in `ec2 DescribeInstances`."""
+    """The operation of a signed request, as in `ec2 DescribeInstances`."""
     scope = _SCOPE.search(headers.get("Authorization", ""))
     service = scope["service"] if scope else "unsigned"
     if target := headers.get("X-Amz-Target", ""):
@@ -50,7 +50,7 @@ def operation(headers: Headers, body: bytes) -> str:
 
 
 class Tally:
-    """What was counted; safe to use from all threads."""
+    """The counts. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,8 +75,8 @@ class Tally:
 
     def to_json(self) -> bytes:
         with self._lock:
-            told = {"calls": self._calls, "failed": self._failed, "busy": self._busy, "last": self._last}
-            return json.dumps(told).encode()
+            counts = {"calls": self._calls, "failed": self._failed, "busy": self._busy, "last": self._last}
+            return json.dumps(counts).encode()
 
 
 class Proxy(ThreadingHTTPServer):
@@ -90,14 +90,14 @@ class Proxy(ThreadingHTTPServer):
         self.behind = urlsplit(behind).netloc
         self.latency = latency
         self.tally = Tally()
-        # moto's own threads change what others of them iterate over, and it answers 500 then.
+        # moto's threads modify what others of them iterate over, and moto answers 500 then.
         self.one_at_a_time = threading.Lock()
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: Proxy
     protocol_version = "HTTP/1.1"
-    # Head and body leave in one segment; in two, the second one would wait for the client's delayed acknowledgement.
+    # Head and body are sent in one segment; in two, the second would wait for the client's delayed acknowledgement.
     wbufsize = -1
     disable_nagle_algorithm = True
 
@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 with self.server.one_at_a_time:
                     status, headers, answer = self._forward(body)
-                answer = mended(name, answer)
+                answer = corrected(name, answer)
         finally:
             tally.end(name, status, answer)
         self._answer(status, headers, answer)
@@ -157,7 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aws.proxy", description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--behind", required=True)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each call is passed on")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds to wait before each call is forwarded")
     options = parser.parse_args()
     with Proxy(options.port, options.behind, options.latency) as proxy:
         print(proxy.server_address[1], flush=True)

@@ -1,8 +1,8 @@
-"""What both controllers are measured at on AWS: nodes, Services, one change, a restart, nothing at all, and the end.
+"""The workloads on AWS: nodes, Services, one change, a restart, idling, and the deletion.
 
-The bound of each figure is what the peer took in the same run, at the same settings, on a cluster and an account of
-its own. Only those of its calls count that AWS would answer with success; of ours, all do. The goals are the issue's:
-figures of their own (`.goal`), in calls.
+The bound of each figure is what the peer took in the same run, with the same settings, on a cluster and an account of
+its own. Only calls of the peer that AWS would accept count; of ours, all do. The issue's goals are figures of their own
+(`.goal`), in calls.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from benchmarks.figure import Figure
 from cloud_controller.kube import SERVICES, Object, PatchType
 
 LATENCY = 0.05
-"""Seconds that each call takes longer than moto needs: AWS is not on this machine."""
+"""Seconds added to each call on top of moto's: AWS is not on this machine."""
 NODES = 200
 PORTS = (80, 443)
 _PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
 _TARGETS_A_CALL = 100
 _INSTANCES_A_PAGE = 1000
 
-# The peer opens the node group for each port of each Service, and a group holds 60 rules: it can't serve more Services
-# than this with two ports each, unless it leaves the node group alone. Both do so then.
+# The peer opens the node group for each port of each Service, and a group holds 60 rules: it cannot serve more Services
+# than this with two ports each, unless it leaves the node group alone. Above this, both do so.
 _SERVICES_IN_A_NODE_GROUP = 25
 _LEAVE_NODE_GROUP = {"DisableSecurityGroupIngress": "true"}
 
@@ -38,7 +38,7 @@ _SNAPSHOT_READS = 6
 
 
 def nodes(count: int) -> Sequence[Figure]:
-    """So many nodes, all there when the controller starts, until the last taint is off."""
+    """This many nodes, all present when the controller starts, until the last taint is removed."""
 
     def run(who: Who) -> Spent:
         with cluster(LATENCY) as made:
@@ -50,7 +50,7 @@ def nodes(count: int) -> Sequence[Figure]:
 
 
 def services(count: int) -> Sequence[Figure]:
-    """So many Services of two ports, all there when the controller starts, until the last has its address."""
+    """This many Services of two ports, all present when the controller starts, until the last has its address."""
 
     def run(who: Who) -> Spent:
         with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
@@ -64,7 +64,7 @@ def services(count: int) -> Sequence[Figure]:
 
 
 def node_added(count: int) -> Sequence[Figure]:
-    """One more node beside so many Services, until it is a target of each port of each."""
+    """One node added to this many Services, until it is a target of each port of each."""
 
     def run(who: Who) -> Spent:
         with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
@@ -82,7 +82,7 @@ def node_added(count: int) -> Sequence[Figure]:
 
 
 def annotation(count: int) -> Sequence[Figure]:
-    """One annotation of one of so many Services, until its load balancer has the attribute."""
+    """One annotation of one of this many Services, until its load balancer has the attribute."""
     name = "service-00000"
     change = {"metadata": {"annotations": {f"{_PREFIX}cross-zone-load-balancing-enabled": "true"}}}
 
@@ -98,7 +98,7 @@ def annotation(count: int) -> Sequence[Figure]:
 
 
 def restart(count: int) -> Sequence[Figure]:
-    """A controller that finds so many Services as it left them."""
+    """A controller that finds this many Services as it left them."""
 
     def run(who: Who) -> Spent:
         with _with_services(count) as made:
@@ -106,9 +106,7 @@ def restart(count: int) -> Sequence[Figure]:
                 daemon.since_start(lambda: made.served(count))
             with made.daemon(who, ["service"]) as daemon:
                 spent = daemon.since_start()
-            _check(
-                bool(spent.counted.calls.get("elbv2 DescribeLoadBalancers")), "it never looked at the load balancers"
-            )
+            _check(bool(spent.counted.calls.get("elbv2 DescribeLoadBalancers")), "it never read the load balancers")
             _check(who == PEER or not _writes(spent), f"a restart wrote: {_writes(spent)}")
             return spent
 
@@ -116,7 +114,7 @@ def restart(count: int) -> Sequence[Figure]:
 
 
 def idle(count: int) -> Sequence[Figure]:
-    """Some periods of all loops with nothing to do, every period shortened; nodes are initialised, Services served."""
+    """Several periods of all loops without a change, every period shortened; nodes are initialised, Services served."""
     flags = [f"--node-status-update-frequency={_IDLE_PERIOD}s"]
 
     def run(who: Who) -> Spent:
@@ -124,16 +122,16 @@ def idle(count: int) -> Sequence[Figure]:
         with _with_services(count) as made, made.daemon(who, ["node", "service"], *flags, *more) as daemon:
             daemon.until(lambda: made.served(count))
             spent = daemon.over(_IDLE_PERIOD * _IDLE_PERIODS)
-            _check(who == PEER or not _writes(spent), f"with nothing to do it wrote: {_writes(spent)}")
+            _check(who == PEER or not _writes(spent), f"it wrote although nothing had changed: {_writes(spent)}")
             return spent
 
-    # A window of some periods may begin just before one.
+    # A window of some periods may start just before one.
     periods = _IDLE_PERIODS + 1
     return _figures("aws-idle", run, goal=periods * (ceil(NODES / _INSTANCES_A_PAGE) + _SNAPSHOT_READS))
 
 
 def delete(count: int) -> Sequence[Figure]:
-    """So many Services deleted, until they are gone and the account holds nothing of theirs."""
+    """This many Services deleted, until they are gone and the account has nothing of theirs."""
 
     def run(who: Who) -> Spent:
         with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
@@ -148,8 +146,8 @@ def delete(count: int) -> Sequence[Figure]:
 def _figures(name: str, run: Callable[[Who], Spent], goal: float | None = None) -> list[Figure]:
     peer, ours = run(PEER), run(OURS)
     for who, spent in ((PEER, peer), (OURS, ours)):
-        told = {"name": name, "who": who, "calls": spent.counted.calls, "failed": spent.counted.failed}
-        print(json.dumps(told), file=sys.stderr, flush=True)
+        cost = {"name": name, "who": who, "calls": spent.counted.calls, "failed": spent.counted.failed}
+        print(json.dumps(cost), file=sys.stderr, flush=True)
     succeeded = max(1, sum(peer.counted.calls.values()))
     return [
         Figure(f"{name}.calls", ours.calls, "calls", succeeded),
@@ -162,7 +160,7 @@ def _figures(name: str, run: Callable[[Who], Spent], goal: float | None = None) 
 
 @contextmanager
 def _with_services(count: int) -> Iterator[Cluster]:
-    """A cluster with initialised nodes and so many Services, for which nothing was done yet."""
+    """A cluster with initialised nodes and this many Services that no controller has processed yet."""
     config: Mapping[str, str] = _LEAVE_NODE_GROUP if count > _SERVICES_IN_A_NODE_GROUP else {}
     with cluster(LATENCY, config) as made:
         made.add_nodes(NODES, initialised=True)
@@ -196,7 +194,7 @@ def _target_groups(made: Cluster) -> list[str]:
 
 
 def _registered(made: Cluster) -> set[int]:
-    """How many targets the target groups have."""
+    """The number of targets in each target group."""
     elbv2 = made.account.elbv2
     return {
         len(elbv2.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"])
@@ -205,11 +203,11 @@ def _registered(made: Cluster) -> set[int]:
 
 
 def _all_have(made: Cluster, groups: list[str], instance: str) -> bool:
-    """Whether the target groups have the instance; those that do are taken out of the list, and not asked again."""
+    """Whether the target groups have the instance; those that do are removed from the list, so they are read once."""
     while groups:
         (target,) = made.account.elbv2.describe_target_health(
             TargetGroupArn=groups[-1],
-            # Which port it has there says nothing to moto.
+            # Its port does not matter to moto.
             Targets=[{"Id": instance}],
         )["TargetHealthDescriptions"]
         if target["TargetHealth"].get("Reason") == "Target.NotRegistered":
@@ -228,7 +226,7 @@ def _is_cross_zone(made: Cluster, name: str) -> bool:
 
 
 def _left(made: Cluster) -> list[str]:
-    """Load balancers, target groups and security groups beside the nodes'."""
+    """Load balancers, target groups and security groups other than the nodes'."""
     account = made.account
     balancers = [each["LoadBalancerName"] for each in account.elbv2.describe_load_balancers()["LoadBalancers"]]
     in_vpc = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc]}])

@@ -1,1 +1,1 @@
-"""The command line `cloud-controller`: its commands, its options and the daemon's config file."""
+"""The `cloud-controller` command line: commands, options and the daemon's config file."""

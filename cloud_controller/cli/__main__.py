@@ -1,4 +1,4 @@
-"""`python -m cloud_controller.cli`: the same as the command `cloud-controller`."""
+"""Runs the command line as a module: `python -m cloud_controller.cli`."""
 
 from __future__ import annotations
 

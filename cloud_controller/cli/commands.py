@@ -1,7 +1,7 @@
-"""The command `cloud-controller`: run the daemon, show what it would do, or do it once.
+"""The `cloud-controller` commands: run the daemon, show its plan, or apply the plan once.
 
-Exit codes: 0 done, 1 it could not be done (one line on stderr says why), 2 wrong usage, 3 `plan --detailed-exitcode`
-found something to do.
+Exit codes: 0 success; 1 failure, explained in one line on stderr; 2 usage error; 3 `plan --detailed-exitcode` found
+changes.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from cloud_controller.planning import Found, PlanSettings, find
 from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _START_TIMEOUT = 10.0
-"""Seconds for the API server to answer when the daemon starts, as upstream."""
+"""Seconds to wait for the API server at startup, as upstream."""
 CHANGES = 3
-"""The exit code of `plan --detailed-exitcode` where there is something to do; 2 is wrong usage."""
+"""The exit code of `plan --detailed-exitcode` when there are changes. Not 2: argparse uses that for usage errors."""
 
 _log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; answers its exit code (argparse exits with 2 by itself)."""
+    """Run a command and return its exit code. argparse itself exits with 2 on a usage error."""
     try:
         options = cli_options.parse(*_parsers(), arguments)
         command: Callable[[argparse.Namespace], int] = options.command
@@ -57,22 +57,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(end="", flush=True)
         return code
     except BrokenPipeError:
-        # Whoever read this (`| head`) has seen enough. What Python flushes at its end goes nowhere.
+        # The reader (`| head`) has closed the pipe. Python's flush at exit must not fail on it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("cloud-controller: interrupted; nothing was changed", file=sys.stderr)
+        _print_error("interrupted; nothing was changed")
         return 1
     except OSError as error:
-        _tell(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
         return 1
     except (CloudError, ApiError, KubeconfigError, Refused, WriteRefused) as error:
-        _tell(str(error))
+        _print_error(str(error))
         return 1
 
 
 def run(options: argparse.Namespace) -> int:
-    """`cloud-controller run`: the daemon, until SIGTERM or SIGINT."""
+    """Run the controllers as a daemon until SIGTERM or SIGINT."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cloud = _cloud(options)
     settings = cli_options.manager_options(options, _left_out(cloud))
@@ -82,17 +82,17 @@ def run(options: argparse.Namespace) -> int:
     manager = Manager(kube, cloud, settings)
     code = manager.run(_stop_on_signals())
     if manager.foreign is not None:
-        # Once more, as the last line: that is what people and `kubectl logs --tail` see of a container that ended.
-        _tell(manager.foreign)
+        # Repeated as the last line: `kubectl logs --tail` of a container that exited shows it.
+        _print_error(manager.foreign)
     if manager.busy:
-        # Python would wait for the threads, which may go on to repeat a call when another leads already.
+        # A normal exit would join the threads, and they could still send calls after another process leads.
         logging.shutdown()
         os._exit(code)
     return code
 
 
 def plan(options: argparse.Namespace) -> int:
-    """`cloud-controller plan`: observe and plan, for each controller; changes nothing, needs read rights only."""
+    """Show what each controller would do. Changes nothing and needs only read access."""
     _, cloud, finders, guard = _opened(options)
     found = {name: find() for name, find in finders.items()}
     judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
@@ -106,7 +106,7 @@ def plan(options: argparse.Namespace) -> int:
 
 
 def apply(options: argparse.Namespace) -> int:
-    """`cloud-controller apply`: observe, plan, show and apply, until nothing is left to do."""
+    """Show the plan, ask for approval and apply it, until nothing is left to do."""
     kube, cloud, finders, guard = _opened(options)
     cloud.check_access([*finders])
     elector = None
@@ -118,18 +118,18 @@ def apply(options: argparse.Namespace) -> int:
 
 
 def cleanup(options: argparse.Namespace) -> int:
-    """`cloud-controller cleanup`: delete what a cluster that no longer exists left in its cloud: load balancers,
-    volumes with their data and, with --cluster-cidr, pod routes."""
+    """Delete what a cluster that no longer exists left in its cloud: load balancers, volumes with their data and, with
+    --cluster-cidr, pod routes."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cli_options.refuse_json_without_yes(options)
     cloud = _cloud(options)
     if cloud.cluster_id != options.cluster_id:
-        why = f"{options.cluster_id!r} is given, but the cloud config is for cluster {cloud.cluster_id!r}"
-        raise InvalidConfiguration("cluster-id", why, "the cloud config's")
+        why = f"{options.cluster_id!r} does not match the cloud config, which is for cluster {cloud.cluster_id!r}"
+        raise InvalidConfiguration("cluster-id", why, repr(cloud.cluster_id))
     gone.require_gone(cloud)
     ranges = cli_options.cluster_ranges(options)
     if cloud.routes is not None and not ranges:
-        _log.info("pod routes are kept: without --cluster-cidr they cannot be told from other routes")
+        _log.info("keeping pod routes: --cluster-cidr is needed to tell them from other routes")
     finders = gone.finders(cloud, RouteOptions(ranges) if ranges else None)
     cluster = gone.GoneCluster()
     return _converged(options, cluster, cloud, finders, Safeguard(cluster, "", ""), None)
@@ -143,7 +143,7 @@ def _converged(
     guard: Safeguard,
     elector: LeaderElector | None,
 ) -> int:
-    """Show, ask, apply until nothing is left; the exit code."""
+    """Show the plan, ask, and apply until nothing is left; return the exit code."""
     text = options.output == "text"
     work = Converge(
         kube,
@@ -156,14 +156,14 @@ def _converged(
     )
     report = work.run(elector, options.deadline, _stop_on_signals)
     if text:
-        print("\n".join(_told(report)))
+        print("\n".join(_outcome(report)))
     else:
         _print_json(report.to_json())
     return 0 if report.complete else 1
 
 
 def confirm(options: argparse.Namespace) -> int:
-    """`cloud-controller confirm`: release held actions once; the controllers carry them out within seconds."""
+    """Release held actions once; the controllers carry them out within seconds."""
     space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
     safeguard.confirm(kubernetes(options), space, lease, options.digest)
     print(f"confirmed: {' '.join(options.digest)}")
@@ -171,33 +171,33 @@ def confirm(options: argparse.Namespace) -> int:
 
 
 def version(_: argparse.Namespace) -> int:
-    """`cloud-controller version`."""
+    """Print the version."""
     print(package_version("cloud-controller"))
     return 0
 
 
-# ---------------------------------------------------------------------------------------------------- what is shown
+# ----------------------------------------------------------------------------------------------------------- output
 
 
-def _tell(error: str) -> None:
+def _print_error(error: str) -> None:
     print(f"cloud-controller: {logs.redacted(error)}", file=sys.stderr)
 
 
 def _show(name: str, found: Found) -> None:
-    print(f"{name}: {_counted(found.plan)}")
+    print(f"{name}: {_counts(found.plan)}")
     for action in found.plan:
         print(f"  {action}")
         for change in action.changes:
             print(f"       {change}")
     for target in found.in_order:
-        print(f"     {target}: as it should be")
+        print(f"     {target}: up to date")
 
 
-def _counted(found: Plan) -> str:
+def _counts(found: Plan) -> str:
     return ", ".join(f"{count} to {kind}" for kind, count in found.counts.items()) or "nothing to do"
 
 
-def _told(report: Report) -> list[str]:
+def _outcome(report: Report) -> list[str]:
     lines = [f"applied: {report.applied} of {report.applied + len(report.failed)} actions"]
     lines += [f"failed: {line}" for line in report.failed]
     lines += [f"left: {line}" for line in report.left]
@@ -209,19 +209,21 @@ def _print_json(document: object) -> None:
 
 
 def _ask(changes: int) -> bool:
-    """Raises Refused where nobody can answer."""
+    """Ask for approval on the terminal. Raises Refused if stdin is not a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Refused("stdin is not a terminal: give --yes to go on without a question")
+        raise Refused(
+            "stdin is not a terminal, so the plan cannot be approved; pass --yes to apply it without approval"
+        )
     which = "this change" if changes == 1 else f"these {changes} changes"
-    print(f"Apply {which}, and what follows? Only 'yes' does: ", end="", file=sys.stderr, flush=True)
+    print(f"Apply {which} and any follow-up changes? Only 'yes' is accepted: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip() == "yes"
 
 
-# ----------------------------------------------------------------------------------------------------- what is used
+# ------------------------------------------------------------------------------------------------------------ setup
 
 
 def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]], Safeguard]:
-    """Cluster, cloud, and by controller what plans for it; whatever is wrong with the options is told here."""
+    """The clients, each controller's planner, and the safeguard. Raises for every invalid option."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cloud = _cloud(options)
     names = cli_options.chosen(options, _left_out(cloud))
@@ -238,7 +240,7 @@ def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callabl
 def _left_out(cloud: Cloud) -> frozenset[str]:
     names = not_offered(cloud)
     if names:
-        _log.info("cloud offers no work cloud=%s controllers=%s", cloud.provider_name, ",".join(sorted(names)))
+        _log.info("controllers not supported cloud=%s controllers=%s", cloud.provider_name, ",".join(sorted(names)))
     return names
 
 
@@ -250,7 +252,7 @@ def _stop_on_signals() -> threading.Event:
 
 
 def _wait_for(kube: Kube) -> None:
-    """In a pod, the way to the API server may come up a little later than the pod."""
+    """Wait for the API server: the pod's network may become ready a little later than the pod."""
     deadline = time.monotonic() + _START_TIMEOUT
     while True:
         try:
@@ -265,22 +267,22 @@ def _cloud(options: argparse.Namespace) -> Cloud:
     try:
         text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
     except UnicodeDecodeError:
-        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not text") from None
+        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not UTF-8 text") from None
     try:
         return clouds.load(options.cloud, text)
     except InvalidConfiguration as error:
         if options.cloud_config is None and options.cloud in clouds.names():
-            raise InvalidConfiguration("cloud-config", f"not given, and {error}") from None
+            raise InvalidConfiguration("cloud-config", f"not set, and {error}") from None
         raise
 
 
 def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
-    """The whole command's, and by name those of the commands that a config file is for."""
+    """The main parser, and the parsers of the commands that take a config file, by command name."""
     parser = Parser(
         prog="cloud-controller",
-        description="A cloud controller manager that shows its plan: initialises nodes, writes pod routes, turns "
-        "Services of type LoadBalancer into load balancers, gives claims their volumes.",
-        epilog=f"Controllers: {', '.join(NAMES)}; upstream's names are understood as well.",
+        description="A cloud controller manager that shows its plan. It initialises nodes, writes pod routes, creates "
+        "load balancers for Services of type LoadBalancer and provisions volumes for PersistentVolumeClaims.",
+        epilog=f"Controllers: {', '.join(NAMES)}. Upstream's controller names are accepted too.",
     )
     parser.add_argument("--version", action="version", version=package_version("cloud-controller"))
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command_name")
@@ -289,26 +291,24 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     cli_options.add_run(runs)
     runs.set_defaults(command=run)
     plans = commands.add_parser(
-        "plan", help="show what the controllers would do, and change nothing", description=plan.__doc__
+        "plan", help="show what the controllers would do without changing anything", description=plan.__doc__
     )
     cli_options.add_common(plans)
-    plans.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
-    plans.add_argument(
-        "--detailed-exitcode", action="store_true", help=f"end with {CHANGES} where there is something to do"
-    )
+    plans.add_argument("--output", choices=("text", "json"), default="text", help="output format (default: text)")
+    plans.add_argument("--detailed-exitcode", action="store_true", help=f"exit with {CHANGES} if there are changes")
     cli_options.add_lease_name(
-        plans.add_argument_group("lease", "the object that carries the confirmations of held actions")
+        plans.add_argument_group("lease", "the Lease that stores the confirmations of held actions")
     )
     plans.set_defaults(command=plan)
-    applies = commands.add_parser("apply", help="do once what the controllers would do", description=apply.__doc__)
+    applies = commands.add_parser("apply", help="apply the controllers' plan once", description=apply.__doc__)
     cli_options.add_common(applies)
     cli_options.add_lease(applies)
     cli_options.add_outcome(applies)
     applies.set_defaults(command=apply)
     confirms = commands.add_parser(
-        "confirm", help="release held actions, by the digests that `plan` shows", description=confirm.__doc__
+        "confirm", help="release held actions by the digests that `plan` shows", description=confirm.__doc__
     )
-    confirms.add_argument("digest", nargs="+", metavar="DIGEST", help="the digest of a held action")
+    confirms.add_argument("digest", nargs="+", metavar="DIGEST", help="digest of a held action")
     cli_options.add_cluster(confirms.add_argument_group("cluster"))
     cli_options.add_lease_name(confirms.add_argument_group("lease"))
     confirms.set_defaults(command=confirm)
@@ -319,7 +319,7 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     cli_options.add_outcome(cleans)
     cleans.set_defaults(command=cleanup)
     prints = commands.add_parser(
-        "manifests", help="print the objects that run the daemon in a cluster", description=cli_manifests.run.__doc__
+        "manifests", help="print the manifests that run the daemon in a cluster", description=cli_manifests.run.__doc__
     )
     cli_manifests.add(prints)
     prints.set_defaults(command=partial(cli_manifests.run, partial(cli_options.parse, parser, {"run": runs})))

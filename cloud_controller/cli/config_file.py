@@ -1,6 +1,7 @@
-"""`--config FILE`: a YAML mapping of option names, without their dashes, to values; an option on the line wins.
+"""Reads `--config FILE`: a YAML mapping of option names, without dashes, to values. The command line wins.
 
-Values have types: times and names are text, numbers numbers, switches true or false, lists lists or text with commas.
+Values are typed: durations and names are strings, counts are numbers, flags are true or false, and lists are lists or
+comma-separated strings.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from cloud_controller.cloud import InvalidConfiguration
 
 
 def read(path: Path, parsers: Mapping[str, argparse.ArgumentParser], command: str) -> dict[str, Any]:
-    """The file's values by the options' destinations, checked; those that `command` does not have are left out.
+    """The file's values, validated, by argparse destination. Options that `command` does not have are left out.
 
-    Raises InvalidConfiguration that names file, key and what is allowed, and OSError where the file can't be read.
+    Raises InvalidConfiguration, naming file, key and what is allowed, and OSError if the file cannot be read.
     """
     try:
         text = path.read_text()
     except UnicodeDecodeError:
-        raise InvalidConfiguration(str(path), "it is not text") from None
+        raise InvalidConfiguration(str(path), "not a UTF-8 text file") from None
     return values_of(str(path), text, parsers, command)
 
 
 def values_of(file: str, text: str, parsers: Mapping[str, argparse.ArgumentParser], command: str) -> dict[str, Any]:
-    """The same of a text. No value is quoted, and no key that is unknown: the file may be another than was meant.
+    """Like `read`, for a text. One file serves every command, so a key of any command is accepted.
 
-    One file serves every command: a key that another one has is known.
+    Errors quote neither values nor unknown keys: the user may have named the wrong file, and it may hold secrets.
     """
     here, everywhere = (
         _options(parsers[command]),
@@ -48,7 +49,7 @@ def values_of(file: str, text: str, parsers: Mapping[str, argparse.ArgumentParse
         if action is None:
             nearest = difflib.get_close_matches(key, [k for k in everywhere if k not in cli_upstream.FLAGS], n=1)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            # A key that was merged (`<<`) has no line of its own.
+            # A merged key (`<<`) has no line of its own.
             place = f"{file}: line {lines[key]}" if key in lines else file
             raise InvalidConfiguration(place, f"unknown option{hint}")
         if key in cli_upstream.FLAGS:
@@ -56,7 +57,7 @@ def values_of(file: str, text: str, parsers: Mapping[str, argparse.ArgumentParse
                 raise InvalidConfiguration(where, why)
             continue
         if action.dest in values:
-            raise InvalidConfiguration(where, "the same option under another name stands there already")
+            raise InvalidConfiguration(where, "duplicate option: it is also set under another name")
         parsed = _parsed(where, value, action)
         if key in here:
             values[action.dest] = parsed
@@ -64,11 +65,11 @@ def values_of(file: str, text: str, parsers: Mapping[str, argparse.ArgumentParse
 
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Every option of the parser by its long names, without dashes; `help` and the file's own are no keys."""
+    """The parser's options by long name, without dashes."""
     return {
         name.removeprefix("--"): action
         for name, action in parser._option_string_actions.items()
-        # An action without a value (--help, --yes) is for people at a terminal.
+        # Options without a value (--help, --yes) only make sense on the command line.
         if name.startswith("--") and action.nargs != 0 and action.dest != "config"
     }
 
@@ -83,7 +84,7 @@ def _mapping(file: str, text: str) -> tuple[dict[str, Any], dict[str, int]]:
         return {}, {}
     tree = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(tree, yaml.MappingNode) or not all(isinstance(key, str) for key in document):
-        raise InvalidConfiguration(file, "no mapping of option names to values", "for example `secure-port: 10258`")
+        raise InvalidConfiguration(file, "not a mapping of option names to values", "for example `secure-port: 10258`")
     return {**document}, {key.value: key.start_mark.line + 1 for key, _ in tree.value}
 
 
@@ -95,24 +96,24 @@ def _parsed(where: str, value: Any, action: argparse.Action) -> Any:
     except argparse.ArgumentTypeError as error:
         raise InvalidConfiguration(where, str(error)) from None
     if action.choices is not None and parsed not in action.choices:
-        raise InvalidConfiguration(where, "not one of its values", ", ".join(map(str, action.choices)))
+        raise InvalidConfiguration(where, "not an allowed value", ", ".join(map(str, action.choices)))
     return parsed
 
 
 def _text(where: str, value: Any, kind: object) -> str:
-    """The value as it would stand on the command line. Raises InvalidConfiguration for another type's."""
+    """The value as it would be written on the command line. Raises InvalidConfiguration for a wrong type."""
     types, expected = _TYPES.get(kind, _TEXT)
     if type(value) not in types or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
-        raise InvalidConfiguration(where, "not of its type", expected)
+        raise InvalidConfiguration(where, "wrong type", expected)
     if isinstance(value, list):
         return ",".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_TEXT = (str,), "text, in quotes where it looks like a number"
-_LIST = (list, str), "a list, or text with commas"
-_TIME = "a time such as 30s or 5m"
-# The types of YAML in which an option's value may stand, by what reads it on the command line.
+_TEXT = (str,), "a string; quote it if it looks like a number"
+_LIST = (list, str), "a list or a comma-separated string"
+_TIME = "a duration such as 30s or 5m"
+# The YAML types that an option accepts, by the function that parses it on the command line.
 _TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
     cli_values.boolean: ((bool,), "true or false"),
     cli_values.count: ((int,), "a number"),
@@ -121,7 +122,7 @@ _TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
     cli_values.verbosity: ((int,), "a number"),
     cli_values.rate: ((int, float), "a number"),
     cli_values.duration: ((str,), _TIME),
-    # YAML's 0 stands for none.
+    # A bare 0 in YAML is an int.
     cli_values.duration_or_none: ((str, int), _TIME),
     cli_values.words: _LIST,
     cli_values.paths: _LIST,

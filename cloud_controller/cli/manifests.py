@@ -1,6 +1,6 @@
-"""`cloud-controller manifests`: the objects that run the daemon in a cluster, for kubectl or kustomize.
+"""Implements `cloud-controller manifests`: prints the objects that run the daemon, for kubectl or kustomize.
 
-It reaches neither a cluster nor a cloud. The same options give the same text.
+It connects to neither the cluster nor the cloud, and its output depends on the options alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cloud_controller.controller_names import controllers
 from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
 
 Check: TypeAlias = Callable[[list[str]], argparse.Namespace]
-"""The command line's own parser: it refuses what `run` would refuse."""
+"""Parses arguments of `run`, and rejects those that `run` would reject."""
 
 _DECIDED = frozenset(
     {
@@ -48,63 +48,65 @@ _DECIDED = frozenset(
         "tls-private-key-file",
     }
 )
-"""Options of the daemon on which other parts of the objects depend, or that name files which its container lacks."""
+"""Daemon options that other parts of the manifests depend on, or that name files missing from the container."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    parser.add_argument("--cloud", required=True, metavar="NAME", help=f"known here: {', '.join(clouds.names())}")
-    parser.add_argument("--image", required=True, metavar="IMAGE", help="the daemon's image, built by `make image`")
+    """Add the command's options."""
+    parser.add_argument("--cloud", required=True, metavar="NAME", help=f"cloud: {', '.join(clouds.names())}")
+    parser.add_argument("--image", required=True, metavar="IMAGE", help="container image, built by `make image`")
     parser.add_argument(
         "--with-cloud-config",
         metavar="FILE",
-        help="also print the Secret with this cloud config, credentials included; without it, you make the Secret",
+        help="also print the Secret with this cloud config, INCLUDING CREDENTIALS (default: you create the Secret)",
     )
     parser.add_argument(
-        "--controllers", type=values.words, default=["*"], metavar="LIST", help="as for `run`; default: *"
+        "--controllers", type=values.words, default=["*"], metavar="LIST", help="as for `run` (default: *)"
     )
-    parser.add_argument("--cluster-name", default="kubernetes", metavar="NAME", help="for people; default: kubernetes")
-    parser.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; route needs them")
+    parser.add_argument(
+        "--cluster-name", default="kubernetes", metavar="NAME", help="cluster name for display (default: kubernetes)"
+    )
+    parser.add_argument(
+        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="pod CIDRs; required by controller route"
+    )
     parser.add_argument(
         "--control-plane-machines",
         type=values.count_or_none,
         default=1,
         metavar="N",
-        help="how many nodes of the control plane run one daemon each; 0: the cloud runs the control plane, and "
-        f"{manifests.REPLICAS} run on workers; default: 1",
+        help="number of control-plane nodes, each of which runs one daemon; 0: the cloud runs the control plane, and "
+        f"{manifests.REPLICAS} replicas run on workers (default: 1)",
     )
-    parser.add_argument(
-        "--role", metavar="NAME", help="the cloud's role that the ServiceAccount takes (AWS: the ARN of an IAM role)"
-    )
+    parser.add_argument("--role", metavar="NAME", help="cloud role that the ServiceAccount assumes, such as an ARN")
     parser.add_argument(
         "--env",
         type=_variable,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an environment variable of the container, such as AWS_REGION=eu-central-1; no secrets",
+        help="environment variable of the container, such as HTTPS_PROXY=URL (repeatable; not for secrets)",
     )
     parser.add_argument(
         "--leader-elect-resource-name",
         type=values.object_name,
         default=rbac.LEASE_NAME,
         metavar="NAME",
-        help=f"the Lease, for which the rights are; default: {rbac.LEASE_NAME}",
+        help=f"name of the Lease that the Role grants access to (default: {rbac.LEASE_NAME})",
     )
-    parser.add_argument("--kustomize", metavar="DIR", help="write a kustomize base into this folder; print nothing")
-    parser.add_argument("further", nargs="*", metavar="-- OPTION", help="further options of `run`, after `--`")
+    parser.add_argument("--kustomize", metavar="DIR", help="write a kustomize base into DIR instead of printing")
+    parser.add_argument("further", nargs="*", metavar="-- OPTION", help="more options for `run`, after `--`")
 
 
 def run(check: Check, options: argparse.Namespace) -> int:
-    """`cloud-controller manifests`: print the objects that run the daemon in a cluster, as YAML. It reaches neither a
-    cluster nor a cloud. Options of `run` that it does not have follow after `--`."""
+    """Print the manifests that run the daemon in a cluster, as YAML. Connects to neither the cluster nor the cloud.
+    Pass other options of `run` after `--`."""
     cloud = clouds.descriptor(options.cloud)
     if options.role and cloud.identity is None:
-        raise InvalidConfiguration("role", f"given, but pods on {options.cloud} take no roles", "none")
+        raise InvalidConfiguration("role", f"cloud {options.cloud} does not support roles for pods", "none")
     identity = cloud.identity(options.role, manifests.TOKEN_FILE) if cloud.identity and options.role else None
     for name, _ in options.env:
         if name in (manifests.ADDRESS_VARIABLE, *(identity.environment if identity else ())):
-            raise InvalidConfiguration("env", f"{name} is set by the manifests themselves", "other names")
+            raise InvalidConfiguration("env", f"the manifests already set {name}", "other names")
     config = _cloud_config(options, cloud.file_keys)
     names = controllers(options.controllers, cloud.not_offered)
     made = manifests.make(
@@ -130,7 +132,7 @@ def _daemon(
     for given in options.further:
         name = given.removeprefix("--").partition("=")[0]
         if name in _DECIDED:
-            raise InvalidConfiguration(name, "not allowed after `--`: other parts of the manifests depend on it")
+            raise InvalidConfiguration(name, "not allowed after `--`: the manifests set it")
     arguments = manifests.arguments(
         options.cloud,
         names,
@@ -139,7 +141,7 @@ def _daemon(
         lease=options.leader_elect_resource_name,
         further=options.further,
     )
-    # What the daemon would refuse at its start is refused here.
+    # Reject here what the daemon would reject at startup.
     cli_options.manager_options(check(arguments))
     rules = rbac.rules(
         names, protected=True, keeps_checkpoint=cloud.keeps_checkpoint, lease=options.leader_elect_resource_name
@@ -148,17 +150,17 @@ def _daemon(
 
 
 def _cloud_config(options: argparse.Namespace, file_keys: Sequence[str]) -> str | None:
-    """The text of the file, which the cloud must accept, and which names no other file."""
+    """The text of the file. Raises InvalidConfiguration if the cloud rejects it or it refers to other files."""
     if options.with_cloud_config is None:
         return None
     try:
         text = Path(options.with_cloud_config).read_text()
     except UnicodeDecodeError:
-        raise InvalidConfiguration("with-cloud-config", f"{options.with_cloud_config} is not text") from None
+        raise InvalidConfiguration("with-cloud-config", f"{options.with_cloud_config} is not UTF-8 text") from None
     for key in file_keys:
         if re.search(rf"^\s*{re.escape(key)}\s*[=:]", text, re.MULTILINE | re.IGNORECASE):
-            why = "names a file, which the pods do not have"
-            raise InvalidConfiguration(f"cloud config: {key}", why, "what is in that file")
+            why = "names a file, which does not exist in the pods"
+            raise InvalidConfiguration(f"cloud config: {key}", why, "the file's content, inline")
     clouds.load(options.cloud, text)
     return text
 
@@ -166,7 +168,7 @@ def _cloud_config(options: argparse.Namespace, file_keys: Sequence[str]) -> str 
 def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
-        raise argparse.ArgumentTypeError("not of the form NAME=VALUE")
+        raise argparse.ArgumentTypeError("not NAME=VALUE")
     return name, value
 
 
@@ -174,7 +176,7 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes values that appear twice twice: an alias is hard to read, and some tools do not know it."""
+    """Writes repeated values in full: YAML aliases are hard to read, and some tools do not support them."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         """Always."""
@@ -182,7 +184,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # kubectl takes `1e3` for a number, PyYAML does not: whatever begins like one is quoted.
+    # kubectl reads `1e3` as a number, PyYAML does not: quote whatever starts like a number.
     style = "|" if "\n" in text else "'" if re.match(r"[-+.]?[0-9]", text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -199,19 +201,19 @@ def _stream(objects: Iterable[Manifest]) -> str:
 
 
 def _header(cloud: str, *, with_secret: bool) -> str:
-    lines = [f"Written by cloud-controller {version('cloud-controller')} for cloud {cloud}."]
+    lines = [f"Generated by cloud-controller {version('cloud-controller')} for cloud {cloud}."]
     if with_secret:
-        lines.append("It holds the cloud config, credentials included: do not commit it.")
+        lines.append("Contains the cloud config INCLUDING CREDENTIALS: do not commit it.")
     else:
         lines += [
-            "The pods wait for the Secret with the cloud config:",
+            "The pods start once the Secret with the cloud config exists:",
             f"  kubectl --namespace {NAMESPACE} create secret generic {CONFIG_SECRET} --from-file={CONFIG_FILE}=FILE",
         ]
     return "".join(f"# {line}\n" for line in lines)
 
 
 def _write_base(folder: Path, header: str, objects: list[Manifest]) -> None:
-    """One file an object; what the folder holds besides is left alone."""
+    """Write one file per object; other files in the folder stay."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {f"{each['kind'].lower()}.yaml": each for each in objects}
     for name, each in files.items():

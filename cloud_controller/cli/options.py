@@ -1,4 +1,4 @@
-"""The command line's options, and what they mean; names and defaults are upstream's where they fit."""
+"""The command-line options and how they become settings. Names and defaults are upstream's where they fit."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _log = logging.getLogger(__name__)
 def parse(
     parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], arguments: Sequence[str] | None
 ) -> argparse.Namespace:
-    """The options of the line, over those of the file that it names, over the defaults; contradictions are refused.
+    """Merge the command line over the config file that it names over the defaults, and reject contradictions.
 
-    Raises `InvalidConfiguration`; what the line itself has wrong ends the process with 2, as argparse does.
+    Raises `InvalidConfiguration`. A usage error on the command line exits with 2, as argparse does.
     """
     options = parser.parse_args(arguments)
     if getattr(options, "config", None):
@@ -46,31 +46,35 @@ def parse(
         options = parser.parse_args(arguments)
     if options.command_name in commands:
         if not options.cloud:
-            commands[options.command_name].error("--cloud is missing, on the line and in --config")
+            commands[options.command_name].error("--cloud is required, on the command line or in --config")
         _refuse_contradictions(options)
     return options
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """What every command needs to reach the cloud and the cluster."""
-    parser.add_argument("--config", metavar="FILE", help="YAML: these options without their dashes; the line wins")
+    """Add the options that every command needs to reach the cloud and the cluster."""
+    parser.add_argument("--config", metavar="FILE", help="YAML file with these options, without dashes")
     reach = parser.add_argument_group("cloud and cluster")
     reach.add_argument(
-        "--cloud", "--cloud-provider", metavar="NAME", help=f"the cloud; known here: {', '.join(clouds.names())}"
+        "--cloud", "--cloud-provider", metavar="NAME", help=f"cloud (required): {', '.join(clouds.names())}"
     )
-    reach.add_argument("--cloud-config", metavar="FILE", help="the cloud's configuration and credentials")
+    reach.add_argument("--cloud-config", metavar="FILE", help="cloud config, with credentials")
     add_cluster(reach)
     reach.add_argument(
         "--moved-from-cluster",
         metavar="UID",
-        help="take over what was made in the cloud for the Kubernetes cluster with this UID (of its namespace "
-        f"kube-system); {NOTHING}: start although nothing in the cloud belongs to an object of this cluster",
+        help="take over the cloud resources of the Kubernetes cluster with this UID (of its namespace kube-system); "
+        f"{NOTHING}: start although no cloud resource belongs to an object of this cluster",
     )
     reach.add_argument(
-        "--kube-api-qps", type=values.rate, default=0.0, metavar="N", help="calls a second; 0, the default: no limit"
+        "--kube-api-qps",
+        type=values.rate,
+        default=0.0,
+        metavar="N",
+        help="requests per second; 0: no limit (default: 0)",
     )
     reach.add_argument(
-        "--kube-api-burst", type=values.count, metavar="N", help=f"calls at once under that limit; default: {_BURST}"
+        "--kube-api-burst", type=values.count, metavar="N", help=f"burst above --kube-api-qps (default: {_BURST})"
     )
     what = parser.add_argument_group("controllers")
     what.add_argument(
@@ -78,183 +82,198 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         type=values.words,
         default=["*"],
         metavar="LIST",
-        help="names with commas between them, '*' for all, '-NAME' to take one of them out; default: *",
+        help="comma-separated controllers; '*': all that the cloud supports; '-NAME': all but this one (default: *)",
     )
-    what.add_argument("--cluster-name", default="kubernetes", metavar="NAME", help="for people; default: kubernetes")
-    what.add_argument("--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; route needs them")
     what.add_argument(
-        "--configure-cloud-routes", **_FLAG | {"default": True}, help="false: controller route does not run"
+        "--cluster-name", default="kubernetes", metavar="NAME", help="cluster name for display (default: kubernetes)"
+    )
+    what.add_argument(
+        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="pod CIDRs; required by controller route"
+    )
+    what.add_argument(
+        "--configure-cloud-routes", **_FLAG | {"default": True}, help="run controller route (default: true)"
     )
     what.add_argument(
         "--delete-foreign-routes",
         **_FLAG,
-        help="also remove routes inside the pods' ranges that are not this cluster's; default: report them",
+        help="also delete routes inside the pod CIDRs that do not belong to this cluster (default: only report them)",
     )
     what.add_argument(
         "--backend-nodes",
         choices=("eligible", "ready-workers"),
         default="eligible",
-        help="which nodes load balancers send to: as upstream (KEP-3458), or ready, schedulable workers only",
+        help="nodes that load balancers send traffic to: eligible: as upstream (KEP-3458); ready-workers: only ready, "
+        "schedulable workers (default: eligible)",
     )
     what.add_argument(
         "--require-load-balancer-class",
         **_FLAG,
-        help="leave Services that name no loadBalancerClass alone: another controller takes them, as on EKS",
+        help="ignore Services without spec.loadBalancerClass; another controller serves them",
     )
     what.add_argument(
         "--shared-load-balancers",
         choices=[each.value for each in Sharing],
         default=Sharing.TAGGED.value,
-        help="which load balancers annotations may name: off: none; tagged: those of Services in the same namespace, "
-        f"and those with the tag {SHARED_WITH_TAG}; any: every one; default: tagged",
+        help="load balancers that annotations may name: off: none; tagged: those of Services in the same namespace "
+        f"and those with tag {SHARED_WITH_TAG}; any: all (default: tagged)",
     )
     what.add_argument(
         OPTION,
         type=values.nameable,
         default=[],
         metavar="LIST",
-        help="which resources of other people annotations may name: KIND=PATTERN and KIND=tag:KEY=VALUE, separated by "
-        f"commas, or any; a kind without an entry is not limited; kinds: {', '.join(KINDS)}",
+        help="existing cloud resources that annotations may name: comma-separated KIND=PATTERN and KIND=tag:KEY=VALUE, "
+        f"or any; a kind without an entry is not restricted; kinds: {', '.join(KINDS)}",
     )
     add_logs(parser)
     cli_upstream.add(parser)
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
-    """The options of logging."""
+    """Add the logging options."""
     logging = parser.add_argument_group("logs")
-    logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="default: info")
-    logging.add_argument("-v", "--v", type=values.verbosity, metavar="N", help="klog's levels: from 4 on debug")
-    logging.add_argument("--logging-format", choices=("text", "json"), default="text", help="default: text")
+    logging.add_argument("--log-level", choices=("debug", "info", "warning", "error"), help="log level (default: info)")
+    logging.add_argument("-v", "--v", type=values.verbosity, metavar="N", help="klog verbosity; 4 and above: debug")
+    logging.add_argument(
+        "--logging-format", choices=("text", "json"), default="text", help="log format (default: text)"
+    )
 
 
 def add_cleanup(parser: argparse.ArgumentParser) -> None:
-    """What `cleanup` needs: no cluster, but its id twice, so that a cloud config alone deletes nothing."""
-    parser.add_argument("--cloud", required=True, metavar="NAME", help=f"known here: {', '.join(clouds.names())}")
-    parser.add_argument("--cloud-config", required=True, metavar="FILE", help="the cloud's configuration, credentials")
+    """Add the options of `cleanup`. It requires the cluster id too, so that a cloud config alone deletes nothing."""
+    parser.add_argument("--cloud", required=True, metavar="NAME", help=f"cloud: {', '.join(clouds.names())}")
+    parser.add_argument("--cloud-config", required=True, metavar="FILE", help="cloud config, with credentials")
     parser.add_argument(
-        "--cluster-id", required=True, metavar="ID", help="of the cluster that is gone; the cloud config must agree"
+        "--cluster-id", required=True, metavar="ID", help="id of the deleted cluster; must match the cloud config"
     )
     parser.add_argument(
-        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="the pods' ranges; without them pod routes are kept"
+        "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="pod CIDRs (default: none; pod routes are kept)"
     )
     add_logs(parser)
 
 
 def add_outcome(parser: argparse.ArgumentParser) -> None:
-    """How the plan is approved, how long applying it may take, and how the outcome is shown."""
-    parser.add_argument("--output", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    """Add the options for approval, deadline and output."""
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="output format (default: text)")
+    parser.add_argument("--yes", action="store_true", help="apply without asking for approval")
     parser.add_argument(
-        "--deadline", type=values.duration, default=300.0, metavar="TIME", help="for all of it; default: 300s"
+        "--deadline",
+        type=values.duration,
+        default=300.0,
+        metavar="TIME",
+        help="time limit for applying (default: 300s)",
     )
 
 
 def add_cluster(parser: argparse._ActionsContainer) -> None:
-    """How the cluster is reached."""
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: the service account of the pod")
-    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current context")
+    """Add the options that select the Kubernetes cluster."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig (default: the pod's service account)")
+    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current-context)")
 
 
 def add_lease(parser: argparse.ArgumentParser) -> None:
-    """Which of several processes works."""
+    """Add the leader-election options."""
     leader = parser.add_argument_group("leader election")
     leader.add_argument(
-        "--leader-elect", **_FLAG | {"default": True}, help="work only while holding the lease; default: true"
+        "--leader-elect", **_FLAG | {"default": True}, help="work only while holding the Lease (default: true)"
     )
     add_lease_name(leader)
     for name, default, text in _LEASE:
         leader.add_argument(
-            name, type=values.duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
+            name, type=values.duration, default=default, metavar="TIME", help=f"{text} (default: {default:g}s)"
         )
 
 
 def add_lease_name(leader: argparse._ActionsContainer) -> None:
-    """Where the Lease is, which also carries the confirmations of held actions."""
+    """Add the options that name the Lease, which also stores the confirmations of held actions."""
     leader.add_argument(
         "--leader-elect-resource-namespace",
         type=values.namespace,
         default="kube-system",
         metavar="NS",
-        help="default: kube-system",
+        help="namespace of the Lease (default: kube-system)",
     )
     leader.add_argument(
         "--leader-elect-resource-name",
         type=values.object_name,
         default="cloud-controller-manager",
         metavar="NAME",
-        help="default: cloud-controller-manager",
+        help="name of the Lease (default: cloud-controller-manager)",
     )
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """What the daemon needs besides."""
-    parser.add_argument("--dry-run", **_FLAG, help="plan and log, write nothing: no object, no Lease, no event")
-    periods = parser.add_argument_group("periods", "such as 500ms, 5s, 5m or 12h")
+    """Add the options that only the daemon has."""
+    parser.add_argument("--dry-run", **_FLAG, help="log plans without writing anything: no object, Lease or event")
+    periods = parser.add_argument_group("periods", "durations such as 500ms, 5s, 5m or 12h")
     for name, default, text in _PERIODS:
         periods.add_argument(
-            name, type=values.duration, default=default, metavar="TIME", help=f"{text}; default: {default:g}s"
+            name, type=values.duration, default=default, metavar="TIME", help=f"{text} (default: {default:g}s)"
         )
     periods.add_argument(
         "--node-deletion-grace-period",
         type=values.duration_or_none,
         default=0.0,
         metavar="TIME",
-        help="for so long a machine must be missing before its node is deleted; 0, the default: as soon as it is sure",
+        help="how long a machine must be missing before its node is deleted; 0: delete once confirmed (default: 0)",
     )
     periods.add_argument(
         "--service-resync-period",
         type=values.duration_or_none,
         default=300.0,
         metavar="TIME",
-        help="how often all load balancers are read again and what others changed is mended; 0: never; default: 300s",
+        help="how often all load balancers are read and drift is repaired; 0: never (default: 300s)",
     )
     workers = parser.add_argument_group("workers")
-    workers.add_argument("--concurrent-service-syncs", type=values.count, default=3, metavar="N", help="default: 3")
     workers.add_argument(
-        "--concurrent-node-syncs", type=values.count, default=16, metavar="N", help="writes at once; default: 16"
+        "--concurrent-service-syncs", type=values.count, default=3, metavar="N", help="concurrent Services (default: 3)"
+    )
+    workers.add_argument(
+        "--concurrent-node-syncs", type=values.count, default=16, metavar="N", help="concurrent writes (default: 16)"
     )
     workers.add_argument(
         "--concurrent-node-status-updates",
         type=values.count_or_none,
         default=0,
         metavar="N",
-        help="writes at once when all nodes are compared; 0, the default: as --concurrent-node-syncs",
+        help="concurrent writes of a pass over all nodes; 0: same as --concurrent-node-syncs (default: 0)",
     )
     add_lease(parser)
-    serving = parser.add_argument_group("serving", "/healthz, /livez, /readyz, /metrics and /configz, over TLS")
+    serving = parser.add_argument_group("serving", "/healthz, /livez, /readyz, /metrics and /configz over TLS")
     serving.add_argument(
-        "--bind-address", type=values.address, default="127.0.0.1", metavar="IP", help="default: 127.0.0.1"
+        "--bind-address", type=values.address, default="127.0.0.1", metavar="IP", help="address (default: 127.0.0.1)"
     )
     serving.add_argument(
-        "--secure-port", type=values.port, default=10258, metavar="PORT", help="0: none; default: 10258"
-    )
-    serving.add_argument("--tls-cert-file", metavar="FILE", help="default: a self-signed one is made in memory")
-    serving.add_argument("--tls-private-key-file", metavar="FILE", help="goes with --tls-cert-file")
-    serving.add_argument(
-        "--authentication-kubeconfig", metavar="FILE", help="for TokenReviews; default: as everything else"
+        "--secure-port", type=values.port, default=10258, metavar="PORT", help="port; 0: do not serve (default: 10258)"
     )
     serving.add_argument(
-        "--authorization-kubeconfig", metavar="FILE", help="for SubjectAccessReviews; default: as everything else"
+        "--tls-cert-file", metavar="FILE", help="PEM certificate (default: self-signed, generated in memory)"
+    )
+    serving.add_argument("--tls-private-key-file", metavar="FILE", help="PEM key; required with --tls-cert-file")
+    serving.add_argument(
+        "--authentication-kubeconfig", metavar="FILE", help="kubeconfig for TokenReviews (default: --kubeconfig)"
+    )
+    serving.add_argument(
+        "--authorization-kubeconfig", metavar="FILE", help="kubeconfig for SubjectAccessReviews (default: --kubeconfig)"
     )
     serving.add_argument(
         "--authorization-always-allow-paths",
         type=values.paths,
         default=_ALWAYS_ALLOWED,
         metavar="LIST",
-        help=f"served to everybody; default: {','.join(_ALWAYS_ALLOWED)}",
+        help=f"paths served without authorization (default: {','.join(_ALWAYS_ALLOWED)})",
     )
 
 
 def log_level(options: argparse.Namespace) -> str:
-    """The level that the options ask for."""
+    """The log level."""
     if options.v is not None:
         return "debug" if options.v >= 4 else "info"
     return str(options.log_level or "info")
 
 
 def kubernetes(options: argparse.Namespace) -> Kube:
-    """The client that the options describe. Raises `KubeconfigError`."""
+    """The Kubernetes client. Raises `KubeconfigError`."""
     limit = None
     if getattr(options, "kube_api_qps", 0) > 0:
         limit = RateLimit(options.kube_api_qps, options.kube_api_burst or _BURST)
@@ -264,12 +283,12 @@ def kubernetes(options: argparse.Namespace) -> Kube:
 
 
 def chosen(options: argparse.Namespace, not_offered: Collection[str] = ()) -> tuple[str, ...]:
-    """The controllers that the options choose, `*` without `not_offered`. Raises `InvalidConfiguration`."""
+    """The chosen controllers; `*` leaves out `not_offered`. Raises `InvalidConfiguration`."""
     names = controllers(options.controllers, not_offered)
     if options.configure_cloud_routes or "route" not in names:
         return names
     if "*" not in options.controllers:
-        raise InvalidConfiguration("configure-cloud-routes", "false, but --controllers names route")
+        raise InvalidConfiguration("configure-cloud-routes", "false conflicts with --controllers, which names route")
     return controllers([*options.controllers, "-route"], not_offered)
 
 
@@ -298,7 +317,7 @@ def manager_options(options: argparse.Namespace, not_offered: Collection[str] = 
 
 
 def lease_times(options: argparse.Namespace) -> LeaseTimes:
-    """Raises `InvalidConfiguration` for times that do not go together."""
+    """The lease times. Raises `InvalidConfiguration` if they contradict each other."""
     return LeaseTimes(
         options.leader_elect_lease_duration,
         options.leader_elect_renew_deadline,
@@ -307,7 +326,7 @@ def lease_times(options: argparse.Namespace) -> LeaseTimes:
 
 
 def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> ServiceOptions:
-    """The service controller's options; a command that runs no daemon has no workers to set."""
+    """The service controller's options; only the daemon has workers and a resync period."""
     given = vars(options)
     return ServiceOptions(
         workers=given.get("concurrent_service_syncs", 1),
@@ -321,30 +340,30 @@ def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> Servi
 
 
 def cluster_ranges(options: argparse.Namespace) -> tuple[str, ...]:
-    """The pods' ranges; as upstream, bits beyond the prefix are cut off. Raises `InvalidConfiguration`."""
+    """The pod CIDRs; like upstream, host bits are dropped. Raises `InvalidConfiguration`."""
     found: list[str] = []
     for given in filter(None, (part.strip() for part in options.cluster_cidr.split(","))):
         try:
             network = str(ip_network(given, strict=False))
         except ValueError as error:
-            why = f"{given!r} is not a network: {error}"
+            why = f"{given!r} is not a CIDR: {error}"
             raise InvalidConfiguration("cluster-cidr", why, "for example 10.20.0.0/16") from None
         if network != str(ip_interface(given)):
-            _log.warning("--cluster-cidr=%s has host bits and is read as %s", given, network)
+            _log.warning("--cluster-cidr=%s has host bits set; using %s", given, network)
         found.append(network)
     return tuple(found)
 
 
 def route_options(options: argparse.Namespace, pods: tuple[str, ...]) -> RouteOptions:
-    """The route controller's options. Raises `InvalidConfiguration` where the pods' ranges are missing or too many."""
+    """The route controller's options. Raises `InvalidConfiguration` if there are no pod CIDRs, or too many."""
     if not pods:
-        why = "nothing is given; controller route needs it"
-        raise InvalidConfiguration("cluster-cidr", why, "--cluster-cidr=CIDR, or --configure-cloud-routes=false")
+        why = "missing; controller route requires it"
+        raise InvalidConfiguration("cluster-cidr", why, "--cluster-cidr=CIDR or --configure-cloud-routes=false")
     return RouteOptions(pods, delete_foreign=options.delete_foreign_routes)
 
 
 def effective(options: argparse.Namespace) -> dict[str, Any]:
-    """Every option and its value, for /configz. No option is a secret: credentials stand in files that they name."""
+    """Every option and its value, for /configz. No option holds a secret: they name the files that do."""
     left_out = {"command", "command_name", *(flag.replace("-", "_") for flag in cli_upstream.FLAGS)}
     return {name.replace("_", "-"): value for name, value in sorted(vars(options).items()) if name not in left_out}
 
@@ -367,39 +386,39 @@ def _serving(options: argparse.Namespace) -> Serving:
 
 
 def refuse_json_without_yes(options: argparse.Namespace) -> None:
-    """Raise `InvalidConfiguration` if the command would ask for consent to a plan that it does not show."""
+    """Raise `InvalidConfiguration` if the command would ask for approval of a plan that it does not show."""
     if vars(options).get("yes") is False and options.output == "json":
-        raise InvalidConfiguration("output", "json shows no plan to agree to", "json with --yes")
+        raise InvalidConfiguration("output", "json shows no plan to approve", "json with --yes")
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:
     given = vars(options)
     refuse_json_without_yes(options)
     if options.context and not options.kubeconfig:
-        raise InvalidConfiguration("context", "given without --kubeconfig")
+        raise InvalidConfiguration("context", "requires --kubeconfig")
     if options.kube_api_burst is not None and options.kube_api_qps == 0:
-        raise InvalidConfiguration("kube-api-burst", "given without --kube-api-qps, and there is no limit without that")
+        raise InvalidConfiguration("kube-api-burst", "requires --kube-api-qps")
     if options.log_level is not None and options.v is not None:
-        raise InvalidConfiguration("v", "given beside --log-level; both say how much is logged")
+        raise InvalidConfiguration("v", "conflicts with --log-level")
     if options.delete_foreign_routes and "route" not in chosen(options):
-        raise InvalidConfiguration("delete-foreign-routes", "given, but controller route does not run")
+        raise InvalidConfiguration("delete-foreign-routes", "requires controller route, which is not enabled")
     cert, key = given.get("tls_cert_file"), given.get("tls_private_key_file")
     if bool(cert) != bool(key):
         have, lacks = ("tls-cert-file", "tls-private-key-file") if cert else ("tls-private-key-file", "tls-cert-file")
-        raise InvalidConfiguration(have, f"given without --{lacks}")
+        raise InvalidConfiguration(have, f"requires --{lacks}")
     if given.get("secure_port") == 0 and cert:
-        raise InvalidConfiguration("tls-cert-file", "given, but --secure-port=0 serves nothing")
+        raise InvalidConfiguration("tls-cert-file", "conflicts with --secure-port=0, which serves nothing")
 
 
 _PERIODS = (
-    ("--node-monitor-period", 5.0, "how often the cloud is asked about nodes that are not ready"),
+    ("--node-monitor-period", 5.0, "how often the cloud is queried for nodes that are not ready"),
     ("--node-status-update-frequency", 300.0, "how often all nodes are compared with their machines"),
-    ("--route-reconciliation-period", 30.0, "how often the route table is read though no node changed"),
+    ("--route-reconciliation-period", 30.0, "how often the route table is read while no node changes"),
 )
 _LEASE = (
-    ("--leader-elect-lease-duration", 15.0, "after this a lease that is not renewed may be taken"),
-    ("--leader-elect-renew-deadline", 10.0, "a leader that could not renew for so long ends"),
-    ("--leader-elect-retry-period", 2.0, "between two tries"),
+    ("--leader-elect-lease-duration", 15.0, "how long a Lease is valid after its last renewal"),
+    ("--leader-elect-renew-deadline", 10.0, "how long a leader may fail to renew before it exits"),
+    ("--leader-elect-retry-period", 2.0, "pause between attempts to acquire or renew"),
 )
 _FLAG: dict[str, Any] = {
     "type": values.boolean,

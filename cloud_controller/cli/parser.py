@@ -1,4 +1,4 @@
-"""A command line's parser whose errors are one line: what is wrong, the nearest name, and where help is."""
+"""An argument parser whose errors are one line: the problem, the nearest name, and how to get help."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _QUOTING = "ignored explicit argument "
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes whole option names only; ends with code 2 at the first that is wrong.
+    """Accepts full option names only, and exits with 2 at the first error.
 
-    `forwards`: options that it does not know are another parser's. `also`: options of another parser, for hints.
-    `discreet`: its last argument may be a secret, and no error quotes what may be a part of it.
+    `forwards`: unknown options belong to another parser and are passed on. `also`: that parser's options, for hints.
+    `discreet`: the last argument may be a secret, so errors do not quote arguments.
     """
 
     def __init__(
@@ -30,23 +30,23 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def options(self) -> list[str]:
-        """The names of all options that help shows."""
+        """All option names except hidden ones."""
         return [o for a in self._actions if a.help != argparse.SUPPRESS for o in a.option_strings]
 
     def error(self, message: str) -> NoReturn:
-        """End with the message, in one line."""
+        """Print the message in one line and exit with 2."""
         if message.startswith(_REQUIRED):
             message = self._missing(message.removeprefix(_REQUIRED))
         what, quotes, _ = message.partition(_QUOTING)
         if quotes:
-            message = f"{what}it takes no value"  # which may be secret
+            message = f"{what}does not take a value"  # The value itself may be a secret.
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """See `ArgumentParser.parse_known_args`; what is unknown is refused here, unless it is forwarded."""
+        """Like `ArgumentParser.parse_known_args`, but rejects unknown arguments unless the parser forwards them."""
         args = sys.argv[1:] if args is None else args
         if not self._forwards:
-            # First of all: a mistyped option is the reason why a required one is missing.
+            # Before parsing: a required option may be missing because its name is misspelt.
             self._refuse_unknown_options(
                 _long_options(args) if self._subparsers is None else takewhile(lambda a: a.startswith("-"), args)
             )
@@ -56,18 +56,18 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """End with what is wrong with the first of these."""
+        """Exit with an error about the first of these arguments."""
         self._refuse_unknown_options(unknown)
         what = f"after {self._last()}" if self._discreet else repr(unknown[0])
         self.error(f"unexpected argument {what}")
 
     def _refuse_unknown_options(self, arguments: Iterable[str]) -> None:
         for argument in arguments:
-            name = argument.partition("=")[0]  # its value may be secret
+            name = argument.partition("=")[0]  # The value may be a secret.
             if name.startswith("-") and name not in self._option_string_actions:
                 hint = nearest(name, [*self.options, *self.also])
                 if self._discreet:
-                    self.error(f"unknown option{hint or f'; {self._last()} goes after -- if it begins with -'}")
+                    self.error(f"unknown option{hint or f'; put -- before a {self._last()} that begins with -'}")
                 self.error(f"unknown option {name}{hint}")
 
     def _last(self) -> str:
@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         allowed = [str(each) for each in action.choices]
-        # The name of a positional one is its metavar, which says what it is.
+        # A positional argument has no option string; its metavar is its name.
         what = "" if action.option_strings else f"unknown {str(action.metavar or action.dest).lower()} "
         hint = nearest(str(value), allowed) or ";"
         message = f"{what}{value!r}{hint} allowed: {', '.join(allowed)}"
@@ -87,16 +87,16 @@ class Parser(argparse.ArgumentParser):
 
     def _missing(self, names: str) -> str:
         choices = [str(each) for a in self._actions if a.metavar == names for each in a.choices or ()]
-        return f"{names} is missing" + (f"; allowed: {', '.join(choices)}" if choices else "")
+        return f"{names} is required" + (f"; allowed: {', '.join(choices)}" if choices else "")
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """The hint at the known word that was perhaps meant, or nothing."""
+    """A "did you mean" hint for the closest known word, or an empty string."""
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def _long_options(arguments: Sequence[str]) -> list[str]:
-    """Those that are options; argparse, too, takes what holds a space for a value."""
+    """The arguments that are long options. Like argparse, what contains a space counts as a value."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return [a for a in arguments[:end] if a.startswith("--") and " " not in a]

@@ -1,6 +1,7 @@
-"""Upstream's flags that mean nothing here: each is refused with what to do instead, or taken where it asks for nothing.
+"""Upstream's flags that this daemon does not support: each error names the replacement.
 
-A manifest that was written for the upstream cloud controller manager so says itself what must be changed in it.
+So the errors for a manifest of the upstream cloud controller manager list what to change in it. A value that matches
+what this daemon does anyway is accepted.
 """
 
 from __future__ import annotations
@@ -9,45 +10,45 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-_KUBE_CONTROLLER_MANAGER = "kube-controller-manager gives nodes their ranges: set it there, and --cluster-cidr here"
+_KUBE_CONTROLLER_MANAGER = "kube-controller-manager allocates node CIDRs; set it there, and --cluster-cidr here"
 _WEBHOOKS = "this daemon serves no webhooks"
-_MIGRATION = "leader migration is not built: stop the old manager's controllers first (docs/daemon.md)"
-_CLIENT_CERTIFICATES = "who may read /metrics is asked of the API server (TokenReview); client certificates say nothing"
-_CACHE = "answers about who may read /metrics are kept for 10 s"
-_TLS = "TLS is Python's: version 1.2 at least, and its default ciphers"
+_MIGRATION = "stop the old manager's controllers first (docs/daemon.md)"
+_CLIENT_CERTIFICATES = "clients authenticate with bearer tokens (TokenReview); client certificates are not supported"
+_CACHE = "authentication and authorization results are cached for 10 s"
+_TLS = "the server uses TLS 1.2 or later with Python's default ciphers"
 _PERIODS = (
-    "caches are not resynced: the full passes have flags of their own (--node-status-update-frequency, "
-    "--route-reconciliation-period, --service-resync-period)"
+    "caches are not resynced; use --node-status-update-frequency, --route-reconciliation-period and "
+    "--service-resync-period"
 )
 _LOGS = "use --v, --log-level and --logging-format"
-_METRICS = "all of /metrics is always served"
+_METRICS = "/metrics always serves all series"
 
-# Flag: (values that ask for nothing, what to do).
+# Flag: (values that are accepted, advice for all others).
 FLAGS: dict[str, tuple[tuple[str, ...], str]] = {
     "allocate-node-cidrs": (("false",), _KUBE_CONTROLLER_MANAGER),
     "cidr-allocator-type": ((), _KUBE_CONTROLLER_MANAGER),
     "node-cidr-mask-size": ((), _KUBE_CONTROLLER_MANAGER),
     "use-service-account-credentials": (
         ("false",),
-        "all controllers share one identity, which has exactly the rights of the enabled ones (docs/daemon.md)",
+        "all controllers share one identity with exactly the permissions of the enabled ones (docs/daemon.md)",
     ),
     "enable-leader-migration": (("false",), _MIGRATION),
     "leader-migration-config": ((), _MIGRATION),
     "leader-elect-resource-lock": (("leases",), "the lock is always a Lease"),
-    "controller-start-interval": (("0", "0s"), "controllers start at once: their first passes share their reads"),
+    "controller-start-interval": (("0", "0s"), "controllers start together, and their first passes share reads"),
     "min-resync-period": ((), _PERIODS),
     "node-sync-period": ((), _PERIODS),
-    "master": ((), "name the API server in --kubeconfig"),
-    "kube-api-content-type": (("application/json",), "objects are exchanged as JSON"),
-    "profiling": (("false",), "profiles are not served; use py-spy on the process"),
-    "contention-profiling": (("false",), "profiles are not served; use py-spy on the process"),
-    "feature-gates": (("",), "there are none here"),
-    "external-cloud-volume-plugin": ((), "controller volume provisions for the StorageClasses that name its cloud"),
-    "permit-port-sharing": (("false",), "one process has the port"),
-    "permit-address-sharing": (("false",), "one process has the port"),
-    "http2-max-streams-per-connection": ((), "HTTP/1.1 is served"),
-    "cert-dir": ((), "name the files: --tls-cert-file and --tls-private-key-file; without them a certificate is made"),
-    "tls-sni-cert-key": ((), "one certificate is served: --tls-cert-file"),
+    "master": ((), "set the API server's address in --kubeconfig"),
+    "kube-api-content-type": (("application/json",), "the client uses JSON"),
+    "profiling": (("false",), "there is no profiling endpoint; use py-spy"),
+    "contention-profiling": (("false",), "there is no profiling endpoint; use py-spy"),
+    "feature-gates": (("",), "there are no feature gates"),
+    "external-cloud-volume-plugin": ((), "controller volume serves the StorageClasses that name its provisioner"),
+    "permit-port-sharing": (("false",), "the port cannot be shared"),
+    "permit-address-sharing": (("false",), "the port cannot be shared"),
+    "http2-max-streams-per-connection": ((), "the server uses HTTP/1.1"),
+    "cert-dir": ((), "use --tls-cert-file and --tls-private-key-file; by default the certificate is self-signed"),
+    "tls-sni-cert-key": ((), "SNI is not supported; use --tls-cert-file"),
     "tls-cipher-suites": ((), _TLS),
     "tls-min-version": (("VersionTLS12",), _TLS),
     "client-ca-file": ((), _CLIENT_CERTIFICATES),
@@ -84,18 +85,18 @@ FLAGS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Let the parser know them all; help does not show them."""
+    """Add all flags to the parser, hidden from help."""
     for flag in FLAGS:
         parser.add_argument(f"--{flag}", action=_UpstreamOnly, nargs="?", const="true", help=argparse.SUPPRESS)
 
 
 def refusal(flag: str, value: str) -> str | None:
-    """Why this value of an upstream flag is refused, or None where it asks for nothing."""
+    """Why this value of an upstream flag is rejected; None if it is accepted."""
     harmless, advice = FLAGS[flag]
     if value in harmless:
         return None
-    allowed = f" (allowed: {', '.join(repr(each) for each in harmless)}, or nothing)" if harmless else ""
-    return f"not offered here: {advice}{allowed}"
+    allowed = f" (allowed: {', '.join(repr(each) for each in harmless)}, or unset)" if harmless else ""
+    return f"not supported: {advice}{allowed}"
 
 
 class _UpstreamOnly(argparse.Action):

@@ -1,7 +1,7 @@
-"""What the value of an option may be, on the command line and in a config file: one function a type of value.
+"""Parses option values of the command line and the config file, one function per type.
 
-Each takes the text and raises argparse.ArgumentTypeError that says what is allowed. The text itself is not quoted: in a
-file, a secret may stand at a wrong place.
+Each raises argparse.ArgumentTypeError with what is allowed. Errors do not quote the value: in a config file, a secret
+may have ended up under the wrong key.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 
 
 def boolean(text: str) -> bool:
-    """`true` or `false`."""
+    """Parse `true` or `false`."""
     if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError("neither true nor false")
+        raise argparse.ArgumentTypeError("not a boolean (true or false)")
     return text.lower() == "true"
 
 
 def duration(text: str) -> float:
-    """Seconds of a time such as `500ms` or `1h30m`, from 10ms to a year."""
+    """Parse a duration such as `500ms` or `1h30m`, from 10ms to a year, into seconds."""
     seconds = duration_or_none(text)
     if seconds == 0:
-        raise argparse.ArgumentTypeError("not above zero")
+        raise argparse.ArgumentTypeError("must be greater than zero")
     return seconds
 
 
 def duration_or_none(text: str) -> float:
-    """Seconds of a time such as `500ms` or `1h30m`, from 10ms to a year; `0` stands for none."""
+    """Like `duration`, but `0` is allowed and stands for none."""
     if text == "0":
         return 0.0
     if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h))+", text):
         raise argparse.ArgumentTypeError("not a valid duration (for example 500ms, 10s, 5m or 1h30m)")
     seconds = sum(float(n) * _UNITS[unit] for n, _, unit in re.findall(r"(\d+(\.\d+)?)(ms|s|m|h)", text))
-    # Shorter ones would keep a processor busy; longer ones no clock can wait for.
+    # A shorter period would spin; a longer one overflows the operating system's timers.
     if seconds and not _SHORTEST <= seconds <= _LONGEST:
-        raise argparse.ArgumentTypeError("not from 10ms to 8760h")
+        raise argparse.ArgumentTypeError("not between 10ms and 8760h")
     return seconds
 
 
 def address(text: str) -> str:
-    """An IP address."""
+    """Parse an IP address."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -54,55 +54,55 @@ def address(text: str) -> str:
 
 
 def object_name(text: str) -> str:
-    """The name of a Kubernetes object (a DNS subdomain, RFC 1123)."""
+    """Check the name of a Kubernetes object (a DNS subdomain, RFC 1123)."""
     if len(text) > 253 or not _NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            "not the name of an object: lower-case letters, digits, '-' and '.', at most 253"
+            "not a valid object name (lower-case letters, digits, '-' and '.', at most 253 characters)"
         )
     return text
 
 
 def namespace(text: str) -> str:
-    """The name of a namespace (a DNS label)."""
+    """Check the name of a namespace (a DNS label)."""
     if len(text) > 63 or "." in object_name(text):
-        raise argparse.ArgumentTypeError("not a namespace: lower-case letters, digits and '-', at most 63")
+        raise argparse.ArgumentTypeError("not a namespace (lower-case letters, digits and '-', at most 63 characters)")
     return text
 
 
 def count(text: str) -> int:
-    """An integer from 1 to 1000."""
+    """Parse an integer from 1 to 1000."""
     return _integer(text, 1, 1000)
 
 
 def count_or_none(text: str) -> int:
-    """An integer from 0 to 1000."""
+    """Parse an integer from 0 to 1000."""
     return _integer(text, 0, 1000)
 
 
 def port(text: str) -> int:
-    """A port, or 0."""
+    """Parse a port, or 0."""
     return _integer(text, 0, 65535)
 
 
 def verbosity(text: str) -> int:
-    """klog's levels: 0 to 10."""
+    """Parse a klog verbosity: 0 to 10."""
     return _integer(text, 0, 10)
 
 
 def rate(text: str) -> float:
-    """A number, such as 20 or 0.5."""
+    """Parse a number such as 20 or 0.5."""
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", text):
         raise argparse.ArgumentTypeError("not a number such as 20 or 0.5")
     return float(text)
 
 
 def words(text: str) -> list[str]:
-    """Words with commas between them."""
+    """Split a comma-separated list."""
     return [word.strip() for word in text.split(",")]
 
 
 def nameable(text: str) -> list[str]:
-    """What annotations may name (see `Nameable`): entries with commas between them."""
+    """Split a comma-separated list of `Nameable` entries, and check them."""
     entries = words(text)
     try:
         Nameable.parse(entries)
@@ -112,13 +112,13 @@ def nameable(text: str) -> list[str]:
 
 
 def paths(text: str) -> list[str]:
-    """Paths of HTTP with commas between them; nothing for none.
+    """Split a comma-separated list of HTTP paths, which may be empty.
 
-    Each stands for what is below it as well (`/healthz` as `/healthz/*`), and `/*` for every path.
+    A path includes everything below it (`/healthz` means `/healthz/*`), and `/*` means every path.
     """
     found = [word for word in words(text) if word]
     for path in found:
-        # `/` would open what is below it, which is everything: nobody shall say that by mistake.
+        # `/` would include everything below it. Opening every path must be explicit.
         if not re.fullmatch(r"(/[\w.~-]+)+(/\*)?|/\*", path, re.ASCII):
             raise argparse.ArgumentTypeError("not a path such as /healthz, /healthz/* or /*")
     return found

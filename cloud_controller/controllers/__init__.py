@@ -1,7 +1,7 @@
 """The controllers, and the interface through which the manager runs them.
 
-Each module has three plain functions: `observe` reads the world (Kubernetes objects and the cloud, in batches), `plan`
-is pure, and `cloud_controller.apply` carries a plan out. The class beside them is the daemon's loop around the three.
+Each has three steps: `observe` reads Kubernetes objects and cloud resources in batches, `plan` is pure, and
+`cloud_controller.apply` carries the plan out. A class beside them is the daemon's loop around these steps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cloud_controller.binding import Evidence
 
 
 class Controller(Protocol):
-    """One controller's loop in the daemon. Made with its informers; they are started, and synced, by the manager."""
+    """One controller's loop in the daemon. The manager starts and syncs its informers before `start`."""
 
     @property
     def name(self) -> str:
@@ -22,29 +22,29 @@ class Controller(Protocol):
         ...
 
     def evidence(self) -> Evidence | None:
-        """What the cloud has of this controller's kind of objects (None: no kind); its first pass uses the same read.
+        """Whose the controller's cloud resources are (None: it creates none). The first pass reuses this read.
 
         Called before `start`, and again after an error. Raises `CloudError`.
         """
         ...
 
     def confirmed(self, targets: Collection[str]) -> None:
-        """An administrator released the held actions of these targets: plan for them again soon."""
+        """Held actions of these targets were confirmed: plan for them again soon."""
         ...
 
     def start(self, stop: threading.Event) -> None:
-        """Work in threads of its own until `stop` is set; returns at once. Handlers are added to informers before
-        this, in the constructor."""
+        """Start the controller's threads, which run until `stop` is set. Informer handlers must have been added before,
+        in the constructor."""
         ...
 
     def join(self, timeout: float) -> bool:
-        """Wait until its threads have ended after `stop` was set; False if they have not within `timeout` seconds."""
+        """Wait for the threads after `stop` is set; False if they have not ended within `timeout` seconds."""
         ...
 
     def ended(self) -> str | None:
-        """What only a restart can mend (for /healthz): a thread of it has ended before it should; else None."""
+        """For /healthz: a failure that requires a restart (a thread has stopped), or None."""
         ...
 
     def trouble(self) -> str | None:
-        """Why it does not work at present (for /readyz), or None while it does."""
+        """For /readyz: why the controller does not work at present, or None."""
         ...

@@ -1,8 +1,8 @@
-"""What the cloud said lately of the machines behind nodes, kept once for all controllers.
+"""Caches the cloud's machines for all controllers.
 
-Many machines are asked for by one list, few by a call of their own, and so is a machine that only the node's name tells
-(a batch of names costs no more than a page of a list). Who asks while another does waits for that answer; who asks for
-few does not wait for a list.
+Many machines are read with one list, few with describe calls, as are machines that are known only by node name (a batch
+of names costs no more than a page of a list). Concurrent callers share one request; describing a few machines does not
+wait for a list in progress.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import Object, name, uid
 
 NOT_ANCHORED = "no Node's provider ID is one of the cluster's machines: this may be another cluster's cloud config"
-"""Why nothing is deleted where `InstanceSnapshot.anchored` is False."""
+"""The reason for holding deletions if `InstanceSnapshot.anchored` is False."""
 
 _ANCHOR_AGE = 600.0
-"""Seconds for which a list shows that Nodes are the cluster's machines: which machine a Node has never changes."""
+"""Maximum age in seconds of a list for `anchored`: a Node's machine never changes."""
 _KEPT = 1800.0
-"""Seconds after which an answer that nothing has renewed is forgotten."""
+"""Seconds after which an entry that was not refreshed is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """`instance` None: gone, or none of this name. `at`: when the cloud was asked."""
+    """`instance` None: gone, or none has this name. `at`: when the cloud was queried."""
 
     instance: Instance | None
     at: float
 
 
 class InstanceSnapshot:
-    """Machines by node, as the cloud told them at most `lifetime` seconds ago; safe to share between threads.
+    """Machines by node, at most `lifetime` seconds old by default. Thread-safe.
 
-    Every method raises `CloudError` where the cloud does not answer; what is known stays.
+    Every method raises `CloudError` if a request fails; the cache stays as it is.
     """
 
     def __init__(
@@ -49,29 +49,29 @@ class InstanceSnapshot:
         self._listing = threading.Lock()
         self._asking = threading.Lock()
         self._by_provider_id: dict[str, _Answer] = {}
-        # By the UID of the node: another node of that name may have another machine.
+        # By the node's UID: a later node with the same name may have another machine.
         self._by_uid: dict[str, _Answer] = {}
         self._listed: frozenset[str] = frozenset()
         self._living: frozenset[str] = frozenset()
         self._listed_provider_ids: frozenset[str] = frozenset()
         self._listed_at = -math.inf
         self._new_since_list = 0
-        # What a list that was made for them has shown to be none of the cluster's.
+        # Ids that a fresh list has shown not to belong to the cluster.
         self._strangers: frozenset[str] = frozenset()
         self._swept_at = clock()
 
     def describe(self, nodes: Iterable[Object], max_age: float | None = None) -> view.Described:
-        """The machine of each node, from answers at most `max_age` (default: `lifetime`) seconds old.
+        """The machine of each node, at most `max_age` (default: `lifetime`) seconds old.
 
-        That a machine is gone is believed for `lifetime` at most, that none has a name not even that long: it may have
-        come up meanwhile.
+        Gone machines are cached for `lifetime` at most, and missing names not at all, because a machine with that name
+        may come up at any time.
         """
         nodes = tuple(nodes)
         since, gone_since = self._since(max_age), max(self._since(max_age), self._since(None))
         found, unknown = self._known(nodes, since, gone_since)
         if self._are_many(unknown):
             with self._listing:
-                # Another may have asked meanwhile; that goes for the few below too.
+                # Another thread may have listed meanwhile. The same applies to describing below.
                 if self._are_many(self._known(nodes, since, gone_since)[1]):
                     self._list()
             found, unknown = self._known(nodes, since, gone_since)
@@ -83,7 +83,7 @@ class InstanceSnapshot:
         return found | asked, errors
 
     def describe_surely(self, nodes: Iterable[Object], max_age: float | None = None) -> view.Described:
-        """As `describe`, but a machine is gone only if the cloud says so once more, asked for it by itself."""
+        """Like `describe`, but confirm each gone machine with a second, uncached describe call."""
         nodes = tuple(nodes)
         found, errors = self.describe(nodes, max_age)
         gone = [node for node in nodes if found.get(name(node), node) is None]
@@ -92,14 +92,14 @@ class InstanceSnapshot:
         return answered, errors | doubts
 
     def describe_afresh(self, nodes: Iterable[Object]) -> view.Described:
-        """The machine of each node, asked for by itself now and answered from no list."""
+        """The machine of each node from a new describe call, never from a cached list."""
         with self._asking:
             return self._ask(tuple(nodes))
 
     def exclusive(self, described: view.Described, nodes: Iterable[Object]) -> view.Described:
-        """These answers, with an error for each node whose machine an older one of `nodes` (all there are) has.
+        """`described`, with an error for each node whose machine belongs to an older one of `nodes` (all nodes).
 
-        Any node can be registered with any provider ID: what is another node's machine must not be taken for its own.
+        A kubelet can register any provider ID: a node must not get the machine of another node.
         """
         found, errors = described
         claims: dict[str, list[Object]] = {}
@@ -111,13 +111,11 @@ class InstanceSnapshot:
             oldest = min(rivals, key=view.age)
             for node in rivals:
                 if node is not oldest and found.get(name(node)) is not None:
-                    conflicts[name(node)] = Conflict(
-                        f"machine {machine} belongs to node {name(oldest)}, which is older"
-                    )
+                    conflicts[name(node)] = Conflict(f"machine {machine} belongs to the older node {name(oldest)}")
         return {of: machine for of, machine in found.items() if of not in conflicts}, errors | conflicts
 
     def _machine_id(self, node: Object, found: Mapping[str, Instance | None]) -> str | None:
-        """As the cloud knows it where it has said so: a provider ID may be written in several ways."""
+        """The id from the cloud if known, because a provider ID may have several spellings."""
         if instance := found.get(name(node)):
             return instance.id
         provider_id = node["spec"].get("providerID")
@@ -125,28 +123,29 @@ class InstanceSnapshot:
         return answer.instance.id if answer and answer.instance else provider_id
 
     def cluster_machines(self, max_age: float | None = None, among: Iterable[str] = ()) -> frozenset[str]:
-        """The ids of all machines of the cluster, those too that are terminated as long as the cloud lists them.
+        """The ids of all machines of the cluster, including terminated ones while the cloud lists them.
 
-        Where one of `among` is missing, the list may be older than it: a new one is asked for, once for each.
+        If one of `among` is missing, the list may be too old: it is refreshed, once per missing id.
         """
         with self._listing:
             self._ensure_list(max_age, frozenset(among))
             return self._listed
 
     def anchored(self, nodes: Iterable[Object], max_age: float = _ANCHOR_AGE) -> bool:
-        """Whether at least one of these nodes has a machine of the cluster, terminated ones counted.
+        """Whether at least one of these nodes has a machine of the cluster, including terminated ones.
 
-        Without one, Nodes and cloud config are most likely of two clusters, and every Node and route looks obsolete.
+        IF NOT, NOTHING MAY BE DELETED: Nodes and cloud config are probably of different clusters, and every Node and
+        route would look obsolete.
         """
         with self._listing:
             self._ensure_list(max_age, frozenset())
             ids = {node["spec"].get("providerID") for node in nodes}
             if not ids & self._listed_provider_ids and self._listed_at < self._since(None):
-                self._list()  # All machines may have been replaced since the list was made.
+                self._list()  # All machines may have been replaced since the last list.
             return bool(ids & self._listed_provider_ids)
 
     def living(self, ids: Iterable[str]) -> frozenset[str]:
-        """Those of these machines of the cluster that are not terminated, by a list that is at most `lifetime` old."""
+        """The machines among `ids` that are not terminated, by a list that is at most `lifetime` old."""
         with self._listing:
             self._ensure_list(None, frozenset())
             return self._living.intersection(ids)
@@ -160,9 +159,9 @@ class InstanceSnapshot:
         return self._clock() - (self._lifetime if max_age is None else max_age)
 
     def _are_many(self, nodes: Sequence[Object]) -> bool:
-        """Whether a list costs less than asking for these by themselves, or would have, and for what comes after them.
+        """Whether one list is cheaper than describing these nodes and those that will probably follow.
 
-        While a cluster comes up, its nodes come by the dozen and its machines are all there.
+        While a cluster starts, its nodes register by the dozen, but all its machines exist already.
         """
         identified = sum(1 for node in nodes if node["spec"].get("providerID"))
         many = max(identified, self._new_since_list + self._new_ones(nodes))
@@ -213,7 +212,7 @@ class InstanceSnapshot:
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
         self._living = frozenset(machine.id for machine in machines if machine.state is not InstanceState.TERMINATED)
         self._listed_provider_ids = frozenset(machine.provider_id for machine in machines)
-        # What the list lacks may still be there (lists lag): it is asked for by itself when it is wanted.
+        # Machines missing from the list may exist, because lists lag: they are described when needed.
         answers = {
             machine.provider_id: _Answer(None if machine.state is InstanceState.TERMINATED else machine, at)
             for machine in machines

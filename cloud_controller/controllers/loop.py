@@ -1,7 +1,7 @@
-"""When a controller looks again: soon after something changed, together with what else changed, and now and then.
+"""The reconcile loop of controllers whose plan spans many objects: node, node-lifecycle, route and volume.
 
-The loop of the controllers whose plan spans many objects at once (node, node-lifecycle, route, volume); the service
-controller works Service by Service from a `WorkQueue`.
+Reconciles batched changes soon after they happen, and everything periodically. The service controller uses a
+`WorkQueue` instead, one Service at a time.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from cloud_controller.cloud import Cloud, CloudError, Throttled
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.nodes import BATCH
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ApiError, EventType, Informer, Kube, Object, name, uid
+from cloud_controller.kube import ApiError, EventType, KubeApi, Object, ObjectCache, name, uid
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard
 
 WINDOW = 0.5
-"""Seconds for which changes are gathered after the first, so that a hundred new nodes are one pass."""
+"""Seconds for which changes are batched, so that a hundred new nodes are one pass."""
 _WINDOWS = 4
-"""So many windows at most are waited while more and more keys come and do not fill a batch yet."""
+"""Maximum number of windows to wait while more keys arrive and do not fill a batch yet."""
 _FIRST_RETRY = 2.0
 _LONGEST_RETRY = 60.0
 _REPEAT_WARNING = 600.0
-"""Seconds after which a warning that has not changed is told once more."""
+"""Seconds after which an unchanged warning is repeated."""
 _WARNINGS_REMEMBERED = 10_000
 _STOP_CHECK = 1.0
-"""Seconds after which a loop that waits sees that it shall stop, unless `join` wakes it."""
+"""Seconds between checks of the stop event while waiting; `join` wakes the loop earlier."""
 _EVENTS_TIMEOUT = 0.5
-"""Seconds at least in which a controller that ends writes its last events."""
+"""Minimum seconds for a stopping controller to write its last events."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ControllerContext:
-    """What every controller of the daemon works with."""
+    """The dependencies of every controller in the daemon."""
 
-    kube: Kube
+    kube: KubeApi
     cloud: Cloud
-    nodes: Informer
+    nodes: ObjectCache
     metrics: Metrics
     machines: InstanceSnapshot
     safeguard: Safeguard
@@ -58,7 +58,7 @@ class ControllerContext:
 
 
 class Backoff:
-    """What failed, how often in a row, and when it may be tried again."""
+    """Exponential backoff per key."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -66,33 +66,33 @@ class Backoff:
         self._due: dict[str, float] = {}
 
     def failed(self, key: str) -> None:
-        """It failed (again): double its pause."""
+        """Record a failure and double the key's delay."""
         self._failures[key] = self._failures.get(key, 0) + 1
         self._due[key] = self._clock() + _backoff(self._failures[key])
 
     def forget(self, key: str) -> None:
-        """It went well, or is no more."""
+        """Reset the key after a success, or once its object is gone."""
         self._failures.pop(key, None)
         self._due.pop(key, None)
 
     def waits(self, key: str) -> bool:
-        """Whether it is not its time yet."""
+        """Whether the key is still in backoff."""
         return key in self._due and self._due[key] > self._clock()
 
     def __iter__(self) -> Iterator[str]:
-        """What failed the last time."""
+        """The keys that failed the last time."""
         return iter([*self._due])
 
     def next(self) -> float:
-        """When the first is due; infinity where nothing failed."""
+        """When the first key is due; infinity if there is none."""
         return min(self._due.values(), default=math.inf)
 
 
 class LoopController(ABC):
-    """One thread that runs `reconcile` for the keys that were triggered, or for all (None) every `period` seconds.
+    """One thread that runs `reconcile` for triggered keys, and for all keys (None) every `period` seconds.
 
-    A pass that raises is repeated with backoff (after `Throttled`, when the cloud allows); so are the keys that a pass
-    answers. Nothing else repeats.
+    A pass that raises is retried with backoff (after `Throttled`, when the cloud allows it), and so are the keys that
+    it returns.
     """
 
     name: ClassVar[str]
@@ -120,46 +120,46 @@ class LoopController(ABC):
 
     @abstractmethod
     def concerns(self, old: Object | None, new: Object | None) -> bool:
-        """Whether a node's change (no `old`: it is new; no `new`: it is gone) calls for a pass; heartbeats do not."""
+        """Whether a node's change (`old` None: added; `new` None: deleted) requires a pass. Must ignore heartbeats."""
 
     @abstractmethod
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
-        """Observe, plan and apply for these keys (None: everything); answers the keys to come back to."""
+        """Observe, plan and apply for these keys (None: all); return the keys to retry."""
 
     def evidence(self) -> Evidence | None:
         """See `Controller.evidence`."""
         return None
 
-    def confirmed(self, targets: Collection[str]) -> None:  # noqa: ARG002 - a pass over all is for each of them
+    def confirmed(self, targets: Collection[str]) -> None:  # noqa: ARG002 - a full pass includes all targets
         """See `Controller.confirmed`."""
         with self._changed:
             self._all = True
             self._changed.notify()
 
     def trigger(self, key: str) -> None:
-        """Something about `key` changed."""
+        """Reconcile `key` soon."""
         with self._changed:
             self._keys.add(key)
             self._changed.notify()
 
     def trigger_after(self, key: str, seconds: float) -> None:
-        """Come back to `key` in so many seconds, or earlier where something else triggers it."""
+        """Reconcile `key` in this many seconds, or earlier if something else triggers it."""
         with self._changed:
             self._later[key] = time.monotonic() + seconds
             self._changed.notify()
 
     def warn(self, obj: Object, reason: str, message: str) -> bool:
-        """Tell it at the object as a Warning; the same again only now and then, however often it is found.
+        """Emit a Warning event; an identical one is repeated only every `_REPEAT_WARNING` seconds.
 
-        Answers whether it was told.
+        Returns whether it was emitted.
         """
-        # One object may have several to tell at once: both ranges of a dual-stack node.
-        said, now = (uid(obj) or name(obj), reason, message), time.monotonic()
-        if now < self._warned.get(said, -math.inf) + _REPEAT_WARNING:
+        # The message is part of the key: a dual-stack node may have the same problem with both CIDRs.
+        warning, now = (uid(obj) or name(obj), reason, message), time.monotonic()
+        if now < self._warned.get(warning, -math.inf) + _REPEAT_WARNING:
             return False
         if len(self._warned) >= _WARNINGS_REMEMBERED:
             del self._warned[next(iter(self._warned))]
-        self._warned[said] = now
+        self._warned[warning] = now
         self.events.warning(obj, reason, message)
         return True
 
@@ -171,10 +171,10 @@ class LoopController(ABC):
         *,
         about: Collection[str] | None = None,
     ) -> list[apply.ActionResult]:
-        """Carry out a plan as this controller; `done` is told of each result as soon as it is there.
+        """Carry out a plan as this controller.
 
-        `workers`: how many writes at once, where it is not the daemon's common number. `about`: see
-        `Safeguard.admit`.
+        `done`: called with each result as soon as it is known. `workers`: the number of concurrent writes, if not the
+        daemon's default. `about`: see `Safeguard.admit`.
         """
         plan = self.context.safeguard.admit(self.name, plan, self.events, about=about)
         if plan.changes:
@@ -213,7 +213,7 @@ class LoopController(ABC):
     def ended(self) -> str | None:
         """See `Controller.ended`."""
         if self._thread is not None and not self._thread.is_alive() and not (self._stop and self._stop.is_set()):
-            return "its thread has ended"
+            return "its thread has stopped"
         return None
 
     def trouble(self) -> str | None:
@@ -248,7 +248,7 @@ class LoopController(ABC):
             self._pass(keys, stop)
 
     def _next(self, stop: threading.Event) -> frozenset[str] | None:
-        """Wait for work; None stands for everything."""
+        """Wait for work; None means everything."""
         with self._changed:
             while not self._keys and not self._all and not stop.is_set():
                 now = time.monotonic()
@@ -268,7 +268,7 @@ class LoopController(ABC):
         return keys
 
     def _gather(self, stop: threading.Event) -> bool:
-        """Wait until what changes together is there, for a batch of machines costs the cloud no more than one does."""
+        """Wait for changes that happen together: describing a batch of machines costs one call, like describing one."""
         before = -1
         for _ in range(_WINDOWS):
             count = len(self._keys)
@@ -281,7 +281,7 @@ class LoopController(ABC):
 
     def _pass(self, keys: frozenset[str] | None, stop: threading.Event) -> None:
         if keys is None:
-            # Jitter, so that the controllers of many clusters do not ask one cloud in step.
+            # Jitter keeps the controllers of many clusters from querying one cloud at the same time.
             self._all_at = time.monotonic() + self._period * random.uniform(0.9, 1.1)
         self._pass_began = time.monotonic()
         waiting = {key for key in self._backoff if self._backoff.waits(key)} - (keys or frozenset())
@@ -304,7 +304,7 @@ class LoopController(ABC):
         self._failures = 0
         self._trouble = None
         self._retries += len(again)
-        # What waited is not known to go well because nobody tried.
+        # Keys in backoff were not tried, so they have not succeeded.
         for key in self._backoff:
             if (keys is None or key in keys) and key not in again and key not in waiting:
                 self._backoff.forget(key)

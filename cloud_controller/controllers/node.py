@@ -1,7 +1,7 @@
-"""Nodes get what their machines are: provider ID, addresses, labels, and with that the end of their taint.
+"""Initialises nodes from their machines: provider ID, addresses and labels; then removes the uninitialized taint.
 
-The kubelet of an external cloud registers its node with the taint `uninitialized`; nothing but what tolerates it runs
-there until this controller has asked the cloud. Addresses and labels follow the machine afterwards too.
+With an external cloud provider, the kubelet registers its node with that taint, which keeps pods away until this
+controller has queried the cloud. Later changes of the machine are applied too.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from cloud_controller.cloud import CloudError, Instance, InvalidConfiguration, N
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.kube import NODES, Kube, Object, PatchType, name
+from cloud_controller.kube import NODES, KubeApi, Object, PatchType, name
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 NAME = "node"
 COMPONENT = "cloud-node-controller"
 """The source of its events (upstream's name)."""
 
-# Each fact has two labels: today's, then the one that it had in beta.
+# Each fact has two labels: the current one, then the beta one.
 ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 REGION_LABELS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -33,14 +33,14 @@ _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io")
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """`declared`: names of machines that shall be nodes; one that is not registered yet is planned as assumed."""
+    """`declared`: names of expected nodes; those that have not registered yet get assumed actions."""
 
     declared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeObservation:
-    """Nodes, the machine of each by node name (None: the cloud knows none), and the errors of single nodes."""
+    """Nodes, their machines by node name (None: it does not exist), and errors of individual nodes."""
 
     nodes: tuple[Object, ...]
     instances: Mapping[str, Instance | None]
@@ -49,7 +49,7 @@ class NodeObservation:
 
 @dataclass(frozen=True, slots=True)
 class UpdateNode:
-    """Write what differs: one patch of status, one of metadata and spec, the taint last of all."""
+    """Write what differs: a status patch, then a patch of metadata and spec, which removes the taint."""
 
     node: Object
     labels: Mapping[str, str]
@@ -59,7 +59,7 @@ class UpdateNode:
     initialise: bool
 
 
-def observe(kube: Kube, machines: InstanceSnapshot) -> NodeObservation:
+def observe(kube: KubeApi, machines: InstanceSnapshot) -> NodeObservation:
     """Every node of the cluster and its machine."""
     return observe_nodes(kube.list(NODES).items, machines)
 
@@ -70,7 +70,7 @@ def observe_nodes(
     max_age: float | None = None,
     among: Iterable[Object] | None = None,
 ) -> NodeObservation:
-    """The machines of these nodes (`max_age`: see `InstanceSnapshot`) `among` all (None: they are all there are).
+    """The machines of these nodes. `max_age`: see `InstanceSnapshot`. `among`: all nodes (None: these are all).
 
     Raises `CloudError`.
     """
@@ -81,7 +81,7 @@ def observe_nodes(
 
 
 def plan(observation: NodeObservation, options: NodeOptions = NodeOptions()) -> Plan:
-    """One action a node that is to be initialised or that differs from its machine."""
+    """One action for each node that is uninitialized or differs from its machine."""
     ordered = sorted(observation.nodes, key=name)
     missing = options.declared - {name(node) for node in ordered}
     actions = [action for node in ordered for action in _node_actions(node, observation)]
@@ -89,19 +89,19 @@ def plan(observation: NodeObservation, options: NodeOptions = NodeOptions()) -> 
 
 
 def plan_assumed(names: Iterable[str]) -> Plan:
-    """What will happen to declared machines that are no nodes yet."""
+    """The assumed actions for declared nodes that have not registered yet."""
     return Plan.of(
-        Action(ActionKind.UPDATE, f"node/{node}", "initialise once it has registered", assumed=True)
+        Action(ActionKind.UPDATE, f"node/{node}", "initialise after registration", assumed=True)
         for node in sorted(names)
     )
 
 
 @apply.performs(UpdateNode)
 def update_node(operation: UpdateNode, run: apply.Run) -> None:
-    """Addresses first: what is scheduled when the taint goes finds them there."""
+    """Write addresses before the taint is removed: pods that are scheduled then need them."""
     node = operation.node
     if operation.addresses is not None:
-        # A merge patch replaces the list; a strategic one would merge it by type and mix up two of one type.
+        # A merge patch replaces the list. A strategic one would merge by type and mix up two addresses of one type.
         entries = [{"type": address.type, "address": address.address} for address in operation.addresses]
         written = view.patch_status(run.kube, node, {"addresses": entries}, PatchType.MERGE)
         if written is None:
@@ -113,7 +113,7 @@ def update_node(operation: UpdateNode, run: apply.Run) -> None:
 
 
 def patch_of(operation: UpdateNode, current: Object) -> Object | None:
-    """The merge patch of metadata and spec that leads from `current` to what the operation wants; None if none."""
+    """The merge patch of metadata and spec from `current` to the desired state; None if nothing differs."""
     patch: dict[str, Any] = {}
     metadata = {"labels": dict(operation.labels), "annotations": dict(operation.annotations)}
     if metadata := {key: value for key, value in metadata.items() if value}:
@@ -129,12 +129,12 @@ def patch_of(operation: UpdateNode, current: Object) -> Object | None:
 
 
 class NodeController(LoopController):
-    """The daemon's loop: nodes that changed at once, all of them now and then (machines change without a word)."""
+    """The daemon's loop: reconciles changed nodes at once, and all periodically, because clouds send no events."""
 
     name = NAME
 
     def __init__(self, context: ControllerContext, period: float = 300.0, status_workers: int | None = None) -> None:
-        """`status_workers`: writes at once of a pass over all; None: as many as of any other."""
+        """`status_workers`: the number of concurrent writes of a full pass; None: as for any other pass."""
         super().__init__(context, COMPONENT, period=period)
         self._status_workers = status_workers
 
@@ -143,11 +143,11 @@ class NodeController(LoopController):
         return new is not None and (old is None or _differs(old, new))
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
-        """One pass; answers the nodes to come back to."""
+        """Run one pass; return the nodes to retry."""
         nodes = everything = self.context.nodes.items()
         if keys is not None:
             nodes = self._whole_batches([node for node in nodes if name(node) in keys])
-        # A node that has changed is compared with what is known; its machine is asked for in the pass over all.
+        # A changed node is compared with the cached machine; only a full pass queries the cloud again.
         observation = observe_nodes(nodes, self.context.machines, None if keys is None else self._period, everything)
         planned = plan(observation)
         results = self.apply(planned, self._record, self._status_workers if keys is None else None)
@@ -160,7 +160,7 @@ class NodeController(LoopController):
         yield from (result.action.target.removeprefix("node/") for result in apply.failures(results))
 
     def _whole_batches(self, nodes: list[Object]) -> list[Object]:
-        """Leave what does not fill a call of the cloud to the next pass, while thousands of nodes register."""
+        """Defer nodes that do not fill a whole batch, while thousands of nodes register."""
         new = [node for node in nodes if not node["spec"].get("providerID")]
         if len(new) <= view.BATCH:
             return nodes
@@ -174,13 +174,13 @@ class NodeController(LoopController):
         if result.ok and isinstance(operation, UpdateNode) and operation.initialise:
             created = datetime.fromisoformat(operation.node["metadata"]["creationTimestamp"])
             delay = max(0.0, time.time() - created.timestamp())
-            # The taint goes with the last write, so upstream's two delays are one here.
+            # The last write removes the taint, so upstream's two delays are equal here.
             self.context.metrics.taint_removal_delay.observe(delay)
             self.context.metrics.initial_node_sync_delay.observe(delay)
 
 
 def _differs(old: Object, new: Object) -> bool:
-    """Whether something changed that this controller writes or reads; heartbeats do not."""
+    """Whether a field changed that this controller reads or writes. Heartbeats change none."""
     return any(look(old) != look(new) for look in _LOOKS)
 
 
@@ -206,17 +206,17 @@ def _node_actions(node: Object, observation: NodeObservation) -> Iterator[Action
     if error is not None:
         yield Action(ActionKind.IGNORE, target, _left(initialise), reason=str(error))
     elif instance is None:
-        # An initialised node without a machine is the node-lifecycle controller's.
+        # The node-lifecycle controller handles initialised nodes without a machine.
         if initialise:
-            asked = view.ref(node).provider_id or f"of this name ({name(node)}; spec.providerID is empty)"
-            yield Action(ActionKind.IGNORE, target, _left(initialise), reason=f"the cloud knows no machine {asked}")
+            which = view.ref(node).provider_id or f"named {name(node)} (spec.providerID is empty)"
+            yield Action(ActionKind.IGNORE, target, _left(initialise), reason=f"the cloud has no machine {which}")
     elif changes := tuple(_changes(operation)):
-        what = f"initialise as {instance.type} in {instance.zone}" if initialise else "follow its machine"
+        what = f"initialise as {instance.type} in {instance.zone}" if initialise else "update from its machine"
         yield Action(ActionKind.UPDATE, target, what, changes, operation=operation)
 
 
 def _left(initialise: bool) -> str:
-    return "stays uninitialized" if initialise else "stays as it is"
+    return "leave uninitialized" if initialise else "leave unchanged"
 
 
 def _operation(node: Object, instance: Instance, initialise: bool) -> UpdateNode:
@@ -225,13 +225,13 @@ def _operation(node: Object, instance: Instance, initialise: bool) -> UpdateNode
     addresses = view.merged_addresses(node, instance)
     provider_id = None if node["spec"].get("providerID") else instance.provider_id
     if initialise and provider_id == "":
-        raise InvalidConfiguration(f"node {name(node)}", f"the cloud tells no provider ID of machine {instance.id}")
+        raise InvalidConfiguration(f"node {name(node)}", f"machine {instance.id} has no provider ID in the cloud")
     return UpdateNode(
         node=node,
         labels={key: value for key, value in _labels(instance, labels).items() if labels.get(key) != value},
         annotations={k: v for k, v in instance.additional_annotations.items() if annotations.get(k) != v},
         provider_id=provider_id,
-        # In order: two addresses of one type are no reason to write the same list for ever (k/k #73410).
+        # Compared in order, so that two addresses of one type are not rewritten forever (kubernetes#73410).
         addresses=addresses if addresses and addresses != view.addresses(node) else None,
         initialise=initialise,
     )
@@ -239,9 +239,9 @@ def _operation(node: Object, instance: Instance, initialise: bool) -> UpdateNode
 
 def _labels(instance: Instance, present: Mapping[str, str]) -> dict[str, str]:
     facts = ((TYPE_LABELS, instance.type), (ZONE_LABELS, instance.zone), (REGION_LABELS, instance.region))
-    # Of what the cloud does not tell, the beta label that somebody has set says what the other shall be.
-    told = ((keys, value or present.get(keys[1], "")) for keys, value in facts)
-    labels = {key: value for keys, value in told if value for key in keys}
+    # If the cloud does not report a fact, copy an existing beta label to the current one.
+    known = ((keys, value or present.get(keys[1], "")) for keys, value in facts)
+    labels = {key: value for keys, value in known if value for key in keys}
     additional = instance.additional_labels.items()
     return labels | {key: value for key, value in additional if not _reserved(key) and key not in present}
 

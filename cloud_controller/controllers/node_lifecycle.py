@@ -1,8 +1,7 @@
-"""Nodes whose machine is gone are deleted; nodes whose machine is stopped carry the shutdown taint until Ready again.
+"""Deletes nodes whose machine is gone, and taints nodes whose machine is stopped until they are Ready again.
 
-Only nodes that are not Ready are asked about, all of them at once. An error of the cloud changes nothing, and a machine
-counts as gone only when the cloud says so twice, the second time not from a list: a node deleted by mistake takes its
-pods along.
+Queries only nodes that are not Ready, in one batch. A NODE DELETED BY MISTAKE TAKES ITS PODS WITH IT: cloud errors
+change nothing, and a machine counts as gone only if the cloud reports it twice, the second time not from a list.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from cloud_controller.cloud import CloudError, Instance, InstanceState
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import NOT_ANCHORED, InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.kube import NODES, ConflictError, Kube, NotFoundError, Object, name, uid
+from cloud_controller.kube import NODES, ConflictError, KubeApi, NotFoundError, Object, name, uid
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NAME = "node-lifecycle"
@@ -25,13 +24,13 @@ COMPONENT = "cloud-node-lifecycle-controller"
 
 _EFFECT = "NoSchedule"
 _GRACE_BY_NAME = 60.0
-"""Seconds that a machine must be missing where the node has no provider ID: a name is found in lists, which may lag."""
+"""Seconds that the machine of a node without provider ID must be missing: names are found in lists, which may lag."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLifecycleOptions:
-    """`grace`: seconds that a machine must be missing before its node is deleted. `removed`: names of nodes whose
-    machines are about to be removed on purpose; their nodes go first."""
+    """`grace`: seconds that a machine must be missing before its node is deleted. `removed`: names of nodes to delete
+    because their machines are about to be removed."""
 
     grace: float = 0.0
     removed: frozenset[str] = frozenset()
@@ -39,10 +38,11 @@ class NodeLifecycleOptions:
 
 @dataclass(frozen=True, slots=True)
 class NodeLifecycleObservation:
-    """Nodes; for those that are not Ready the machine (None: gone, said twice), or the error.
+    """Nodes, and the machine (None: confirmed gone) or error of each node that is not Ready.
 
-    `missing`: for how many seconds a machine has been known to be gone; 0 where it is not named. `anchored`: at least
-    one Node is a machine of the cluster (`InstanceSnapshot.anchored`); else no Node is deleted unconfirmed.
+    - `missing`: for how many seconds each machine has been known to be gone (default: 0).
+    - `anchored`: at least one Node has a machine of this cluster (`InstanceSnapshot.anchored`); otherwise deletions
+      are held.
     """
 
     nodes: tuple[Object, ...]
@@ -54,7 +54,7 @@ class NodeLifecycleObservation:
 
 @dataclass(frozen=True, slots=True)
 class DeleteNode:
-    """Delete this very node (by UID), not a later one of its name."""
+    """Delete this node by UID, never a later node with the same name."""
 
     node: Object
     why: str
@@ -62,13 +62,13 @@ class DeleteNode:
 
 @dataclass(frozen=True, slots=True)
 class SetShutdownTaint:
-    """Put the shutdown taint on the node, or take it off."""
+    """Add the shutdown taint, or remove it."""
 
     node: Object
     present: bool
 
 
-def observe(kube: Kube, machines: InstanceSnapshot) -> NodeLifecycleObservation:
+def observe(kube: KubeApi, machines: InstanceSnapshot) -> NodeLifecycleObservation:
     """Every node, and the machines of those that are not Ready."""
     return observe_nodes(kube.list(NODES).items, machines)
 
@@ -76,9 +76,9 @@ def observe(kube: Kube, machines: InstanceSnapshot) -> NodeLifecycleObservation:
 def observe_nodes(
     nodes: Iterable[Object], machines: InstanceSnapshot, among: Iterable[Object] | None = None
 ) -> NodeLifecycleObservation:
-    """The machines of those of these nodes that are not Ready, `among` all (None: they are all there are).
+    """The machines of these nodes if they are not Ready. `among`: all nodes (None: these are all).
 
-    Raises `CloudError` where the cloud does not answer.
+    Raises `CloudError`.
     """
     nodes = tuple(nodes)
     described = machines.describe_surely(node for node in nodes if not view.is_ready(node))
@@ -89,32 +89,32 @@ def observe_nodes(
 
 
 def plan(observation: NodeLifecycleObservation, options: NodeLifecycleOptions = NodeLifecycleOptions()) -> Plan:
-    """One action a node that is to go, or whose taint is to change."""
+    """One action for each node to delete or whose taint changes."""
     ordered = sorted(observation.nodes, key=name)
     return Plan.of(action for node in ordered for action in _node_actions(node, observation, options))
 
 
 @apply.performs(DeleteNode)
 def delete_node(operation: DeleteNode, run: apply.Run) -> None:
-    """The event comes first: afterwards there is no object to tell it at."""
+    """Emit the event before the deletion, while the object exists."""
     node = operation.node
     run.events.normal(node, "DeletingNode", f"Deleting node {name(node)} because {operation.why}")
     try:
         run.kube.delete(NODES, name(node), uid=uid(node))
     except NotFoundError:
         return
-    except ConflictError:  # Another node has the name now; this one is gone.
+    except ConflictError:  # This node is gone; another one has its name now.
         return
 
 
 @apply.performs(SetShutdownTaint)
 def set_shutdown_taint(operation: SetShutdownTaint, run: apply.Run) -> None:
-    """Leaves every other taint as it is."""
+    """Change only the shutdown taint."""
     view.patch_node(run.kube, operation.node, lambda current: patch_of(operation, current))
 
 
 def patch_of(operation: SetShutdownTaint, current: Object) -> Object | None:
-    """The merge patch that brings the taint on or off `current`; None if it is so already."""
+    """The merge patch that adds or removes the taint; None if nothing changes."""
     if view.has_taint(current, view.SHUTDOWN_TAINT) == operation.present:
         return None
     taints = [taint for taint in view.taints(current) if taint["key"] != view.SHUTDOWN_TAINT]
@@ -124,7 +124,7 @@ def patch_of(operation: SetShutdownTaint, current: Object) -> Object | None:
 
 
 class NodeLifecycleController(LoopController):
-    """The daemon's loop: when a node stops or begins to be Ready, and every `period` seconds while one is not."""
+    """The daemon's loop: reconciles when a node's readiness changes, and every `period` seconds."""
 
     name = NAME
 
@@ -139,11 +139,11 @@ class NodeLifecycleController(LoopController):
         self._missing_since: dict[str, float] = {}
 
     def concerns(self, old: Object | None, new: Object | None) -> bool:
-        """See `LoopController.concerns`. A new node has just been registered by its machine: that is there."""
+        """See `LoopController.concerns`. New nodes do not matter: their machine has just registered them."""
         return old is not None and new is not None and view.is_ready(old) != view.is_ready(new)
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
-        """One pass; a pass over all nodes costs no call of the cloud while every node is Ready."""
+        """Run one pass; it makes no cloud call while every node is Ready."""
         everything = self.context.nodes.items()
         nodes = [node for node in everything if keys is None or name(node) in keys]
         observation = observe_nodes(nodes, self.context.machines, everything)
@@ -157,12 +157,12 @@ class NodeLifecycleController(LoopController):
         return [result.action.target.removeprefix("node/") for result in apply.failures(results)]
 
     def _missing(self, observation: NodeLifecycleObservation, *, everything: bool) -> dict[str, float]:
-        """For how long each machine that is gone has been known to be; forgotten when this process ends."""
+        """For how long each missing machine has been known to be gone, since this process started."""
         now = time.monotonic()
         missing: dict[str, float] = {}
         for node in observation.nodes:
             if name(node) in observation.errors:
-                continue  # A doubt neither begins nor ends it.
+                continue  # An error neither starts nor stops the grace period.
             if observation.instances.get(name(node), node) is None:
                 missing[name(node)] = now - self._missing_since.setdefault(uid(node), now)
             else:
@@ -184,7 +184,7 @@ def _node_actions(
         if tainted:
             yield _tainting(node, False)
     elif error := observation.errors.get(name(node)):
-        yield Action(ActionKind.IGNORE, target, "not ready, and stays as it is", reason=str(error))
+        yield Action(ActionKind.IGNORE, target, "not ready; leave unchanged", reason=str(error))
     elif name(node) in observation.instances:
         instance = observation.instances[name(node)]
         if instance is None:
@@ -194,8 +194,8 @@ def _node_actions(
                 deletion = _deletion(node, "it does not exist in the cloud provider")
                 yield from [deletion] if observation.anchored else hold([deletion], uid(node), NOT_ANCHORED)
             else:
-                reason = f"its machine is missing for {missing:.0f} s; it is deleted after {grace:g} s"
-                yield Action(ActionKind.IGNORE, target, "not ready, and stays for now", reason=reason)
+                reason = f"its machine has been missing for {missing:.0f} s; deleted after {grace:g} s"
+                yield Action(ActionKind.IGNORE, target, "not ready; keep for now", reason=reason)
         elif instance.state is InstanceState.STOPPED and not tainted:
             yield _tainting(node, True)
 
@@ -210,7 +210,7 @@ def _tainting(node: Object, present: bool) -> Action:
     change = FieldChange(
         f"spec.taints[{view.SHUTDOWN_TAINT}]", None if present else _EFFECT, _EFFECT if present else None
     )
-    summary = "keep pods away: its machine is stopped" if present else "let pods come back: the node is ready"
+    summary = "add shutdown taint: its machine is stopped" if present else "remove shutdown taint: the node is ready"
     return Action(
         ActionKind.UPDATE, f"node/{name(node)}", summary, (change,), operation=SetShutdownTaint(node, present)
     )

@@ -1,4 +1,4 @@
-"""What a Node object says, in the words of the controllers: its machine, its taints, its conditions, its addresses."""
+"""Reads and patches Node objects: machine, taints, conditions and addresses."""
 
 from __future__ import annotations
 
@@ -14,28 +14,38 @@ from cloud_controller.cloud import (
     InvalidConfiguration,
     NodeAddress,
 )
-from cloud_controller.kube import NODES, ConflictError, InvalidError, Kube, NotFoundError, Object, PatchType, name, uid
+from cloud_controller.kube import (
+    NODES,
+    ConflictError,
+    InvalidError,
+    KubeApi,
+    NotFoundError,
+    Object,
+    PatchType,
+    name,
+    uid,
+)
 
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN_TAINT = "node.cloudprovider.kubernetes.io/shutdown"
 PROVIDED_IP = "alpha.kubernetes.io/provided-node-ip"
 
 BATCH = 100
-"""Machines that one describe asks for."""
+"""Maximum number of machines per describe call."""
 _PATCH_ATTEMPTS = 6
 
 Taint = Mapping[str, str]
 Described = tuple[dict[str, Instance | None], dict[str, CloudError]]
-"""Machines by node name (None: the cloud knows none), and the errors of the nodes that are at fault themselves."""
+"""Machines by node name (None: it does not exist), and errors of individual nodes."""
 
 
 def ref(node: Object) -> InstanceRef:
-    """How the cloud is asked for the node's machine."""
+    """The reference to the node's machine."""
     return InstanceRef(name(node), node["spec"].get("providerID") or None)
 
 
 def age(node: Object) -> tuple[str, str]:
-    """Sorts nodes from the oldest on: of what two nodes claim, the first has it."""
+    """Sort key, oldest node first: if two nodes claim the same thing, the older one gets it."""
     return str(node["metadata"].get("creationTimestamp") or ""), name(node)
 
 
@@ -45,12 +55,12 @@ def taints(node: Object) -> list[Taint]:
 
 
 def has_taint(node: Object, key: str) -> bool:
-    """Whether a taint of this key is there, whatever its effect."""
+    """Whether the node has a taint with this key, whatever its effect."""
     return any(taint["key"] == key for taint in taints(node))
 
 
 def condition(node: Object, type: str) -> Mapping[str, str] | None:
-    """The status condition of this type."""
+    """The status condition of this type, or None."""
     for found in node.get("status", {}).get("conditions") or []:
         if found["type"] == type:
             return dict(found)
@@ -58,13 +68,13 @@ def condition(node: Object, type: str) -> Mapping[str, str] | None:
 
 
 def is_ready(node: Object) -> bool:
-    """Whether the node's Ready condition is True; missing and Unknown are not."""
+    """Whether the node's Ready condition is True (not missing or Unknown)."""
     found = condition(node, "Ready")
     return found is not None and found["status"] == "True"
 
 
 def pod_cidrs(node: Object) -> tuple[str, ...]:
-    """The node's pod ranges; empty until kube-controller-manager has allocated them."""
+    """The node's pod CIDRs; empty until kube-controller-manager has allocated them."""
     spec = node["spec"]
     return tuple(spec.get("podCIDRs") or ([spec["podCIDR"]] if spec.get("podCIDR") else []))
 
@@ -76,12 +86,12 @@ def addresses(node: Object) -> tuple[NodeAddress, ...]:
 
 
 def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...]:
-    """What the node's addresses shall be; nothing where the cloud tells none, which never empties a node.
+    """The node's desired addresses; empty (no change) if the cloud reports none.
 
-    With `alpha.kubernetes.io/provided-node-ip` (one IP, or one of each family with a comma), each cloud address that
-    equals one of them comes first and is the only one of its type; the others follow in the cloud's order. Where the
-    cloud tells no hostname, the node keeps its own. Raises `InvalidConfiguration` for an annotation of another form,
-    and where a provided IP is none of the machine's.
+    With `alpha.kubernetes.io/provided-node-ip` (one IP, or one per family, comma-separated), each matching cloud
+    address comes first and is the only one of its type; the others follow in the cloud's order. Without a hostname from
+    the cloud, the node keeps its own. Raises `InvalidConfiguration` if the annotation is invalid or names an IP that is
+    not the machine's.
     """
     provided = _provided_ips(node)
     if not instance.addresses and not provided:
@@ -97,7 +107,7 @@ def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...
             raise InvalidConfiguration(
                 f"node {name(node)}: annotation {PROVIDED_IP}",
                 f"{str(wanted)!r} is not an address of machine {instance.id}",
-                has or "none: the cloud tells no address",
+                has or "none: the cloud reports no address",
             )
         first += matches
     claimed = {address.type for address in first}
@@ -105,10 +115,10 @@ def merged_addresses(node: Object, instance: Instance) -> tuple[NodeAddress, ...
 
 
 def describe(instances: Instances, nodes: Iterable[Object]) -> Described:
-    """Ask the cloud for the machine of each node, in batches.
+    """Describe the machines of these nodes, in batches.
 
-    A wrong provider ID, or a name that two machines have, spoils its batch: halves find the culprit, the others get
-    their answer. Any other error is the cloud's, and raised.
+    An invalid provider ID, or a name of two machines, fails its whole batch: bisecting isolates the node. Any other
+    error is raised.
     """
     found: dict[str, Instance | None] = {}
     wrong: dict[str, CloudError] = {}
@@ -132,11 +142,11 @@ def describe(instances: Instances, nodes: Iterable[Object]) -> Described:
     return found, wrong
 
 
-def patch_node(kube: Kube, node: Object, change: Callable[[Object], Object | None]) -> None:
-    """Merge-patch the node with what `change` makes of it (None: nothing to do), only if nobody wrote meanwhile.
+def patch_node(kube: KubeApi, node: Object, change: Callable[[Object], Object | None]) -> None:
+    """Merge-patch the node with the patch that `change` returns (None: no change), unless it was modified meanwhile.
 
-    After a conflict the node is read and `change` asked again. A node that is gone, or that was made anew under the
-    same name, is left alone. Raises `ApiError`.
+    After a conflict, the node is read and `change` is called again. A node that is gone or was recreated is left alone.
+    Raises `ApiError`.
     """
     current = node
     for attempt in range(1, _PATCH_ATTEMPTS + 1):
@@ -160,11 +170,11 @@ def patch_node(kube: Kube, node: Object, change: Callable[[Object], Object | Non
             return
 
 
-def patch_status(kube: Kube, node: Object, status: Mapping[str, object], type: PatchType) -> Object | None:
-    """Patch the status of this very node; the node as it is then, or None where it is gone.
+def patch_status(kube: KubeApi, node: Object, status: Mapping[str, object], type: PatchType) -> Object | None:
+    """Patch the status of this node and return the result, or None if it is gone.
 
-    With its UID in the patch, a node that was made anew under the same name is refused by the API server: it may have
-    another machine. Raises `ApiError`.
+    The UID in the patch makes the API server reject it for a recreated node with the same name, which may have another
+    machine. Raises `ApiError`.
     """
     patch = {"metadata": {"uid": uid(node)}, "status": status}
     for attempt in range(1, _PATCH_ATTEMPTS + 1):
@@ -173,7 +183,7 @@ def patch_status(kube: Kube, node: Object, status: Mapping[str, object], type: P
         except NotFoundError:
             return None
         except (ConflictError, InvalidError) as error:
-            # It says so in words alone (a UID is immutable), so the node itself is asked.
+            # The error does not tell a UID mismatch from other reasons, so read the node.
             if not _is_still_there(kube, node):
                 return None
             if isinstance(error, InvalidError) or attempt == _PATCH_ATTEMPTS:
@@ -181,7 +191,7 @@ def patch_status(kube: Kube, node: Object, status: Mapping[str, object], type: P
     raise AssertionError("the last attempt returns or raises")
 
 
-def _is_still_there(kube: Kube, node: Object) -> bool:
+def _is_still_there(kube: KubeApi, node: Object) -> bool:
     try:
         return uid(kube.get(NODES, name(node))) == uid(node)
     except NotFoundError:

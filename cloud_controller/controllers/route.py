@@ -1,6 +1,6 @@
-"""The route table leads every node's pod range to its machine: observed, carried out, and kept so by a loop.
+"""Runs the route controller: every node's pod CIDRs have a route to its machine.
 
-The rules are in `route_plan`.
+Observes, applies, and loops; the rules are in `route_plan`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from cloud_controller.controllers.route_plan import (
 )
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.events import CLUSTER
-from cloud_controller.kube import NODES, Kube, Object, PatchType, name, uid
+from cloud_controller.kube import NODES, KubeApi, Object, PatchType, name, uid
 from cloud_controller.plan import Plan
 
 __all__ = [
@@ -69,20 +69,18 @@ COMPONENT = "route_controller"
 
 
 _MACHINES_AGE = 600.0
-"""Seconds: which machine a node has never changes, and that it is gone the route table itself tells (blackhole)."""
+"""Maximum age in seconds: a node's machine never changes, and a blackhole route shows that it is gone."""
 _QUOTA_AGE = 600.0
-"""Seconds for which a quota that leaves room is believed; a full table's is asked for in each pass over all."""
+"""Seconds for which the quota is cached; if the table is full, every full pass reads it again."""
 
-# There is no object for a cluster. Events about cluster-wide objects stand in `default`, beside those of nodes.
-
-_CERTAINLY_NOT = (QuotaExceeded, Throttled, AccessDenied)
-"""Errors after which a route is certainly not written."""
+_NOT_WRITTEN = (QuotaExceeded, Throttled, AccessDenied)
+"""Errors after which a route has certainly not been created."""
 
 _log = logging.getLogger(__name__)
 
 
-def observe(kube: Kube, cloud: Cloud, machines: InstanceSnapshot) -> RouteObservation:
-    """The route table and every node. Raises `InvalidConfiguration` for a cloud without routes."""
+def observe(kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot) -> RouteObservation:
+    """Read the route table and all nodes. Raises `InvalidConfiguration` if the cloud does not support routes."""
     observation = observe_nodes(kube.list(NODES).items, cloud, machines)
     return replace(observation, quota=_table(cloud).quota())
 
@@ -96,9 +94,9 @@ def observe_nodes(
     max_age: float | None = None,
     left: frozenset[str] = frozenset(),
 ) -> RouteObservation:
-    """The route table, and the machines of these nodes (all nodes: a route of none of them is obsolete).
+    """Read the route table and the machines of `nodes`, which must be ALL nodes: other routes count as obsolete.
 
-    `routes`: the table where it is known. `max_age`: see `InstanceSnapshot`. `left`: see `RouteObservation`.
+    `routes`: the table, if known. `max_age`: see `InstanceSnapshot`. `left`: see `RouteObservation`.
     """
     nodes = tuple(nodes)
     table = tuple(_table(cloud).list() if routes is None else routes)
@@ -108,7 +106,7 @@ def observe_nodes(
     targets = {route.target_instance for route in table if route.owned is not False} - known
     if not targets:
         return RouteObservation(table, nodes, instances, errors, known, left=left)
-    # Whose these are can only be told by all machines, those too that are terminated.
+    # Ownership of the other targets depends on all machines, including terminated ones.
     ours = known | machines.cluster_machines(max_age, targets - {""})
     doubtful = (targets & ours) - left
     return RouteObservation(
@@ -124,7 +122,7 @@ def observe_nodes(
 
 
 def observe_table(cloud: Cloud) -> RouteObservation:
-    """The route table alone, for its removal."""
+    """Read only the route table, for its teardown."""
     table = tuple(_table(cloud).list())
     ours: frozenset[str] = frozenset()
     if any(route.owned is None for route in table):
@@ -133,7 +131,7 @@ def observe_table(cloud: Cloud) -> RouteObservation:
 
 
 def evidence(observation: RouteObservation, options: RouteOptions) -> Evidence:
-    """What the route table says about whose it is. A route to a machine that is gone says nothing: it serves nobody."""
+    """Which cluster the routes belong to. Routes to missing machines prove nothing."""
     routes = (route for route in observation.routes if not route.blackhole)
     own = [route for route in routes if observation.owns(route, options.cluster_cidrs)]
     of_nodes = {instance.id for instance in observation.instances.values() if instance is not None}
@@ -142,14 +140,14 @@ def evidence(observation: RouteObservation, options: RouteOptions) -> Evidence:
 
 @apply.performs_batch(DeleteRoute)
 def delete_routes(operations: Sequence[DeleteRoute], run: apply.Run) -> Sequence[apply.ActionError | None]:
-    """All of them in the cloud's batches."""
+    """Delete the routes, in batches."""
     routes = [operation.route for operation in operations]
     return _errors(routes, _table(run.cloud).delete(routes))
 
 
 @apply.performs_batch(ReplaceRoute)
 def replace_routes(operations: Sequence[ReplaceRoute], run: apply.Run) -> Sequence[apply.ActionError | None]:
-    """Old ones go, and where that worked the new ones come."""
+    """Delete the old routes, and create the new ones where that succeeded."""
     olds = [operation.old for operation in operations]
     removed = _errors(olds, _table(run.cloud).delete(olds))
     ready = [operation for operation, error in zip(operations, removed, strict=True) if error is None]
@@ -160,7 +158,7 @@ def replace_routes(operations: Sequence[ReplaceRoute], run: apply.Run) -> Sequen
 
 @apply.performs_batch(CreateRoute)
 def create_routes(operations: Sequence[CreateRoute], run: apply.Run) -> Sequence[apply.ActionError | None]:
-    """All of them in the cloud's batches; the node of one that failed says so."""
+    """Create the routes, in batches, and report failures in events and conditions of the nodes."""
     if not operations:
         return []
     routes = [operation.route for operation in operations]
@@ -176,15 +174,15 @@ def create_routes(operations: Sequence[CreateRoute], run: apply.Run) -> Sequence
 
 @apply.performs(SetNetworkAvailable)
 def set_network_available(operation: SetNetworkAvailable, run: apply.Run) -> None:
-    """Does nothing where a route of the node failed: that has set the condition itself."""
+    """Set the condition, unless a route of the node failed, which has already set it."""
     if not operation.needs & run.failed:
         _write_condition(operation.node, CREATED if operation.available else NOT_CREATED, run)
 
 
 class RouteController(LoopController):
-    """The daemon's loop: at once when a node comes, goes or changes, from the table as it was last read and written.
+    """The daemon's loop: reconciles at once when nodes change, using the cached route table.
 
-    Every `period` seconds, and where a write's outcome is not known, the table is read.
+    The table is read again every `period` seconds, and after a write with unknown outcome.
     """
 
     name = NAME
@@ -198,7 +196,7 @@ class RouteController(LoopController):
         self._quota: int | None = None
         self._quota_until = -math.inf
         self._machines: dict[str, str] = {}
-        """The id of each Node's machine, by the UID of the Node."""
+        """Machine id by Node UID."""
         self._left = SeenDeletions()
         context.nodes.add_deletion_handler(self._on_deletion)
 
@@ -207,7 +205,7 @@ class RouteController(LoopController):
         return old is None or new is None or _facts(old) != _facts(new)
 
     def evidence(self) -> Evidence:
-        """The routes that the cluster owns; the first pass starts from the table as it was read for this."""
+        """See `Controller.evidence`. The first pass reuses this read of the table."""
         nodes, machines = self.context.nodes.items(), self.context.machines
         observation = observe_nodes(nodes, self.context.cloud, machines, max_age=_MACHINES_AGE)
         self._preloaded = observation.routes
@@ -215,7 +213,7 @@ class RouteController(LoopController):
         return evidence(observation, self._options)
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
-        """One pass over the whole table, whatever triggered it."""
+        """Run one pass over the whole table, whatever triggered it."""
         self.context.metrics.route_syncs.inc()
         cloud = self.context.cloud
         known = self._preloaded if keys is None or self._routes is None else [*self._routes.values()]
@@ -237,7 +235,7 @@ class RouteController(LoopController):
         planned = plan(observation, self._options)
         results = self.apply(planned)
         self._routes = _table_after(observation.routes, results)
-        self._tell(planned, waiting)
+        self._report(planned, waiting)
         failures = {result.action.target: result.error for result in apply.failures(results)}
         if any(isinstance(error, QuotaExceeded) for error in failures.values()):
             self._quota_until = -math.inf
@@ -245,7 +243,7 @@ class RouteController(LoopController):
         self._refused = still | {target: str(error) for target, error in failures.items()}
         throttled = [error for error in failures.values() if isinstance(error, Throttled)]
         if throttled:
-            # The cloud names the time, which is the whole pass's.
+            # The retry time of the cloud applies to the whole pass.
             raise max(throttled, key=lambda error: error.retry_after)
         return failures
 
@@ -259,13 +257,13 @@ class RouteController(LoopController):
             try:
                 self._quota = _table(cloud).quota()
             except CloudError as error:
-                _log.warning("quota of routes unknown error=%r", str(error))
+                _log.warning("could not read route quota error=%r", str(error))
                 self._quota = None
             self._quota_until = now + _QUOTA_AGE
         return self._quota
 
-    def _tell(self, planned: Plan, waiting: Collection[str]) -> None:
-        """At nodes whose pods can't be reached, at the cluster where the table is nearly full, and in the metrics."""
+    def _report(self, planned: Plan, waiting: Collection[str]) -> None:
+        """Emit events for unreachable pods and a nearly full table, and update the metrics."""
         metrics = self.context.metrics
         metrics.routes.set(len(self._routes or ()))
         metrics.route_quota.set(self._quota or 0)
@@ -278,7 +276,9 @@ class RouteController(LoopController):
                 if action.operation.used >= action.operation.quota:
                     self._quota_until = -math.inf
                 if self.warn(CLUSTER, "RouteQuotaNearlyUsed", f"{action.summary}: {action.reason}"):
-                    _log.warning("route quota used=%d quota=%d", action.operation.used, action.operation.quota)
+                    _log.warning(
+                        "route quota nearly used used=%d quota=%d", action.operation.used, action.operation.quota
+                    )
 
 
 def _machines_of(observation: RouteObservation) -> dict[str, str]:
@@ -287,14 +287,14 @@ def _machines_of(observation: RouteObservation) -> dict[str, str]:
 
 
 def _table_after(routes: Iterable[Route], results: Sequence[apply.ActionResult]) -> dict[str, Route] | None:
-    """The table as these results have left it; None where that is not certain."""
+    """The route table after these results; None if it is uncertain."""
     table = {route.destination_cidr: route for route in routes}
     for result in results:
         operation = result.action.operation
         if isinstance(operation, SetNetworkAvailable):
             continue
         if not result.ok:
-            if isinstance(operation, CreateRoute) and isinstance(result.error, _CERTAINLY_NOT):
+            if isinstance(operation, CreateRoute) and isinstance(result.error, _NOT_WRITTEN):
                 continue
             return None
         if isinstance(operation, DeleteRoute):
@@ -324,7 +324,9 @@ def _errors(routes: Sequence[Route], failures: Sequence[RouteFailure]) -> list[a
 
 def _table(cloud: Cloud) -> Routes:
     if cloud.routes is None:
-        raise InvalidConfiguration("controllers", f"cloud {cloud.provider_name} has no routes; leave out 'route'")
+        raise InvalidConfiguration(
+            "controllers", f"cloud {cloud.provider_name} does not support routes", "every controller but route"
+        )
     return cloud.routes
 
 

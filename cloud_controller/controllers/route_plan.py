@@ -1,9 +1,9 @@
-"""What must change so that the route table leads each node's pod range to its machine: pure functions.
+"""Plans the route table: each node's pod CIDRs have a route to its machine. Pure functions.
 
-Only routes inside the cluster's pod ranges are looked at. One that is not the cluster's own is left alone and reported,
-unless `delete_foreign`: upstream deletes it. Where the cloud's routes carry no mark, a route is the cluster's own if it
-lies inside a pod range and leads to one of the cluster's machines, terminated ones included, or to a machine that is
-gone and that the cloud does not tell any more. What does not fit into the table is not tried.
+Only routes inside the pod CIDRs matter. Foreign routes are reported and kept, unless `delete_foreign` (upstream deletes
+them). If the cloud's routes have no tags, a route belongs to the cluster if it is inside a pod CIDR and its target is
+one of the cluster's machines, including terminated ones, or an unknown machine that is gone. Routes that exceed the
+quota are not attempted.
 """
 
 from __future__ import annotations
@@ -22,15 +22,19 @@ from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 CONDITION = "NetworkUnavailable"
 CREATED = ("False", "RouteCreated", "RouteController created a route")
 NOT_CREATED = ("True", "NoRouteCreated", "RouteController failed to create a route")
-"""Status, reason and message of the condition, in upstream's words: other components compare them."""
+"""Status, reason and message of the condition. Upstream's texts: other components compare them."""
 QUOTA_WARNING = 0.8
-"""The share of the table's quota from which on its use is reported."""
+"""The share of the route quota from which its use is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteOptions:
-    """`cluster_cidrs`: the pod ranges of the cluster. `declared`: machines that shall be nodes; those not registered
-    yet are planned as assumed. `removed`: nodes whose machines are about to be removed; their routes go first."""
+    """The controller's options.
+
+    - `cluster_cidrs`: the pod CIDRs.
+    - `declared`: names of expected nodes; those that have not registered yet get assumed actions.
+    - `removed`: names of nodes whose routes to delete because their machines are about to be removed.
+    """
 
     cluster_cidrs: tuple[str, ...]
     delete_foreign: bool = False
@@ -40,20 +44,21 @@ class RouteOptions:
     def __post_init__(self) -> None:
         networks = [_network("cluster-cidr", cidr) for cidr in self.cluster_cidrs]
         if not networks or len(networks) > 2 or len({network.version for network in networks}) != len(networks):
-            given = ", ".join(self.cluster_cidrs) or "nothing"
-            raise InvalidConfiguration("cluster-cidr", f"{given} is given", "one range, or one IPv4 and one IPv6 range")
+            why = f"{', '.join(self.cluster_cidrs)!r} is not valid"
+            raise InvalidConfiguration("cluster-cidr", why, "one CIDR, or one IPv4 and one IPv6 CIDR")
 
 
 @dataclass(frozen=True, slots=True)
 class RouteObservation:
-    """The route table, the nodes, and the machine of each node that has a pod range.
+    """The route table, the nodes, and the machine of each node with pod CIDRs.
 
-    `machines`: the ids of the cluster's machines, terminated ones too; needed where a route's `owned` is None.
-    `quota`: how many routes the table may hold, where that is known. `refused`: why the cloud did not write or remove
-    a route (by its destination), as long as it shall not be asked again. `anchored`: at least one Node is a machine of
-    the cluster (`InstanceSnapshot.anchored`); else no route is removed unconfirmed. `left`: the ids of machines whose
-    Node was deleted while this process watched. `nodeless`: those of the cluster's living machines that have none, and
-    are not among `left`.
+    - `machines`: the ids of the cluster's machines, including terminated ones; needed if a route's `owned` is None.
+    - `quota`: the route quota of the table, if known.
+    - `refused`: routes in backoff after an error, by destination, with the error.
+    - `anchored`: at least one Node has a machine of this cluster (`InstanceSnapshot.anchored`); otherwise deletions are
+      held.
+    - `left`: the ids of machines whose Node's deletion this process has seen.
+    - `nodeless`: the cluster's living machines without a Node, except those in `left`.
     """
 
     routes: tuple[Route, ...]
@@ -68,9 +73,9 @@ class RouteObservation:
     nodeless: frozenset[str] = frozenset()
 
     def doubt(self, route: Route) -> str | None:
-        """Why this route may be needed though no Node is known to have its range; None where nobody needs it.
+        """Why this route may still be needed although no Node has its CIDR; None if it is certainly obsolete.
 
-        Nodes have no finalizer: one that is missing was deleted, or etcd was restored and does not know it any more.
+        Nodes have no finalizer: a missing Node was either deleted, or lost when etcd was restored.
         """
         if route.target_instance in self.left:
             return None
@@ -81,7 +86,7 @@ class RouteObservation:
         return None
 
     def owns(self, route: Route, cluster_cidrs: Iterable[str]) -> bool:
-        """Whether the route is the cluster's own."""
+        """Whether the route belongs to this cluster."""
         if route.owned is None:
             ours = route.target_instance in self.machines or (route.blackhole and not route.target_instance)
             return ours and _within(route.destination_cidr, cluster_cidrs)
@@ -90,7 +95,7 @@ class RouteObservation:
 
 @dataclass(frozen=True, slots=True)
 class CreateRoute:
-    """Write the route of a node."""
+    """Create the route of a node."""
 
     route: Route
     node: Object
@@ -98,7 +103,7 @@ class CreateRoute:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceRoute:
-    """Remove a route that leads elsewhere and write the node's."""
+    """Delete a route with a wrong target, and create the node's."""
 
     old: Route
     route: Route
@@ -107,21 +112,21 @@ class ReplaceRoute:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRoute:
-    """Remove a route."""
+    """Delete a route."""
 
     route: Route
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Of an ignored action: the pods of this node can't be reached, because a route can't be written."""
+    """Marks an ignored action: the pods of this node are unreachable, because a route cannot be created."""
 
     node: Object
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaUse:
-    """Of an ignored action: the table is full, or nearly."""
+    """Marks an ignored action: the table is full or nearly full."""
 
     used: int
     quota: int
@@ -129,9 +134,7 @@ class QuotaUse:
 
 @dataclass(frozen=True, slots=True)
 class SetNetworkAvailable:
-    """Say in the node's status that pods there can be reached, or (`available` False) that they can't.
-
-    `needs` are the targets of the actions that must have succeeded before."""
+    """Set the node's NetworkUnavailable condition. `needs`: targets of the actions that must succeed before."""
 
     node: Object
     available: bool
@@ -139,7 +142,7 @@ class SetNetworkAvailable:
 
 
 def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
-    """Obsolete routes go, wrong ones are replaced, missing ones are written, then the nodes' conditions follow."""
+    """Delete obsolete routes, replace wrong ones, create missing ones, then set the nodes' conditions."""
     nodes = sorted((node for node in observation.nodes if name(node) not in options.removed), key=name)
     taken = dict(_taken(nodes, options.cluster_cidrs))
     wanted = dict(_wanted(nodes, observation.instances, taken))
@@ -151,13 +154,13 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
     for cidr, (node, instance) in wanted.items():
         found = existing.get(cidr)
         route = Route(cidr, instance.id)
-        summary = f"lead the pods of {name(node)} to {instance.name}"
+        summary = f"route pods of {name(node)} to {instance.name}"
         if found is not None and found.target_instance == instance.id and not found.blackhole:
             continue
         if cidr in observation.refused:
             blocked.append(_unreachable(cidr, node, observation.refused[cidr]))
         elif not _within(cidr, options.cluster_cidrs):
-            outside = f"it lies outside --cluster-cidr={','.join(options.cluster_cidrs)}"
+            outside = f"it is outside --cluster-cidr={','.join(options.cluster_cidrs)}"
             blocked.append(_unreachable(cidr, node, outside))
         elif found is None:
             change = FieldChange("next_hop", None, instance.id)
@@ -173,7 +176,7 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
     creates, left_out, report = _within_quota(creates, len(observation.routes) - removed, observation.quota)
     blocked += left_out
     settled = {action.target for action in [*creates, *replaces]}
-    # By node: two may have the same range, of which one has the route.
+    # By node, because two nodes may have the same CIDR, but only one has the route.
     hindered = {
         (name(each.operation.node), each.target)
         for each in (*blocked, *replaces)
@@ -185,15 +188,15 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
 
 
 def plan_assumed(names: Iterable[str]) -> Plan:
-    """What will be written for declared machines that are no nodes yet: their pod ranges are not allocated."""
+    """The assumed actions for declared nodes that have not registered yet, and whose pod CIDRs are unknown."""
     return Plan.of(
-        Action(ActionKind.CREATE, f"route/pods-of-{node}", f"lead the pods of {node} to it", assumed=True)
+        Action(ActionKind.CREATE, f"route/pods-of-{node}", f"route pods of {node} to its machine", assumed=True)
         for node in sorted(names)
     )
 
 
 def plan_teardown(observation: RouteObservation, options: RouteOptions) -> Plan:
-    """Remove every route that this cluster owns, because the cluster goes."""
+    """Delete every route of this cluster, because the cluster is being removed."""
     inside = [route for route in observation.routes if _inside(route.destination_cidr, options.cluster_cidrs)]
     return Plan.of(
         _delete(_canonical(route.destination_cidr), route, "the cluster is being removed")
@@ -215,9 +218,9 @@ def _wanted(
 def _taken(
     nodes: Iterable[Object], cluster_cidrs: Iterable[str]
 ) -> Iterator[tuple[tuple[str, str], tuple[Object, str]]]:
-    """By node and range: the ranges that overlap an older node's, with their node and why they get no route.
+    """The CIDRs that overlap an older node's, by node and CIDR, with the node and the reason.
 
-    The older keeps its range whatever its machine does: else another node could draw its pods' traffic.
+    The older node keeps its CIDR whatever its machine's state. OTHERWISE A NODE COULD STEAL ANOTHER'S POD TRAFFIC.
     """
     ranges = [
         (node, network)
@@ -225,7 +228,7 @@ def _taken(
         for cidr in view.pod_cidrs(node)
         if _within(cidr, cluster_cidrs) and (network := _parsed(cidr))
     ]
-    # There are one or two lengths of prefix, and thousands of nodes: pairs of nodes would be millions.
+    # Look up by prefix length, of which there are one or two: comparing all pairs of nodes would be quadratic.
     lengths = {(network.version, network.prefixlen) for _, network in ranges}
     holders: dict[IPv4Network | IPv6Network, tuple[Object, str]] = {}
     inside: dict[IPv4Network | IPv6Network, tuple[Object, str]] = {}
@@ -239,7 +242,7 @@ def _taken(
         if overlapped is not None:
             older, cidr = overlapped
             if older is not node:
-                why = f"it overlaps {cidr} of node {name(older)}, which is older"
+                why = f"it overlaps {cidr} of the older node {name(older)}"
                 yield (name(node), str(network)), (node, why)
             continue
         holders[network] = (node, str(network))
@@ -262,27 +265,27 @@ def _obsolete(
         if cidr in wanted or not _inside(cidr, options.cluster_cidrs):
             continue
         if cidr in allocated and not route.blackhole:
-            continue  # The node is there; only its machine is unknown, which may be the cloud's mistake.
-        why = overlaps.get(cidr, "it is no node's pod range")
+            continue  # The node exists; that its machine is unknown may be an error of the cloud.
+        why = overlaps.get(cidr, "it is not a pod CIDR of any node")
         why = f"its machine {_machine(route)} is gone" if route.blackhole else why
         if cidr in observation.refused:
-            yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays for now", reason=observation.refused[cidr])
+            yield Action(ActionKind.IGNORE, f"route/{cidr}", "keep for now", reason=observation.refused[cidr])
         elif options.delete_foreign or observation.owns(route, options.cluster_cidrs):
             deletion = _delete(cidr, route, why)
             doubt = observation.doubt(route)
             yield _held(deletion, doubt) if doubt else deletion
         else:
-            yield Action(ActionKind.IGNORE, f"route/{cidr}", "stays", reason=_why_foreign(route))
+            yield Action(ActionKind.IGNORE, f"route/{cidr}", "keep", reason=_why_foreign(route))
 
 
 def _within_quota(
     creates: list[Action], used: int, quota: int | None
 ) -> tuple[list[Action], list[Action], list[Action]]:
-    """The routes that fit into the table, those that do not, and the report where it is full or nearly."""
+    """The routes within the quota, those beyond it, and a report if the table is (nearly) full."""
     if quota is None:
         return creates, [], []
     fit = max(0, quota - used)
-    full = f"the route table holds its quota of {quota} routes; ask the cloud for more"
+    full = f"the quota of {quota} routes is used up; request a higher quota"
     left_out = [
         _unreachable(action.target.removeprefix("route/"), action.operation.node, full)
         for action in creates[fit:]
@@ -293,7 +296,7 @@ def _within_quota(
     if will_be < QUOTA_WARNING * quota:
         return creates, left_out, []
     summary = f"{will_be} of {quota} routes are used"
-    reason = f"{full}: {len(left_out)} more are wanted" if left_out else "ask the cloud for more before nodes are added"
+    reason = f"{full}: {len(left_out)} more are needed" if left_out else "request a higher quota before adding nodes"
     operation = QuotaUse(will_be, quota)
     return creates, left_out, [Action(ActionKind.IGNORE, "route-table", summary, reason=reason, operation=operation)]
 
@@ -314,7 +317,7 @@ def _conditions(
         yield Action(
             ActionKind.UPDATE,
             f"node/{name(node)}/network-unavailable",
-            "the network of its pods is there" if available else "the network of its pods is missing",
+            "mark its pod network as available" if available else "mark its pod network as unavailable",
             (FieldChange(f"status.conditions[{CONDITION}]", before and before["status"], state[0]),),
             operation=SetNetworkAvailable(node, available, targets & settled),
         )
@@ -326,22 +329,22 @@ def _action(kind: ActionKind, cidr: str, summary: str, operation: object, change
 
 def _delete(cidr: str, route: Route, why: str) -> Action:
     change = FieldChange("next_hop", _hop(route), None)
-    return Action(ActionKind.DELETE, f"route/{cidr}", "remove", (change,), reason=why, operation=DeleteRoute(route))
+    return Action(ActionKind.DELETE, f"route/{cidr}", "delete", (change,), reason=why, operation=DeleteRoute(route))
 
 
 def _held(action: Action, why: str) -> Action:
-    """The removal of a route, held: its destination and its machine are what is at stake."""
+    """Hold the action; destination and machine identify the route."""
     hops = (str(change.before) for change in action.changes)
     return hold([action], f"{action.target} {' '.join(hops)}", why)[0]
 
 
 def _unreachable(cidr: str, node: Object, why: str) -> Action:
-    summary = f"pods of {name(node)} can't be reached"
+    summary = f"pods of {name(node)} are unreachable"
     return Action(ActionKind.IGNORE, f"route/{cidr}", summary, reason=why, operation=Unreachable(node))
 
 
 def _why_foreign(route: Route) -> str:
-    return f"foreign: {_machine(route)} never was this cluster's; --delete-foreign-routes removes it"
+    return f"foreign: {_machine(route)} is not a machine of this cluster; --delete-foreign-routes deletes it"
 
 
 def _hop(route: Route) -> str:
@@ -349,7 +352,7 @@ def _hop(route: Route) -> str:
 
 
 def _machine(route: Route) -> str:
-    return route.target_instance or "(not told)"
+    return route.target_instance or "(unknown)"
 
 
 def network_state(node: Object) -> tuple[str, str] | None:
@@ -362,10 +365,10 @@ def _network(what: str, cidr: str) -> IPv4Network | IPv6Network:
     try:
         return ip_network(cidr)
     except ValueError as error:
-        raise InvalidConfiguration(what, f"{cidr!r} is no network: {error}", "for example 10.20.0.0/16") from None
+        raise InvalidConfiguration(what, f"{cidr!r} is not a CIDR: {error}", "for example 10.20.0.0/16") from None
 
 
-# Thousands of nodes have thousands of ranges, and each pass asks for each of them several times.
+# Cached: each pass parses the CIDRs of thousands of nodes several times.
 @lru_cache(maxsize=1 << 15)
 def _parsed(cidr: str) -> IPv4Network | IPv6Network | None:
     try:
@@ -390,7 +393,7 @@ def _within(cidr: str, cluster_cidrs: Iterable[str]) -> bool:
 
 
 def _inside(cidr: str, cluster_cidrs: Iterable[str]) -> bool:
-    """As upstream: the first or the last address lies in a cluster range; what can't be read is not ours."""
+    """As upstream: whether the first or last address is inside a pod CIDR. False for an invalid CIDR."""
     network = _parsed(cidr)
     return network is not None and any(
         network.network_address in cluster or network.broadcast_address in cluster

@@ -1,6 +1,6 @@
-"""Which objects this process saw being deleted: remembered after they are gone.
+"""Records the objects whose deletion this process has seen.
 
-An object that vanishes without a deletion timestamp was not deleted by anybody: etcd lost its data, or was restored.
+An object that vanishes without a deletion timestamp was not deleted by a user: etcd has lost its data or was restored.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ _REMEMBERED = 10_000
 
 
 class SeenDeletions:
-    """The UIDs of deleted objects (or what else identifies them); the oldest are forgotten. Safe from any thread."""
+    """The UIDs (or other ids) of deleted objects; bounded, oldest dropped first. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def handle(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        """An informer's handler."""
+        """Informer handler."""
         for obj in (old, new):
             if obj is not None:
                 self.note(obj)
 
     def note(self, obj: Object) -> None:
-        """Remember the object if it is being deleted."""
+        """Record the object if it is being deleted."""
         if obj["metadata"].get("deletionTimestamp"):
             self.remember(uid(obj))
 
     def remember(self, identity: str) -> None:
-        """Remember that the object with this identity was deleted."""
+        """Record that the object with this identity was deleted."""
         with self._lock:
             self._seen[identity] = None
             self._seen.move_to_end(identity)
@@ -40,7 +40,7 @@ class SeenDeletions:
                 self._seen.popitem(last=False)
 
     def uids(self) -> frozenset[str]:
-        """All UIDs that are remembered."""
+        """All recorded UIDs."""
         with self._lock:
             return frozenset(self._seen)
 

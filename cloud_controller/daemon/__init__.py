@@ -1,1 +1,1 @@
-"""What only the daemon needs: its start, its leadership, its health checks, and the server that shows them."""
+"""The daemon: startup, leader election, dry run, and the HTTPS server for health checks and metrics."""

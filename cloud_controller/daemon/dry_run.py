@@ -1,6 +1,6 @@
-"""The daemon that only says what it would do: each controller's plan in the log, whenever it has changed.
+"""Dry run: logs each controller's plan whenever it changes, and writes nothing.
 
-Nothing is written anywhere, so it may run beside a daemon that works, and with rights to read alone.
+It needs only read access and can run beside an active daemon.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ _log = logging.getLogger(__name__)
 
 
 class DryRun:
-    """A `Controller` that plans every `period` seconds and logs what it finds."""
+    """A `Controller` that plans every `period` seconds and logs the plan if it has changed."""
 
     def __init__(self, name: str, find: Callable[[], Plan], metrics: Metrics, period: float) -> None:
         self._name = name
         self._find = find
         self._metrics = metrics
         self._period = period
-        self._said: Plan | None = None
+        self._logged: Plan | None = None
         self._trouble: str | None = None
         self._thread: threading.Thread | None = None
         self._stop: threading.Event | None = None
 
     @property
     def name(self) -> str:
-        """The name of the controller whose plans these are."""
+        """The name of the controller that is planned for."""
         return self._name
 
     def evidence(self) -> None:
-        """See `Controller.evidence`: nothing is written, so nothing has to be proven."""
+        """See `Controller.evidence`. None: a dry run writes nothing, so it needs no proof of ownership."""
 
     def confirmed(self, targets: Collection[str]) -> None:
-        """See `Controller.confirmed`: the next look finds it."""
+        """See `Controller.confirmed`. The next plan takes it into account."""
 
     def start(self, stop: threading.Event) -> None:
         """See `Controller.start`."""
@@ -58,7 +58,7 @@ class DryRun:
     def ended(self) -> str | None:
         """See `Controller.ended`."""
         if self._thread is not None and not self._thread.is_alive() and not (self._stop and self._stop.is_set()):
-            return "its thread has ended"
+            return "its thread has stopped"
         return None
 
     def trouble(self) -> str | None:
@@ -67,25 +67,25 @@ class DryRun:
 
     def _run(self, stop: threading.Event) -> None:
         while not stop.is_set():
-            self._look()
-            # Jitter, so that the controllers of many clusters do not ask one cloud in step.
+            self._log_plan()
+            # Jitter keeps the controllers of many clusters from querying one cloud at the same time.
             stop.wait(self._period * random.uniform(0.9, 1.1))
 
-    def _look(self) -> None:
+    def _log_plan(self) -> None:
         try:
             with self._metrics.timed(self._name):
                 plan = self._find()
         except (CloudError, ApiError) as error:
             self._trouble = f"{type(error).__name__}: {error}"
-            _log.warning("no plan controller=%s error=%r", self._name, str(error))
+            _log.warning("planning failed controller=%s error=%r", self._name, str(error))
             return
         self._trouble = None
-        if plan == self._said:
+        if plan == self._logged:
             return
-        self._said = plan
+        self._logged = plan
         self._metrics.planned(self._name, plan)
         self._metrics.ignored.labels(self._name).set(len(plan) - len(plan.changes))
-        _log.info("would do controller=%s changes=%d", self._name, len(plan.changes))
+        _log.info("dry-run plan controller=%s changes=%d", self._name, len(plan.changes))
         for action in plan:
             _log.info("would %s controller=%s target=%s plan=%r", action.kind, self._name, action.target, str(action))
             for change in action.changes:

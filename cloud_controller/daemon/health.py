@@ -1,7 +1,7 @@
-"""What the daemon answers over HTTPS: /livez and /healthz (it runs), /readyz (it works), /metrics, /configz.
+"""Serves /livez and /healthz (the process runs), /readyz (it works), /metrics and /configz over HTTPS.
 
-A cloud that does not answer makes the daemon not ready, never unhealthy: a restart would not help. Each check has a
-path of its own (`/readyz/controller-node`); `?verbose` shows all of them, `?exclude=NAME` leaves one out.
+An unavailable cloud makes the daemon unready but never unhealthy: a restart would not help. Each check has its own
+path (`/readyz/controller-node`); `?verbose` shows all checks, and `?exclude=NAME` skips one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cloud_controller.daemon.tls import ServerTls
 from cloud_controller.kube import ApiError
 
 Check = Callable[[], str | None]
-"""Answers what is wrong, or None."""
+"""Returns the problem, or None if the check passes."""
 
 CONFIGURATION_NAME = "cloudcontrollermanager.config.k8s.io"
-"""Upstream's name of the daemon's configuration in /configz."""
+"""The key of the configuration in /configz, as upstream."""
 
 _PATIENCE = 10.0
-"""Seconds; a client that says nothing does not hold a thread for ever."""
+"""Seconds: a silent client must not occupy a thread forever."""
 _STOP_CHECK = 0.1
 _PATHS = "/healthz, /livez, /readyz, /metrics and /configz"
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class HealthServer:
-    """Serves in a thread of its own from `start` to `stop`."""
+    """Serves in its own thread from `start` to `stop`."""
 
     def __init__(
         self,
@@ -48,10 +48,11 @@ class HealthServer:
         reviews: Reviews,
         details: Mapping[str, Check] = {},
     ) -> None:
-        """Bind the socket. `details` are what /readyz tells beside its checks: they never make it not ready.
+        """Bind the socket. /readyz shows `details` beside its checks; they do not affect readiness.
 
-         Raises OSError where address and port can't be bound or a file can't be read, and
-        InvalidConfiguration for a certificate that is none."""
+        Raises OSError if the address cannot be bound or a file cannot be read, and InvalidConfiguration for an invalid
+        certificate.
+        """
         tls = ServerTls(serving.certificate, serving.address)
         checks = {"/livez": live, "/healthz": live, "/readyz": ready}
 
@@ -71,20 +72,20 @@ class HealthServer:
                     shown = orjson.dumps({CONFIGURATION_NAME: serving.configuration}, default=str)
                     self._answer(200, shown, "application/json")
                 elif (found := checks.get(f"/{root}")) is not None and (not single or single in found):
-                    told = details if root == "readyz" and not single else {}
-                    self._answer(*report({single: found[single]} if single else found, url.query, told))
+                    shown_details = details if root == "readyz" and not single else {}
+                    self._answer(*report({single: found[single]} if single else found, url.query, shown_details))
                 else:
-                    self._answer(404, f"not found; there are {_PATHS}".encode())
+                    self._answer(404, f"not found; available: {_PATHS}".encode())
 
             def _refused(self, path: str) -> int:
-                """The status with which the request is refused; 0 if it is not."""
+                """The status that refuses the request, or 0 to allow it."""
                 kind, _, token = self.headers.get("Authorization", "").partition(" ")
                 if kind.lower() != "bearer" or not token:
                     return 401
                 try:
                     status = reviews.status(token.strip(), path)
                 except ApiError as error:
-                    _log.warning("nobody could be asked who may read path=%s error=%r", path, str(error))
+                    _log.warning("authorization failed path=%s error=%r", path, str(error))
                     return 503
                 return 0 if status == 200 else status
 
@@ -104,18 +105,18 @@ class HealthServer:
             address_family = socket.AF_INET6 if ":" in serving.address else socket.AF_INET
 
             def finish_request(self, request: Any, client_address: Any) -> None:
-                # In the request's own thread: a client that is slow to shake hands holds up nobody.
+                # In the request's thread, so that a slow handshake does not block other clients.
                 request.settimeout(_PATIENCE)
                 with tls.wrap(request) as encrypted:
                     super().finish_request(encrypted, client_address)
 
             def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
-                _log.debug("http client=%s gave up", client_address, exc_info=True)
+                _log.debug("http connection failed client=%s", client_address, exc_info=True)
 
         try:
             self._server = Server((serving.address, serving.port), Handler)
         except OSError as error:
-            why = f"{serving.address} port {serving.port} can't be served: {error.strerror}"
+            why = f"cannot listen on {serving.address} port {serving.port}: {error.strerror}"
             raise OSError(error.errno, why) from None
         self._server.daemon_threads = True
         serve = self._server.serve_forever
@@ -123,39 +124,39 @@ class HealthServer:
 
     @property
     def port(self) -> int:
-        """The port that is bound."""
+        """The bound port."""
         return int(self._server.server_address[1])
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start serving."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop answering and close the socket."""
+        """Stop serving and close the socket."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
 
 def is_open(path: str, serving: Serving) -> bool:
-    """Whether anybody may get the path."""
+    """Whether the path is served without authorization."""
     if not serving.protected:
         return True
     return any(path == each or path.startswith(f"{each.removesuffix('*').rstrip('/')}/") for each in serving.open_paths)
 
 
 def report(checks: Mapping[str, Check], query: str, details: Mapping[str, Check] = {}) -> tuple[int, bytes]:
-    """Status and text of these checks, as Kubernetes' components answer; `details` say what is no hindrance."""
+    """The status and body for these checks, in the format of Kubernetes' components."""
     asked = parse_qs(query, keep_blank_values=True)
     found = {name: check() for name, check in checks.items() if name not in asked.get("exclude", [])}
     wrong = any(found.values())
     lines = "".join(f"[{'-' if why else '+'}]{name} {why or 'ok'}\n" for name, why in found.items())
-    lines += "".join(f"[+]{name} {told}\n" for name, tell in details.items() if (told := tell()))
+    lines += "".join(f"[+]{name} {detail}\n" for name, check in details.items() if (detail := check()))
     return (503 if wrong else 200), (lines if wrong or "verbose" in asked else "ok").encode()
 
 
 _WHY = {
-    401: b"a bearer token is needed that the API server knows",
-    403: b"the token's user may not get this path (RBAC: nonResourceURLs)",
-    503: b"the API server could not be asked who may read this",
+    401: b"a bearer token that the API server accepts is required",
+    403: b"the token's user is not allowed to get this path (RBAC: nonResourceURLs)",
+    503: b"the API server did not answer the authorization request",
 }

@@ -1,8 +1,8 @@
-"""Which of several instances works: whoever holds the Lease, renewed while it lives, given back when it ends.
+"""Leader election: one of several processes works, the holder of a Lease.
 
-As upstream's leader election: a lease that its holder has not renewed for `lease_duration` seconds, as this process saw
-it, may be taken; the clocks of different machines are never compared. The holder itself stops after `renew_deadline`:
-`LeaderElector.fence` is asked before each write.
+As in upstream, a process may take a lease that it has seen unrenewed for `lease_duration` seconds; clocks of different
+machines are never compared. The holder stops by itself after `renew_deadline`: every write calls `LeaderElector.fence`
+first.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube import LEASES, ApiError, ConflictError, Kube, NotFoundError, Object
+from cloud_controller.kube import LEASES, ApiError, ConflictError, KubeApi, NotFoundError, Object
 
 _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""CLOCK_MONOTONIC (`time.monotonic`) stands still on Linux while the machine is suspended, and the lease runs out
-meanwhile. CLOCK_BOOTTIME goes on; systems without it (macOS) have a CLOCK_MONOTONIC that does. Both go on while the
-process alone is stopped."""
+"""On Linux, CLOCK_MONOTONIC (`time.monotonic`) stops while the machine is suspended, but the lease expires meanwhile.
+CLOCK_BOOTTIME keeps running, and so does CLOCK_MONOTONIC on systems without it (macOS). Both run while only the process
+is stopped."""
 
 _log = logging.getLogger(__name__)
 
 
 def since_boot() -> float:
-    """Seconds, those in which the machine was suspended included."""
+    """Seconds since boot, including those in which the machine was suspended."""
     return time.clock_gettime(_CLOCK)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Seconds. A holder renews every `retry_period` and gives up when it could not for `renew_deadline`."""
+    """Seconds. A holder renews every `retry_period` and gives up after failing for `renew_deadline`."""
 
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
@@ -49,7 +49,7 @@ class LeaseTimes:
         if not self.lease_duration > self.renew_deadline > self.retry_period > 0:
             raise InvalidConfiguration(
                 "leader election",
-                f"{self.lease_duration:g}, {self.renew_deadline:g} and {self.retry_period:g} s do not go together",
+                f"inconsistent times: {self.lease_duration:g}, {self.renew_deadline:g} and {self.retry_period:g} s",
                 "lease duration > renew deadline > retry period > 0",
             )
 
@@ -59,7 +59,7 @@ class LeaderElector:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         namespace: str,
         name: str,
         *,
@@ -67,7 +67,7 @@ class LeaderElector:
         times: LeaseTimes | None = None,
         clock: Callable[[], float] = since_boot,
     ) -> None:
-        # What runs containers tells them their host's name: on the host's network, it is the machine's.
+        # In a container, HOSTNAME is the pod's name, or the machine's on the host network.
         self.identity = identity or f"{os.environ.get('HOSTNAME') or socket.gethostname()}_{uuid.uuid4()}"
         self._kube = kube
         self._namespace = namespace
@@ -76,16 +76,16 @@ class LeaderElector:
         self._times = times or LeaseTimes()
         self._clock = clock
         self.holder = ""
-        """Who held the lease when it was last asked for."""
+        """The holder when the lease was last read."""
         self.trouble: str | None = None
-        """Why the lease could not be asked for the last time, or None."""
+        """Why the last attempt to acquire the lease failed, or None."""
         self._seen: tuple[Any, ...] | None = None
         self._seen_at = 0.0
         self._renewed_at = -math.inf
-        """When the last renewal that succeeded began: others count from the write, which the answer may follow late."""
+        """When the last successful renewal began. Not when it ended: other processes count from the write itself."""
 
     def acquire(self, stop: threading.Event, within: float = math.inf) -> bool:
-        """Wait until the lease is ours; False if `stop` was set before, or so many seconds have passed."""
+        """Wait until this process holds the lease. False if `stop` is set first, or after `within` seconds."""
         end = self._clock() + within
         _log.info("waiting for lease=%s identity=%s", self._lease, self.identity)
         while not stop.is_set() and self._clock() < end:
@@ -96,24 +96,24 @@ class LeaderElector:
                     return True
             except ApiError as error:
                 self.trouble = str(error)
-                _log.warning("lease not reached error=%r", str(error))
+                _log.warning("lease not accessible error=%r", str(error))
             stop.wait(self._times.retry_period * random.uniform(1.0, 1.2))
         return False
 
     @property
     def patience(self) -> float:
-        """Seconds after which a lease that nobody renews is certainly free."""
+        """Seconds after which a lease that is not renewed has certainly expired."""
         return self._times.lease_duration + 2 * self._times.retry_period
 
     def hold(self, stop: threading.Event) -> bool:
-        """Renew the lease until `stop` is set (True), or until it is lost (False): then nothing may be written."""
+        """Renew the lease until `stop` is set (True) or it is lost (False). AFTER FALSE, NOTHING MAY BE WRITTEN."""
         while not stop.wait(self._times.retry_period):
-            # A lease that was overdue is not renewed: another may have led and ended meanwhile, and what this process
-            # knows of cloud and cluster is from before.
+            # Never renew an overdue lease: another process may have led meanwhile, and the caches of this one may be
+            # stale.
             if not self.overdue():
                 try:
                     if not self.try_once(renew=True):
-                        return self._lost("another holds it")
+                        return self._lost("another process holds it")
                 except ApiError as error:
                     _log.warning("lease not renewed error=%r", str(error))
             if self.overdue():
@@ -121,16 +121,16 @@ class LeaderElector:
         return True
 
     def overdue(self) -> bool:
-        """Whether the lease was not renewed for `renew_deadline`; also while a call of `hold` still waits."""
+        """Whether the lease has not been renewed for `renew_deadline`, even while a call of `hold` is blocked."""
         return self._clock() - self._renewed_at >= self._times.renew_deadline
 
     def fence(self) -> None:
-        """See `Fence`: raises unless the lease is ours, by the clock of this process."""
+        """See `Fence`. Raises unless this process holds the lease by its own clock."""
         if self.overdue():
-            raise WriteRefused(f"the lease {self._lease} may belong to another process: nothing more is written")
+            raise WriteRefused(f"lease {self._lease} is overdue and may belong to another process; write not sent")
 
     def release(self) -> None:
-        """Give the lease back, if it is ours, so that another need not wait for it to run out."""
+        """Release the lease if this process holds it, so that another need not wait for it to expire."""
         self._renewed_at = -math.inf
         try:
             lease = self._kube.get(LEASES, self._name, self._namespace)
@@ -143,7 +143,7 @@ class LeaderElector:
             _log.warning("lease not released error=%r", str(error))
 
     def try_once(self, *, renew: bool = False) -> bool:
-        """Take or renew the lease if that is possible now (`renew`: only renew it); whether it is ours.
+        """Try to acquire or renew the lease (`renew`: only renew); return whether this process holds it.
 
         Raises `ApiError`.
         """
@@ -165,7 +165,7 @@ class LeaderElector:
                     LEASES,
                     {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec},
                 )
-            except ConflictError:  # Another was quicker.
+            except ConflictError:  # Another process was faster.
                 return False
             return True
         held = lease["spec"]
@@ -180,7 +180,7 @@ class LeaderElector:
         try:
             self._kube.replace(LEASES, {**lease, "spec": spec})
         except ConflictError:
-            # Another took it, or somebody wrote an annotation of ours: the renewal counts only once it is written.
+            # Another process took it, or an annotation was written meanwhile (`confirm`). Only a write renews.
             return holder == self.identity and self._write(renew)
         return True
 

@@ -1,7 +1,7 @@
-"""The daemon: leads or waits, keeps the controllers and their caches running, and ends cleanly.
+"""The daemon: waits for leadership, runs the controllers and their caches, and shuts down cleanly.
 
-It ends with 0 when it is asked to stop and with 1 when the lease is lost or one of its threads dies. Whoever starts it
-again loses nothing: all that it knows stands in the API server and in the cloud.
+Exit code 0 after a requested stop; 1 if the lease is lost or a thread dies. A restart loses nothing: all state is in
+the API server and in the cloud.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _SERVICE_COMPONENT = "service-controller"
 _STOP_TIMEOUT = 10.0
-"""Seconds in which the controllers, all together, end the calls that they are in; the lease is held until then."""
+"""Seconds for all controllers together to finish the calls in progress. The lease is held until then."""
 _LEASE_CHECK = 1.0
-"""Seconds between two looks at a lease that may be overdue; far less than from its renew deadline to its end."""
+"""Seconds between checks for an overdue lease; much less than between its renew deadline and its expiry."""
 _REVIEW_TIMEOUT = 5.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 30.0
@@ -52,11 +52,11 @@ class Manager:
     """One run of the daemon."""
 
     def __init__(self, kube: Kube, cloud: Cloud, options: ManagerOptions) -> None:
-        """Raises `InvalidConfiguration` where the cloud or the options lack what a controller needs, and `ApiError`
-        where the API server does not tell the cluster's identity."""
+        """Raises `InvalidConfiguration` if the cloud or the options lack what a controller needs, and `ApiError` if the
+        cluster's identity cannot be read."""
         self._options = options
         self._elector = elector = self._candidate(kube)
-        # Shut until the lease is ours: one that stands by writes nothing either.
+        # The fence is closed until this process holds the lease, so a standby writes nothing either.
         fence = elector.fence if elector else read_only if options.dry_run else unfenced
         self._kube = kube.fenced(fence)
         self._cloud = cloud
@@ -68,7 +68,7 @@ class Manager:
         self._informers = [] if options.dry_run else [self._nodes]
         self._service_events = EventRecorder(self._kube, _SERVICE_COMPONENT)
         self.foreign: str | None = None
-        """Why cloud config and Kubernetes cluster do not belong together, once that has ended this run."""
+        """Why cloud config and Kubernetes cluster do not belong together, if that has stopped this run."""
         self._safeguard = Safeguard(
             self._kube,
             options.lease_namespace,
@@ -82,12 +82,12 @@ class Manager:
         self._leading = False
         self._state: str | None = "starting"
         self.busy = False
-        """Whether a controller still worked when `run` returned: the process must end at once, for another may lead."""
+        """Whether a controller was still working when `run` returned. THE PROCESS MUST EXIT: another may lead."""
 
     def run(self, stop: threading.Event) -> int:
-        """Work until `stop` is set; sets it itself when the daemon must end. Answers the process's exit code.
+        """Work until `stop` is set, and return the exit code. Sets `stop` itself when the daemon must end.
 
-        Raises OSError where the HTTP server's address can't be bound.
+        Raises OSError if the HTTP server's address cannot be bound.
         """
         self._stop = stop
         elector = self._elector
@@ -96,7 +96,7 @@ class Manager:
                 self._work(stop)
                 return self._code(died)
             self._lead(False)
-            self._state = None  # Standing by is all that is asked of it.
+            self._state = None  # A standby is ready.
             if not elector.acquire(stop):
                 return int(died.is_set())
             lost, ended = threading.Event(), threading.Event()
@@ -110,7 +110,7 @@ class Manager:
                 return 1
             holder.join()
             if self.busy:
-                _log.warning("lease not released: a controller is still busy; it runs out by itself")
+                _log.warning("lease not released: a controller is still busy; the lease will expire")
             else:
                 elector.release()
             return self._code(died)
@@ -119,7 +119,7 @@ class Manager:
         return int(died.is_set() or self.foreign is not None)
 
     def _end_as_foreign(self, why: str) -> None:
-        _log.critical("this process ends, and writes nothing more: %s", why)
+        _log.critical("stopping without any further write: %s", why)
         self.foreign = why
         self._stop.set()
 
@@ -128,8 +128,8 @@ class Manager:
         self._metrics.leader.labels(self._options.lease_name).set(int(leads))
 
     def _work(self, stop: threading.Event, abandon: Callable[[], bool] = lambda: False) -> None:
-        """Run the controllers until `stop`; then see them out, unless `abandon` says that another may work already."""
-        self._state = "its caches are not filled"
+        """Run the controllers until `stop`, then wait for them, unless `abandon` says that another may lead already."""
+        self._state = "caches are not synced"
         for informer in self._informers:
             informer.start()
         if self._wait_synced(stop) and self._prove(stop):
@@ -140,7 +140,7 @@ class Manager:
             self._state = None
             while not stop.wait(_LEASE_CHECK):
                 if abandon():
-                    _log.error("the lease may be another's: every controller stops at once")
+                    _log.error("lease may be lost: stopping all controllers immediately")
                     stop.set()
         if abandon():
             for informer in self._informers:
@@ -151,7 +151,7 @@ class Manager:
         end = time.monotonic() + _STOP_TIMEOUT
         for controller in self._controllers:
             if not controller.join(max(0.0, end - time.monotonic())):
-                _log.warning("still busy controller=%s", controller.name)
+                _log.warning("controller did not stop in time controller=%s", controller.name)
                 self.busy = True
         for informer in self._informers:
             informer.stop()
@@ -161,13 +161,13 @@ class Manager:
         for informer in self._informers:
             while not informer.wait_until(lambda informer=informer: informer.synced or stop.is_set(), 1.0):  # type: ignore[misc]
                 if informer.error is not None:
-                    self._state = f"its caches are not filled: {informer.error}"
+                    self._state = f"caches are not synced: {informer.error}"
             if stop.is_set():
                 return False
         return True
 
     def _prove(self, stop: threading.Event) -> bool:
-        """Whether cloud config and Kubernetes cluster belong together, as far as the controllers' objects can tell."""
+        """Wait until the evidence shows that cloud config and cluster belong together; False if stopped before."""
         pause = _FIRST_PAUSE
         while not stop.is_set():
             try:
@@ -177,9 +177,9 @@ class Manager:
             except ForeignCluster as foreign:
                 self._end_as_foreign(str(foreign))
             except CloudError as error:
-                self._state = f"it cannot tell whether cloud and cluster belong together: {error}"
+                self._state = f"cannot verify that cloud config and cluster belong together: {error}"
                 delay = error.retry_after if isinstance(error, Throttled) else pause
-                _log.warning("not started retry_in=%.1fs error=%r", delay, str(error))
+                _log.warning("start delayed retry_in=%.1fs error=%r", delay, str(error))
                 stop.wait(delay)
                 pause = min(2 * pause, _LONGEST_PAUSE)
         return False
@@ -188,7 +188,7 @@ class Manager:
         try:
             return controller.evidence()
         except (AccessDenied, InvalidConfiguration) as error:
-            # Its own passes will say so again and again; no other controller has to wait for it.
+            # The controller's own passes will report it; the others need not wait.
             _log.warning("could not read evidence controller=%s error=%r", controller.name, str(error))
             return None
 
@@ -227,10 +227,10 @@ class Manager:
                 return NodeLifecycleController(context, options.node_monitor_period, lifecycle)
             case "route":
                 if self._cloud.routes is None:
-                    why = f"cloud {self._cloud.provider_name} has no routes"
+                    why = f"cloud {self._cloud.provider_name} does not support routes"
                     raise InvalidConfiguration("controllers", why, "every controller but route")
                 if options.route is None:
-                    raise InvalidConfiguration("cluster-cidr", "missing; controller route needs it")
+                    raise InvalidConfiguration("cluster-cidr", "missing; controller route requires it")
                 return RouteController(context, options.route, options.route_reconciliation_period)
             case "service":
                 services, slices = Informer(self._kube, SERVICES), Informer(self._kube, ENDPOINT_SLICES)
@@ -249,18 +249,18 @@ class Manager:
                 )
             case "volume":
                 if self._cloud.volumes is None:
-                    why = f"cloud {self._cloud.provider_name} has no volumes"
+                    why = f"cloud {self._cloud.provider_name} does not support volumes"
                     raise InvalidConfiguration("controllers", why, "every controller but volume")
                 storage = VolumeInformers.of(self._kube)
                 self._informers += storage
                 return VolumeController(context, storage)
-        raise ValueError(f"{name!r} is no controller")
+        raise ValueError(f"unknown controller {name!r}")
 
     def _candidate(self, kube: Kube) -> LeaderElector | None:
         options = self._options
         if not options.leader_elect or options.dry_run:
             return None
-        # Its calls must fail in time for the holder to end before another may lead.
+        # Its calls must time out early enough for the holder to stop before another process may lead.
         kube = kube.with_timeout(options.lease_times.retry_period)
         return LeaderElector(kube, options.lease_namespace, options.lease_name, times=options.lease_times)
 
@@ -290,16 +290,16 @@ class Manager:
 
     def _overdue(self) -> str | None:
         leads = self._leading and self._elector is not None
-        return "the lease is overdue" if leads and self._elector and self._elector.overdue() else None
+        return "lease is overdue" if leads and self._elector and self._elector.overdue() else None
 
     def _unreached(self) -> str | None:
-        """One that can never lead does not stand by."""
+        """Why the lease is not accessible. A process that can never lead is no standby, so it is not ready."""
         why = self._elector and self._elector.trouble
-        return f"the lease is not reached: {why}" if why else None
+        return f"lease is not accessible: {why}" if why else None
 
 
 def _stale(informer: Informer) -> str | None:
-    return None if informer.error is None else f"may be out of date: {informer.error}"
+    return None if informer.error is None else f"may be stale: {informer.error}"
 
 
 def _hold(elector: LeaderElector, ended: threading.Event, stop: threading.Event, lost: threading.Event) -> None:
@@ -310,9 +310,9 @@ def _hold(elector: LeaderElector, ended: threading.Event, stop: threading.Event,
 
 @contextmanager
 def _ended_by_dead_threads(stop: threading.Event) -> Iterator[threading.Event]:
-    """An unexpected exception in a thread ends the process: a bug, or a write that it may not make.
+    """Set `stop` on an unhandled exception in any thread: a bug, or a write that the fence refused.
 
-    A daemon that only half works looks healthy and is not.
+    Otherwise the daemon would look healthy while a part of it no longer works.
     """
     died = threading.Event()
     before = threading.excepthook
@@ -320,7 +320,7 @@ def _ended_by_dead_threads(stop: threading.Event) -> Iterator[threading.Event]:
     def hook(args: threading.ExceptHookArgs) -> None:
         thread = args.thread.name if args.thread else "?"
         if isinstance(args.exc_value, WriteRefused):
-            _log.error("write not sent thread=%s why=%r", thread, str(args.exc_value))
+            _log.error("write refused thread=%s why=%r", thread, str(args.exc_value))
         elif args.exc_value is not None:
             _log.critical("thread died thread=%s", thread, exc_info=args.exc_value)
         died.set()

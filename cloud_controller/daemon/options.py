@@ -16,11 +16,14 @@ from cloud_controller.kube import Kube
 
 @dataclass(frozen=True)
 class Serving:
-    """What is served over HTTPS, where, and to whom. Port 0 picks a free one.
+    """The HTTPS server's options.
 
-    `certificate`: PEM files of certificate and key; None makes a self-signed one. `protected`: paths that are not open
-    (themselves, or as `/healthz/*`) ask for a bearer token, which the API server must know (`authentication`) and whose
-    user it must allow to get the path (`authorization`); None asks it as the daemon. `configuration` is for /configz.
+    - `port`: 0 picks a free one.
+    - `certificate`: PEM files of certificate and key; None: self-signed.
+    - `open_paths`: served without authorization, including everything below them (`/healthz` means `/healthz/*`).
+    - `protected`: other paths require a bearer token that the API server authenticates and authorizes.
+    - `authentication`, `authorization`: the clients for these reviews; None: the daemon's own.
+    - `configuration`: shown in /configz.
     """
 
     address: str = "127.0.0.1"
@@ -39,7 +42,7 @@ class ManagerOptions:
 
     controllers: tuple[str, ...]
     route: RouteOptions | None = None
-    """Needed by controller `route` alone."""
+    """Required by controller `route` only."""
     service: ServiceOptions = field(default_factory=ServiceOptions)
     leader_elect: bool = True
     lease_namespace: str = rbac.LEASE_NAMESPACE
@@ -50,7 +53,7 @@ class ManagerOptions:
     moved_from_cluster: str | None = None
     """See `binding.Binding`."""
     dry_run: bool = False
-    """Plan and log, and write nothing anywhere."""
+    """Log plans without writing anything."""
     node_monitor_period: float = 5.0
     node_deletion_grace_period: float = 0.0
     node_status_update_frequency: float = 300.0

@@ -1,7 +1,7 @@
-"""Who may read what the daemon serves: the API server says, as for upstream's components.
+"""Authenticates and authorizes HTTP clients through the API server, as Kubernetes' components do.
 
-A bearer token is reviewed (TokenReview), then its user's right to get the path (SubjectAccessReview); answers are kept
-for ten seconds, as upstream keeps them.
+A TokenReview identifies the bearer token's user, a SubjectAccessReview checks the path. Results are cached for ten
+seconds, as upstream does.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Kube
+from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, KubeApi
 
 KEPT = 10.0
-"""Seconds for which an answer is kept."""
+"""Seconds for which a result is cached."""
 _REMEMBERED = 1024
 
 
 class Reviews:
-    """Asks the API server; safe to share between threads."""
+    """Reviews tokens and caches the results. Thread-safe."""
 
-    def __init__(self, authentication: Kube, authorization: Kube, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, authentication: KubeApi, authorization: KubeApi, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._authentication = authentication
         self._authorization = authorization
         self._clock = clock
@@ -31,9 +33,9 @@ class Reviews:
         self._answers: OrderedDict[tuple[bytes, str], tuple[float, int]] = OrderedDict()
 
     def status(self, token: str, path: str) -> int:
-        """200 if the token's user may get the path, 401 for a token that nobody knows, 403 for a user who may not.
+        """200 if the token's user may get the path, 401 for an invalid token, 403 for a user without permission.
 
-        Raises `ApiError` where the API server can't be asked.
+        Raises `ApiError` if a review fails.
         """
         asked = hashlib.sha256(token.encode()).digest(), path
         now = self._clock()

@@ -1,6 +1,6 @@
-"""The certificate that the daemon serves with: files that are read again when they change, or one made in memory.
+"""The server certificate: from files that are reloaded when they change, or self-signed and generated in memory.
 
-Nothing is written: it works with a read-only root.
+Writes no file, so it works with a read-only root filesystem.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class ServerTls:
     """TLS of one server."""
 
     def __init__(self, files: tuple[Path, Path] | None, address: str) -> None:
-        """`files`: PEM certificate and key; without them, a self-signed certificate for `address`.
+        """`files`: PEM certificate and key; None: a self-signed certificate for `address`.
 
-        Raises InvalidConfiguration for files that are no pair, and OSError for those that can't be read.
+        Raises InvalidConfiguration if the files do not form a pair, and OSError if one cannot be read.
         """
         self._files = files
         self._read_at = self._stamp()
@@ -40,14 +40,14 @@ class ServerTls:
             self._context = _loaded(files)
 
     def wrap(self, connection: socket.socket) -> ssl.SSLSocket:
-        """The server's side of TLS, after its handshake; `connection` has a timeout. Raises OSError."""
+        """Perform the server's TLS handshake. `connection` must have a timeout. Raises OSError."""
         stamp = self._stamp()
         if self._files is not None and stamp != self._read_at:
             try:
                 self._context = _loaded(self._files)
                 self._read_at = stamp
             except (InvalidConfiguration, OSError):
-                # The files are being replaced: served with the pair before, and looked at again the next time.
+                # The files are being replaced: keep the previous pair and try again at the next connection.
                 pass
         return self._context.wrap_socket(connection, server_side=True)
 
@@ -65,20 +65,20 @@ def _context() -> ssl.SSLContext:
 
 
 def _loaded(files: tuple[Path, Path]) -> ssl.SSLContext:
-    """A new context each time: one that has taken a certificate whose key does not fit has lost the pair before."""
+    """A new context each time: a failed load would leave an existing one without its previous pair."""
     for path in files:
-        path.read_bytes()  # ssl would not say which one is missing.
+        path.read_bytes()  # ssl's own error does not name the missing file.
     context = _context()
     try:
         context.load_cert_chain(*files)
     except ssl.SSLError as error:
-        why = f"{files[0]} and {files[1]} are no pair of PEM certificate and key ({error.reason or error})"
+        why = f"{files[0]} and {files[1]} are not a PEM certificate and its key ({error.reason or error})"
         raise InvalidConfiguration("tls-cert-file", why) from None
     return context
 
 
 def _self_signed(address: str) -> bytes:
-    """Certificate and key, as PEM."""
+    """A certificate and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _NAME)])
     now = datetime.now(UTC)

@@ -1,14 +1,15 @@
-"""The one Kubernetes client of this project: plain JSON objects, blocking calls, safe to share between threads.
+"""The project's Kubernetes client: plain JSON objects, blocking calls, thread-safe.
 
-Used by the controllers, the machines of the local cloud, the engine's Kubernetes provider and the tests:
+Used by the controllers, the local cloud's machines, the engine's Kubernetes provider and the tests:
 
     kube = Kube.from_file(Path("admin.kubeconfig"))
     for node in kube.list(NODES).items:
         kube.patch(NODES, name(node), {"metadata": {"labels": {"seen": "true"}}}, type=PatchType.MERGE)
 
-HTTP proxies and unverified TLS are not supported; a kubeconfig that asks for one is refused.
+HTTP proxies and unverified TLS are not supported; a kubeconfig that requires one is an error.
 """
 
+from cloud_controller.kube.api import KubeApi, ObjectCache
 from cloud_controller.kube.client import Kube
 from cloud_controller.kube.config import SERVICE_ACCOUNT_DIR, KubeconfigError
 from cloud_controller.kube.errors import (
@@ -98,9 +99,11 @@ __all__ = [
     "Informer",
     "InvalidError",
     "Kube",
+    "KubeApi",
     "KubeconfigError",
     "NotFoundError",
     "Object",
+    "ObjectCache",
     "ObjectList",
     "PatchType",
     "Resource",

@@ -1,4 +1,4 @@
-"""How the Kubernetes API is called: verbs over plain objects, on one thread-safe pool of connections."""
+"""The Kubernetes API client: verbs on plain objects, over one thread-safe connection pool."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from cloud_controller.kube.transport import Transport
 from cloud_controller.kube.watch import Watch
 
 PAGE = 500
-"""Objects a list asks for at once."""
+"""Objects per page of a list."""
 WATCH_SECONDS = 300
-"""After this (up to twice this) the server ends a watch; a new one resumes it."""
+"""The server ends a watch after this many seconds (up to twice as many); a new one resumes it."""
 WATCH_SILENCE = 150.0
-"""Seconds. A living server sends a bookmark every minute: a watch that says nothing for so long is given up."""
+"""Seconds of silence after which a watch is closed. A live server sends a bookmark every minute."""
 
 
 class Kube:
-    """A Kubernetes API server as one identity. Every method raises `ApiError` or one of its kinds."""
+    """A Kubernetes API server, used with one identity. Every method raises `ApiError` or a subclass."""
 
     def __init__(
         self,
@@ -43,34 +43,34 @@ class Kube:
 
     @classmethod
     def from_kubeconfig(cls, text: str, *, context: str | None = None, rate_limit: RateLimit | None = None) -> Kube:
-        """From a kubeconfig's YAML text. Raises `KubeconfigError` (a ValueError)."""
+        """Create a client from a kubeconfig's text. Raises `KubeconfigError` (a ValueError)."""
         return cls(config.from_kubeconfig(text, context=context), rate_limit=rate_limit)
 
     @classmethod
     def from_file(cls, path: Path, *, context: str | None = None, rate_limit: RateLimit | None = None) -> Kube:
-        """From a kubeconfig file. Raises `KubeconfigError` (a ValueError), also when it can't be read."""
+        """Create a client from a kubeconfig file. Raises `KubeconfigError`, also if the file cannot be read."""
         try:
             text = path.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise config.KubeconfigError(f"the kubeconfig {path} can't be read: {why}") from error
+            why = error.strerror if isinstance(error, OSError) else "not a UTF-8 text file"
+            raise config.KubeconfigError(f"cannot read kubeconfig {path}: {why}") from error
         return cls(config.from_kubeconfig(text, context=context, directory=path.parent), rate_limit=rate_limit)
 
     @classmethod
     def in_cluster(cls, service_account_dir: Path | None = None, *, rate_limit: RateLimit | None = None) -> Kube:
-        """As the service account of the pod that this process runs in; its token is read again as it rotates."""
+        """Create a client with the pod's service account, whose rotating token is reloaded."""
         return cls(config.in_cluster(service_account_dir), rate_limit=rate_limit)
 
     def with_timeout(self, seconds: float) -> Kube:
-        """The same server and identity, but each call is made once, without rate limit, and given so many seconds.
+        """A client with this timeout, without retries, without rate limit AND WITHOUT FENCE.
 
-        No fence holds: so the lease itself is written, and who calls the daemon is looked up while it stands by.
+        For writing the Lease, and for authenticating the daemon's HTTP clients while it is a standby.
         """
         transport = Transport(self._connection, connect_timeout=seconds, read_timeout=seconds, attempts=1)
         return Kube(self._connection, transport=transport)
 
     def fenced(self, fence: Fence) -> Kube:
-        """The same server, identity and connections, but `fence` is called before each attempt at a write."""
+        """A client on the same connections that calls `fence` before each attempt of a write."""
         fenced = copy.copy(self)
         fenced._transport = self._transport.fenced(fence)
         return fenced
@@ -94,7 +94,7 @@ class Kube:
         label_selector: str = "",
         field_selector: str = "",
     ) -> ObjectList:
-        """All objects (of one namespace, or of all), read consistently in pages."""
+        """All objects of one namespace or of all, read in consistent pages."""
         query = _selectors(label_selector, field_selector) | {"limit": str(PAGE)}
         path = resource.path(namespace)
         items: list[Object] = []
@@ -104,7 +104,7 @@ class Kube:
             if not (token := page["metadata"].get("continue")):
                 break
             query["continue"] = token
-        for item in items:  # A list's items carry neither; every other object does.
+        for item in items:  # The API omits both fields in the items of a list.
             item.setdefault("apiVersion", resource.api_version)
             item.setdefault("kind", resource.kind)
         return ObjectList(items, page["metadata"]["resourceVersion"])
@@ -119,7 +119,7 @@ class Kube:
         field_selector: str = "",
         stop: threading.Event | None = None,
     ) -> Watch:
-        """What happens after `resource_version`, bookmarks included. Reconnects nothing: `Informer` does."""
+        """The events after `resource_version`, including bookmarks. Does not reconnect: use `Informer` for that."""
         seconds = random.randint(WATCH_SECONDS, 2 * WATCH_SECONDS)
         query = _selectors(label_selector, field_selector) | {
             "watch": "true",
@@ -132,20 +132,20 @@ class Kube:
         return Watch(response, asked, stop)
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """How the server serves `kind`, by discovery (cached). Raises `NotFoundError` for a kind it does not serve."""
+        """The resource of `kind`, by cached discovery. Raises `NotFoundError` if the server does not serve it."""
         with self._discovery_lock:
             known = self._discovered.get(api_version, {})
-            if kind not in known:  # Asked again each time it is missing: a CRD may be new.
+            if kind not in known:  # Discover again on each miss: a CRD may be new.
                 known = self._discover(api_version)
                 self._discovered[api_version] = known
         if kind not in known:
             raise errors.NotFoundError(
-                404, "NotFound", f"{self.server} serves no kind {kind!r} in {api_version} (it has {', '.join(known)})"
+                404, "NotFound", f"{self.server} has no kind {kind!r} in {api_version} (available: {', '.join(known)})"
             )
         return known[kind]
 
     def version(self) -> dict[str, str]:
-        """The server's version, as `/version` tells it (`gitVersion`, `major`, `minor`, …)."""
+        """The server's version from `/version` (`gitVersion`, `major`, `minor`, …)."""
         return self._json("GET", "/version")
 
     # ------------------------------------------------------------------------------------------------------ writes
@@ -172,7 +172,10 @@ class Kube:
     def replace(
         self, resource: Resource, obj: Object, *, subresource: str | None = None, dry_run: bool = False
     ) -> Object:
-        """Write the whole object; with its resourceVersion, only if nobody wrote since (else `ConflictError`)."""
+        """Replace the object, raising `ConflictError` if it has changed. Requires resourceVersion for that.
+
+        WITHOUT resourceVersion, IT OVERWRITES CHANGES MADE BY OTHERS.
+        """
         path = resource.path(namespace(obj), name(obj), subresource)
         return self._json("PUT", path, query=_write_query(dry_run), body=obj)
 
@@ -191,10 +194,10 @@ class Kube:
     ) -> Object:
         """Patch the object and return it as stored.
 
-        `PatchType.APPLY` (server-side apply) needs a `field_manager`; `force` takes over fields of other managers.
+        `PatchType.APPLY` (server-side apply) requires `field_manager`; `force` takes over fields of other managers.
         """
         if type is PatchType.APPLY and not field_manager:
-            raise ValueError("a server-side apply needs a field_manager")
+            raise ValueError("server-side apply requires field_manager")
         query = _write_query(dry_run, field_manager)
         if force:
             query["force"] = "true"
@@ -213,9 +216,9 @@ class Kube:
         grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete the object. Raises `NotFoundError`, and `ConflictError` where `uid` or `resource_version` differ.
+        """Delete the object. Raises `NotFoundError`, and `ConflictError` if `uid` or `resource_version` differs.
 
-        `propagation`: Foreground, Background or Orphan. Finalizers may keep the object for a while.
+        `propagation`: Foreground, Background or Orphan. Finalizers may delay the deletion.
         """
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if uid or resource_version:
@@ -230,11 +233,11 @@ class Kube:
     # ---------------------------------------------------------------------------------------------------- plumbing
 
     def raw(self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None) -> bytes:
-        """Call any path (`/readyz`, a pod's `log`) and return the answer's body."""
+        """Request any path (`/readyz`, a pod's `log`) and return the response body."""
         return bytes(self._transport.send(method, path, query=query, body=body).data)
 
     def close(self) -> None:
-        """Close idle connections; watches end by `Watch.close`."""
+        """Close idle connections. To end a watch, use `Watch.close`."""
         self._transport.close()
 
     def _discover(self, api_version: str) -> dict[str, Resource]:
@@ -259,9 +262,9 @@ class Kube:
         try:
             answer = orjson.loads(response.data)
         except orjson.JSONDecodeError as error:
-            raise errors.UnreachableError(f"{method} {path}: {self.server} did not answer with JSON") from error
+            raise errors.UnreachableError(f"{method} {path}: the response of {self.server} is not JSON") from error
         if not isinstance(answer, dict):
-            raise errors.UnreachableError(f"{method} {path}: {self.server} did not answer with an object")
+            raise errors.UnreachableError(f"{method} {path}: the response of {self.server} is not a JSON object")
         return answer
 
 

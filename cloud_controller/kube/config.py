@@ -1,4 +1,4 @@
-"""Where the API server is and how to prove who we are: kubeconfig files and service accounts, as a `Connection`."""
+"""Loads kubeconfig files and service accounts into a `Connection`: server, TLS and credentials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cloud_controller.kube.exec_credentials import ExecToken
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 SERVICE_ACCOUNT_DIR_VARIABLE = "KUBERNETES_SERVICE_ACCOUNT_DIR"
 _TOKEN_LIFETIME = 60.0
-"""Seconds for which a token file's content is used before it is read again (the kubelet rotates it long before)."""
+"""Seconds for which a token file's content is cached. The kubelet rotates tokens long before they expire."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,12 +31,12 @@ TokenSource = Callable[[], str]
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig or a service-account directory can't be used; the message names the field or the file."""
+    """A kubeconfig or service-account directory is not usable; the message names the field or file."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A server and credentials; secrets stay inside the TLS context and the token source."""
+    """A server and its credentials; secrets stay inside the TLS context and the token source."""
 
     scheme: str
     host: str
@@ -52,10 +52,10 @@ class Connection:
 
 
 def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | None = None) -> Connection:
-    """The connection that a kubeconfig's context (by default its current one) describes.
+    """The connection of a kubeconfig's context (default: its current-context).
 
-    `directory` is where relative file names begin. Raises `KubeconfigError`, which names the field and quotes nothing
-    of the file: whatever stands at a wrong place may be a credential.
+    `directory`: the base of relative file names. Raises `KubeconfigError`, which names the field but never quotes the
+    file: a credential may have ended up in the wrong field.
     """
     try:
         document = yaml_text.load(text)
@@ -65,7 +65,7 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
         raise KubeconfigError("the kubeconfig is empty or not a mapping")
     context_name = context or document.get("current-context")
     if not context_name:
-        raise KubeconfigError("the kubeconfig has no current-context; name one")
+        raise KubeconfigError("the kubeconfig has no current-context; select a context")
     of_context = f"the name {context!r}" if context else "the name in current-context"
     chosen = _named(document, "contexts", "context", context_name, of_context)
     cluster = _named(document, "clusters", "cluster", chosen.get("cluster"), "the name in the context's cluster")
@@ -75,12 +75,12 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
             why = f"users[].user.{unsupported} is not supported; use a client certificate, a token or exec"
             raise KubeconfigError(why)
     if cluster.get("insecure-skip-tls-verify"):
-        raise KubeconfigError("insecure-skip-tls-verify is not supported; give certificate-authority-data")
+        raise KubeconfigError("insecure-skip-tls-verify is not supported; use certificate-authority-data")
     base = directory or Path()
     ca = _content(cluster, "certificate-authority", base)
     certificate, private_key = _content(user, "client-certificate", base), _content(user, "client-key", base)
     if (certificate is None) != (private_key is None):
-        raise KubeconfigError("client-certificate and client-key go together; one of them is missing")
+        raise KubeconfigError("client-certificate and client-key must be set together")
     pair = (certificate, private_key) if certificate and private_key else None
     token: TokenSource | None = None
     if user.get("token"):
@@ -100,22 +100,25 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
 
 
 def in_cluster(directory: Path | None = None, environment: Mapping[str, str] = os.environ) -> Connection:
-    """The connection of a pod's service account. `directory` beats KUBERNETES_SERVICE_ACCOUNT_DIR beats the default."""
+    """The connection of the pod's service account.
+
+    `directory` takes precedence over KUBERNETES_SERVICE_ACCOUNT_DIR, which takes precedence over the default.
+    """
     directory = directory or Path(environment.get(SERVICE_ACCOUNT_DIR_VARIABLE) or SERVICE_ACCOUNT_DIR)
     host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise KubeconfigError("KUBERNETES_SERVICE_HOST is not set: this process runs in no pod; give a kubeconfig")
+        raise KubeconfigError("KUBERNETES_SERVICE_HOST is not set: not running in a pod; use a kubeconfig")
     try:
         ca = (directory / "ca.crt").read_bytes()
     except OSError as error:
-        raise KubeconfigError(f"the service account's CA can't be read: {error}") from error
+        raise KubeconfigError(f"cannot read the service account's CA: {error}") from error
     token = TokenFile(directory / "token")
     token()
     return _connection(f"https://{f'[{host}]' if ':' in host else host}:{port}", ca, None, token, None)
 
 
 class TokenFile:
-    """A bearer token in a file that is replaced from time to time."""
+    """A bearer token in a file that is rotated."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -124,9 +127,9 @@ class TokenFile:
         self._read_at = float("-inf")
 
     def __call__(self) -> str:
-        """The token, at most a minute old; the one before where the file can't be read (it may be being replaced).
+        """The token, at most a minute old. If the file cannot be read (it may be rotating), the previous token.
 
-        Raises `KubeconfigError` where it never could be read.
+        Raises `KubeconfigError` if the file could never be read.
         """
         with self._lock:
             if time.monotonic() - self._read_at > _TOKEN_LIFETIME:
@@ -135,8 +138,8 @@ class TokenFile:
                     logs.hide(self._token)
                 except (OSError, ValueError) as error:
                     if not self._token:
-                        raise KubeconfigError(f"the file of the token can't be read: {_why(error)}") from None
-                    _log.warning("could not read the token again error=%r", _why(error))
+                        raise KubeconfigError(f"cannot read the token file: {_why(error)}") from None
+                    _log.warning("could not reload the token error=%r", _why(error))
                 self._read_at = time.monotonic()
             return self._token
 
@@ -144,30 +147,30 @@ class TokenFile:
 def _named(document: Mapping[str, Any], section: str, member: str, wanted: object, shown: str) -> dict[str, Any]:
     entries = document.get(section) or []
     if not isinstance(entries, list):
-        raise KubeconfigError(f"{section} of the kubeconfig is not a list")
+        raise KubeconfigError(f"{section} in the kubeconfig is not a list")
     for index, each in enumerate(entries):
         entry = _mapping(each, f"{section}[{index}]")
         if entry.get("name") == wanted:
             return _mapping(entry.get(member) or {}, f"{section}[{index}].{member}")
-    raise KubeconfigError(f"{section} of the kubeconfig has no entry with {shown}")
+    raise KubeconfigError(f"{section} in the kubeconfig has no entry with {shown}")
 
 
 def _mapping(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise KubeconfigError(f"{where} of the kubeconfig is not a mapping")
+        raise KubeconfigError(f"{where} in the kubeconfig is not a mapping")
     return value
 
 
 def _text(entry: Mapping[str, Any], field_name: str, where: str) -> str:
     value = entry.get(field_name)
     if not isinstance(value, str):
-        raise KubeconfigError(f"{where}.{field_name} of the kubeconfig is {'not text' if value else 'missing'}")
+        raise KubeconfigError(f"{where}.{field_name} in the kubeconfig is {'not a string' if value else 'missing'}")
     return value
 
 
 def _why(error: Exception) -> str:
-    """Without the file's name, in whose place a credential may stand."""
-    return str(error.strerror) if isinstance(error, OSError) else "it is not text, or its name not a path"
+    """The reason without the file's name, which may be a misplaced credential."""
+    return str(error.strerror) if isinstance(error, OSError) else "not a UTF-8 text file, or not a valid path"
 
 
 def _content(entry: Mapping[str, Any], field_name: str, base: Path) -> bytes | None:
@@ -180,7 +183,7 @@ def _content(entry: Mapping[str, Any], field_name: str, base: Path) -> bytes | N
         try:
             return (base / str(path)).read_bytes()
         except (OSError, ValueError) as error:
-            raise KubeconfigError(f"the file of {field_name} can't be read: {_why(error)}") from None
+            raise KubeconfigError(f"cannot read the file of {field_name}: {_why(error)}") from None
     return None
 
 
@@ -194,7 +197,7 @@ def _connection(
     try:
         url = urlsplit(server)
         host, port = url.hostname or "", url.port
-    except ValueError:  # no port, or a bracket without its other
+    except ValueError:  # Invalid port, or unbalanced brackets.
         host, port = "", None
     if not re.fullmatch(r"[\w.:-]+", host) or url.scheme not in ("http", "https"):
         raise KubeconfigError("clusters[].cluster.server is not a URL such as https://HOST:6443")
@@ -206,10 +209,10 @@ def _tls(ca: bytes | None, client: tuple[bytes, bytes] | None) -> ssl.SSLContext
     try:
         context = ssl.create_default_context(cadata=ca.decode() if ca else None)
     except (ssl.SSLError, TypeError, ValueError):
-        raise KubeconfigError("certificate-authority holds no valid PEM certificate") from None
+        raise KubeconfigError("certificate-authority is not a valid PEM certificate") from None
     if client is not None:
         try:
             pem.load(context, client[0] + b"\n" + client[1])
         except ssl.SSLError:
-            raise KubeconfigError("client-certificate and client-key are no valid PEM pair") from None
+            raise KubeconfigError("client-certificate and client-key are not a valid PEM pair") from None
     return context

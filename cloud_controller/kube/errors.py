@@ -1,4 +1,16 @@
-"""What can go wrong when the Kubernetes API is called: one small family of errors, each saying what was asked."""
+"""The exceptions of Kubernetes API requests. Each message names the request.
+
+ApiError
+├── ConflictError              409: the object has changed, a precondition failed, or a field has another manager
+│   └── AlreadyExistsError     409: an object with this name exists
+├── ForbiddenError             403: RBAC or admission forbids the request
+├── GoneError                  410: the resource version is too old
+├── InvalidError               400, 422: the object or the request is invalid
+├── NotFoundError              404: the object, or its kind, does not exist
+├── TooManyRequestsError       429: the server rejects requests for now
+├── UnauthorizedError          401: the credentials are invalid or expired
+└── UnreachableError           no response; A WRITE MAY HAVE SUCCEEDED
+"""
 
 from __future__ import annotations
 
@@ -8,31 +20,31 @@ import orjson
 
 
 class ApiError(Exception):
-    """The API server refused a request, or could not be reached (`UnreachableError`)."""
+    """Base class: a request to the API server failed."""
 
     def __init__(self, status: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.status = status
-        """The HTTP status; 0 where no answer came."""
+        """The HTTP status; 0 without a response."""
         self.reason = reason
-        """The machine-readable reason of the answer's Status object, for example `AlreadyExists`."""
+        """The `reason` of the response's Status object, for example `AlreadyExists`."""
         self.message = message
         self.details = details or {}
         """The Status object's `details`: name, kind, causes."""
         self.retry_after = 1.0
-        """Seconds that the server asks to wait (429 and 503); 1 where it does not say."""
+        """Seconds to wait, from Retry-After (429 and 503); 1 if unset."""
 
 
 class NotFoundError(ApiError):
-    """404: no such object, or no such kind of object."""
+    """404: the object, or its kind, does not exist."""
 
 
 class ConflictError(ApiError):
-    """409: the object changed meanwhile, a precondition does not hold, or another field manager owns a field."""
+    """409: the object has changed, a precondition failed, or another field manager owns a field."""
 
 
 class AlreadyExistsError(ConflictError):
-    """409 `AlreadyExists`: an object of this name exists."""
+    """409 `AlreadyExists`: an object with this name exists."""
 
 
 class GoneError(ApiError):
@@ -40,23 +52,23 @@ class GoneError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """403: RBAC (or admission) forbids it; the message names the user, the verb and the resource."""
+    """403: RBAC or admission forbids the request; the message names user, verb and resource."""
 
 
 class UnauthorizedError(ApiError):
-    """401: the credentials are wrong or expired."""
+    """401: the credentials are invalid or expired."""
 
 
 class InvalidError(ApiError):
-    """422 or 400: the object or the request is malformed; `details["causes"]` names the fields."""
+    """422 or 400: the object or the request is invalid; `details["causes"]` names the fields."""
 
 
 class TooManyRequestsError(ApiError):
-    """429: the server refuses more requests for now, even after the client's own retries."""
+    """429: the server still rejects requests after the client's own retries."""
 
 
 class UnreachableError(ApiError):
-    """No answer came: the server is down, the address is wrong, or its certificate is not trusted."""
+    """No response: the server is down, the address is wrong, or the certificate is not trusted."""
 
     reason_text: ClassVar[str] = "Unreachable"
 
@@ -77,7 +89,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 
 def from_response(status: int, body: bytes, asked: str, retry_after: float | None = None) -> ApiError:
-    """The error of an HTTP answer; `asked` says what was asked, for example `GET /api/v1/nodes/a`."""
+    """The error for an HTTP response; `asked`: the request, for example `GET /api/v1/nodes/a`."""
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -90,7 +102,7 @@ def from_response(status: int, body: bytes, asked: str, retry_after: float | Non
 def from_status(
     status_object: dict[str, Any], asked: str, status: int | None = None, retry_after: float | None = None
 ) -> ApiError:
-    """The error that a Kubernetes `Status` object describes (an answer's body, or a watch's ERROR event)."""
+    """The error for a Kubernetes `Status` object (a response body, or the ERROR event of a watch)."""
     code = status if status is not None else int(status_object.get("code") or 500)
     reason = str(status_object.get("reason") or "Unknown")
     message = f"{asked}: {status_object.get('message') or reason} (HTTP {code})"

@@ -1,6 +1,6 @@
-"""Tokens from a command that a kubeconfig names (`users[].user.exec`), as clouds give them: `aws eks get-token`.
+"""Tokens from an exec plugin in a kubeconfig (`users[].user.exec`), such as the command line of a cloud.
 
-The protocol is client-go's: an ExecCredential as JSON on standard output. Only tokens are taken, no certificates.
+Uses client-go's protocol: an ExecCredential as JSON on stdout. Supports tokens only, not certificates.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from cloud_controller.kube.errors import UnauthorizedError
 
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _SECONDS = 60.0
-"""How long the command may take."""
+"""Timeout of the command."""
 _SHORTEST_SECRET = 8
 _MARGIN = timedelta(seconds=60)
-"""So long before its end a token is no longer used."""
+"""How long before its expiry a token is replaced."""
 
 
 class ExecToken:
-    """The token of a command, kept until shortly before it expires; one without an end is kept for good."""
+    """The token of a command, cached until shortly before it expires, or forever if it has no expiry."""
 
     def __init__(self, settings: Mapping[str, Any], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """`settings`: the kubeconfig's `exec`. Raises ValueError, which names the field that is wrong."""
+        """`settings`: the kubeconfig's `exec`. Raises ValueError, naming the invalid field."""
         self._version = settings.get("apiVersion")
         if self._version not in VERSIONS:
-            raise ValueError(f"apiVersion is not one of its values; allowed: {', '.join(VERSIONS)}")
+            raise ValueError(f"apiVersion is not supported; allowed: {', '.join(VERSIONS)}")
         command = settings.get("command")
         if not isinstance(command, str) or not command.strip():
             raise ValueError("command is missing")
@@ -42,7 +42,7 @@ class ExecToken:
         try:
             self._environment = {str(each["name"]): str(each["value"]) for each in environment}
         except (KeyError, TypeError):
-            raise ValueError("env is not a list of names and values") from None
+            raise ValueError("env is not a list of name and value pairs") from None
         hint = settings.get("installHint")
         self._hint = hint.splitlines()[0] if isinstance(hint, str) and hint.strip() else None
         self._now = now
@@ -51,7 +51,7 @@ class ExecToken:
         self._until: datetime | None = None
 
     def __call__(self) -> str:
-        """The token. Raises UnauthorizedError with what the command said."""
+        """The token. Raises UnauthorizedError with the command's error."""
         with self._lock:
             if self._token is None or (self._until is not None and self._now() > self._until - _MARGIN):
                 self._token, self._until = self._ask()
@@ -71,35 +71,35 @@ class ExecToken:
                 check=False,
             )
         except FileNotFoundError:
-            raise self._failure(f"there is no such command{f'; {self._hint}' if self._hint else ''}") from None
+            raise self._failure(f"command not found{f'; {self._hint}' if self._hint else ''}") from None
         except subprocess.TimeoutExpired:
-            raise self._failure(f"it took longer than {_SECONDS:g} s") from None
+            raise self._failure(f"timed out after {_SECONDS:g} s") from None
         except (OSError, ValueError) as error:
-            # Neither names the command: Python's own texts hold all of its arguments.
-            raise self._failure(str(error.strerror) if isinstance(error, OSError) else "it can't be started") from None
+            # Not str(error): Python's own texts contain all arguments.
+            raise self._failure(str(error.strerror) if isinstance(error, OSError) else "could not be started") from None
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip().splitlines()
             why = self._without_settings(said[-1]) if said else "no output"
-            raise self._failure(f"it ended with {done.returncode}: {why}")
+            raise self._failure(f"exited with {done.returncode}: {why}")
         try:
             status = json.loads(done.stdout)["status"]
             token, until = str(status["token"]), status.get("expirationTimestamp")
-            # Python reads a time without a zone as local; RFC 3339 has no such.
+            # Python reads a time without a zone as local time; RFC 3339 requires a zone.
             ends = datetime.fromisoformat(until) if until else None
             if ends is not None and ends.tzinfo is None:
-                raise ValueError(f"{until} has no zone")
+                raise ValueError(f"{until} has no time zone")
             return token, ends
         except (ValueError, KeyError, TypeError):
-            # Without what it printed, which may hold a token.
-            raise self._failure("what it printed is no ExecCredential with a token") from None
+            # The output may contain a token, so do not quote it.
+            raise self._failure("its output is not an ExecCredential with a token") from None
 
     def _failure(self, why: str) -> UnauthorizedError:
-        # The first word alone: arguments may hold a credential.
+        # Only the first word: arguments may contain credentials.
         shown = self._command[0].split()[0]
-        return UnauthorizedError(401, "Unauthorized", f"`{shown}`, which the kubeconfig names for a token: {why}")
+        return UnauthorizedError(401, "Unauthorized", f"exec plugin `{shown}` of the kubeconfig: {why}")
 
     def _without_settings(self, text: str) -> str:
-        """What a command says of its arguments and its environment, without their values."""
+        """The command's output with the values of its arguments and environment redacted."""
         for value in (*self._command[1:], *self._environment.values()):
             if len(value) >= _SHORTEST_SECRET:
                 text = text.replace(value, "[redacted]")

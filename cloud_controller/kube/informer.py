@@ -1,4 +1,4 @@
-"""A local copy of one kind of object, kept up to date by list and watch, that tells handlers what changed."""
+"""An informer: a local cache of one kind of object, updated by list and watch, with change handlers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cloud_controller.kube.resources import EventType, Object, Resource, key
 from cloud_controller.kube.watch import Watch
 
 Handler = Callable[[EventType, Object | None, Object | None], None]
-"""Called as `(type, old, new)`: ADDED has no old, DELETED no new (its old is the last state)."""
+"""Called with `(type, old, new)`. ADDED has no old; DELETED has no new, and its old is the last state."""
 
 _FIRST_BACKOFF = 0.2
 _LONGEST_BACKOFF = 10.0
@@ -25,10 +25,9 @@ _log = logging.getLogger(__name__)
 class Informer:
     """Objects of one resource by key (`NAMESPACE/NAME` or `NAME`).
 
-    A daemon thread lists, watches from there, resumes where a watch ended, lists again when the server has forgotten
-    that point or did not answer (deletions missed meanwhile are told as DELETED), and backs off with jitter until it
-    does. Handlers run in that thread, in order: they must be quick. Objects are shared: treat them as read-only.
-    They carry no `metadata.managedFields`.
+    A daemon thread lists, watches, and resumes ended watches. After an error, or if the resource version is too old, it
+    lists again with backoff and jitter; missed deletions are reported as DELETED. Handlers run in that thread, in
+    order, SO THEY MUST BE FAST. OBJECTS ARE SHARED: DO NOT MODIFY THEM. `metadata.managedFields` is removed.
     """
 
     def __init__(
@@ -57,32 +56,32 @@ class Informer:
         self._thread: threading.Thread | None = None
 
     def add_handler(self, handler: Handler) -> None:
-        """Tell `handler` of every object and change; only before `start` (RuntimeError afterwards)."""
+        """Call `handler` for every object and change. Only before `start` (else RuntimeError)."""
         self._require_not_started()
         self._handlers.append(handler)
 
     def add_deletion_handler(self, handler: Callable[[Object], None]) -> None:
-        """Tell `handler` the last state of each object whose deletion the watch reports, before the other handlers.
+        """Call `handler` with the last state of each object whose deletion the watch reports, before other handlers.
 
-        An object that a list merely lacks was perhaps never deleted: etcd may have been restored. Only before `start`
-        (RuntimeError afterwards).
+        Not called for objects that are merely missing from a list: etcd may have been restored. Only before `start`
+        (else RuntimeError).
         """
         self._require_not_started()
         self._deletion_handlers.append(handler)
 
     def _require_not_started(self) -> None:
         if self._thread is not None:
-            raise RuntimeError(f"the informer of {self.resource.plural} runs already; add handlers before start")
+            raise RuntimeError(f"the informer of {self.resource.plural} is already running; add handlers before start")
 
     def start(self) -> None:
-        """Begin to list and watch; returns at once."""
+        """Start the thread."""
         if self._thread is not None:
-            raise RuntimeError(f"the informer of {self.resource.plural} was started before")
+            raise RuntimeError(f"the informer of {self.resource.plural} has already been started")
         self._thread = threading.Thread(target=self._run, name=f"informer-{self.resource.plural}", daemon=True)
         self._thread.start()
 
     def stop(self, *, wait: bool = True) -> None:
-        """End the watch and, with `wait`, wait for the thread; the copy stays readable."""
+        """End the watch and, with `wait`, wait for the thread. The cache stays readable."""
         self._stop.set()
         with self._changed:
             watch = self._watch
@@ -94,25 +93,22 @@ class Informer:
 
     @property
     def synced(self) -> bool:
-        """Whether the first list has been taken over, and told to the handlers."""
+        """Whether the first list is in the cache and the handlers have been called."""
         return self._synced
 
     @property
     def error(self) -> ApiError | None:
-        """Why the copy may be out of date now; None while list or watch work."""
+        """Why the cache may be stale; None while list and watch work."""
         return self._error
 
     def wait_synced(self, timeout: float) -> None:
-        """Wait until the first list is taken over. Raises TimeoutError, with the last error, at `timeout` seconds."""
+        """Wait until `synced`. Raises TimeoutError, with the last error, after `timeout` seconds."""
         if not self.wait_until(lambda: self._synced, timeout):
             why = f": {self._error}" if self._error else ""
             raise TimeoutError(f"{self.resource.plural} could not be listed within {timeout:g} s{why}")
 
     def wait_until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait until `condition()` holds; it is looked at whenever handlers were told of a change.
-
-        False after `timeout` seconds or `stop`.
-        """
+        """Wait until `condition()` is true, checking after every change. False after `timeout` seconds or `stop`."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while not condition():
@@ -121,11 +117,11 @@ class Informer:
         return True
 
     def get(self, key: str) -> Object | None:
-        """The object of this key (`NAMESPACE/NAME` or `NAME`), or None."""
+        """The object with this key (`NAMESPACE/NAME` or `NAME`), or None."""
         return self._objects.get(key)
 
     def items(self) -> list[Object]:
-        """Every object, in no order."""
+        """All objects, in no particular order."""
         with self._changed:
             return list(self._objects.values())
 
@@ -143,15 +139,15 @@ class Informer:
                     backoff = _FIRST_BACKOFF
                     continue
             except GoneError:
-                _log.info("relist resource=%s reason=%r", self.resource.plural, "the watch fell behind")
+                _log.info("relist resource=%s reason=%r", self.resource.plural, "resource version too old")
                 self._resource_version = ""
             except ApiError as error:
                 _log.warning("watch failed resource=%s error=%r", self.resource.plural, str(error))
                 self._fail(error)
-                # The server may come back with a restored etcd, whose versions are older: a watch from here on would
+                # The server may return with a restored etcd and older versions: a watch from the present version would
                 # report nothing for a long time.
                 self._resource_version = ""
-            # Also after a watch that ended at once, so that a server which does so is not called in a loop.
+            # Also back off after a watch that ended immediately, so as not to call such a server in a loop.
             if self._stop.wait(backoff * random.uniform(0.5, 1.0)):
                 return
             backoff = min(backoff * 2, _LONGEST_BACKOFF)
@@ -186,7 +182,7 @@ class Informer:
         with self._changed:
             self._watch = watch
             self._error = None
-        if self._stop.is_set():  # `stop` came between the request and the line above.
+        if self._stop.is_set():  # `stop` was called between the request and the assignment.
             watch.close()
         for event in watch:
             obj = event.object
@@ -199,7 +195,7 @@ class Informer:
         old = self._objects.get(k)
         if type is EventType.DELETED:
             with self._changed:
-                self._objects[k] = obj  # The event tells the last state.
+                self._objects[k] = obj  # The event has the last state.
             for handler in self._deletion_handlers:
                 handler(obj)
             self._take(EventType.DELETED, k, None)
@@ -211,7 +207,7 @@ class Informer:
     def _replace(self, k: str, old: Object, new: Object) -> None:
         if old["metadata"].get("uid") == new["metadata"].get("uid"):
             self._take(EventType.MODIFIED, k, new)
-        else:  # Deleted and created again while nobody looked.
+        else:  # Deleted and recreated between two events.
             self._take(EventType.DELETED, k, None)
             self._take(EventType.ADDED, k, new)
 
@@ -226,7 +222,7 @@ class Informer:
         for handler in self._handlers:
             try:
                 handler(type, old, new)
-            except Exception:  # noqa: BLE001 - a handler's bug must not end the copy that the other handlers live on
+            except Exception:  # noqa: BLE001 - a bug in one handler must not stop the informer for the others
                 _log.exception("handler failed resource=%s key=%s", self.resource.plural, k)
         with self._changed:
             self._changed.notify_all()

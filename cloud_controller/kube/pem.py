@@ -1,6 +1,6 @@
-"""How a certificate and its key get into a TLS context without standing in a file that others could find.
+"""Loads a certificate and key into a TLS context without a file that others could read.
 
-`ssl` reads files only. On Linux the file has no name and no place on a disk, so that it works with a read-only root.
+`ssl` only reads files. On Linux, an anonymous in-memory file works with a read-only root filesystem.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def load(context: ssl.SSLContext, pair: bytes) -> None:
-    """Load certificate and key, both as PEM. Raises ssl.SSLError where they are none."""
+    """Load a PEM certificate and key. Raises ssl.SSLError if they are invalid."""
     if sys.platform == "linux":
         descriptor = os.memfd_create("certificate")
         with os.fdopen(descriptor, "wb") as file:
@@ -21,7 +21,7 @@ def load(context: ssl.SSLContext, pair: bytes) -> None:
             file.flush()
             context.load_cert_chain(f"/proc/self/fd/{descriptor}")
         return
-    # It lives no longer than the call.
+    # The file exists only during the call.
     with tempfile.TemporaryDirectory(prefix="certificate-") as directory:
         path = Path(directory, "pair.pem")
         with open(path, "xb", opener=_private) as file:

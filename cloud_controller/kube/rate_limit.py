@@ -1,4 +1,4 @@
-"""How fast this process may call: a token bucket that makes callers wait their turn."""
+"""A client-side rate limit: a token bucket that blocks callers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class RateLimit:
-    """`qps` calls a second on average, `burst` at once; safe to share between threads."""
+    """`qps` requests per second on average, with bursts of `burst`. Thread-safe."""
 
     def __init__(
         self,
@@ -19,7 +19,7 @@ class RateLimit:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if qps <= 0 or burst < 1:
-            raise ValueError(f"qps must be above 0 and burst at least 1, not {qps} and {burst}")
+            raise ValueError(f"qps must be greater than 0 and burst at least 1, not {qps} and {burst}")
         self._qps = qps
         self._burst = burst
         self._clock = clock
@@ -29,7 +29,7 @@ class RateLimit:
         self._at = clock()
 
     def wait(self) -> float:
-        """Take one token, sleeping until it is there; returns the seconds slept."""
+        """Take one token, sleeping until it is available; return the seconds slept."""
         with self._lock:
             now = self._clock()
             self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps) - 1

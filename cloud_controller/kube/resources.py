@@ -1,4 +1,4 @@
-"""The names of things in the Kubernetes API: resources and their paths, objects and their keys, patch types."""
+"""The vocabulary of the Kubernetes API: resources and paths, objects and keys, patch types."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import Any
 
 Object = dict[str, Any]
-"""A Kubernetes object as its JSON says it."""
+"""A Kubernetes object as JSON."""
 
 
 class PatchType(StrEnum):
-    """How a patch's body is to be read (its media type)."""
+    """The media type of a patch."""
 
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
@@ -20,7 +20,7 @@ class PatchType(StrEnum):
 
 
 class EventType(StrEnum):
-    """What happened to an object, as a watch says it."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -30,7 +30,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """One event of a watch. A bookmark's object holds nothing but a resource version."""
+    """One event of a watch. A bookmark's object has only a resource version."""
 
     type: EventType
     object: Object
@@ -38,7 +38,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """All pages of one list, and the resource version from which a watch goes on."""
+    """All items of a list, and the resource version from which to watch."""
 
     items: list[Object]
     resource_version: str
@@ -46,7 +46,7 @@ class ObjectList:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object as the API serves it; `group` is empty for the core group."""
+    """A kind of object in the API; `group` is empty for the core group."""
 
     group: str
     version: str
@@ -56,15 +56,15 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """What an object's `apiVersion` says: `v1`, `apps/v1`."""
+        """The `apiVersion` of its objects: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of the collection (of one namespace or of all), of an object, or of its subresource."""
+        """The URL path of the collection (in one namespace or all), of an object, or of a subresource."""
         if namespace and not self.namespaced:
-            raise ValueError(f"{self.plural} are cluster-wide; namespace {namespace!r} does not apply")
+            raise ValueError(f"{self.plural} are cluster-scoped; namespace {namespace!r} is not allowed")
         if name and self.namespaced and not namespace:
-            raise ValueError(f"{self.plural}/{name}: a namespace is needed")
+            raise ValueError(f"{self.plural}/{name}: a namespace is required")
         parts = [f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"]
         if namespace:
             parts.append(f"namespaces/{namespace}")
@@ -108,17 +108,17 @@ def name(obj: Object) -> str:
 
 
 def namespace(obj: Object) -> str | None:
-    """The object's namespace; None for a cluster-wide one."""
+    """The object's namespace; None if it is cluster-scoped."""
     value = obj["metadata"].get("namespace")
     return None if value is None else str(value)
 
 
 def key(obj: Object) -> str:
-    """`NAMESPACE/NAME`, or `NAME` for a cluster-wide object."""
+    """`NAMESPACE/NAME`, or `NAME` for a cluster-scoped object."""
     space = namespace(obj)
     return f"{space}/{name(obj)}" if space else name(obj)
 
 
 def uid(obj: Object) -> str:
-    """The object's UID; empty for one that no API server has stored."""
+    """The object's UID; empty if no API server has stored it yet."""
     return str(obj["metadata"].get("uid", ""))

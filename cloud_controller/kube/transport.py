@@ -1,4 +1,4 @@
-"""How one request to the API server is made: a shared pool of connections, time limits, and what is sent again."""
+"""HTTP requests to the API server: connection pool, timeouts and retries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POOL_SIZE = 32
 _LONGEST_RETRY_AFTER = 30.0
 _USER_AGENT = "cloud-controller/0.1"
 
-# A peer that vanished without a word is found within a minute, also under a watch that is silent.
+# Keepalives detect a vanished peer within a minute, even on a silent watch.
 _SOCKET_OPTIONS: list[tuple[int, int, int]] = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -37,9 +37,9 @@ _log = logging.getLogger(__name__)
 
 
 class Transport:
-    """Requests to one server with one identity; safe to share between threads.
+    """Requests to one server with one identity. Thread-safe.
 
-    Reads are sent again when the connection breaks, any request when the server says 429 with Retry-After.
+    Retries reads after connection errors, and any request after 429 with Retry-After.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Transport:
         self._fence: Fence = unfenced
 
     def fenced(self, fence: Fence) -> Transport:
-        """The same one with a fence, on the same connections."""
+        """A transport with a fence, on the same connections."""
         fenced = copy.copy(self)
         fenced._fence = fence
         return fenced
@@ -79,13 +79,13 @@ class Transport:
         body: Any = None,
         content_type: str = "application/json",
     ) -> urllib3.BaseHTTPResponse:
-        """The answer, read whole, of a request with a JSON body. Raises `ApiError` unless it is a success."""
+        """Send a request with a JSON body and read the whole response. Raises `ApiError` unless it succeeds."""
         data = None if body is None else orjson.dumps(body)
         headers = {} if body is None else {"Content-Type": content_type}
         return self._request(method, path, query, data, headers, self._timeout, f"{method} {path}")
 
     def stream(self, path: str, query: Mapping[str, str], asked: str, read_timeout: float) -> urllib3.BaseHTTPResponse:
-        """The answer of a GET, to be read as it comes."""
+        """Send a GET whose response is streamed."""
         timeout = urllib3.Timeout(connect=self._connect_timeout, read=read_timeout)
         return self._request("GET", path, query, None, {}, timeout, asked, stream=True)
 
@@ -122,7 +122,7 @@ class Transport:
                         preload_content=not stream,
                     )
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                # Nobody knows whether a write was done before the connection broke: only reads are sent again.
+                # A write may have succeeded before the connection broke, so retry only reads.
                 if method != "GET" or last or isinstance(error, urllib3.exceptions.SSLError):
                     raise errors.UnreachableError(self._why(asked, error)) from error
                 time.sleep(random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
@@ -144,11 +144,11 @@ class Transport:
         return common | headers
 
     def _why(self, asked: str, error: Exception) -> str:
-        text = f"the API server {self.server} can't be reached ({asked}): {_root(error)}"
+        text = f"cannot reach API server {self.server} ({asked}): {_root(error)}"
         if isinstance(error, urllib3.exceptions.SSLError):
-            return f"{text}; is the kubeconfig another cluster's, or older than this cluster?"
+            return f"{text}; is the kubeconfig for another or an earlier cluster?"
         if isinstance(error, urllib3.exceptions.NewConnectionError):
-            return f"{text}; does it run, and is the address right?"
+            return f"{text}; is it running, and is the address correct?"
         return text
 
 
@@ -173,7 +173,7 @@ def _failure(response: urllib3.BaseHTTPResponse, asked: str) -> errors.ApiError:
     response.release_conn()
     try:
         retry_after = float(response.headers.get("Retry-After", "1"))
-    except ValueError:  # An HTTP date, which the API server never sends; a proxy may.
+    except ValueError:  # An HTTP date; the API server never sends one, but a proxy may.
         retry_after = 1.0
     return errors.from_response(response.status, body, asked, retry_after)
 

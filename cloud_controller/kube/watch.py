@@ -1,4 +1,4 @@
-"""One watch of the Kubernetes API: an iterator over its events that another thread can close."""
+"""A watch of the Kubernetes API: an iterator over events that another thread can close."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from cloud_controller.kube.resources import EventType, WatchEvent
 _log = logging.getLogger(__name__)
 
 _STOP_CHECK = 0.5
-"""Seconds between two looks at the caller's stop event; `close` needs none."""
+"""Seconds between checks of the caller's stop event; `close` works at once."""
 
 
 class Watch(Iterator[WatchEvent]):
     """The events of one watch request, in order.
 
-    It ends (StopIteration) when the server ends the request or has been silent for too long (the connection may lead
-    nowhere any more), when `close` is called or when `stop` is set. Raises
-    `GoneError` where the resource version is too old, `UnreachableError` where the connection broke, `ApiError` else.
+    Ends (StopIteration) when the server ends the request or is silent for too long (the connection may be dead), when
+    `close` is called, or when `stop` is set. Raises `GoneError` if the resource version is too old, `UnreachableError`
+    if the connection breaks, or another `ApiError`.
     """
 
     def __init__(self, response: urllib3.BaseHTTPResponse, asked: str, stop: threading.Event | None = None) -> None:
@@ -39,13 +39,13 @@ class Watch(Iterator[WatchEvent]):
         return next(self._events)
 
     def close(self) -> None:
-        """End the watch; safe from any thread, and more than once."""
+        """End the watch. Thread-safe and idempotent."""
         if not self._closed.is_set():
             self._closed.set()
             try:
                 self._response.shutdown()
             except (OSError, ValueError, RuntimeError):
-                return  # The connection is closed already, which is what was wanted.
+                return  # The connection is already closed.
 
     def _close_when(self, stop: threading.Event) -> None:
         while not self._closed.is_set():
@@ -57,11 +57,11 @@ class Watch(Iterator[WatchEvent]):
             for line in self._lines():
                 yield self._event(orjson.loads(line))
         except urllib3.exceptions.ReadTimeoutError:
-            _log.info("silent asked=%r", self._asked)
+            _log.info("watch timed out asked=%r", self._asked)
         except (urllib3.exceptions.HTTPError, OSError, orjson.JSONDecodeError, ValueError, AttributeError) as error:
-            # AttributeError: urllib3 and ssl raise it when `close` takes the socket away under a read.
+            # AttributeError: urllib3 and ssl raise it when `close` closes the socket during a read.
             if not self._closed.is_set():
-                raise errors.UnreachableError(f"{self._asked}: the watch broke: {error}") from error
+                raise errors.UnreachableError(f"{self._asked}: watch failed: {error}") from error
         finally:
             self._closed.set()
             self._response.close()

@@ -1,1 +1,1 @@
-"""Load balancers for every cloud: model, annotations, members, and the steps from what is to what should be."""
+"""The cloud-independent half of load balancers: model, annotations, members, diff and operations."""

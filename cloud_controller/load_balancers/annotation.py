@@ -1,4 +1,4 @@
-"""One annotation of a Service that a cloud knows: its name, what its text may be, and what comes of it. Pure."""
+"""Describes and parses one Service annotation of a cloud: name, allowed values, and effect. Pure."""
 
 from __future__ import annotations
 
@@ -15,40 +15,41 @@ Value = str | int | bool | tuple[str, ...]
 _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
 _SHOWN = 100
-"""Characters of a wrong value that an error quotes: an annotation may be as long as 256 KiB, an event 1 KiB."""
+"""Characters of an invalid value that an error quotes: annotations may have 256 KiB, an event message 1 KiB."""
 
 
 class Mutability(StrEnum):
-    """What happens to a load balancer that exists when the annotation changes."""
+    """What a change of the annotation does to an existing load balancer."""
 
     IN_PLACE = "in-place"
-    """It is changed; connections and address stay."""
+    """Changed in place; connections and address stay."""
     REPLACE = "replace"
-    """A new one takes its place: the address changes."""
+    """Replaced: THE ADDRESS CHANGES."""
     CREATE_ONLY = "create-only"
-    """Nothing: only a load balancer that is made later gets the new value."""
+    """No effect: only load balancers created later get the new value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
     """One annotation of a cloud.
 
-    `argument` is the name of the typed argument that stands for it, `sets` the field of the model that it decides
-    (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`). `type` is `str`, `int`, `bool` or `tuple`
-    (comma-separated words). `minimum` and `maximum` are for `int`; `allowed`, or a regular expression `pattern` with
-    `form` saying it in words, for `str`. `since` is the first version of this project that knows it, `source` the
-    document that it comes from. `default_of_class`: what a Service without the annotation gets, by its
-    `spec.loadBalancerClass` (None: it has none), where that is not `default`. `ignored` says why the cloud does not
-    honour it, for one that is known but not offered. `any_case`: the allowed words are taken in any case. `true_words`
-    and `false_words` are what `bool` takes besides its own words. `refused` says of values that people try why they
-    can't be. `restricts` is for an entry that is ignored and restricts access: it is refused, unless its value is one
-    of `harmless`, which ask for nothing more than there is. `honoured_by` names the other controllers that honour it,
-    and since when. `exclusive`: no two load balancers can have what it names (addresses of one's own). `names`: the
-    kind of resource that it names and somebody else keeps, one of `nameable.KINDS`.
+    - `argument`: the name of its typed argument.
+    - `sets`: the model field that it sets (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`).
+    - `type`: `str`, `int`, `bool` or `tuple` (comma-separated words).
+    - `minimum`, `maximum`: for `int`. `allowed`, or a regular expression `pattern` described by `form`: for `str`.
+    - `since`: the first version of this project that supports it. `source`: the document that defines it.
+    - `default_of_class`: the default by `spec.loadBalancerClass` (None: no class), if it differs from `default`.
+    - `ignored`: why the cloud does not support it, for an annotation that is known but has no effect.
+    - `any_case`: the allowed words are case-insensitive. `true_words`, `false_words`: more words for `bool`.
+    - `refused`: plausible but unsupported values, each with the reason.
+    - `restricts`: an ignored entry that restricts access. It is an error, unless its value is one of `harmless`.
+    - `honoured_by`: other controllers that honour it, and since when.
+    - `exclusive`: only one load balancer at a time can have what it names (such as its own addresses).
+    - `names`: the kind of existing resource that it names, one of `nameable.KINDS`.
 
-    A family has a `suffix`, the placeholder at the end of its name, such as `PORT`; `suffix_pattern` says what may
-    stand there, `suffix_example` is one. Its typed argument is a mapping from suffixes to values; each member is an
-    annotation of its own (`member`).
+    A family has a `suffix`, the placeholder at the end of its name, such as `PORT`; `suffix_pattern` defines valid
+    suffixes, and `suffix_example` is one. Its typed argument is a mapping from suffix to value; each member is an
+    annotation (`member`).
     """
 
     name: str
@@ -85,7 +86,7 @@ class Annotation:
     suffix_example: str = ""
 
     def member(self, suffix: str) -> Annotation:
-        """The annotation of this family with this suffix; raises InvalidConfiguration for one that can't be."""
+        """The member of this family with this suffix. Raises InvalidConfiguration for an invalid suffix."""
         if not self._has(suffix):
             raise InvalidConfiguration(
                 f"annotation {self.name}", f"{_shown(suffix)} is not a valid {self.suffix}", self.name
@@ -94,12 +95,12 @@ class Annotation:
         return replace(self, name=name, argument=member_argument(self.argument, suffix), suffix=None)
 
     def member_named(self, name: str) -> Annotation | None:
-        """The member of this family with this name, if it has one."""
+        """The member of this family with this name, or None."""
         suffix = name.removeprefix(self.name.removesuffix(self.suffix or ""))
         return self.member(suffix) if self.suffix and suffix != name and self._has(suffix) else None
 
     def given(self, value: Value | Mapping[str, Value]) -> list[tuple[Annotation, Value]]:
-        """The annotations that a typed argument stands for, each with its value: of a family, a mapping of them."""
+        """The annotations and values of a typed argument; for a family, `value` is a mapping from suffixes."""
         if isinstance(value, Mapping):
             return [(self.member(suffix), of) for suffix, of in sorted(value.items())]
         return [(self, value)]
@@ -109,19 +110,19 @@ class Annotation:
 
     @property
     def allowed_text(self) -> str:
-        """What values it takes, in words."""
+        """A description of the allowed values."""
         if self.allowed:
             return ", ".join(self.allowed)
         if self.type is bool:
             also = (*self.true_words, *self.false_words)
-            return "true, false" + (f" (also taken: {', '.join(also)})" if also else "")
+            return "true, false" + (f" (also accepted: {', '.join(also)})" if also else "")
         if self.type is int:
             bounds = f"an integer from {_number(self.minimum)} to {_number(self.maximum)}"
             return f"{bounds}, in {self.unit}" if self.unit else bounds
-        return "words, comma-separated" if self.type is tuple else self.form
+        return "comma-separated words" if self.type is tuple else self.form
 
     def parse(self, text: str) -> Value:
-        """The typed value of `text`; raises InvalidConfiguration that names annotation, value and what is allowed."""
+        """The typed value of `text`. Raises InvalidConfiguration, naming annotation, value and what is allowed."""
         value = text.strip()
         if self.any_case:
             value = next((word for word in self.allowed if word.lower() == value.lower()), value)
@@ -131,8 +132,8 @@ class Annotation:
             if value == "false" or value in self.false_words:
                 return False
         elif self.type is int:
-            # int() would take "1_000", "+5" and other digits than ASCII's, which nobody else's parser does, and raise
-            # ValueError for thousands of digits.
+            # int() also accepts "1_000", "+5" and non-ASCII digits, which other parsers do not, and raises ValueError
+            # for thousands of digits.
             if value.isascii() and value.removeprefix("-").isdigit() and len(value) <= _LONGEST_NUMBER:
                 number = int(value)
                 low, high = self.minimum, self.maximum
@@ -140,16 +141,16 @@ class Annotation:
                     return number
         elif self.type is tuple:
             words = tuple(word.strip() for word in value.split(",") if word.strip())
-            # Commas alone are a list that went wrong: without words, source ranges would let everybody in.
+            # Only commas is a broken list: as empty source ranges, it would allow every client.
             if words or not value:
                 return words
         elif value in self.allowed or (value and not self.allowed and re.fullmatch(self.pattern or ".+", value)):
             return value
         self.check_refused(text)
-        raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)} is not a value of it", self.allowed_text)
+        raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)} is not a valid value", self.allowed_text)
 
     def check_refused(self, text: str) -> None:
-        """Raise InvalidConfiguration with the reason if `text` is one of the values in `refused`."""
+        """Raise InvalidConfiguration with the reason if `text` is a refused value."""
         why = self.refused.get(text.strip())
         if self.restricts and text.strip() not in self.harmless:
             why = self.ignored
@@ -158,7 +159,7 @@ class Annotation:
             raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)}: {why}", allowed or "none")
 
     def to_text(self, value: Value) -> str:
-        """The annotation's text for a typed value, checked as `parse` checks."""
+        """The annotation's text for a typed value, validated like in `parse`."""
         if isinstance(value, bool):
             text = "true" if value else "false"
         else:
@@ -168,7 +169,7 @@ class Annotation:
 
 
 def member_argument(argument: str, suffix: str) -> str:
-    """What `Settings.given` calls the member of a family."""
+    """The key of a family's member in `Settings.given`."""
     return f"{argument}.{suffix}"
 
 

@@ -1,6 +1,6 @@
-"""Who gets a Service's traffic behind a load balancer: node ports of nodes, or pods themselves. Pure.
+"""Computes a load balancer's members from nodes and EndpointSlices: node ports, or the pods themselves. Pure.
 
-What nodes and EndpointSlices say becomes members; which of the three ways is taken is the cloud's `build` to say.
+The cloud's `build` chooses one of the three ways.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Object = dict[str, Any]
 
 
 class Member(NamedTuple):
-    """A port of one machine, or of a pod on it; a pool has at most one member for an address and port.
+    """A port of a machine or of a pod; within a pool, address and port are unique.
 
-    A tuple, because there may be millions, which are compared at every visit to a Service.
+    A tuple for speed: there may be millions, and every reconcile compares them.
     """
 
     address: str
@@ -28,16 +28,18 @@ class Member(NamedTuple):
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from the other members of its pool."""
+        """The member's identity within its pool."""
         return self[:2]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBackend:
-    """A node as load balancers reach it. `preferred`: where there are such nodes, they alone get node-port traffic.
+    """A node as a backend.
 
-    `labels` are the node's where a Service may choose nodes by them. `leaving`: the autoscaler is about to remove it;
-    load balancers that drain send nothing new there. `is_pod`: it is there for one pod, whose address is the node's.
+    - `preferred`: if there are preferred nodes, only they get node-port traffic.
+    - `labels`: the node's labels, if Services may select nodes by label.
+    - `leaving`: the autoscaler is about to remove it; load balancers that drain send it no new connections.
+    - `is_pod`: the node represents a single pod and shares its address (such as on Fargate).
     """
 
     node: str
@@ -51,9 +53,9 @@ class NodeBackend:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What may serve one Service: the eligible nodes by name, and the Service's EndpointSlices where they matter.
+    """The possible backends of one Service: eligible nodes, and its EndpointSlices if they matter.
 
-    `pods`: where pods have addresses. Plans remove endpoints that can't be pods from `slices` before a cloud sees them.
+    `pods`: the pod network. Endpoints that cannot be pods are removed from `slices` before a cloud sees them.
     """
 
     nodes: tuple[NodeBackend, ...] = ()
@@ -62,17 +64,17 @@ class Backends:
 
     @property
     def chosen_nodes(self) -> tuple[NodeBackend, ...]:
-        """The preferred nodes, or all of them where none is preferred."""
+        """The preferred nodes, or all if none is preferred."""
         return tuple(node for node in self.nodes if node.preferred) or self.nodes
 
     def by_node_port(self, node_port: int) -> tuple[Member, ...]:
-        """The node port on each chosen node: any node leads to every pod (`externalTrafficPolicy: Cluster`)."""
+        """The node port on each chosen node, for `externalTrafficPolicy: Cluster`."""
         return tuple(sorted(Member(node.address, node_port, node.instance_id) for node in self.chosen_nodes))
 
     def by_local_pods(self, port: Object, node_port: int) -> tuple[Member, ...]:
-        """The node port on the nodes that have ready pods of this port, each weighing as many as it has (`Local`).
+        """The node port on nodes with ready pods, weighted by their number, for `externalTrafficPolicy: Local`.
 
-        Of these nodes the preferred ones, where there are any.
+        If some of these nodes are preferred, only those.
         """
         pods: dict[str, set[str]] = {}
         for address, _, node in _ready(self.slices, port):
@@ -86,9 +88,9 @@ class Backends:
         )
 
     def by_pod(self, port: Object, family: str = "IPv4") -> tuple[Member, ...]:
-        """The ready pods themselves, each on the machine of its node; pods on nodes that are not eligible are out.
+        """The ready pods themselves, except those on ineligible nodes.
 
-        `family` is that of the pods' addresses, `IPv4` or `IPv6`.
+        `family`: the pods' address family, `IPv4` or `IPv6`.
         """
         nodes = {node.node: node for node in self.nodes}
         found = {
@@ -100,20 +102,20 @@ class Backends:
 
 
 def _ready(slices: Sequence[Object], port: Object, family: str = "IPv4") -> Iterator[tuple[str, int, str]]:
-    """Address, port and node of the ready endpoints of a Service's port; one may be in two slices for a while."""
+    """Address, port and node of a Service port's ready endpoints; may repeat while one is in two slices."""
     for each in slices:
         number = _port_number(each, port)
         if each.get("addressType") != family or number is None:
             continue
         for endpoint in each.get("endpoints") or []:
-            # "Not said" counts as ready (the API's word), and a pod that ends is not ready.
+            # By the API's definition, an unset condition means ready. Terminating pods are not ready.
             if (endpoint.get("conditions") or {}).get("ready") is not False and endpoint.get("nodeName"):
-                # Consumers take the first address (the API's word); there never is another.
+                # By the API's definition, consumers use the first address only.
                 yield endpoint["addresses"][0], number, endpoint["nodeName"]
 
 
 def _port_number(endpoint_slice: Mapping[str, Any], port: Mapping[str, Any]) -> int | None:
-    """The pods' own port, which may differ between slices where the Service names it."""
+    """The pods' port number; with a named target port, it may differ between slices."""
     for each in endpoint_slice.get("ports") or []:
         same_name = (each.get("name") or "") == (port.get("name") or "")
         if same_name and each.get("protocol", "TCP") == port["protocol"] and each.get("port"):

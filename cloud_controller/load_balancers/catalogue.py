@@ -1,7 +1,7 @@
-"""What a Service's annotations may say to a cloud: one entry an annotation, and everything else is made from it.
+"""The catalogue of a cloud's Service annotations: the single source for everything about them. Pure.
 
-The parser, the typed arguments of `LoadBalancerService`, the policies, the plan (what a change does) and
-`docs/annotations.md` all read the same entries. Pure: no cloud, no cluster.
+The parser, the typed arguments of `LoadBalancerService`, the policies, the plan (effect of a change) and
+`docs/annotations.md` all read its entries.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from cloud_controller.load_balancers.annotation import Annotation, Mutability, V
 __all__ = ["Annotation", "Catalogue", "Mutability", "Settings", "Value"]
 
 _COMPARED = 64
-"""How many unknown names of one Service are compared with every name of ours. There may be thousands, and one Service's
-author must not slow down all others; a chart for several clouds has fewer."""
+"""How many unknown names of one Service are checked for typos. The limit keeps one Service with thousands of
+annotations from slowing down all others; a chart that supports several clouds has fewer."""
 _REMEMBERED = 4096
-"""Comparisons whose result is kept: a Service is parsed several times a reconcile, and many have the same names."""
+"""Cached typo checks: each reconcile parses a Service several times, and many Services have the same names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The annotations of one Service, parsed: `given` by argument name, those left out not in it.
+    """The parsed annotations of one Service. `given`: the set values by argument name.
 
-    `ignored` are entries that the Service sets and the cloud does not honour.
+    `ignored`: entries that the Service sets but the cloud does not support.
     """
 
     catalogue: Catalogue
@@ -37,30 +37,30 @@ class Settings:
     ignored: tuple[Annotation, ...] = ()
 
     def text(self, argument: str) -> str | None:
-        """The value given or the default, for an entry of type `str`."""
+        """The value or default of a `str` entry."""
         value = self._value(argument)
         return None if value is None else str(value)
 
     def flag(self, argument: str) -> bool:
-        """Whether an entry of type `bool` is given or defaults to true."""
+        """Whether a `bool` entry is true, by value or default."""
         return self._value(argument) is True
 
     def number(self, argument: str) -> int | None:
-        """The value given or the default, for an entry of type `int`."""
+        """The value or default of an `int` entry."""
         value = self._value(argument)
         if value is None or isinstance(value, int):
             return value
-        raise TypeError(f"{argument} is no number in the catalogue")
+        raise TypeError(f"{argument} is not an int in the catalogue")
 
     def integer(self, argument: str) -> int:
-        """As `number`, for an entry that has a default."""
+        """Like `number`, for an entry with a default."""
         value = self.number(argument)
         if value is None:
             raise TypeError(f"{argument} has no default in the catalogue")
         return value
 
     def members(self, argument: str) -> dict[str, Value]:
-        """What is given of a family, by suffix."""
+        """The set values of a family, by suffix."""
         stem = member_argument(argument, "")
         return {name.removeprefix(stem): value for name, value in self.given.items() if name.startswith(stem)}
 
@@ -70,7 +70,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The annotations of one cloud. Everything that begins with one of `prefixes` is the cloud's own."""
+    """The annotations of one cloud. Every name with one of `prefixes` belongs to the cloud."""
 
     cloud: str
     prefixes: tuple[str, ...]
@@ -84,7 +84,7 @@ class Catalogue:
         for attribute, keys in (("by_name", "name"), ("by_argument", "argument")):
             index = {getattr(entry, keys): entry for entry in self.entries}
             if len(index) != len(self.entries):
-                raise ValueError(f"the catalogue of {self.cloud} has two entries of one {keys}")
+                raise ValueError(f"catalogue {self.cloud}: duplicate {keys}")
             object.__setattr__(self, attribute, index)
         object.__setattr__(self, "_domains", frozenset(map(_domain, self.by_name)))
         object.__setattr__(self, "_families", tuple(entry for entry in self.entries if entry.suffix))
@@ -93,11 +93,11 @@ class Catalogue:
         return iter(self.entries)
 
     def parse(self, annotations: Mapping[str, str] | None) -> Settings:
-        """A Service's annotations as typed values; those of others are passed over.
+        """Parse a Service's annotations into typed values; unrelated annotations are skipped.
 
-        Raises InvalidConfiguration for a value that is not allowed, for a name that is unknown but the cloud's
-        (or all but spelt like one of its names), with the nearest name, and for a name of others that restricts access.
-        Of thousands of names of others, which share the domain, not all are compared with the cloud's.
+        Raises InvalidConfiguration for an invalid value, for an unknown name with one of the cloud's prefixes or a
+        near miss of one of its names, and for another cloud's annotation that restricts access. Checks only the first
+        `_COMPARED` unknown names for near misses.
         """
         given: dict[str, Value] = {}
         ignored: list[Annotation] = []
@@ -114,7 +114,7 @@ class Catalogue:
             else:
                 given[entry.argument] = entry.parse(text)
         known = tuple(self.by_name)
-        # Other clouds' annotations share the domain, so outside our prefixes only a near miss counts.
+        # Other clouds' annotations share the domain, so only a near miss is an error outside our prefixes.
         for name in [each for each in others if _domain(each) in self._domains][:_COMPARED]:
             if _nearest(name, known, 0.93):
                 raise self._not_known(name)
@@ -123,21 +123,21 @@ class Catalogue:
         return Settings(self, given, tuple(ignored))
 
     def entry(self, name: str) -> Annotation | None:
-        """The entry of this name; of a family, the member that has it."""
+        """The entry with this name, or the member of a family."""
         found = self.by_name.get(name)
         if found is not None and found.suffix is None:
             return found
         return next((member for family in self._families if (member := family.member_named(name)) is not None), None)
 
     def of_argument(self, argument: str) -> Annotation:
-        """The entry that this argument of `Settings` stands for, be it a member of a family; KeyError for none."""
+        """The entry of this key of `Settings.given`, which may be a member of a family. Raises KeyError."""
         stem, _, suffix = argument.partition(".")
         return self.by_argument[stem].member(suffix) if suffix else self.by_argument[stem]
 
     def value(self, annotations: Mapping[str, str] | None, argument: str) -> Value | None:
-        """One annotation's value or default, whatever the others say; None where the cloud has no such argument.
+        """The value or default of one annotation, regardless of the others; None if the cloud has no such argument.
 
-        Raises InvalidConfiguration as `parse` does.
+        Raises InvalidConfiguration like `parse`.
         """
         entry = self.by_argument.get(argument)
         if entry is None:
@@ -146,7 +146,7 @@ class Catalogue:
         return entry.default if text is None else entry.parse(text)
 
     def annotations(self, arguments: Mapping[str, Value | Mapping[str, Value]]) -> dict[str, str]:
-        """The annotations that typed arguments stand for; raises InvalidConfiguration as `parse` does."""
+        """The annotations for typed arguments. Raises InvalidConfiguration like `parse`."""
         texts: dict[str, str] = {}
         for argument, value in sorted(arguments.items()):
             entry = self.by_argument.get(argument)
@@ -159,10 +159,10 @@ class Catalogue:
     def replacing(
         self, before: Mapping[str, str], after: Mapping[str, str], of_class: str | None = None
     ) -> list[tuple[Annotation, Value | None, Value | None]]:
-        """The entries whose change from `before` to `after` replaces the load balancer, each with both values.
+        """The entries whose change from `before` to `after` replaces the load balancer, with both values.
 
-        `of_class` is the Service's `spec.loadBalancerClass`, which decides some defaults.
-        One with a value that is not allowed changes nothing: whoever parses the Service refuses it.
+        `of_class`: the Service's `spec.loadBalancerClass`, which affects some defaults. Invalid values are skipped:
+        `parse` rejects them.
         """
         found = []
         for entry in self.entries:
@@ -174,12 +174,12 @@ class Catalogue:
         return found
 
     def mutability(self, sets: str) -> Mutability:
-        """What a change of this field of the model does; fields without an entry are changed in place."""
+        """What a change of this model field does; fields without an entry are changed in place."""
         return next((entry.mutability for entry in self.entries if entry.sets == sets), Mutability.IN_PLACE)
 
     @property
     def exclusive(self) -> tuple[str, ...]:
-        """The fields of the model whose words only one load balancer at a time can have."""
+        """The model fields whose values only one load balancer at a time can have."""
         return tuple(entry.sets for entry in self.entries if entry.exclusive)
 
     def _not_known(self, name: str) -> InvalidConfiguration:
@@ -197,7 +197,7 @@ def _domain(name: str) -> str:
 
 def _unknown(name: str, known: Iterable[str], cloud: str) -> str:
     nearest = _nearest(name, tuple(known), 0.4)
-    return f"{cloud} does not know it" + (f"; did you mean {nearest}?" if nearest else "")
+    return f"unknown on {cloud}" + (f"; did you mean {nearest}?" if nearest else "")
 
 
 @lru_cache(_REMEMBERED)

@@ -1,7 +1,7 @@
-"""What must happen to the load balancers of one Service so that exactly the wanted one exists: a pure function.
+"""Plans the changes that turn the load balancers of one Service into exactly the desired one. Pure.
 
-Order of the actions: what is made or changed first, each thing before what needs it (pools before listeners, members
-added before others are removed), then what is deleted, in reverse. An unchanged port is never touched.
+The plan creates and updates first, dependencies before dependents (pools before listeners, additions of members before
+removals), and then deletes in reverse order. An unchanged port is never touched.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, serves_ot
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 MOST_NAMED = 20
-"""The most members, or listeners, that a line for a person names (as upstream limits node names)."""
+"""Maximum number of members or listeners that a message lists (upstream limits node names in the same way)."""
 
-# Those of other states can't become the wanted one.
+# Load balancers in other states cannot become the desired one.
 _PREFERENCE = {LoadBalancerState.READY: 0, LoadBalancerState.PENDING: 1, LoadBalancerState.FAILED: 2}
 
 
@@ -57,48 +57,50 @@ def diff(
 ) -> Plan:
     """The actions for the Service `target` (`service/NAMESPACE/NAME`).
 
-    `observed` are all the load balancers that it owns; `desired` is None where it shall have none. Of several, the one
-    that can become the wanted one without changing its address is kept. `client_token` is that of the Service's first
-    load balancer; one that replaces another gets a token derived from both, for the cloud still holds the first.
-    Parts that others have on one are not touched: where it would be deleted, it is left to them.
+    - `desired`: None if the Service should have no load balancer.
+    - `observed`: all load balancers that it owns. Of several, one that can keep its address is used.
+    - `client_token`: the token of the Service's first load balancer. A replacement gets a token derived from both,
+      because the first token is still in use.
+
+    Parts of other Services are never touched: a load balancer that would be deleted is left to them instead.
     """
     if desired is None:
         why = "the Service wants no load balancer"
         return Plan.of(action for lb in _by_age(observed) for action in _end(lb, catalogue, target, why))
-    keeper = kept(desired, observed, catalogue)
-    if keeper is None:
+    current = find_current(desired, observed, catalogue)
+    if current is None:
         whole = [lb for lb in _by_age(observed) if lb.state is not LoadBalancerState.PARTIAL]
         in_the_way = [(lb, shared) for lb in whole if (shared := _shared_words(desired, lb.model, catalogue))]
         if in_the_way:
-            why = "the address changes: the new load balancer can be made only when {} free"
+            why = "the address changes: the new load balancer can be created only when {} free"
             ends = (_end(lb, catalogue, target, why.format(f"{shared} is")) for lb, shared in in_the_way)
             return Plan.of(action for end in ends for action in end)
         return Plan.of([_create(desired, whole, catalogue, target, client_token)])
-    if keeper.state is LoadBalancerState.PENDING:
-        # The others, if there are any, serve until this one does.
-        waiting = Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason="it is still being created")
+    if current.state is LoadBalancerState.PENDING:
+        # Other load balancers keep serving until this one is ready.
+        waiting = Action(ActionKind.IGNORE, target, f"load balancer {current.id}", reason="it is still being created")
         return Plan.of([waiting])
-    altered = [*_taken_back(desired, keeper, target)]
-    altered += alter(desired, _own_alone(keeper), catalogue, target)
-    if keeper.state is LoadBalancerState.READY:
-        others = (lb for lb in _by_age(observed) if lb is not keeper)
-        why = f"{keeper.id} serves in its place"
+    altered = [*_taken_back(desired, current, target)]
+    altered += alter(desired, _own_alone(current), catalogue, target)
+    if current.state is LoadBalancerState.READY:
+        others = (lb for lb in _by_age(observed) if lb is not current)
+        why = f"{current.id} serves in its place"
         altered += [action for lb in others for action in _end(lb, catalogue, target, why)]
     return Plan.of(altered)
 
 
-def kept(
+def find_current(
     desired: LoadBalancerModel, observed: Sequence[ObservedLoadBalancer], catalogue: Catalogue
 ) -> ObservedLoadBalancer | None:
-    """Of the load balancers that a Service owns, the one that is, or can become, the wanted one."""
+    """The load balancer of the Service that is, or can become, the desired one."""
     by_age = _by_age(observed)
     usable = [lb for lb in by_age if lb.state in _PREFERENCE and not forced_differences(desired, lb, catalogue)]
-    # A failed one is kept too if there is no better: a change may mend it, and its address must not be lost.
+    # A failed one is the last choice: an update may fix it, and its address must not be lost.
     return min(usable, key=lambda lb: _PREFERENCE[lb.state], default=None)
 
 
 def forced_differences(desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue) -> list[Difference]:
-    """The differences that only a new load balancer can bring about; one kind's lack of what is empty is none."""
+    """The differences that require a replacement. Absent and empty count as equal."""
     found = (d for d in differences(desired, lb.model) if d.before or d.after)
     return [d for d in found if catalogue.mutability(d.sets) is Mutability.REPLACE]
 
@@ -130,7 +132,7 @@ def _create(
     return Action(
         ActionKind.REPLACE,
         target,
-        f"replace {old.id} by a new {what}; the address changes",
+        f"replace {old.id} with new {what}; the address changes",
         changes,
         reason=reason,
         operation=operation,
@@ -138,7 +140,7 @@ def _create(
 
 
 def _made(desired: LoadBalancerModel) -> Iterator[FieldChange]:
-    """What a new load balancer is given, as far as it is set at all; what all its parts are given, once."""
+    """The settings of a new load balancer; settings that all its parts share are listed once."""
     yield from _given(sorted(desired.attributes.items()))
     listeners: dict[str, Mapping[str, object]] = {f"listener/{each}": each.attributes for each in desired.listeners}
     pools: dict[str, Mapping[str, object]] = {
@@ -157,14 +159,14 @@ def _given(values: Iterable[tuple[str, object]]) -> Iterator[FieldChange]:
 
 
 def _end(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
-    """Its deletion, or where others have parts on it, the removal of its owner's."""
+    """Delete it, or remove only its owner's parts if others use it."""
     if lb.state is LoadBalancerState.DELETING:
-        yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason="it is being deleted already")
+        yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason="it is already being deleted")
         return
     if serves_others(lb):
         yield from _leave(lb, catalogue, target, why)
         return
-    left = "what is left of " if lb.state is LoadBalancerState.PARTIAL else ""
+    left = "the remains of " if lb.state is LoadBalancerState.PARTIAL else ""
     yield Action(
         ActionKind.DELETE,
         target,
@@ -175,19 +177,19 @@ def _end(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) 
 
 
 def _leave(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
-    later = "others use it; it is deleted when the last of them has left"
+    later = "other Services use it; it is deleted with the last of them"
     if is_left(lb):
-        yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=later)
+        yield Action(ActionKind.IGNORE, target, f"keep load balancer {lb.id}", reason=later)
         return
     own = replace(_own_alone(lb), state=LoadBalancerState.READY)
     empty = replace(own.model, listeners=(), pools=())
     yield from (replace(action, reason=why) for action in alter(empty, own, catalogue, target))
-    # Last: as long as parts of its owner are on it, its owner has not left it.
+    # Last: the mark means that no part of the owner is left.
     marked = replace(lb.model, tags={**lb.model.tags, LEFT_TAG: "true"})
     yield Action(
         ActionKind.UPDATE,
         target,
-        f"leave load balancer {lb.id} to others",
+        f"leave load balancer {lb.id} to other Services",
         (FieldChange(f"tags.{LEFT_TAG}", None, "true"),),
         reason=f"{why}; {later}",
         operation=UpdateLoadBalancer(lb.id, marked),
@@ -195,10 +197,10 @@ def _leave(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str
 
 
 def _taken_back(desired: LoadBalancerModel, lb: ObservedLoadBalancer, target: str) -> Iterator[Action]:
-    """Remove the mark of an owner that had left it to others: it is not deleted with the last of them any more."""
+    """Remove the mark of an owner that had left it to others, so that it is not deleted with the last of them."""
     if LEFT_TAG in lb.model.tags:
         tags = {**_own_alone(lb).model.tags, **desired.tags}
-        summary = f"take load balancer {lb.id} back"
+        summary = f"take back load balancer {lb.id}"
         change = FieldChange(f"tags.{LEFT_TAG}", lb.model.tags[LEFT_TAG], None)
         operation = UpdateLoadBalancer(lb.id, replace(lb.model, tags=tags))
         yield Action(ActionKind.UPDATE, target, summary, (change,), operation=operation)
@@ -213,51 +215,51 @@ def _own_alone(lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
 
 
 def alter(
-    desired: LoadBalancerModel, keeper: ObservedLoadBalancer, catalogue: Catalogue, target: str
+    desired: LoadBalancerModel, current: ObservedLoadBalancer, catalogue: Catalogue, target: str
 ) -> Iterator[Action]:
-    """The actions on a load balancer that stays: what can be changed in place."""
-    actual = keeper.model
-    if keeper.state is LoadBalancerState.FAILED:
-        why = keeper.state_reason or "the cloud names no reason"
-        yield Action(ActionKind.IGNORE, target, f"load balancer {keeper.id}", reason=f"it has failed: {why}")
+    """The in-place changes of a load balancer."""
+    actual = current.model
+    if current.state is LoadBalancerState.FAILED:
+        why = current.state_reason or "the cloud gives no reason"
+        yield Action(ActionKind.IGNORE, target, f"load balancer {current.id}", reason=f"it has failed: {why}")
     yield from _ignored(differences(desired, actual), catalogue, target)
     changed = [c for c in model_differences(desired, actual) if c.in_place(catalogue)]
     if changed:
         yield Action(
             ActionKind.UPDATE,
             target,
-            f"update load balancer {keeper.id}",
+            f"update load balancer {current.id}",
             tuple(change.as_field_change() for change in changed),
-            # The cloud replaces all tags at once; those that somebody else added are theirs.
-            operation=UpdateLoadBalancer(keeper.id, replace(desired, tags={**actual.tags, **desired.tags})),
+            # The cloud replaces all tags at once: keep those that others added.
+            operation=UpdateLoadBalancer(current.id, replace(desired, tags={**actual.tags, **desired.tags})),
         )
     pools = {pool.name: pool for pool in actual.pools}
     wanted_pools = {pool.name: pool for pool in desired.pools}
     for pool in desired.pools:
-        yield from _pool_made_or_changed(pool, pools.get(pool.name), catalogue, keeper.id, target)
+        yield from _pool_made_or_changed(pool, pools.get(pool.name), catalogue, current.id, target)
     listeners = {listener.key: listener for listener in actual.listeners}
     wanted_listeners = {listener.key: listener for listener in desired.listeners}
     for listener in desired.listeners:
-        yield from _listener_made_or_changed(listener, listeners.get(listener.key), catalogue, keeper.id, target)
+        yield from _listener_made_or_changed(listener, listeners.get(listener.key), catalogue, current.id, target)
     for pool in desired.pools:
         if pool.name in pools:
-            yield from members_removed(pools[pool.name], pool.members, keeper.id, target)
+            yield from members_removed(pools[pool.name], pool.members, current.id, target)
     for listener in reversed(actual.listeners):
         if listener.key not in wanted_listeners:
             yield Action(
                 ActionKind.DELETE,
                 f"{target}/listener/{listener}",
                 "delete listener",
-                operation=DeleteListener(keeper.id, listener.protocol, listener.port),
+                operation=DeleteListener(current.id, listener.protocol, listener.port),
             )
     for pool in reversed(actual.pools):
         if pool.name not in wanted_pools:
-            delete = DeletePool(keeper.id, pool.name)
+            delete = DeletePool(current.id, pool.name)
             yield Action(ActionKind.DELETE, f"{target}/pool/{pool.name}", "delete pool", operation=delete)
 
 
 def members_added(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
-    """The members that a pool lacks, or whose weight differs."""
+    """Add the members that a pool lacks, or whose weight differs."""
     known = set(actual.members)
     added = tuple(member for member in wanted if member not in known)
     if added:
@@ -267,14 +269,14 @@ def members_added(actual: Pool, wanted: Sequence[Member], id: str, target: str) 
 
 
 def members_removed(actual: Pool, wanted: Sequence[Member], id: str, target: str) -> Iterator[Action]:
-    """The members that a pool has beyond those wanted."""
+    """Remove the members that are not wanted."""
     rest = set(actual.members).difference(wanted)
     keys = {member.key for member in wanted} if rest else set()
     removed = tuple(member for member in actual.members if member in rest and member.key not in keys)
     if removed:
         where = f"{target}/pool/{actual.name}/members"
         all_at_once = len(removed) == len(actual.members)
-        # Both are there for a while; that is to be seen also by a controller that was started in between.
+        # Derived from the observed state, so that a controller that restarts in between also hands over.
         other_ports = {member.port for member in removed}.isdisjoint(member.port for member in wanted)
         hand_over = bool(wanted) and (all_at_once or other_ports)
         operation = RemoveMembers(id, actual.name, removed, tuple(wanted), hand_over=hand_over)
@@ -334,7 +336,7 @@ def _listener_made_or_changed(
 
 
 def _shared_words(desired: LoadBalancerModel, actual: LoadBalancerModel, catalogue: Catalogue) -> str:
-    """What one load balancer has, the other is to have, and only one can."""
+    """The exclusive values that both the existing and the desired load balancer have."""
     models = (desired.attributes, actual.attributes)
     for field in catalogue.exclusive:
         wanted, present = ({*value} if isinstance(value := each.get(field), tuple) else set() for each in models)
@@ -351,7 +353,7 @@ def _ignored(differences: Sequence[Difference], catalogue: Catalogue, target: st
                 f"{target}{difference.part}",
                 f"{difference.sets} differs",
                 (difference.as_field_change(),),
-                reason="it is used only when a load balancer is made",
+                reason="it applies only when a load balancer is created",
             )
 
 

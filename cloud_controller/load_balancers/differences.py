@@ -1,4 +1,4 @@
-"""Which fields of a load balancer differ from what they should be, and what may be done about each."""
+"""Finds the fields in which a load balancer differs from the desired one, and how each can be changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cloud_controller.plan import FieldChange
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that differs. `scope` and `field` together are what a catalogue entry `sets`."""
+    """One field that differs. `scope` and `field` together match a catalogue entry's `sets`."""
 
     scope: str
     part: str
@@ -79,7 +79,7 @@ def _compare(scope: str, part: str, desired: Mapping[str, object], actual: Mappi
 
 
 def _tags(scope: str, part: str, desired: Mapping[str, str], actual: Mapping[str, str]) -> list[Difference]:
-    """Only what is wanted: others may have tags there too."""
+    """Compare only the desired tags: others may have added their own."""
     return [
         Difference(scope, part, f"tags.{key}", actual.get(key), value)
         for key, value in sorted(desired.items())

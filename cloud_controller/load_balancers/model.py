@@ -1,7 +1,7 @@
-"""A load balancer as a model: what should be, what is, and who owns it.
+"""The model of a load balancer: desired state, observed state, and owner.
 
-A cloud's `build` makes the model that a Service asks for (pure), its `read` the models that exist; the generic `diff`
-of `load_balancer_diff` leads from one to the other by `load_balancer_operations`, one small method of the cloud each.
+A cloud's `build` makes the desired model of a Service (pure), and its `read` returns the observed ones. `diff` plans
+the `operations` from one to the other, and each operation is one small method of the cloud.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ CLUSTER_TAG = "kubernetes.io/cluster"
 SERVICE_UID_TAG = "kubernetes.io/service-uid"
 SERVICE_TAG = "kubernetes.io/service"
 CLUSTER_UID_TAG = "cloud-controller/cluster-uid"
-"""The UID of namespace `kube-system` of the Kubernetes cluster for which something was made (`binding`)."""
+"""The cluster that a resource was created for: the UID of its namespace `kube-system` (see `binding`)."""
 PRESERVED_TAG = "cloud-controller/preserved-from"
-"""On what a deleted Service left behind on purpose: CLUSTER/NAMESPACE/NAME. Nobody owns it any more."""
+"""On a preserved resource: the CLUSTER/NAMESPACE/NAME of the Service that owned it. It no longer has an owner."""
 
 # ------------------------------------------------------------------------------------------------------- ownership
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The Service that a load balancer belongs to. Identity is cluster and UID; the name is for people.
+    """The Service that owns a load balancer, identified by cluster and UID; the name is informative.
 
-    `namespace` and `name` are empty where somebody took away the tag that holds them.
+    `namespace` and `name` are empty if the tag that holds them was removed.
     """
 
     cluster_id: str
@@ -43,17 +43,17 @@ class Owner:
 
     @property
     def load_balancer_name(self) -> str:
-        """What people see; two Services may have the same (`a-b` in `c`, `b` in `c-a`)."""
+        """The display name. NOT UNIQUE: `a-b` in `c` and `b` in `c-a` share one."""
         return f"{self.cluster_id}-{self.namespace}-{self.name}"
 
     @property
     def client_token(self) -> str:
-        """The idempotency token of the first load balancer of the Service."""
+        """The idempotency token of the Service's first load balancer."""
         return f"{self.cluster_id}-{self.uid}"
 
     @property
     def tags(self) -> dict[str, str]:
-        """What everything that is made for the Service carries, from the create call on."""
+        """The tags of all resources of the Service, set in the create call."""
         return {
             CLUSTER_TAG: self.cluster_id,
             SERVICE_UID_TAG: self.uid,
@@ -61,21 +61,21 @@ class Owner:
         }
 
     def released(self, tags: Mapping[str, str]) -> dict[str, str]:
-        """These tags for something that stays when its Service goes: without an owner, saying whose it was."""
+        """The tags for a preserved resource: the owner's tags are replaced with `PRESERVED_TAG`."""
         rest = {key: value for key, value in tags.items() if key not in {*self.tags, CLUSTER_UID_TAG}}
         return rest | {PRESERVED_TAG: f"{self.cluster_id}/{self.namespace}/{self.name}"}
 
     def owns(self, tags: Mapping[str, str]) -> bool:
-        """Whether these are the tags of something of this Service: cluster and UID decide."""
+        """Whether a resource with these tags belongs to this Service, by cluster and UID."""
         return tags.get(CLUSTER_TAG) == self.cluster_id and tags.get(SERVICE_UID_TAG) == self.uid
 
     def __str__(self) -> str:
-        service = f"Service {self.namespace}/{self.name}" if self.name else f"the Service of UID {self.uid}"
+        service = f"Service {self.namespace}/{self.name}" if self.name else f"the Service with UID {self.uid}"
         return f"{service} of cluster {self.cluster_id}"
 
     @classmethod
     def of_tags(cls, tags: Mapping[str, str]) -> Owner | None:
-        """The owner that the tags name, or None where cluster or UID is missing."""
+        """The owner in the tags, or None if cluster or UID is missing."""
         cluster_id, uid = tags.get(CLUSTER_TAG), tags.get(SERVICE_UID_TAG)
         if not cluster_id or not uid:
             return None
@@ -88,9 +88,9 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """How a member is found fit for traffic. Protocol `NONE`: it always is. `port` None: the member's own.
+    """How the health of members is checked. Protocol `NONE`: not at all. `port` None: the member's port.
 
-    `success_codes`: the codes of HTTP that pass; None where the cloud has no such thing, or the protocol.
+    `success_codes`: the HTTP codes of a healthy member; None if the cloud or the protocol has none.
     """
 
     protocol: str
@@ -105,9 +105,9 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Members that serve the same port (a cloud may say backend set, target group, server group).
+    """Members that serve the same port: a cloud's backend set, target group or server group.
 
-    `tags` say whose it is where its load balancer is shared.
+    `tags` identify the owner if the load balancer is shared.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A port on which the load balancer takes traffic, and the pool that gets it. `tags` as of a pool."""
+    """A port that the load balancer listens on, and its pool. `tags`: see `Pool`."""
 
     protocol: str
     port: int
@@ -129,7 +129,7 @@ class Listener:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from the other listeners of its load balancer."""
+        """The listener's identity within its load balancer."""
         return (self.protocol, self.port)
 
     def __str__(self) -> str:
@@ -138,7 +138,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancerModel:
-    """A whole load balancer. `attributes` hold only what the cloud's `build` decides: nothing else is compared."""
+    """A whole load balancer. `attributes` hold only what `build` sets; nothing else is compared."""
 
     name: str
     attributes: Mapping[str, Value | None] = field(default_factory=dict)
@@ -153,10 +153,10 @@ class LoadBalancerModel:
 
 
 class LoadBalancerState(StrEnum):
-    """The life of a load balancer in its cloud, as far as a controller must know it.
+    """The state of a load balancer in its cloud.
 
-    `PARTIAL`: parts of it without itself, in a cloud where it takes several calls: a creation broke off before it, or
-    a deletion is not through. They serve nobody; a creation with the same token takes them over.
+    `PARTIAL`: only parts exist, in a cloud that needs several calls: a creation or deletion was interrupted. They serve
+    no traffic; a creation with the same token reuses them.
     """
 
     PENDING = "pending"
@@ -168,7 +168,7 @@ class LoadBalancerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ingress:
-    """Where clients reach a load balancer: an IP or a hostname. `ip_mode` as in a Service's status."""
+    """The address of a load balancer: an IP or a hostname. `ip_mode`: as in a Service's status."""
 
     ip: str | None = None
     hostname: str | None = None
@@ -182,10 +182,12 @@ class Ingress:
 
 @dataclass(frozen=True, slots=True)
 class Adoptable:
-    """Says that another controller made a load balancer for a Service, which may take it over (`AdoptLoadBalancer`).
+    """Marks a load balancer that another controller created and that a Service may adopt (`AdoptLoadBalancer`).
 
-    `maker`: that controller. `name`: what it calls the load balancer of the Service (`LoadBalancerBuilder.foreign_name`
-    says whose that is). `service`: NAMESPACE/NAME as its tags have it, for people. `refusal`: why it can't be adopted.
+    - `maker`: that controller.
+    - `name`: its name for the load balancer; `LoadBalancerBuilder.foreign_name` maps Services to these names.
+    - `service`: NAMESPACE/NAME from its tags, informative.
+    - `refusal`: why it cannot be adopted.
     """
 
     maker: str
@@ -196,10 +198,11 @@ class Adoptable:
 
 @dataclass(frozen=True, slots=True)
 class ObservedLoadBalancer:
-    """A load balancer that exists. `created_at` only orders those of one Service.
+    """An existing load balancer. `created_at` only orders the load balancers of one Service.
 
-    `settled`: the cloud is not at work on it, so that another look would tell nothing new. `network`: where its members
-    must be, in a cloud whose load balancers can be reused. With `adoptable` it carries no owner's tags yet.
+    - `settled`: the cloud is not working on it, so polling it is pointless.
+    - `network`: where its members must be, in a cloud whose load balancers can be reused.
+    - `adoptable`: set while it has no owner's tags yet.
     """
 
     id: str
@@ -214,22 +217,22 @@ class ObservedLoadBalancer:
 
     @property
     def owner(self) -> Owner | None:
-        """The Service that its tags name: the whole of it is that Service's."""
+        """The Service that owns the whole load balancer, by its tags."""
         return Owner.of_tags(self.model.tags)
 
     @property
     def owners(self) -> tuple[Owner, ...]:
-        """Every Service that it, or a part of it, belongs to."""
+        """Every Service that owns it or a part of it."""
         found = (Owner.of_tags(tags) for tags in (self.model.tags, *self.model.part_tags))
         return tuple(dict.fromkeys(owner for owner in found if owner is not None))
 
 
-# --------------------------------------------------------------------------------------------- what a Service comes to
+# ------------------------------------------------------------------------------------------------------------ builder
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Something that a Service asks for and the cloud does not do."""
+    """A setting of a Service that the cloud does not support."""
 
     field: str
     value: Value
@@ -238,9 +241,9 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """A load balancer that exists, and on which a Service wants its listeners.
+    """An existing load balancer on which a Service wants its listeners.
 
-    `force`: listeners there that belong to nobody may be taken over. `network`: where the Service's members are.
+    `force`: take over listeners without an owner. `network`: where the Service's members are.
     """
 
     id: str
@@ -250,10 +253,10 @@ class Reuse:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a Service comes to on a cloud. `warnings` are for the Service's owner: the event's reason and its message.
+    """The desired state of a Service on a cloud. `warnings`: events for the Service, as (reason, message).
 
-    With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; its name,
-    attributes and tags mean nothing. `named`: the resources of other people that its annotations name.
+    With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; the model's
+    own name, attributes and tags are unused. `named`: existing resources that annotations name.
     """
 
     model: LoadBalancerModel
@@ -268,49 +271,49 @@ class LoadBalancerBuilder(Protocol):
 
     @property
     def catalogue(self) -> Catalogue:
-        """What annotations say, and what changing them does."""
+        """The cloud's annotations."""
         ...
 
     def claims(self, service: Object) -> bool:
-        """Whether a Service of type LoadBalancer, and of no class or one of ours, is ours to serve.
+        """Whether this controller serves a Service of type LoadBalancer without a class or with one of its classes.
 
-        Not so where an annotation leaves it to another controller: nothing is made for it, and nothing said.
+        False if an annotation assigns it to another controller: then nothing is created or reported for it.
         """
         ...
 
     def follows_endpoints(self, service: Object) -> bool:
-        """Whether the Service's members depend on where its pods are."""
+        """Whether the Service's members depend on its EndpointSlices."""
         ...
 
     def drains(self, service: Object) -> bool:
-        """Whether a member of the Service's load balancer that is removed keeps the connections that it has."""
+        """Whether removed members of the Service's load balancer keep their open connections."""
         ...
 
     def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
-        """Where the Service's members are pods: the ranges of the cloud's own network in which pods may have addresses.
+        """If the Service's members are pods: the CIDRs of the cloud's network in which pods may have addresses.
 
-        None where its members are node ports. Raises InvalidConfiguration where that is not clear.
+        None if its members are node ports. Raises InvalidConfiguration if that cannot be determined.
         """
         ...
 
     def backend(self, node: Object) -> NodeBackend | None:
-        """All that load balancers take of a node; None for one that can't be a member (yet)."""
+        """The node as a backend; None if it cannot be a member (yet)."""
         ...
 
     def foreign_name(self, owner: Owner) -> str | None:
-        """What other controllers of this cloud call the load balancer of this Service; None: none is ever adopted."""
+        """The name that other controllers give this Service's load balancer; None: adoption is not supported."""
         ...
 
     def build(self, service: Object, backends: Backends) -> Built:
-        """The load balancer that the Service shall have with these backends.
+        """The load balancer that the Service should have with these backends.
 
         Raises InvalidConfiguration, naming the Service's field or annotation.
         """
         ...
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
-        """The members behind each listener (protocol and port), whatever else is wrong with the Service.
+        """The members of each listener (protocol and port), even if other settings of the Service are invalid.
 
-        Ports that can't be served are left out. Raises InvalidConfiguration where what is wrong decides members.
+        Leaves out unsupported ports. Raises InvalidConfiguration if the invalid setting affects members.
         """
         ...

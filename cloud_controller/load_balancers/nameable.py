@@ -1,7 +1,7 @@
-"""Which resources of other people the annotations of Services may name: the administrator's list. Pure.
+"""The administrator's list of existing resources that annotations of Services may name. Pure.
 
-Without an entry for a kind, an annotation may name whatever the cloud does not show to be somebody else's; with entries
-it may name what matches one of them, and nothing else.
+With entries for a kind, annotations may name only resources that match one of them. Without entries, they may name any
+resource that the cloud does not show to belong to someone else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cloud_controller.cloud_errors import InvalidConfiguration
 
 KINDS = ("certificate", "elastic-ip", "log-bucket", "log-prefix", "security-group", "subnet")
 WITH_TAGS = ("security-group", "subnet")
-"""Those whose tags a cloud can be asked for."""
+"""The kinds that support tag entries."""
 
 OPTION = "--annotations-may-name"
 _ANYTHING = "any"
@@ -23,10 +23,11 @@ _BY_TAG = "tag:"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A resource that was not made for the Service, and that one of its annotations names.
+    """An existing resource that an annotation names.
 
-    `names`: its id and whatever else it is known by. `whose`: what shows that it is somebody else's. `tags` is called
-    only where the list goes by tags.
+    - `names`: its id and other names.
+    - `whose`: the evidence that it belongs to someone else, if there is any.
+    - `tags`: returns its tags; called only if an entry matches tags.
     """
 
     kind: str
@@ -38,14 +39,14 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Nameable:
-    """The list: pairs of kind and pattern. `anything`: no annotation is held to anything."""
+    """The list, as pairs of kind and pattern. `anything`: no restrictions."""
 
     listed: tuple[tuple[str, str], ...] = ()
     anything: bool = False
 
     @classmethod
     def parse(cls, entries: Iterable[str]) -> Nameable:
-        """The list of KIND=PATTERN and KIND=tag:KEY=VALUE, or of the word `any`. Raises ValueError."""
+        """Parse entries KIND=PATTERN and KIND=tag:KEY=VALUE, or the single word `any`. Raises ValueError."""
         given = [entry.strip() for entry in entries if entry.strip()]
         if given == [_ANYTHING]:
             return cls(anything=True)
@@ -56,20 +57,20 @@ class Nameable:
                 kinds = ", ".join(KINDS)
                 raise ValueError(f"{entry!r} is not KIND=PATTERN, KIND=tag:KEY=VALUE or {_ANYTHING}; kinds: {kinds}")
             if pattern.startswith(_BY_TAG) and kind not in WITH_TAGS:
-                raise ValueError(f"{entry!r}: only {' and '.join(WITH_TAGS)} are known by their tags")
+                raise ValueError(f"{entry!r}: only {' and '.join(WITH_TAGS)} can be matched by tags")
             listed.append((kind, pattern))
         return cls(tuple(listed))
 
     def require(self, named: Iterable[Named]) -> None:
-        """Raise InvalidConfiguration for the first resource that may not be named."""
+        """Raise InvalidConfiguration for the first resource that annotations may not name."""
         for each in () if self.anything else named:
             patterns = [pattern for kind, pattern in self.listed if kind == each.kind]
             if patterns and not any(_matches(pattern, each) for pattern in patterns):
                 listed = ", ".join(f"{each.kind}={pattern}" for pattern in patterns)
-                why = f"{each.names[0]!r} is not in the administrator's list"
-                raise InvalidConfiguration(each.field, why, f"what {OPTION} lists: {listed}")
+                why = f"{each.names[0]!r} is not allowed by {OPTION}"
+                raise InvalidConfiguration(each.field, why, listed)
             if not patterns and each.whose:
-                allowed = f"one that is not somebody else's, or {each.kind}={each.names[0]} in {OPTION}"
+                allowed = f"one that does not belong to others, or {each.kind}={each.names[0]} in {OPTION}"
                 raise InvalidConfiguration(each.field, f"{each.names[0]!r} {each.whose}", allowed)
 
 

@@ -1,4 +1,4 @@
-"""The steps by which a load balancer is made and changed: each small, idempotent and one method of a cloud."""
+"""The operations on load balancers: small, idempotent, and one method of a cloud each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cloud_controller.load_balancers.model import (
 
 @dataclass(frozen=True, slots=True)
 class CreateLoadBalancer:
-    """Make it whole, in one call. The token makes a repetition after a lost answer harmless."""
+    """Create the whole load balancer. The client token makes a retry after a lost response safe."""
 
     model: LoadBalancerModel
     client_token: str
@@ -26,9 +26,9 @@ class CreateLoadBalancer:
 
 @dataclass(frozen=True, slots=True)
 class AdoptLoadBalancer:
-    """Give these tags of its new owner to it and to all its parts, which another controller made. Nothing else changes.
+    """Tag a load balancer of another controller, and all its parts, with its new owner. Nothing else changes.
 
-    The load balancer itself gets them last: as long as it lacks them, the adoption is incomplete.
+    The load balancer itself is tagged last: without the tags, the adoption is incomplete and is repeated.
     """
 
     id: str
@@ -37,7 +37,7 @@ class AdoptLoadBalancer:
 
 @dataclass(frozen=True, slots=True)
 class UpdateLoadBalancer:
-    """Give it this name, these tags and these attributes."""
+    """Set its name, tags and attributes."""
 
     id: str
     model: LoadBalancerModel
@@ -45,7 +45,7 @@ class UpdateLoadBalancer:
 
 @dataclass(frozen=True, slots=True)
 class PutPool:
-    """Make the pool with its members, or give an existing one these settings and leave its members."""
+    """Create the pool with its members, or update an existing pool except its members."""
 
     id: str
     pool: Pool
@@ -54,7 +54,7 @@ class PutPool:
 
 @dataclass(frozen=True, slots=True)
 class AddMembers:
-    """Add these members, or change those of the same address and port."""
+    """Add these members; existing ones with the same address and port are updated."""
 
     id: str
     pool: str
@@ -63,10 +63,10 @@ class AddMembers:
 
 @dataclass(frozen=True, slots=True)
 class RemoveMembers:
-    """Take these members out; those that are gone already do not matter.
+    """Remove these members; missing ones are ignored.
 
-    `successors` are the members that stay. `hand_over`: they are new, so the old ones must serve until one of them is
-    found healthy, else the port would be without any backend between two health checks.
+    `successors`: the members that stay. `hand_over`: these are new, so the old ones must serve until a new one is
+    healthy. Otherwise the port would have no backend between two health checks.
     """
 
     id: str
@@ -78,10 +78,9 @@ class RemoveMembers:
 
 @dataclass(frozen=True, slots=True)
 class PutListener:
-    """Make the listener or change it.
+    """Create or update the listener.
 
-    `instead_of`: the pool that the listener of somebody else leads to, who must serve until a member of the new pool is
-    found healthy.
+    `instead_of`: the pool of a taken-over listener, which must serve until a member of the new pool is healthy.
     """
 
     id: str
@@ -91,7 +90,7 @@ class PutListener:
 
 @dataclass(frozen=True, slots=True)
 class DeleteListener:
-    """Delete the listener; one that is gone already does not matter."""
+    """Delete the listener; a missing one is ignored."""
 
     id: str
     protocol: str
@@ -100,7 +99,7 @@ class DeleteListener:
 
 @dataclass(frozen=True, slots=True)
 class DeletePool:
-    """Delete the pool; one that is gone already does not matter."""
+    """Delete the pool; a missing one is ignored."""
 
     id: str
     name: str
@@ -108,7 +107,7 @@ class DeletePool:
 
 @dataclass(frozen=True, slots=True)
 class DeleteLoadBalancer:
-    """Begin to delete it with all its parts; one that is gone already does not matter."""
+    """Start deleting it with all its parts; a missing one is ignored."""
 
     id: str
 
@@ -130,50 +129,50 @@ Operation = (
 class LoadBalancers(LoadBalancerBuilder, Protocol):
     """The load balancers of one cluster in its cloud (upstream: LoadBalancer).
 
-    Only what carries this cluster's tag is ever touched, and what an annotation of a Service names.
+    Touches only resources with this cluster's tag, and those that an annotation names.
     """
 
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
     ) -> Sequence[ObservedLoadBalancer]:
-        """Those that carry this cluster's tag, or those of these Services, on themselves or on one of their parts.
+        """Read the cluster's load balancers, or those of these Services, including those with parts of theirs.
 
-        Those that another controller of the cloud made for this cluster are among them, as `adoptable`.
-        `ids` are looked for besides, whatever their tags: one that is absent from the answer does not exist. In as few
-        calls as the cloud allows, but never from a list alone that may be behind what was just made.
+        Load balancers that another controller created for this cluster are included as `adoptable`. `ids` are read too,
+        whatever their tags; A LOAD BALANCER THAT IS ABSENT FROM THE RESULT COUNTS AS DELETED. Use few calls, but never
+        rely only on a list that may lag behind recent changes.
         """
         ...
 
     def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
-        """Whether each member (pool, address, port) passes its check; those of which nothing is known are absent."""
+        """Whether each member (pool, address, port) is healthy; members of unknown health are absent."""
         ...
 
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Make it whole, and answer what came of it; the same token again makes no second one."""
+        """Create it and return it; the same token again returns the same one."""
         ...
 
     def adopt(self, operation: AdoptLoadBalancer) -> None:
-        """Give the owner's tags to it and to its parts. Raises Conflict where it has another owner by now."""
+        """Tag it and its parts with the owner. Raises Conflict if it has another owner by now."""
         ...
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it this name, exactly these tags, and the attributes that can be changed."""
+        """Set its name, its tags (exactly these) and its changeable attributes."""
         ...
 
     def put_pool(self, operation: PutPool) -> None:
-        """Make the pool, or change its settings."""
+        """Create the pool, or update its settings."""
         ...
 
     def add_members(self, operation: AddMembers) -> None:
-        """Add the members, or change them."""
+        """Add or update the members."""
         ...
 
     def remove_members(self, operation: RemoveMembers) -> None:
-        """Take the members out."""
+        """Remove the members."""
         ...
 
     def put_listener(self, operation: PutListener) -> None:
-        """Make the listener, or change it."""
+        """Create or update the listener."""
         ...
 
     def delete_listener(self, operation: DeleteListener) -> None:
@@ -185,32 +184,29 @@ class LoadBalancers(LoadBalancerBuilder, Protocol):
         ...
 
     def delete(self, operation: DeleteLoadBalancer) -> None:
-        """Begin to delete it with all its parts."""
+        """Start deleting it with all its parts."""
         ...
 
 
 @runtime_checkable
 class Remembering(Protocol):
-    """Load balancers of a cloud that tells details one by one: what was read of them once can be kept for a restart.
+    """Load balancers that cache details which the cloud returns one load balancer at a time, and can save the cache.
 
-    What is remembered must be true as long as nobody but this controller changes the cloud; what a list shows to have
-    changed is read again all the same.
+    The cache must stay correct as long as only this controller changes the cloud; what a list shows as changed is read
+    again anyway.
     """
 
     def dump(self, limit: int) -> bytes:
-        """All that is remembered, or as much of it as `limit` bytes hold; equal where nothing has changed."""
+        """Serialize the cache, at most `limit` bytes of it; deterministic while nothing changes."""
         ...
 
     def restore(self, memory: bytes) -> None:
-        """Remember what a `dump` was made of. Raises ValueError for what is none, with nothing remembered."""
+        """Load a `dump`. Raises ValueError, leaving the cache empty, if it is invalid."""
         ...
 
 
 def carry_out(load_balancers: LoadBalancers, operation: Operation) -> ObservedLoadBalancer | None:
-    """Do one operation; answers a load balancer that was made.
-
-    Each may be repeated. Raises the errors of `cloud_controller.cloud`.
-    """
+    """Carry out one operation and return the load balancer if one was created. Idempotent; raises CloudError."""
     match operation:
         case CreateLoadBalancer():
             return load_balancers.create(operation)

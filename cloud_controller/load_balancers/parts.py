@@ -1,8 +1,8 @@
-"""What must happen on a load balancer that a Service shares, or at least did not make: only to its own parts. Pure.
+"""Plans a Service's parts on a load balancer that it does not own. Pure.
 
-Each Service's listeners and pools carry its tags; only they are changed or removed. A port that another has is refused.
-A listener that is taken over by force goes to a pool of the Service's own and remembers where it went before, so that
-it goes there again when the Service leaves.
+Each Service's listeners and pools carry its tags, and only those are changed or removed; a port of another Service is
+an error. A listener that is taken over by force gets a pool of the Service and records its previous pool, so that it
+can be given back when the Service leaves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 PRESERVE = "preserve-on-delete"
 
 TAKEN_FROM_TAG = "cloud-controller/taken-from"
-"""On a listener that was taken over: its pool and attributes until then, as JSON."""
+"""On a taken-over listener: its previous pool and attributes, as JSON."""
 
 
 def diff_parts(
@@ -45,22 +45,22 @@ def diff_parts(
     target: str,
     sharing: Sharing,
 ) -> Plan:
-    """The actions for the parts of `owner` on the load balancer that it names (None: there is none of this id).
+    """The actions for the owner's parts on the load balancer that it names (None: it does not exist).
 
-    Raises InvalidConfiguration where it may not be shared, is in another network, or has one of the ports for somebody
-    else.
+    Raises InvalidConfiguration if the load balancer may not be shared, is in another network, or has one of the ports
+    in use.
     """
     field = f"annotation {catalogue.by_argument['id'].name}"
     if lb is None:
-        raise InvalidConfiguration(field, f"there is no load balancer {reuse.id}", "the id of one that exists")
+        raise InvalidConfiguration(field, f"load balancer {reuse.id} does not exist", "the id of an existing one")
     if owner.owns(lb.model.tags):
-        allowed = "no such annotation, or the id of another one"
-        raise InvalidConfiguration(field, f"{reuse.id} belongs to this Service itself", allowed)
+        allowed = "no annotation, or the id of another load balancer"
+        raise InvalidConfiguration(field, f"load balancer {reuse.id} belongs to this Service itself", allowed)
     require_permission(lb, owner, sharing, field)
     if lb.state is LoadBalancerState.DELETING:
-        raise InvalidConfiguration(field, f"{reuse.id} is being deleted", "the id of one that stays")
+        raise InvalidConfiguration(field, f"load balancer {reuse.id} is being deleted", "the id of another one")
     if lb.network and reuse.network and lb.network != reuse.network:
-        why = f"{reuse.id} is in network {lb.network}, where no node is"
+        why = f"load balancer {reuse.id} is in network {lb.network}, which has no nodes of this cluster"
         raise InvalidConfiguration(field, why, f"a load balancer in network {reuse.network}")
     force_by = catalogue.by_argument["force_override_listeners"].name
     require_free_ports(built.model, lb, owner, force=reuse.force, force_by=force_by)
@@ -72,9 +72,9 @@ def diff_parts(
 
 
 def leave(lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue, *, target: str, why: str) -> Plan:
-    """The actions by which everything of `owner` goes from a load balancer that is not its own."""
+    """Remove the owner's parts from a load balancer of another owner."""
     view = _own_view(lb, owner)
-    # A person may have pointed a listener of theirs at our pool: it stays, for it is in use.
+    # A listener of someone else may use our pool: keep the pool.
     foreign = {each.pool for each in lb.model.listeners if not owner.owns(each.tags)}
     lent = [pool for pool in view.model.pools if pool.name in foreign]
     rest = replace(view.model, pools=tuple(pool for pool in view.model.pools if pool not in lent))
@@ -83,18 +83,18 @@ def leave(lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue, *, targe
     return Plan.of(
         [
             *(replace(action, reason=action.reason or why) for action in changes),
-            *(_released_pool(lb, pool, owner, target, "a listener of others uses it") for pool in lent),
+            *(_released_pool(lb, pool, owner, target, "a listener of another owner uses it") for pool in lent),
         ]
     )
 
 
 def release(lb: ObservedLoadBalancer, owner: Owner, *, target: str) -> Plan:
-    """The actions by which the parts of `owner` stay and are nobody's."""
+    """Keep the owner's parts, but release them from their owner."""
     return Plan.of(_released(lb, owner, target))
 
 
 def has_parts(lb: ObservedLoadBalancer, owner: Owner) -> bool:
-    """Whether the load balancer is not the owner's, but has listeners or pools of it."""
+    """Whether the load balancer has parts of the owner but belongs to another owner."""
     return not owner.owns(lb.model.tags) and any(owner.owns(tags) for tags in lb.model.part_tags)
 
 
@@ -109,12 +109,12 @@ def _own_view(lb: ObservedLoadBalancer, owner: Owner) -> ObservedLoadBalancer:
 
 
 def _neutral(desired: LoadBalancerModel, lb: ObservedLoadBalancer) -> LoadBalancerModel:
-    """Nothing of the load balancer itself is the Service's to change."""
+    """Make the desired model change nothing of the load balancer itself."""
     return replace(desired, name=lb.model.name, attributes={}, tags={})
 
 
 def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
-    """Instead of making a listener where nobody's is: change that one, and record what it was."""
+    """Turn the creation of a listener into a takeover, if an unowned listener has the port; record its old state."""
     put = action.operation
     if not isinstance(put, PutListener):
         return action
@@ -127,14 +127,14 @@ def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Acti
     return replace(
         action,
         kind=ActionKind.UPDATE,
-        summary=f"take over listener from pool {before.pool}; it returns there when the Service leaves",
+        summary=f"take over listener from pool {before.pool}; it is given back when the Service leaves",
         changes=changes,
         operation=replace(put, listener=listener, instead_of=before.pool),
     )
 
 
 def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
-    """Instead of deleting a listener that was taken over: return it to what it was, if its old pool still exists."""
+    """Turn the deletion of a taken-over listener into giving it back, if its previous pool still exists."""
     delete = action.operation
     if not isinstance(delete, DeleteListener):
         return action
@@ -143,7 +143,7 @@ def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Acti
     if before is None:
         return action
     if all(before.pool != pool.name for pool in lb.model.pools):
-        return replace(action, reason=f"it can't be given back: its pool {before.pool} does not exist any more")
+        return replace(action, reason=f"it cannot be given back: its previous pool {before.pool} no longer exists")
     changes = (FieldChange("owner", "this Service", None), FieldChange("pool", listener.pool, before.pool))
     return replace(
         action,
@@ -155,7 +155,7 @@ def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Acti
 
 
 def _before(listener: Listener, owner: Owner) -> Listener | None:
-    """What a listener was that was taken over; None for one that was made, or whose tag was changed by hand."""
+    """A taken-over listener's previous state; None if it was not taken over, or its tag was edited."""
     try:
         was = json.loads(listener.tags.get(TAKEN_FROM_TAG, "null"))
         pool, attributes = str(was["pool"]), dict(was["attributes"])
@@ -184,5 +184,5 @@ def _released_pool(lb: ObservedLoadBalancer, pool: Pool, owner: Owner, target: s
 
 def _release(where: str, lb: ObservedLoadBalancer, operation: PutListener | PutPool, why: str) -> Action:
     changes = (FieldChange("owner", "this Service", None),)
-    summary = f"leave it on load balancer {lb.id}, without an owner"
+    summary = f"release it without deleting it from load balancer {lb.id}"
     return Action(ActionKind.UPDATE, where, summary, changes, reason=why, operation=operation)

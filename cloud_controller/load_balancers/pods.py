@@ -1,7 +1,7 @@
-"""Which endpoints of a Service may be members by their own address: its namespace's pods. Pure.
+"""Decides which endpoints may become members by their own address: only pods of the Service's namespace. Pure.
 
-An EndpointSlice says whatever its author likes. Without these rules, the right to write one in any namespace would lead
-a load balancer to kubelets, to other networks, or through the cluster's network policies to anybody's pods.
+EndpointSlices are user input. WITHOUT THESE RULES, permission to write one in any namespace would be enough to expose
+kubelets, other networks, or any pod regardless of network policies.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _NAMED = 5
-"""Endpoints that a message names; one Service may have thousands."""
+"""Maximum number of endpoints that a message lists; a Service may have thousands."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodNetwork:
-    """Where the cluster's pods have addresses.
+    """The addresses of the cluster's pods and nodes.
 
-    `cluster`: the pods' ranges, where the controller was given them. `of_nodes`: each node's pod ranges. `own`: the
-    nodes' own addresses, with the node's name.
+    - `cluster`: the pod CIDRs, if configured.
+    - `of_nodes`: each node's pod CIDRs.
+    - `own`: the nodes' own addresses, with the node's name.
     """
 
     cluster: tuple[str, ...] = ()
@@ -35,16 +36,16 @@ class PodNetwork:
     own: Mapping[Address, str] = field(default_factory=dict)
 
     def refusal(self, endpoint: Object, namespace: str, of_cloud: Iterable[str]) -> str | None:
-        """Why the endpoint can't be a pod of this namespace; None where it may be.
+        """Why the endpoint cannot be a pod of this namespace; None if it may be one.
 
-        `of_cloud`: ranges of the cloud's own network in which pods may have addresses, whatever the others say.
+        `of_cloud`: CIDRs of the cloud's network in which pods may have addresses; they take precedence.
         """
         pod = endpoint.get("targetRef") or {}
         if pod.get("kind") != "Pod" or pod.get("namespace") != namespace:
-            return f"its targetRef names no Pod of namespace {namespace}"
+            return f"its targetRef is not a Pod in namespace {namespace}"
         node = endpoint.get("nodeName")
         if not node:
-            return "it names no node"
+            return "it has no nodeName"
         address = parsed_address(endpoint["addresses"][0])
         if address is None:
             return "it is not an IP address"
@@ -54,18 +55,18 @@ class PodNetwork:
             return None
         cluster = _of_family(address, self.cluster)
         of_node = _of_family(address, self.of_nodes.get(node, ()))
-        # A pod's address comes from its node's range: without this, one could name another node's pod.
+        # A pod's address comes from its node's CIDR. Without this check, an endpoint could name another node's pod.
         if of_node and not _is_inside(address, of_node):
-            return f"it is outside the pod range {of_node[0]} of node {node}"
+            return f"it is outside pod CIDR {of_node[0]} of node {node}"
         if (cluster or not of_node) and not _is_inside(address, cluster):
-            return "it is outside the pods' ranges"
+            return "it is outside the pod CIDRs"
         return None
 
 
 def admitted(
     slices: Sequence[Object], namespace: str, network: PodNetwork, of_cloud: Iterable[str]
 ) -> tuple[tuple[Object, ...], str | None]:
-    """The slices with only those endpoints that may be members, and a text on which were left out and why (None: none).
+    """The slices with only the endpoints that may be members, and a text on the excluded ones (None: there are none).
 
     `of_cloud`: see `PodNetwork.refusal`.
     """
@@ -87,10 +88,10 @@ def admitted(
     return tuple(kept), f"{named}{more}"
 
 
-# Each visit to a Service asks for all of its pods, of which there may be thousands.
+# Cached: every reconcile parses the addresses of all pods of a Service.
 @lru_cache(maxsize=1 << 16)
 def parsed_address(text: str) -> Address | None:
-    """The address; None for what is none, such as a host name."""
+    """The address; None if the text is not an IP address, such as a host name."""
     try:
         return ip_address(text)
     except ValueError:

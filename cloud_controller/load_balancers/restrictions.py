@@ -1,7 +1,7 @@
-"""Which annotations restrict access to a Service, by their names: those that a cloud does not know are refused.
+"""Rejects unknown annotations whose names suggest that they restrict access. Pure.
 
-Other unknown annotations are ignored. But the author of such a one believes the load balancer to be closed, and
-it would be open. Pure.
+Other unknown annotations are ignored. IGNORING THESE WOULD LEAVE A LOAD BALANCER OPEN that its author believes to be
+restricted.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 _NOT_IN_WORDS = re.compile("[^a-z0-9]")
 _CLIENTS = re.compile(
-    # Kubernetes' own under another domain or spelling; nginx's whitelist-source-range.
+    # Kubernetes' own annotation with another domain or spelling; nginx's whitelist-source-range.
     r"sources?(ip)?(ranges?|cidrs?)"
-    # Azure's allowed-ip-ranges and allowed-service-tags, the AWS controller's inbound-cidrs, DigitalOcean's rules.
+    # allowed-ip-ranges, allowed-service-tags, inbound-cidrs, allow-rules: other controllers' annotations.
     r"|(allow|allowed|deny|denied|inbound)(all)?(client|service|source)?(ip|ips|cidrs?|ipranges?|ranges?|rules?|tags?)$"
     r"|(allow|block|deny|black|white)list"
-    # AWS, Alibaba, Huawei, Linode.
+    # Names that several clouds use.
     r"|prefixlists?$|securitygroups?(ids?)?$|acl(arn|id|status|type)?s?$|firewall(ids?|rules?)?$"
     r"|loadbalancer.*(mutual(auth|tls)|mtls|cacert)"
 )
@@ -31,9 +31,9 @@ _SWITCHED_OFF = ("", "0", "disabled", "false", "no", "none", "off")
 
 
 def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
-    """Raise InvalidConfiguration for the first of these annotations, which the cloud does not know, that restricts.
+    """Raise InvalidConfiguration for the first of these unknown annotations that restricts access.
 
-    `internal`: the load balancer is for the network alone, so that other clouds' names of that ask for nothing more.
+    `internal`: the load balancer is internal already, so annotations that ask for that are harmless.
     """
     for name, text in sorted(annotations.items()):
         value = text.strip().lower()
@@ -41,8 +41,8 @@ def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
             continue
         words = _NOT_IN_WORDS.sub("", name.lower())
         if _CLIENTS.search(words):
-            why = "it restricts who may connect, but this cloud does not know it, so everybody could connect"
+            why = "it restricts access, but this cloud does not support it, so every client could connect"
             raise InvalidConfiguration(f"annotation {name}", why, f"spec.loadBalancerSourceRanges, or {SOURCE_RANGES}")
         if not internal and (_INTERNAL.search(words) or ("loadbalancer" in words and value in _INTERNAL_VALUES)):
-            why = "it asks for an internal load balancer, but this cloud does not know it, so it would be public"
+            why = "it asks for an internal load balancer, but this cloud does not support it, so it would be public"
             raise InvalidConfiguration(f"annotation {name}", why, "this cloud's own annotation for the scheme")

@@ -1,7 +1,7 @@
-"""Who may use which load balancer, and whose each part of a shared one is. Pure.
+"""Sharing of load balancers: which Services may use one, and who owns each part. Pure.
 
-Each Service's parts of a load balancer that is not its own carry the Service's tags; parts without tags belong to the
-owner of the whole.
+On a load balancer of another owner, a Service's parts carry the Service's tags. Parts without tags belong to the owner
+of the load balancer.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cloud_controller.load_balancers.model import (
 )
 
 SHARED_WITH_TAG = "cloud-controller/shared-with"
-"""On a load balancer: the namespaces whose Services may use it besides its owner's, as CLUSTER/NAMESPACE with spaces
-between them, or `any`."""
+"""On a load balancer: the other namespaces whose Services may use it, as space-separated CLUSTER/NAMESPACE, or `any`.
+"""
 
 LEFT_TAG = "cloud-controller/goes-with-its-last-service"
-"""On a load balancer whose owner has left it to the other Services on it: it is deleted once they have left too."""
+"""On a load balancer whose owner has left it to other Services: it is deleted with the last of them."""
 
 ANYBODY = "any"
 
@@ -36,7 +36,7 @@ class Sharing(StrEnum):
     OFF = "off"
     """None."""
     TAGGED = "tagged"
-    """Those of Services of the same namespace, and those that carry the tag for it."""
+    """Those of Services in the same namespace, and those with the tag for this namespace."""
     ANY = "any"
     """Every one."""
 
@@ -45,12 +45,12 @@ class Sharing(StrEnum):
 
 
 def require_permission(lb: ObservedLoadBalancer, owner: Owner, sharing: Sharing, field: str) -> None:
-    """Raise InvalidConfiguration, at this field, unless the Service may have parts on the load balancer."""
+    """Raise InvalidConfiguration for this field unless the Service may have parts on the load balancer."""
     if sharing is Sharing.ANY:
         return
     if sharing is Sharing.OFF:
-        why = f"{lb.id}: the controller runs with --shared-load-balancers=off"
-        raise InvalidConfiguration(field, why, "no such annotation")
+        why = f"load balancer {lb.id} cannot be shared: the controller runs with --shared-load-balancers=off"
+        raise InvalidConfiguration(field, why, "no annotation")
     here = f"{owner.cluster_id}/{owner.namespace}"
     of_whole = lb.owner
     if of_whole is not None and f"{of_whole.cluster_id}/{of_whole.namespace}" == here:
@@ -61,15 +61,15 @@ def require_permission(lb: ObservedLoadBalancer, owner: Owner, sharing: Sharing,
         return
     whose = f"belongs to {of_whole}" if of_whole else "belongs to no Service"
     allowed = f"a load balancer of this namespace, or one with the tag {SHARED_WITH_TAG}={here}"
-    raise InvalidConfiguration(field, f"{lb.id} {whose} and is not shared with namespace {here}", allowed)
+    raise InvalidConfiguration(field, f"load balancer {lb.id} {whose} and is not shared with {here}", allowed)
 
 
 def require_free_ports(
     desired: LoadBalancerModel, lb: ObservedLoadBalancer, owner: Owner, *, force: bool, force_by: str | None = None
 ) -> None:
-    """Raise InvalidConfiguration where another has a port of `desired`, or nobody, unless by `force`.
+    """Raise InvalidConfiguration if a listener of another owner has a port of `desired`.
 
-    `force_by` names the annotation by which a Service says so.
+    `force`: allow ports of listeners without an owner. `force_by`: the annotation that sets it.
     """
     present = {listener.key: listener for listener in lb.model.listeners}
     for index, wanted in enumerate(desired.listeners):
@@ -79,14 +79,14 @@ def require_free_ports(
         field, where = f"spec.ports[{index}].port", f"{wanted.protocol} {wanted.port} of load balancer {lb.id}"
         other = owner_of_part(holder.tags, lb)
         if other is not None:
-            raise InvalidConfiguration(field, f"{where} is taken by {other}", "a port that is free there")
+            raise InvalidConfiguration(field, f"{where} is in use by {other}", "a free port")
         if not force:
-            why = f"{where} has a listener that no Service owns"
+            why = f"{where} is in use by a listener without an owner"
             or_force = f', or annotation {force_by}: "true"' if force_by else ""
-            raise InvalidConfiguration(field, why, f"a port that is free there{or_force}")
+            raise InvalidConfiguration(field, why, f"a free port{or_force}")
 
 
-# --------------------------------------------------------------------------------------------------- whose a part is
+# -------------------------------------------------------------------------------------------------- owners of parts
 
 
 def is_of(owner: Owner, part_tags: Mapping[str, str], lb: ObservedLoadBalancer) -> bool:
@@ -95,28 +95,28 @@ def is_of(owner: Owner, part_tags: Mapping[str, str], lb: ObservedLoadBalancer) 
 
 
 def owner_of_part(part_tags: Mapping[str, str], lb: ObservedLoadBalancer) -> Owner | None:
-    """The Service that the part with these tags belongs to; None for one that a person made, or that was preserved."""
+    """The Service that owns the part with these tags; None if it was created by hand or preserved."""
     return Owner.of_tags(_owner_tags(part_tags, lb))
 
 
 def serves_others(lb: ObservedLoadBalancer) -> bool:
-    """Whether parts of it belong to others than its owner, or were preserved: it can't be deleted."""
+    """Whether it has parts of others, or preserved parts, so that it must not be deleted."""
     return any(_is_of_another(tags, lb) for tags in lb.model.part_tags)
 
 
 def may_serve_others(lb: ObservedLoadBalancer) -> bool:
-    """Whether others have parts on it, or may get some from another cluster at any time."""
+    """Whether others have parts on it, or may add some at any time."""
     return SHARED_WITH_TAG in lb.model.tags or serves_others(lb)
 
 
 def is_left(lb: ObservedLoadBalancer) -> bool:
-    """Whether its owner has nothing on it any more, and others have."""
+    """Whether its owner has left it and others still use it."""
     tags = lb.model.part_tags
     return LEFT_TAG in lb.model.tags and bool(tags) and all(_is_of_another(each, lb) for each in tags)
 
 
 def without_others(lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
-    """The load balancer as if its owner's parts alone were on it."""
+    """The load balancer with only its owner's parts."""
     if not serves_others(lb):
         return lb
     listeners = tuple(each for each in lb.model.listeners if not _is_of_another(each.tags, lb))
@@ -129,7 +129,7 @@ def _is_of_another(part_tags: Mapping[str, str], lb: ObservedLoadBalancer) -> bo
 
 
 def _owner_tags(part_tags: Mapping[str, str], lb: ObservedLoadBalancer) -> Mapping[str, str]:
-    """The tags that say whose a part is: its own, else those of the whole."""
+    """The tags that identify the part's owner: its own, else those of the load balancer."""
     return part_tags if SERVICE_UID_TAG in part_tags or PRESERVED_TAG in part_tags else lb.model.tags
 
 

@@ -1,4 +1,4 @@
-"""What there is in an account of AWS, asked through its API as any user would: for `status`, and for `down`'s check."""
+"""Lists the contents of an AWS account through its API: for `status`, and for `down`'s check."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from botocore.config import Config
 Json = dict[str, Any]
 
 PROCESS_ENDED = "Server.InternalError"
-"""Why an instance is stopped whose process ended by itself: what AWS says of an instance that its host lost."""
+"""Why an instance was stopped whose process ended by itself: AWS's reason for an instance lost by its host."""
 
 CLUSTER_TAG = "kubernetes.io/cluster/"
-"""Before the name of the cluster that an instance belongs to: a tag's key."""
+"""A tag's key: the prefix of the name of the cluster that an instance belongs to."""
 
-# By what people call it: service, operation, key of the answer, field of the id. What AWS has in every
-# account (the default VPC and what lies in it, its own policies) is left out below.
+# By the name for people: service, operation, key of the answer, field of the id. What AWS has in every account (the
+# default VPC and its contents, its own policies) is left out below.
 KINDS = {
     "instance": ("ec2", "describe_instances", "Reservations", "InstanceId"),
     "NAT gateway": ("ec2", "describe_nat_gateways", "NatGateways", "NatGatewayId"),
@@ -54,7 +54,7 @@ class Account:
         self._client = partial(client, endpoint, region, access_key, secret_key)
 
     def left(self) -> list[str]:
-        """What somebody made and nobody deleted, as `kind id`; an untouched account has nothing."""
+        """Everything that was made and not deleted, as `kind id`; a new account has nothing."""
         found = {kind: list(self._pages(*source[:3])) for kind, source in KINDS.items()}
         default = {each["VpcId"] for each in found["VPC"] if each["IsDefault"]}
         found["instance"] = [
@@ -72,7 +72,7 @@ class Account:
         ]
 
     def clusters(self) -> list[Json]:
-        """The clusters of EKS, shortened to what a person looks for."""
+        """The clusters of EKS, shortened to what people need."""
         client = self._client("eks")
         described = [client.describe_cluster(name=name)["cluster"] for name in client.list_clusters()["clusters"]]
         return [
@@ -108,7 +108,7 @@ class Account:
         ]
 
     def load_balancers(self) -> list[Json]:
-        """Load balancers of both generations, and how many targets each has. Nothing is forwarded here."""
+        """Load balancers of both generations, and the number of targets of each. They forward nothing here."""
         v2 = self._client("elbv2")
         network = [
             {
@@ -139,12 +139,12 @@ class Account:
         return sorted(network + classic, key=lambda each: str(each["name"]))
 
     def start(self, ids: list[str]) -> None:
-        """Start instances that are stopped."""
+        """Start stopped instances."""
         if ids:
             self._client("ec2").start_instances(InstanceIds=ids)
 
     def _targets(self, load_balancer: str) -> int:
-        """Registered with any of its target groups."""
+        """The targets of any of its target groups."""
         v2 = self._client("elbv2")
         groups = v2.describe_target_groups(LoadBalancerArn=load_balancer)["TargetGroups"]
         health = (v2.describe_target_health(TargetGroupArn=group["TargetGroupArn"]) for group in groups)
@@ -162,8 +162,8 @@ class Account:
 
 @cache
 def client(endpoint: str, region: str, access_key: str, secret_key: str, service: str) -> Any:
-    """boto3's client of a service, which tries once; made once, for that takes longer than most calls."""
-    # No proxy of the environment's knows this machine's loopback.
+    """boto3's client of a service, without retries; cached, because making one takes longer than most calls."""
+    # A proxy from the environment cannot reach this machine's loopback.
     settings = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=30, proxies={})
     # The service is a variable, so boto3's types can't tell which client it is.
     return _session(region, access_key, secret_key).client(service, endpoint_url=endpoint, config=settings)  # type: ignore[call-overload]
@@ -175,7 +175,7 @@ def _session(region: str, access_key: str, secret_key: str) -> boto3.session.Ses
 
 
 def _vpcs(thing: Json) -> set[str]:
-    """The VPC that a thing is or lies in, or those that it is attached to."""
+    """The VPCs that an object is, is in, or is attached to."""
     return {thing["VpcId"]} if thing.get("VpcId") else {each.get("VpcId", "") for each in thing.get("Attachments", [])}
 
 

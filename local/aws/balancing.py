@@ -1,16 +1,16 @@
-"""Where moto's network load balancers are not as AWS documents them, and what is put in their stead.
+"""Replaces parts of moto's network load balancers that differ from AWS's documentation.
 
-- A target is an id and a port (moto: an id, so that one port of a machine takes the place of another).
-- A listener can become one of any protocol (moto: TCP alone).
-- A load balancer's name is taken while it is there (moto makes a second one).
-- A target group tells which load balancers lead to it now (moto: which have done so once).
-- A network target group that is checked by HTTP takes answers from 200 to 399 where its maker names no codes (moto:
-  200), and other codes once it is told them (moto: never).
-- A load balancer tells whether it has a range of IPv6 addresses to send from, and SetSubnets changes that and its
-  families (moto knows neither).
+- A target is an id and a port (moto: an id, so that one port of a machine replaces another).
+- A listener can change to any protocol (moto: TCP alone).
+- A load balancer's name is unique (moto makes a second one).
+- A target group lists the load balancers that use it now (moto: also those that used to).
+- A network target group with HTTP checks accepts answers from 200 to 399 unless codes are given (moto: 200), and other
+  codes when they are changed (moto: never).
+- A load balancer shows whether it has a range of IPv6 addresses to send from, and SetSubnets changes that and its
+  families (moto supports neither).
 - A load balancer can be moved to a single subnet (moto: to two at least).
-- Network interfaces are listed by their type (moto has no such filter).
-- One thing gets tags at a time, though they are named by a list (moto: as many as are named).
+- Network interfaces can be filtered by type (moto has no such filter).
+- Only one resource can be tagged at a time, although a list names it (moto: any number).
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _deregister_terminated(group: Any, instance_ids: list[str]) -> None:
 
 
 def _health_for(group: Any, target: dict[str, Any], ec2_backend: Any) -> FakeHealthStatus:
-    told = (target["Id"], target.get("Port", group.port), group.health_check_port)
+    key = (target["Id"], target.get("Port", group.port), group.health_check_port)
     if _key(group, target) not in group.targets:
-        return FakeHealthStatus(*told, "unused", "Target.NotRegistered", "Target is not registered to the target group")
+        return FakeHealthStatus(*key, "unused", "Target.NotRegistered", "Target is not registered to the target group")
     instance = ec2_backend.get_instance_by_id(target["Id"])
     if instance and instance.state == "stopped":
-        return FakeHealthStatus(*told, "unused", "Target.InvalidState", "Target is in the stopped state")
-    return FakeHealthStatus(*told, "healthy")
+        return FakeHealthStatus(*key, "unused", "Target.InvalidState", "Target is in the stopped state")
+    return FakeHealthStatus(*key, "healthy")
 
 
 def _key(group: Any, target: Mapping[str, Any]) -> str:
@@ -110,7 +110,7 @@ _respond_to_subnets = ELBV2Response.set_subnets
 
 def _take_creation(response: Any) -> Any:
     answer = _respond_to_creation(response)
-    # Not by a list: moto takes what was listed for ready.
+    # Not by a list: moto treats a list as finished.
     present = response.elbv2_backend.load_balancers.values()
     made = next(each for each in present if each.name == response._get_param("Name"))
     made.enable_prefix_for_ipv6_source_nat = response._get_param("EnablePrefixForIpv6SourceNat", "off")
@@ -185,4 +185,4 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
     (ELBv2Backend, "add_tags"): _add_tags,
 }
-"""What takes the place of which method."""
+"""The replacement of each method."""

@@ -1,7 +1,7 @@
-"""Where moto's clusters of EKS are not as AWS documents them, and what is put in their stead.
+"""Replaces parts of moto's EKS clusters that differ from AWS's documentation.
 
-- Other subnets are taken in the VPC and in exactly the zones of the first ones (moto: any).
-- What an update of the network does not name stays as it was (moto: is forgotten).
+- New subnets must be in the VPC and in exactly the zones of the first ones (moto: any).
+- Parts of the network that an update omits stay as they were (moto: are dropped).
 """
 
 from __future__ import annotations
@@ -45,4 +45,4 @@ def _places(backend: EKSBackend, subnet_ids: Iterable[str]) -> set[tuple[str, st
 
 
 AS_AWS: Mapping[tuple[type, str], Any] = {(EKSBackend, "update_cluster_config"): _update_cluster_config}
-"""What takes the place of which method."""
+"""The replacement of each method."""

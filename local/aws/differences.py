@@ -1,8 +1,8 @@
-"""Where moto differs from AWS in what this site shows, and is made to do as AWS does.
+"""Makes moto behave as AWS where this site depends on the difference.
 
-Clusters of EKS take time and have a control plane behind them, and an instance's network interfaces end with it;
-rules of security groups tell their descriptions.
-What concerns load balancers is in `balancing`, updates of clusters in `clusters`, scaling groups in `scaling`.
+Clusters of EKS take time and have a control plane behind them; an instance's network interfaces end with it; rules of
+security groups have descriptions. Load balancers are in `balancing`, updates of clusters in `clusters`, scaling groups
+in `scaling`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from moto.eks import models as eks
 from local.aws import balancing, clusters, scaling
 
 POD_RANGE_TAG = "cloud-controller/pod-cidr"
-"""EKS has no such setting: there, pods have addresses of the VPC's, or of what runs in the cluster."""
+"""EKS has no such setting: its pods have addresses of the VPC, or of an overlay in the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What a started control plane says of itself."""
+    """What a started control plane reports."""
 
     version: str
     endpoint: str
@@ -32,19 +32,19 @@ class ClusterFacts:
 
 
 class SiteCluster(eks.Cluster):
-    """A cluster of EKS behind which there is a control plane: it says CREATING until that can be used."""
+    """A cluster of EKS with a real control plane: its status is CREATING until that can be used."""
 
     uid: str
-    """Unlike its name, never given twice."""
+    """Unlike its name, never reused."""
 
     index: int
-    """Which of the site's networks its addresses are of; -1 if none was free."""
+    """The site's network that its addresses are from; -1 if none was free."""
 
     creator: str
-    """Who called CreateCluster: the one who gets in."""
+    """The caller of CreateCluster, who gets access."""
 
     service_range_asked: bool
-    """Whether the range of cluster IPs is the caller's choice."""
+    """Whether the caller chose the range of cluster IPs."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -59,7 +59,7 @@ class SiteCluster(eks.Cluster):
 
     @property
     def pod_range(self) -> str | None:
-        """The range that its maker wants pods to have, where they have none of the VPC's."""
+        """The requested range of pod addresses, where they are not from the VPC."""
         return self.tags.get(POD_RANGE_TAG) if self.tags else None
 
     def become_active(self, facts: ClusterFacts) -> None:
@@ -70,13 +70,13 @@ class SiteCluster(eks.Cluster):
         self.status = eks.ACTIVE_STATUS
 
     def fail(self, why: str) -> None:
-        """There is to be no control plane: DescribeCluster says why."""
+        """It gets no control plane; DescribeCluster returns the reason."""
         self.status = "FAILED"
         self.health = {"issues": [{"code": "InternalFailure", "message": why}]}
 
 
 def differ_from_moto() -> None:
-    """Make moto, in this process, do as AWS in these."""
+    """Patch moto in this process."""
     eks.Cluster = SiteCluster  # type: ignore[misc]
     Instance.prep_nics = _with_ending_interfaces  # type: ignore[assignment]
     SecurityGroupRule.description = property(_described)  # type: ignore[assignment]
@@ -85,7 +85,7 @@ def differ_from_moto() -> None:
 
 
 def _described(rule: SecurityGroupRule) -> str | None:
-    """moto keeps the descriptions of rules for groups, and tells those of rules for address ranges alone."""
+    """moto stores the rules' descriptions for groups, and returns them only for address ranges."""
     return rule.ip_range.get("Description") or rule.source_group.get("Description")
 
 
@@ -97,7 +97,7 @@ def _with_ending_interfaces(
 ) -> None:
     """moto keeps the network interfaces of terminated instances; AWS deletes those that it made with the instance."""
     _make_interfaces(instance, nic_spec, *arguments, **settings)
-    told = {int(nic["DeviceIndex"]) for nic in nic_spec if {"NetworkInterfaceId", "DeleteOnTermination"} & nic.keys()}
+    given = {int(nic["DeviceIndex"]) for nic in nic_spec if {"NetworkInterfaceId", "DeleteOnTermination"} & nic.keys()}
     for index, interface in instance.nics.items():
-        if index not in told:
+        if index not in given:
             interface.delete_on_termination = True

@@ -1,4 +1,4 @@
-"""Where a site of AWS keeps what: each stack that runs on a simulated AWS has a site, and so an account, of its own."""
+"""The folder layout of an AWS site: each stack on a simulated AWS has a site, and so an account, of its own."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def aws_folder(root: Path) -> StateFolder:
 
 
 def state_file(folder: StateFolder) -> Path:
-    """What the account holds."""
+    """The account's contents."""
     return folder.cloud / "moto.pickle"
 
 
 def webhook_folder(folder: StateFolder) -> Path:
-    """Keys of the token webhook."""
+    """The token webhook's keys."""
     return folder.cloud / "webhook"
 
 
 def write_credentials(folder: StateFolder, access_key: str, secret_key: str) -> None:
-    """Note with which key the stack signs its calls."""
+    """Store the key with which the stack signs its calls."""
     write_private(_credentials(folder), json.dumps({"access_key": access_key, "secret_key": secret_key}) + "\n")
 
 

@@ -1,6 +1,6 @@
-"""What stands before moto: callers are checked, calls are made one by one, a change is on disk when it is answered.
+"""The gate in front of moto: it authorizes callers, serializes calls, and saves a change before answering.
 
-moto is not made for several threads, and believes whatever key a request names. WSGI middleware.
+moto is not thread-safe, and accepts any key that a request names. WSGI middleware.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 HEALTH = "/healthz"
 _NOT_AWS = ("/moto-api", "/latest/")
-"""Paths of moto's own: its control, and a metadata service of one machine."""
+"""moto's own paths: its control, and the metadata service of a machine."""
 
 _UNSIGNED = "AssumeRoleWithWebIdentity"
-"""In AWS, too: its caller has a token of an identity provider, and no key yet."""
+"""Unsigned in AWS, too: the caller has a token of an identity provider, and no key yet."""
 
 _log = logging.getLogger(__name__)
 
 
 class Gate:
-    """`health` is what GET /healthz answers, None while something is amiss; `changed` is called after each change.
+    """`health` is the answer to GET /healthz, None while something is wrong; `changed` is called after each change.
 
     `key_of_issuer`: the public key (PEM) of a cluster's ServiceAccount tokens, by their issuer.
     """
@@ -65,7 +65,7 @@ class Gate:
         signature, call = None, None
         try:
             if environ["PATH_INFO"].startswith(_NOT_AWS):
-                raise Refused("AccessDenied", "moto's own API would change what calls of AWS's API alone may change")
+                raise Refused("AccessDenied", "moto's own API is disabled: it would bypass AWS's API")
             signature = signature_of(request)
             call = call_of(request, signature.service if signature else "")
             self._check(request, signature, call)
@@ -73,7 +73,7 @@ class Gate:
             _log.info("%s refused: %s", (call and call.action) or request.path, refusal.code)
             return _refusal(start_response, refusal, as_json=speaks_json(request))
         if signature is not None:
-            environ["HTTP_AUTHORIZATION"] = signature.as_header()  # of a presigned request moto knows too little
+            environ["HTTP_AUTHORIZATION"] = signature.as_header()  # moto does not fully support presigned requests
         with self._simulator.lock:
             body = b"".join(self._moto(environ, start_response))
             if not call.only_reads:
@@ -84,7 +84,7 @@ class Gate:
         return [body]
 
     def _check(self, request: Request, signature: Signature | None, call: Call) -> None:
-        """Whether the caller is who he says, and may call this. Raises Refused."""
+        """Authenticate and authorize the caller. Raises Refused."""
         if signature is not None:
             verify(request, signature, self._simulator.secret_of)
             session = self._simulator.session_of(signature.access_key)
@@ -97,13 +97,13 @@ class Gate:
             raise Refused("MissingAuthenticationToken", "Request is missing Authentication Token")
 
     def _check_rights(self, session: AssumedRole, call: Call) -> None:
-        """A role's session calls what its policies name; users call anything, and all call EKS: it names no action."""
+        """A role's session may call what its policies name; users may call anything, and everyone EKS."""
         if call.action and not permits(self._simulator.policies_of(session), str(call)):
             code = "UnauthorizedOperation" if call.service == "ec2" else "AccessDenied"
             raise Refused(code, f"{session.arn} is not authorized to perform: {call}")
 
     def _check_identity(self, role: str, token: str) -> None:
-        """Whether the bearer of a ServiceAccount's token may have the role: moto believes any."""
+        """Check that the ServiceAccount of the token may assume the role: moto accepts any."""
         issuer = claims_of(token)["iss"]
         provider, key = self._simulator.provider(issuer), self._key_of_issuer(issuer)
         if provider is None or key is None:
@@ -115,14 +115,14 @@ class Gate:
         check_trust(policy, token, provider)
 
     def _note_creator(self, signature: Signature) -> None:
-        """A cluster that has no creator yet was made by this very call: calls are made one by one."""
+        """Record the creator: since calls are serialized, this call made the cluster that has none yet."""
         for cluster in self._simulator.clusters():
             if not cluster.creator:
                 cluster.creator = caller(signature)
 
 
 def _check_session(session: AssumedRole, token: str, call: Call) -> None:
-    """Raise Refused unless the request has the session's token, in its header or presigned, and in time."""
+    """Raise Refused unless the request has the session's valid token, in its header or presigned."""
     given = token or call.parameters.get("X-Amz-Security-Token", "")
     if not hmac.compare_digest(given.encode(), session.session_token.encode()):
         raise Refused("InvalidClientTokenId", "The security token included in the request is invalid.")
@@ -131,7 +131,7 @@ def _check_session(session: AssumedRole, token: str, call: Call) -> None:
 
 
 def caller(signature: Signature) -> str:
-    """The ARN that STS would tell the signer."""
+    """The signer's ARN, as STS returns it."""
     account = get_account_id_from(signature.access_key)
     region = signature.scope.split("/")[1]
     return sts_backends[account]["aws"].get_caller_identity(signature.access_key, region)[1]
@@ -147,11 +147,11 @@ def _request(environ: Environ) -> Request:
 
 
 def _refusal(start_response: StartResponse, refusal: Refused, *, as_json: bool) -> list[bytes]:
-    """In the form of the protocol that the caller speaks."""
+    """In the format of the client's protocol."""
     if as_json:
         answer = {"__type": refusal.code, "message": str(refusal)}
         return _answer(start_response, "403 Forbidden", answer, ("x-amzn-ErrorType", refusal.code))
-    # EC2 alone has its own envelope; its clients read this one, too.
+    # Only EC2 has its own envelope; its clients also accept this one.
     why = escape(str(refusal))
     text = f"<ErrorResponse><Error><Code>{refusal.code}</Code><Message>{why}</Message></Error></ErrorResponse>".encode()
     start_response("403 Forbidden", [("Content-Type", "text/xml"), ("Content-Length", str(len(text)))])

@@ -1,8 +1,8 @@
-"""Keeps what runs like what moto says: a control plane for each cluster, a kubelet stand-in for each node's instance.
+"""Reconciles processes with moto: a control plane for each cluster, a kubelet stand-in for each node's instance.
 
-It remembers nothing: each pass compares moto's objects with the processes that there are and gives each difference to
-a worker, at most one at a time an object. Steps can be repeated, so a server killed at any moment finishes after its
-restart what it had begun.
+It is stateless: each pass compares moto's objects with the existing processes and gives each difference to a worker, at
+most one at a time per object. Steps can be repeated, so a server killed at any moment finishes its work after a
+restart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from local.aws.simulator import Machine, Simulator
 from local.workers import Workers
 
 TICK_SECONDS = 0.5
-"""How often processes are looked after when nothing else happens."""
+"""The interval of passes when nothing else triggers one."""
 
 RETRY_SECONDS = 2.0
 TERMINATE_GRACE_SECONDS = 5.0
@@ -32,12 +32,12 @@ log = logging.getLogger(__name__)
 
 
 class Work(Enum):
-    """What there is to do for a machine."""
+    """The kinds of work on a machine."""
 
     BOOT = "boot"
-    NOTE_CRASH = "say that it is stopped, for its process has ended"
-    HALT = "end its process; it boots again another time"
-    REMOVE = "end its process and delete what it had"
+    NOTE_CRASH = "mark it as stopped, because its process has ended"
+    HALT = "end its process, but keep its data for the next boot"
+    REMOVE = "end its process and delete its data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Step:
 def machine_steps(
     machines: Collection[Machine], booted: Mapping[str, bool], active: Collection[str], folders: Collection[str]
 ) -> Iterator[Step]:
-    """What is to be done. Pure.
+    """The steps that are due. Pure.
 
-    `booted`: the machines that were and have not been halted, and whether they run. `active`: the clusters that can be
+    `booted`: the machines that were booted and not halted, and whether they run. `active`: the clusters that can be
     joined. `folders`: the machines that have a folder.
     """
     wanted = {machine.id: machine for machine in machines}
@@ -81,28 +81,28 @@ class Lifecycle:
         self._workers = Workers(WORKERS, expected=MachineryError, retry_seconds=RETRY_SECONDS, changed=self._bell.set)
 
     def start(self) -> None:
-        """Begin to work, in threads of its own."""
+        """Start working, in threads of its own."""
         self._thread.start()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still looks after things; False is a defect."""
+        """Whether its thread runs; False is a defect."""
         return self._thread.is_alive()
 
     def notice_ended_clusters(self) -> None:
-        """A managed control plane heals, whether its processes were killed or the site was stopped; it says so."""
+        """Log the control planes that do not run and will be restarted, after a crash or a stop of the site."""
         for cluster in self._simulator.clusters():
             if cluster.status == "ACTIVE" and not self._machinery.cluster_is_running(cluster):
-                log.warning("the control plane of %s does not run; starting it again", cluster.name)
+                log.warning("the control plane of %s is not running; restarting it", cluster.name)
                 with self._simulator.changing():
                     cluster.status = "UPDATING"
 
     def ring(self) -> None:
-        """Something changed: look at once."""
+        """Start a pass at once: something changed."""
         self._bell.set()
 
     def stop(self) -> None:
-        """Begin no more steps; those under way end with the process."""
+        """Start no more steps; running ones end with the process."""
         self._stopping.set()
         self._bell.set()
         self._thread.join()
@@ -113,7 +113,7 @@ class Lifecycle:
             try:
                 self._reconcile()
             except MachineryError as error:
-                log.warning("%s; looking again", error)
+                log.warning("%s; retrying", error)
             self._bell.wait(TICK_SECONDS)
             self._bell.clear()
 
@@ -123,7 +123,7 @@ class Lifecycle:
         uids = {cluster.uid for cluster in clusters}
         deleted = [uid for uid in self._machinery.clusters_there() if uid not in uids]
         for cluster in clusters:
-            # Not before those that were deleted have ended: their addresses are given again.
+            # Not before the deleted ones have ended: their addresses are reused.
             if cluster.status == "CREATING" and not deleted:
                 self._workers.submit(cluster.uid, partial(self._create, cluster))
             elif cluster.status == "UPDATING":
@@ -153,19 +153,19 @@ class Lifecycle:
             cluster.become_active(facts)
 
     def _give_addresses(self, cluster: SiteCluster) -> None:
-        """Give the cluster a network of the site's. Raises MachineryError if it asked for another."""
+        """Assign one of the site's networks to the cluster. Raises MachineryError if it requires another."""
         if cluster.index < 0:
             taken = {each.index for each in self._simulator.clusters()}
             free = [index for index in range(NETWORKS_PER_SITE) if index not in taken]
             if not free:
-                raise MachineryError(f"a site has addresses for {NETWORKS_PER_SITE} clusters")
+                raise MachineryError(f"no addresses left: a site has room for {NETWORKS_PER_SITE} clusters")
             cluster.index = free[0]
         ranges = self._block.network(cluster.index)
-        asked = dict(cluster.kubernetes_network_config or {})
+        network = dict(cluster.kubernetes_network_config or {})
         if not cluster.service_range_asked:
-            asked["serviceIpv4Cidr"] = str(ranges.services)
-            cluster.kubernetes_network_config = asked
-        _require_inside(asked["serviceIpv4Cidr"], ranges.services, "cluster IPs")
+            network["serviceIpv4Cidr"] = str(ranges.services)
+            cluster.kubernetes_network_config = network
+        _require_inside(network["serviceIpv4Cidr"], ranges.services, "cluster IPs")
         _require_inside(cluster.pod_range or str(ranges.pods), ranges.pods, "pods")
 
     def _heal(self, cluster: SiteCluster) -> None:
@@ -176,7 +176,7 @@ class Lifecycle:
     # -- machines
 
     def _work_on(self, step: Step) -> None:
-        """Take the step, unless it has become another meanwhile."""
+        """Take the step, unless the due step has changed meanwhile."""
         machine_id = step.machine_id
         machine = next((each for each in self._simulator.machines() if each.id == machine_id), None)
         match step.work:
@@ -185,7 +185,7 @@ class Lifecycle:
                 if cluster is not None:
                     self._machinery.boot(machine, cluster)
             case Work.NOTE_CRASH if self._machinery.has_crashed(machine_id):
-                log.warning("machine %s is stopped, for its process has ended", machine_id)
+                log.warning("machine %s is stopped because its process has ended", machine_id)
                 with self._simulator.changing():
                     self._simulator.stop_crashed(machine_id)
                 self._machinery.halt(machine_id, STOP_GRACE_SECONDS)
@@ -196,11 +196,11 @@ class Lifecycle:
                 self._machinery.remove_machine(machine_id)
 
 
-def _require_inside(asked: str, there_is: IPv4Network, what: str) -> None:
-    """Raise MachineryError unless the range is one that this machine can bind and no other site has."""
+def _require_inside(wanted: str, allowed: IPv4Network, what: str) -> None:
+    """Raise MachineryError unless the range can be bound on this machine and is not another site's."""
     try:
-        inside = IPv4Network(asked).subnet_of(there_is)
+        inside = IPv4Network(wanted).subnet_of(allowed)
     except ValueError as error:
-        raise MachineryError(f"{what} can't have addresses of {asked}: {error}") from None
+        raise MachineryError(f"{what} cannot use {wanted}: {error}") from None
     if not inside:
-        raise MachineryError(f"{what} can't have addresses of {asked} here, but of {there_is}")
+        raise MachineryError(f"{what} cannot use {wanted} on this site (allowed: {allowed})")

@@ -1,4 +1,4 @@
-"""How clusters of EKS get control planes and instances get kubelet stand-ins: processes in the site's folder.
+"""Starts the control planes of EKS clusters and the kubelet stand-ins of instances: processes in the site's folder.
 
 Every method may be called again after a crash in the middle of it. Raises MachineryError.
 """
@@ -30,11 +30,11 @@ ADMIN_TTL = timedelta(hours=1)
 STOP_GRACE_SECONDS = 30.0
 WEBHOOK_CONFIG = "webhook.json"
 _NO_BINARIES = Binaries({})
-"""Enough for everything but a start."""
+"""Enough for everything except a start."""
 
 
 class MachineryError(Exception):
-    """Something could not be started or stopped; the message says what and why."""
+    """A process could not be started or stopped; the message says which and why."""
 
 
 class Machinery:
@@ -51,8 +51,8 @@ class Machinery:
         self._binaries: Binaries | None = None
 
     def start_cluster(self, cluster: SiteCluster) -> ClusterFacts:
-        """Start what does not run of the control plane, and wait until it can be used."""
-        with _told():
+        """Start the missing components of the control plane, and wait until it can be used."""
+        with _as_machinery_error():
             self._processes.require_folder()
             control_plane = self._control_plane(cluster, self._ensure_binaries())
             self._webhook.write_client_config(self._webhook_config(cluster), cluster.name)
@@ -66,7 +66,7 @@ class Machinery:
         )
 
     def cluster_is_running(self, cluster: SiteCluster) -> bool:
-        with _told():
+        with _as_machinery_error():
             self._processes.require_folder()
             return self._control_plane(cluster).is_running()
 
@@ -83,16 +83,16 @@ class Machinery:
         return [each.name for each in clusters.iterdir()] if clusters.is_dir() else []
 
     def remove_cluster(self, uid: str) -> None:
-        """Stop the control plane in order and delete its data."""
+        """Stop the control plane gracefully and delete its data."""
         folder = self._folder.cluster(uid)
         nothing = IPv4Network("10.0.0.0/32")
-        with _told():
+        with _as_machinery_error():
             ControlPlane(folder, _NO_BINARIES, "10.0.0.1", nothing, nothing, uid).stop()
         shutil.rmtree(folder, ignore_errors=True)
 
     def boot(self, machine: Machine, cluster: SiteCluster) -> None:
         """Start the machine's process unless it runs."""
-        with _told():
+        with _as_machinery_error():
             self._processes.boot_machine(machine_json(machine), self._control_plane(cluster))
         self._boot_mark(machine.id).touch()
 
@@ -103,18 +103,18 @@ class Machinery:
     def booted(self) -> dict[str, bool]:
         """The machines that were booted and not halted since, and whether they still run.
 
-        One that runs without its mark was booted by a process that was killed then.
+        A running one without its mark was booted by a process that was then killed.
         """
         running = {each: self._runs(each) for each in self.machine_folders()}
         return {each: runs for each, runs in running.items() if runs or self._boot_mark(each).exists()}
 
     def forget_boots(self) -> None:
-        """Nothing of the site runs, and it is nobody's fault: what was booted shall boot again."""
+        """Reset after a stop of the whole site, so that the booted machines boot again."""
         for each in self.machine_folders():
             self._boot_mark(each).unlink(missing_ok=True)
 
     def _runs(self, id: str) -> bool:
-        with _told():
+        with _as_machinery_error():
             return self._processes.is_running(id)
 
     def _boot_mark(self, id: str) -> Path:
@@ -127,12 +127,12 @@ class Machinery:
 
     def halt(self, id: str, grace_seconds: float) -> None:
         """End the machine's process if it runs, and what it left behind."""
-        with _told():
+        with _as_machinery_error():
             self._processes.halt_machine(id, grace_seconds)
         self._boot_mark(id).unlink(missing_ok=True)
 
     def remove_machine(self, id: str) -> None:
-        """Delete the machine's directory."""
+        """Delete the machine's folder."""
         shutil.rmtree(self._folder.machine(id), ignore_errors=True)
 
     def _control_plane(self, cluster: SiteCluster, binaries: Binaries = _NO_BINARIES) -> ControlPlane:
@@ -158,7 +158,7 @@ class Machinery:
 
 
 def machine_json(machine: Machine) -> dict[str, object]:
-    """What the machine is told at boot. Its role is the worker's: EKS runs control planes elsewhere."""
+    """The machine's configuration at boot. Its role is always worker: EKS runs control planes elsewhere."""
     return {
         "id": machine.id,
         "node_name": machine.node_name,
@@ -172,7 +172,7 @@ def machine_json(machine: Machine) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _as_machinery_error() -> Iterator[None]:
     try:
         yield
     except (ControlPlaneError, ProcessError, PortBusyError, BuildError, ApiError) as error:

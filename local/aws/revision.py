@@ -1,4 +1,4 @@
-"""Which code an API runs: a site that was brought up before the project was updated still runs the old one."""
+"""Detects an API that still runs the code of before an update of the project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 
 
 def revision() -> str:
-    """Sixteen hex digits of the API's modules and of moto's version."""
+    """Sixteen hex digits derived from the API's modules and moto's version."""
     digest = hashlib.sha256(moto.__version__.encode())
     for module in sorted(_HERE.glob("*.py")):
         digest.update(module.read_bytes())

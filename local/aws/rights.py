@@ -1,6 +1,6 @@
 """Whether a role's policies name a call at all. Pure.
 
-Resources and conditions are not looked at: what is denied here is denied in AWS, what is allowed here may not be.
+Resources and conditions are ignored: a call denied here is denied in AWS, one allowed here may not be.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 ALWAYS = frozenset({"sts:GetCallerIdentity"})
-"""Nobody needs a policy to ask who he is."""
+"""AWS requires no policy for it."""
 
 
 def permits(policies: Iterable[Mapping[str, Any]], action: str) -> bool:
@@ -28,7 +28,7 @@ def _denies_everywhere(statement: Mapping[str, Any]) -> bool:
 
 
 def _names(statement: Mapping[str, Any], action: str) -> bool:
-    """IAM's actions know no case, and `*` and `?` in patterns."""
+    """IAM's actions are case-insensitive, with `*` and `?` in patterns."""
     if "NotAction" in statement:
         return not _any_matches(statement["NotAction"], action)
     return _any_matches(statement.get("Action"), action)

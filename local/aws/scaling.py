@@ -1,8 +1,8 @@
-"""Where moto's scaling groups are not as AWS documents them, and what is put in their stead.
+"""Replaces parts of moto's scaling groups that differ from AWS's documentation.
 
 - A group is spread over its subnets (moto: all instances of a step in the first).
-- A template may have user data in its second version, too (moto: an error of its own).
-- An instance refresh replaces the machines that there are, one after another (moto has none).
+- A template may also have user data in its second version (moto: raises an error).
+- An instance refresh replaces the existing machines, one after another (moto has none).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _RefreshInProgress(AutoscalingClientError):
 
 
 def to_replace(backend: AutoScalingBackend, not_ready: Container[str]) -> Iterator[str]:
-    """The machines whose turn it is in a refresh: of each group the next one, while all that it has are ready."""
+    """The machines to replace now: the next one of each group in a refresh whose machines are all ready."""
     for group in backend.autoscaling_groups.values():
         outdated = _outdated(group)
         if outdated and not any(state.instance.id in not_ready for state in group.instance_states):
@@ -55,7 +55,7 @@ _create_version = LaunchTemplate.create_version
 
 
 def _with_user_data(template: LaunchTemplate, data: dict[str, Any], description: str) -> Any:
-    # Of the first version they are read already.
+    # Those of the first version are decoded already.
     given = data.get("UserData")
     read = {"UserData": parse_user_data(given)} if isinstance(given, str) else {}
     return _create_version(template, {**data, **read}, description)
@@ -74,7 +74,7 @@ def _start_instance_refresh(response: AutoScalingResponse) -> ActionResult:
 
 
 def _outdated(group: Any) -> list[str]:
-    """What a refresh has still to replace. It is kept at the group, and with it."""
+    """The machines that a refresh has still to replace. Stored on the group."""
     there = {state.instance.id for state in group.instance_states}
     return [machine for machine in getattr(group, "outdated", []) if machine in there]
 
@@ -84,4 +84,4 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (LaunchTemplate, "create_version"): _with_user_data,
     (AutoScalingResponse, "start_instance_refresh"): _start_instance_refresh,
 }
-"""What takes the place of which method, or is added."""
+"""The replacement of each method, or the added method."""

@@ -1,4 +1,4 @@
-"""The process of a site's AWS: moto behind a gate, and the stand-ins for what moto only says that there is."""
+"""The process of a site's AWS: moto behind a gate, with real processes for its clusters and instances."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from local.state_folder import endpoint
 
 
 def serve(site_dir: Path) -> None:
-    """Serve the site of this folder until SIGTERM. Its `site.json` and token must be there.
+    """Serve the site of this folder until SIGTERM. Its `site.json` and token must exist.
 
-    Steps of the lifecycle that are under way when this returns are given up with the process, as by a kill.
+    Steps of the lifecycle that are running when this returns end with the process, as after a kill.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # a line for each call is more than a log holds
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # one line per call would flood the log
     folder = aws_folder(site_dir)
     block = folder.block()
     simulator = Simulator(state_file(folder))
@@ -37,13 +37,13 @@ def serve(site_dir: Path) -> None:
     webhook = Webhook(webhook_folder(folder), block.api_address, endpoint(block), simulator.creator_of)
     machinery = Machinery(folder, block, webhook, os.environ)
     if not running(folder):
-        # Nobody wanted the machines stopped: all ended at once, by `stop` or with the computer.
+        # The machines were not stopped on request: everything ended, by `stop` or with the computer.
         machinery.forget_boots()
         with simulator.changing():
             simulator.start_crashed()
     write_credentials(folder, *simulator.credentials())
     lifecycle = Lifecycle(simulator, machinery, block)
-    lifecycle.notice_ended_clusters()  # before anybody asks
+    lifecycle.notice_ended_clusters()  # before the first request
     health = {"site": folder.fingerprint(), "revision": revision()}
     moto = DomainDispatcherApplication(create_backend_app)
 
@@ -62,4 +62,4 @@ def serve(site_dir: Path) -> None:
     server.serve_forever()
     guard.stop()
     lifecycle.stop()
-    simulator.lock.acquire()  # for good: a call that is under way is through, and none begins
+    simulator.lock.acquire()  # for good: the running call has finished, and none starts

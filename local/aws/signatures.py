@@ -1,6 +1,6 @@
-"""Who signed a request: AWS Signature Version 4, in the Authorization header or in the query (presigned). Pure.
+"""Verifies a request's signer: AWS Signature Version 4, in the Authorization header or in the query (presigned). Pure.
 
-moto believes whatever key a request names. The site's API does not: a cluster's administrator is known by a signature.
+moto accepts any key that a request names. The site's API does not: a signature identifies a cluster's administrator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEADER = re.compile(
 
 
 class Refused(Exception):
-    """The request is not what its signature says; `code` is AWS's."""
+    """The request fails a check; `code` is AWS's."""
 
     def __init__(self, code: str, why: str) -> None:
         super().__init__(why)
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came: `path` and `query` still encoded, the names of `headers` in lower case."""
+    """A request as received: `path` and `query` still encoded, the names of `headers` in lower case."""
 
     method: str
     path: str
@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a request says of its signer."""
+    """A request's statement about its signer."""
 
     access_key: str
     scope: str
@@ -52,26 +52,26 @@ class Signature:
     time: str
     value: str
     expires: timedelta | None = None
-    """How long a presigned request may be used; None for one that is signed in its header."""
+    """How long a presigned request is valid; None if the header has the signature."""
 
     @property
     def service(self) -> str:
-        """For which service it is."""
+        """The service that it is for."""
         return self.scope.split("/")[2]
 
     def as_header(self) -> str:
-        """The Authorization header that says the same."""
+        """The equivalent Authorization header."""
         credential, headers = f"{self.access_key}/{self.scope}", ";".join(self.signed_headers)
         return f"{ALGORITHM} Credential={credential}, SignedHeaders={headers}, Signature={self.value}"
 
 
 def signature_of(request: Request) -> Signature | None:
-    """The request's signature; None if it has none. Raises Refused for one that can't be read."""
+    """The request's signature; None if it has none. Raises Refused for a malformed one."""
     query = dict(parse_qsl(request.query, keep_blank_values=True))
     if header := request.headers.get("authorization"):
         match = _HEADER.fullmatch(header.strip())
         if match is None:
-            raise Refused("IncompleteSignature", "the Authorization header is no signature of version 4")
+            raise Refused("IncompleteSignature", "the Authorization header is not a signature of version 4")
         credential, headers, value = match["credential"], match["headers"], match["signature"]
         time, expires = request.headers.get("x-amz-date", ""), None
     elif query.get("X-Amz-Algorithm") == ALGORITHM:
@@ -91,7 +91,7 @@ def signature_of(request: Request) -> Signature | None:
 def verify(
     request: Request, signature: Signature, secret_of: Callable[[str], str | None], now: datetime | None = None
 ) -> None:
-    """Raise Refused unless the holder of a known key made this very request, lately."""
+    """Raise Refused unless the holder of a known key recently signed exactly this request."""
     secret = secret_of(signature.access_key)
     if secret is None:
         raise Refused("InvalidClientTokenId", "The security token included in the request is invalid.")
@@ -100,13 +100,13 @@ def verify(
     if age < -CLOCK_SKEW or age > _lifetime(signature):
         raise Refused("RequestExpired", f"the request was signed at {signed}, too long ago or in the future")
     if "host" not in signature.signed_headers:
-        raise Refused("IncompleteSignature", "the header host has to be signed")
+        raise Refused("IncompleteSignature", "the header host must be signed")
     if not hmac.compare_digest(_expected(request, signature, secret), signature.value):
         raise Refused("SignatureDoesNotMatch", "The request signature we calculated does not match the one given.")
 
 
 def _lifetime(signature: Signature) -> timedelta:
-    """STS takes presigned requests for a quarter of an hour, whatever they say: tokens of EKS say a minute."""
+    """STS accepts presigned requests for a quarter of an hour, whatever they state: tokens of EKS state a minute."""
     return CLOCK_SKEW if signature.service == "sts" or signature.expires is None else signature.expires
 
 
@@ -121,13 +121,13 @@ def _expected(request: Request, signature: Signature, secret: str) -> str:
     canonical = "\n".join(
         (
             request.method,
-            # Every service but S3 has the path encoded once more than it is sent.
+            # Every service except S3 encodes the path once more than it is sent.
             quote(request.path, safe="/~"),
             _canonical_query(request.query),
             *(f"{name}:{' '.join(request.headers.get(name, '').split())}" for name in signature.signed_headers),
             "",
             ";".join(signature.signed_headers),
-            # Of what came, not of what x-amz-content-sha256 says: else the body could be another than was signed.
+            # Of the received body, not the one in x-amz-content-sha256: otherwise it could differ from what was signed.
             hashlib.sha256(request.body).hexdigest(),
         )
     )

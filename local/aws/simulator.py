@@ -1,8 +1,7 @@
-"""moto, in this process: its backends on disk, and what the stand-ins read of its EKS and EC2 and write there.
+"""moto in this process: its backends on disk, and the reads and writes of its EKS and EC2 by the lifecycle.
 
-A call that changed something is on disk before it is answered, as in AWS: whenever this process is killed, the next one
-goes on from there. moto itself keeps everything in memory; its objects are plain enough to be pickled (some
-tens of milliseconds, a few megabytes).
+A change is on disk before its call is answered, as in AWS: when this process is killed, the next one continues from
+there. moto itself keeps everything in memory; its objects can be pickled (some tens of milliseconds, a few megabytes).
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from local.aws.web_identity import Provider
 from local.state_folder import write_private
 
 SERVICES = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
-"""What of moto is kept."""
+"""The saved backends of moto."""
 
 OWNER = "site"
-"""The IAM user in whose name the stack is made."""
+"""The IAM user that makes the stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Machine:
 
 
 class Simulator:
-    """The account of a site. Whoever calls moto holds `lock`; whoever changed it calls `save` before letting go."""
+    """The account of a site. Callers of moto hold `lock`; those that change it call `save` before they release it."""
 
     def __init__(self, state_file: Path) -> None:
         self._file = state_file
@@ -65,7 +64,7 @@ class Simulator:
         differ_from_moto()
 
     def load(self) -> None:
-        """Go on from what was saved, if anything was. Raises UnreadableStateError."""
+        """Restore the saved account, if there is one. Raises UnreadableStateError."""
         if not self._file.exists():
             _load_managed_policies()
             return
@@ -73,8 +72,8 @@ class Simulator:
             saved: dict[str, dict[str, dict[str, Any]]] = pickle.loads(self._file.read_bytes())
         except Exception as error:
             why = (
-                f"{self._file} can't be read: {error!r}. The moto that wrote it can; without that one, `stop` the site "
-                f"and delete {self._file.parents[1]}: what the account held is lost"
+                f"{self._file} is not readable: {error!r}. Use the version of moto that wrote it, or `stop` the site "
+                f"and delete {self._file.parents[1]}, which loses the account"
             )
             raise UnreadableStateError(why) from error
         for service, accounts in saved.items():
@@ -84,7 +83,7 @@ class Simulator:
                     dict.__setitem__(backends[account], region, backend)
 
     def save(self) -> None:
-        """Write everything to disk, whole or not at all."""
+        """Write everything to disk atomically."""
         state = {
             service: {account: dict(regions) for account, regions in _backends(service).items()} for service in SERVICES
         }
@@ -92,13 +91,13 @@ class Simulator:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """For a change of the stand-ins' own: nobody else meanwhile, and it is on disk at the end."""
+        """For changes by the lifecycle: exclusive, and on disk at the end."""
         with self.lock:
             yield
             self.save()
 
     def credentials(self) -> tuple[str, str]:
-        """The access key of the user in whose name the stack is made, and its secret; made at the first call."""
+        """The access key of the user that makes the stack, and its secret; created at the first call."""
         backend = _iam()
         if OWNER not in backend.users:
             with self.changing():
@@ -108,7 +107,7 @@ class Simulator:
         return key.access_key_id, key.secret_access_key
 
     def secret_of(self, access_key: str) -> str | None:
-        """The secret of a key that IAM or STS gave out."""
+        """The secret of a key of IAM or STS."""
         for accounts in list(iam_backends.values()):
             for backend in list(accounts.values()):
                 if (key := backend.access_keys.get(access_key)) and key.status == "Active":
@@ -116,7 +115,7 @@ class Simulator:
         return None
 
     def provider(self, issuer: str) -> Provider | None:
-        """What IAM knows of an issuer of tokens."""
+        """IAM's provider of an issuer of tokens."""
         for each in list(_iam().open_id_providers.values()):
             if issuer == f"https://{each.url}":
                 return Provider(each.arn, each.url, tuple(each.client_id_list))
@@ -128,7 +127,7 @@ class Simulator:
         return None if role is None else dict(json.loads(role.assume_role_policy_document or "{}"))
 
     def session_of(self, access_key: str) -> AssumedRole | None:
-        """The session of a role, of whichever account and region, that a key belongs to; None for a user's key."""
+        """The session of a role, of any account and region, that a key belongs to; None for a user's key."""
         backends = (backend for accounts in list(sts_backends.values()) for backend in list(accounts.values()))
         found = (backend.get_assumed_role_from_access_key(access_key) for backend in backends)
         return next((each for each in found if each is not None), None)
@@ -137,13 +136,13 @@ class Simulator:
         """The policies of the role that a session has assumed."""
         role = next((each for each in list(_iam().roles.values()) if each.arn == session.role_arn), None)
         if role is None:
-            return []  # it was deleted since
-        managed = [*role.managed_policies.values()]  # at once, for a call of another thread may attach one meanwhile
+            return []  # deleted since
+        managed = [*role.managed_policies.values()]  # in one go: a call in another thread may attach one meanwhile
         documents = [*role.policies.values(), *(_default_version(each) for each in managed)]
         return [json.loads(each) if isinstance(each, str) else each for each in documents]
 
     def clusters(self) -> list[SiteCluster]:
-        """The clusters of EKS that there are."""
+        """The existing clusters of EKS."""
         with self.lock:
             return [
                 cluster
@@ -154,7 +153,7 @@ class Simulator:
             ]
 
     def creator_of(self, name: str) -> str | None:
-        """Who made the cluster of this name; None if there is none."""
+        """The creator of the cluster with this name; None if there is none."""
         return next((each.creator for each in self.clusters() if each.name == name), None)
 
     def machines(self) -> list[Machine]:
@@ -163,20 +162,20 @@ class Simulator:
             return [machine for instance in self._instances() if (machine := _machine(instance)) is not None]
 
     def stop_crashed(self, id: str) -> None:
-        """Say of a running instance that it is stopped, since its process has ended."""
+        """Mark a running instance as stopped, because its process has ended."""
         for instance in self._instances():
             if instance.id == id and instance.is_running():
                 instance.stop()
                 instance.state_reason = StateReason(f"{PROCESS_ENDED}: its process ended", PROCESS_ENDED)
 
     def start_crashed(self) -> None:
-        """Have those run again that are stopped for their process's end."""
+        """Restart those that were stopped because their process ended."""
         for instance in self._instances():
             if instance.state == "stopped" and instance.state_reason.code == PROCESS_ENDED:
                 instance.start()
 
     def replace_outdated(self, booted: Container[str]) -> None:
-        """Go on with the refreshes of scaling groups: replace a machine of each, if those that it has are `booted`."""
+        """Continue the refreshes of scaling groups: replace one machine each, if all its machines are `booted`."""
         for regions in list(_backends("autoscaling").values()):
             for backend in list(regions.values()):
                 with self.lock:
@@ -194,7 +193,7 @@ class Simulator:
 
 
 class UnreadableStateError(Exception):
-    """What is saved of moto can't be read again."""
+    """The saved state of moto is not readable."""
 
 
 def _machine(instance: Instance) -> Machine | None:
@@ -229,7 +228,7 @@ def _iam() -> IAMBackend:
 
 
 def _load_managed_policies() -> None:
-    """AWS's own policies, which roles attach by name; for the one partition that is used, for they are many."""
+    """AWS's own policies, which roles attach by name; only for the partition in use, because there are many."""
     switch = "MOTO_IAM_LOAD_MANAGED_POLICIES"
     os.environ[switch] = "true"
     assert _iam().aws_managed_policies

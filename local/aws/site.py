@@ -157,7 +157,7 @@ class AwsSite(ApiSite):
 
     def nothing_left(self) -> str | None:
         """The kinds that `left` looked for; None for a stopped site, where it did not look."""
-        return f"the account is empty: it has no {', no '.join(KINDS)}" if self.is_healthy() else None
+        return f"the account is empty; checked: {', '.join(KINDS)}" if self.is_healthy() else None
 
     def objects(self, *, healthy: bool) -> dict[str, Any]:
         """The account's clusters, instances and load balancers; none while the simulator does not answer."""

@@ -1,7 +1,7 @@
-"""What a machine's user data tells its kubelet: the flags, wherever they stand. Pure.
+"""Finds the kubelet's flags in a machine's user data, wherever they are. Pure.
 
-A real machine runs the script, or hands the NodeConfig to nodeadm; both end in flags of the kubelet, written out. This
-reads those three that change how a node registers.
+A real machine runs the script, or passes the NodeConfig to nodeadm; both end in flags of the kubelet, written out. This
+reads the three that affect how a node registers.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Any
 
 _FLAG = re.compile(r"--(node-labels|register-with-taints|provider-id)(?:=|\s+)([^\s\"'\\]+)")
 _NODEADM = "node.eks.aws/"
-"""The API of the settings that EKS's own image takes; it sets the provider ID itself."""
+"""The API of the settings for EKS's own image, which sets the provider ID itself."""
 
 _TAINT = re.compile(r"(?P<key>[^=:,]+)(?:=(?P<value>[^:,]*))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)")
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletFlags:
-    """How a kubelet shall register its node."""
+    """How a kubelet registers its node."""
 
     labels: dict[str, str] = field(default_factory=dict)
     taints: list[dict[str, Any]] = field(default_factory=list)
     names_provider_id: bool = False
-    """Whether it says its provider ID itself; else the cloud controller manager does."""
+    """Whether it sets its provider ID itself; else the cloud controller manager does."""
 
 
 def decoded(user_data: str) -> str:
-    """User data as EC2 keeps them, in base64; of such as are no text (compressed, say) what can be read."""
+    """User data as EC2 keeps them, in base64; of binary data (compressed, say) the readable part."""
     return base64.b64decode(user_data).decode(errors="replace")
 
 
 def kubelet_flags(user_data: str) -> KubeletFlags:
-    """The flags that the text gives its kubelet; of a label given twice the last one holds."""
+    """The kubelet flags in the text; of duplicate labels the last one counts."""
     labels: dict[str, str] = {}
     taints: dict[tuple[str, str], dict[str, Any]] = {}
     names_provider_id = _NODEADM in user_data

@@ -1,6 +1,6 @@
 """Whether a ServiceAccount's token may assume a role, as STS decides it: by issuer, audience and trust. Pure.
 
-So a stack's chain is seen to hold: the cluster's issuer, the OIDC provider in IAM, the role's trust policy, the token.
+This verifies a stack's chain: the cluster's issuer, the OIDC provider in IAM, the role's trust policy, the token.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An identity provider that IAM knows: its ARN, its host and path, for whom it may speak."""
+    """An identity provider in IAM: its ARN, its host and path, and its audiences."""
 
     arn: str
     url: str
@@ -35,7 +35,7 @@ class Provider:
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """What the token says, whether or not it is true. Raises Refused."""
+    """The token's unverified claims. Raises Refused."""
     try:
         claims = json.loads(_decoded(token.split(".")[1]))
         return {"iss": str(claims["iss"]), "sub": str(claims["sub"]), "exp": float(claims["exp"]), "aud": claims["aud"]}
@@ -44,7 +44,7 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 def check_token(token: str, public_key: str, provider: Provider, now: datetime | None = None) -> None:
-    """Raise Refused unless the issuer's key (PEM) signed it, it still holds, and is for the provider's audience."""
+    """Raise Refused unless the issuer's key (PEM) signed it, it has not expired, and is for the provider's audience."""
     claims = claims_of(token)
     signed, _, signature = token.rpartition(".")
     key = serialization.load_pem_public_key(public_key.encode())
@@ -63,26 +63,26 @@ def check_token(token: str, public_key: str, provider: Provider, now: datetime |
 
 
 def check_trust(policy: Mapping[str, Any], token: str, provider: Provider) -> None:
-    """Raise Refused unless a statement of the role's trust policy lets the token's subject in, and none denies it.
+    """Raise Refused unless a statement of the role's trust policy admits the token's subject, and none denies it.
 
-    Of conditions it knows StringEquals and StringLike on `sub` and `aud`; with any other a statement lets nobody in. A
-    statement that denies does so whatever its conditions.
+    Supported conditions are StringEquals and StringLike on `sub` and `aud`; a statement with any other admits nothing.
+    A statement that denies does so whatever its conditions.
     """
     claims = claims_of(token)
-    told = {f"{provider.url}:sub": [claims["sub"]], f"{provider.url}:aud": _list(claims["aud"])}
+    values = {f"{provider.url}:sub": [claims["sub"]], f"{provider.url}:aud": _list(claims["aud"])}
     statements = [each for each in _list(policy.get("Statement")) if ACTION in _list(each.get("Action"))]
     denied = any(each.get("Effect") == "Deny" for each in statements)
-    if denied or not any(_lets_in(each, provider, told) for each in statements):
+    if denied or not any(_lets_in(each, provider, values) for each in statements):
         raise Refused("AccessDenied", f"Not authorized to perform {ACTION}")
 
 
-def _lets_in(statement: Mapping[str, Any], provider: Provider, told: Mapping[str, list[str]]) -> bool:
+def _lets_in(statement: Mapping[str, Any], provider: Provider, values: Mapping[str, list[str]]) -> bool:
     principal = statement.get("Principal")
     federated = _list(principal.get("Federated")) if isinstance(principal, dict) else []
     conditions = statement.get("Condition") or {}
     allows = statement.get("Effect") == "Allow" and provider.arn in federated
     return allows and all(
-        operator in ("StringEquals", "StringLike") and _matches(operator, told.get(key, []), _list(allowed))
+        operator in ("StringEquals", "StringLike") and _matches(operator, values.get(key, []), _list(allowed))
         for operator, keys in conditions.items()
         for key, allowed in keys.items()
     )
@@ -95,7 +95,7 @@ def _matches(operator: str, values: list[str], allowed: list[str]) -> bool:
 
 
 def _list(value: Any) -> list[Any]:
-    """IAM's documents, and tokens, have one thing or a list of things."""
+    """IAM's documents and tokens have one value or a list."""
     if value is None:
         return []
     return list(value) if isinstance(value, list) else [value]

@@ -1,6 +1,6 @@
-"""The token webhook of the site's clusters: who a token of EKS is, as STS says, and whether the cluster lets it in.
+"""The token webhook of the site's clusters: identifies the bearer of an EKS token through STS, and checks its access.
 
-A TLS service beside the API. A cluster's API server asks it at `/CLUSTER` with a TokenReview.
+A TLS service beside the API. A cluster's API server calls it at `/CLUSTER` with a TokenReview.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from local.state_folder import write_private
 
 PORT = 7443
 STS_SECONDS = 20.0
-"""The API server waits for half a minute; whoever is told sooner that nobody answers is kept out."""
+"""The API server waits half a minute; an earlier failure here rejects the user."""
 
 IDLE_SECONDS = 600
-"""Longer than the API server keeps a connection (90 s): if this side closed it, a question might be on its way."""
+"""Longer than the API server keeps a connection (90 s): if this side closed it, a request might be on its way."""
 
 MOST_BYTES = 64 * 1024
 ADMINISTRATORS = "system:masters"
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Webhook:
-    """`creator_of` tells who made a cluster, by its name; None for one that there is not."""
+    """`creator_of` returns the creator of a cluster by its name; None if there is none."""
 
     def __init__(self, directory: Path, address: str, sts: str, creator_of: Callable[[str], str | None]) -> None:
         authority = Authority.load_or_create(_folder(directory), "webhook-ca", "token webhook")
@@ -51,11 +51,11 @@ class Webhook:
         self._thread = threading.Thread(target=self._server.serve_forever, name="token webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start answering."""
         self._thread.start()
 
     def write_client_config(self, path: Path, cluster: str) -> None:
-        """Write what a cluster's API server is told of this webhook: a kubeconfig."""
+        """Write a cluster's API server's configuration of this webhook: a kubeconfig."""
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -72,14 +72,14 @@ class Webhook:
         write_private(path, json.dumps(config))
 
     def review(self, cluster: str, token: str) -> dict[str, Any]:
-        """The status of the TokenReview: authenticated is none but the cluster's creator."""
+        """The status of the TokenReview: only the cluster's creator is authenticated."""
         creator = self._creator_of(cluster)
         try:
             arn, user_id = self._identity(identity_url(token, self._sts), cluster)
         except NotAToken as error:
             return {"authenticated": False, "error": str(error)}
         if creator is None or principal(arn) != principal(creator):
-            _log.info("cluster %s does not let %s in", cluster, arn)
+            _log.info("cluster %s denies access to %s", cluster, arn)
             return {"authenticated": False, "error": f"{arn} has no access to cluster {cluster}"}
         return {
             "authenticated": True,
@@ -87,17 +87,17 @@ class Webhook:
         }
 
     def _identity(self, url: str, cluster: str) -> tuple[str, str]:
-        """Whom STS says the request's signer to be: ARN and id. Raises NotAToken."""
+        """The ARN and id of the request's signer, from STS. Raises NotAToken."""
         headers = {CLUSTER_HEADER: cluster, "Accept": "application/json"}
         with urllib3.PoolManager(retries=False, timeout=STS_SECONDS) as pool:
             try:
                 answer = pool.request("GET", url, headers=headers, redirect=False)
             except urllib3.exceptions.HTTPError as error:
-                raise NotAToken(f"STS does not answer: {error}") from None
+                raise NotAToken(f"STS did not answer: {error}") from None
         text = answer.data.decode(errors="replace")
         arn, user_id = re.search("<Arn>([^<]+)</Arn>", text), re.search("<UserId>([^<]+)</UserId>", text)
         if answer.status != 200 or arn is None or user_id is None:
-            raise NotAToken(f"STS refuses the token (HTTP {answer.status})")
+            raise NotAToken(f"STS rejected the token (HTTP {answer.status})")
         return arn[1], user_id[1]
 
 
@@ -112,8 +112,8 @@ def _handler(review: Callable[[str, str], dict[str, Any]]) -> type[BaseHTTPReque
                 self.send_error(413)
                 return
             try:
-                asked = json.loads(self.rfile.read(length))
-                token = str(asked["spec"]["token"])
+                body = json.loads(self.rfile.read(length))
+                token = str(body["spec"]["token"])
             except (ValueError, KeyError, TypeError):
                 self.send_error(400)
                 return
@@ -127,7 +127,7 @@ def _handler(review: Callable[[str, str], dict[str, Any]]) -> type[BaseHTTPReque
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Nothing: the log is for what went wrong, and a path is all that there would be."""
+            """Nothing: the log is for errors, and this would only add a path."""
 
     return Handler
 

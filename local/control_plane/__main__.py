@@ -10,11 +10,11 @@ from local.control_plane.build import BuildError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build or find the binaries; the exit code is 1 with one message on stderr if they cannot be had."""
+    """Build or find the binaries; if that fails, the exit code is 1 with one message on stderr."""
     parser = argparse.ArgumentParser(prog="python -m local.control_plane", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="make sure that etcd and Kubernetes' components are there")
-    commands.add_parser("path", help="print the path of each, building what is missing")
+    commands.add_parser("build", help="build etcd and Kubernetes' components if they are missing")
+    commands.add_parser("path", help="print the path of each binary; build what is missing")
     options = parser.parse_args(arguments)
     try:
         binaries = ensure(lambda line: print(f"control plane: {line}", file=sys.stderr, flush=True))

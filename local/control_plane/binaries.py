@@ -1,4 +1,4 @@
-"""Where the control plane's binaries come from: KUBEBUILDER_ASSETS, PATH, the user's cache, or a build from Go modules.
+"""Finds the control plane's binaries (KUBEBUILDER_ASSETS, PATH, the user's cache), or builds them from Go modules.
 
 The pinned versions are those of the Go modules in tools/. The cache is keyed by a hash of those modules, so a second
 checkout builds nothing and a new pin never meets old binaries.
@@ -36,10 +36,9 @@ class Binaries:
 
 
 def ensure(report: Report) -> Binaries:
-    """Find the binaries, building what is nowhere to be found (minutes, once a machine).
+    """Find the binaries, and build missing ones (minutes, once per machine).
 
-    `report` gets a line whenever there is something to tell; nothing is told when all of it is there. Raises
-    BuildError when Go is not to be had or a build fails.
+    `report` gets a line for each step of a build. Raises BuildError when Go is missing or a build fails.
     """
     versions = pinned_versions()
     cache = cache_directory() / "control-plane" / cache_key()
@@ -57,13 +56,13 @@ def ensure(report: Report) -> Binaries:
 def cache_directory() -> Path:
     """The user's cache for this project: $XDG_CACHE_HOME/cloud-controller or ~/.cache/cloud-controller."""
     base = os.environ.get("XDG_CACHE_HOME")
-    # The XDG specification has relative paths ignored.
+    # The XDG specification requires relative paths to be ignored.
     root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
     return root / "cloud-controller"
 
 
 def cache_key() -> str:
-    """What the binaries depend on: the modules, how they are built, and for which machine."""
+    """What the binaries depend on: the modules, the build's flags, and the machine type."""
     digest = hashlib.sha256()
     for name in ("go.sum", "go.mod", "etcd/go.sum", "etcd/go.mod"):
         digest.update((TOOLS / name).read_bytes())
@@ -72,25 +71,25 @@ def cache_key() -> str:
 
 
 def pinned_versions() -> dict[str, str]:
-    """The version (as in `v1.36.1`) that each component must have, by the Go modules."""
+    """The version (as in `v1.36.1`) that each component must have, from the Go modules."""
     kubernetes = _required_version(TOOLS / "go.mod", "k8s.io/kubernetes")
     etcd = _required_version(TOOLS / "etcd" / "go.mod", "go.etcd.io/etcd/server/v3")
     return {name: etcd if name == ETCD else kubernetes for name in BINARIES}
 
 
 def has_version(binary: Path, version: str) -> bool:
-    """Whether `binary --version` says this version (`v1.36.1`; etcd says it without the v)."""
+    """Whether `binary --version` prints this version (`v1.36.1`; etcd omits the v)."""
     try:
         result = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=VERSION_TIMEOUT_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False  # not for this machine, or no program at all
+        return False  # for another machine type, or not a program
     return result.returncode == 0 and re.search(rf"\bv?{re.escape(version[1:])}\s", result.stdout + "\n") is not None
 
 
 def _offered(name: str, version: str) -> Path | None:
-    """A binary of the pinned version that the user brought along."""
+    """A binary of the pinned version from the user's environment."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     candidates = [*([Path(assets) / name] if assets else []), *([Path(found)] if (found := shutil.which(name)) else [])]
     return next((path for path in candidates if has_version(path, version)), None)
@@ -107,7 +106,7 @@ def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path,
         lock_file = (cache / "lock").open("a")
     except OSError as error:
         raise BuildError(
-            f"the control plane's binaries can't be kept in {cache}: {error}; name another cache by XDG_CACHE_HOME"
+            f"the control plane's cache {cache} is not writable: {error}; set XDG_CACHE_HOME to another folder"
         ) from None
     with lock_file as lock:
         try:
@@ -118,7 +117,7 @@ def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path,
         missing = [name for name in missing if _cached(cache, name) is None]
         if not missing:
             return
-        report(f"building {', '.join(missing)} from Go modules, once on this machine (6 to 8 minutes on 2 cores)")
+        report(f"building {', '.join(missing)} from Go modules, once per machine (6 to 8 minutes on 2 cores)")
         go = find_go(cache_directory(), TOOLS, report)
         for name in missing:
             directory = TOOLS / "etcd" if name == ETCD else TOOLS

@@ -1,4 +1,4 @@
-"""How one binary of the control plane is built from its Go module, with progress that a person can follow."""
+"""Builds one binary of the control plane from its Go module, with visible progress."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PACKAGES = {
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
 }
 LDFLAGS = "-s -w"
-# Kubernetes' own build stamps its version in like this; without it the API server calls itself v0.0.0.
+# Kubernetes' own build sets its version like this; without it the API server calls itself v0.0.0.
 VERSION_VARIABLE = "k8s.io/component-base/version"
 HEARTBEAT_SECONDS = 15.0
 KEPT_LINES = 20
 
 
 class BuildError(Exception):
-    """The control plane's binaries cannot be had; the message says why and what to do."""
+    """The control plane's binaries are not available; the message says why and what to do."""
 
 
 def build(
@@ -67,7 +67,7 @@ def build(
 
 
 class _Progress:
-    """Counts what `go build -v` writes: a line for each module that it downloads and each package it compiles."""
+    """Counts the output of `go build -v`: a line for each module that it downloads and each package it compiles."""
 
     def __init__(self) -> None:
         self.downloaded = 0
@@ -84,7 +84,7 @@ class _Progress:
 
 
 def _follow(process: subprocess.Popen[str], name: str, started: float, report: Report) -> _Progress:
-    """Wait for the build's end, with a line each heartbeat that says how far it is."""
+    """Wait for the build's end, and report its progress at every heartbeat."""
     assert process.stderr is not None
     progress = _Progress()
     reader = threading.Thread(target=progress.read, args=(process.stderr,), daemon=True)
@@ -109,7 +109,7 @@ def _ldflags(name: str, version: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The user's environment (proxy, caches), with what would change the result taken out."""
+    """The user's environment (proxy, caches) without what would change the result."""
     kept = {key: value for key, value in os.environ.items() if key not in ("GOOS", "GOARCH", "GOEXPERIMENT")}
     return {**kept, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
 

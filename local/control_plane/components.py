@@ -1,4 +1,4 @@
-"""With which flags each component of a control plane runs: pure functions from a layout to command lines."""
+"""The flags of each component of a control plane: pure functions from a layout to command lines."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ NOT_READY_TOLERATION_SECONDS = 15
 
 KUBELET_CLIENT, KUBELET_CLIENT_CA = "kubelet-client", "kubelet-client-ca"
 EGRESS_SOCKET = "egress.sock"
-"""In the folder in which the components run: the whole path may be longer than a socket's may be."""
+"""Relative to the components' working directory: an absolute path may exceed a socket's limit."""
 
-# The cluster's addresses are 10.x, and what has them listens on 127.x. YAML that is JSON.
+# The cluster's addresses are 10.x, and their sockets listen on 127.x. YAML that is JSON.
 EGRESS_SELECTOR_CONFIGURATION: Mapping[str, Any] = {
     "apiVersion": "apiserver.k8s.io/v1beta1",
     "kind": "EgressSelectorConfiguration",
@@ -56,7 +56,7 @@ EGRESS_SELECTOR_CONFIGURATION: Mapping[str, Any] = {
         }
     ],
 }
-# Nobody but the health probes gets in without credentials. YAML that is JSON.
+# Only health probes are allowed without credentials. YAML that is JSON.
 AUTHENTICATION_CONFIGURATION: Mapping[str, Any] = {
     "apiVersion": "apiserver.config.k8s.io/v1",
     "kind": "AuthenticationConfiguration",
@@ -70,7 +70,7 @@ AUTHENTICATION_CONFIGURATION: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where one control plane keeps its files and which addresses it uses. `address` is its 10.x address."""
+    """The files and addresses of one control plane. `address` is its 10.x address."""
 
     directory: Path
     address: str
@@ -78,14 +78,14 @@ class Layout:
     service_cidr: IPv4Network
     cluster_name: str
     issuer: str = "https://kubernetes.default.svc"
-    """Who ServiceAccount tokens say they are from."""
+    """The issuer in ServiceAccount tokens."""
 
     token_webhook: Path | None = None
-    """The kubeconfig of a webhook that is asked who the bearer of a token is, beside ServiceAccounts."""
+    """The kubeconfig of a webhook that authenticates bearer tokens other than ServiceAccounts'."""
 
     @property
     def bind_address(self) -> str:
-        """The 127.x address on which everything listens."""
+        """The 127.x address on which all components listen."""
         return socket_address(self.address)
 
     @property
@@ -95,7 +95,7 @@ class Layout:
 
     @property
     def api_server_names(self) -> tuple[str, ...]:
-        """Every name and address under which a client may reach the API server."""
+        """Every name and address by which a client may reach the API server."""
         cluster_ip = str(self.service_cidr[1])
         return (
             *("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"),
@@ -174,7 +174,7 @@ def _api_server(layout: Layout) -> dict[str, object]:
     return {
         "bind-address": layout.bind_address,
         "secure-port": API_SERVER_PORT,
-        # What the EndpointSlice of Service `kubernetes` carries; loopback addresses are refused there.
+        # The address in the EndpointSlice of Service `kubernetes`, where loopback addresses are invalid.
         "advertise-address": layout.address,
         "etcd-servers": f"https://{layout.bind_address}:{ETCD_CLIENT_PORT}",
         "etcd-cafile": layout.certificate("etcd-ca"),
@@ -194,7 +194,7 @@ def _api_server(layout: Layout) -> dict[str, object]:
         "service-cluster-ip-range": layout.service_cidr,
         "default-not-ready-toleration-seconds": NOT_READY_TOLERATION_SECONDS,
         "default-unreachable-toleration-seconds": NOT_READY_TOLERATION_SECONDS,
-        # Machines call their node addresses 10.x, too, and a kubelet stand-in's certificate says so.
+        # Machines report 10.x addresses as their node addresses, and a kubelet stand-in's certificate has them.
         "kubelet-preferred-address-types": "InternalIP",
         "kubelet-certificate-authority": layout.certificate("ca"),
         "kubelet-client-certificate": layout.certificate(KUBELET_CLIENT),
@@ -229,13 +229,13 @@ def _scheduler(layout: Layout) -> dict[str, object]:
 
 
 def _client_component(component: str, port: int, layout: Layout) -> dict[str, object]:
-    """What kube-controller-manager and kube-scheduler have in common."""
+    """The common flags of kube-controller-manager and kube-scheduler."""
     kubeconfig = layout.kubeconfig(component)
     return {
         "kubeconfig": kubeconfig,
         "authentication-kubeconfig": kubeconfig,
         "authorization-kubeconfig": kubeconfig,
-        # Else it asks the cluster for a front proxy's CA too, and complains for ever that there is none.
+        # Otherwise it requests a front proxy's CA from the cluster, and logs its absence forever.
         "authentication-skip-lookup": "true",
         "client-ca-file": layout.certificate("ca"),
         "bind-address": layout.bind_address,

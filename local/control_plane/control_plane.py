@@ -44,20 +44,20 @@ DEFAULT_START_SECONDS = 120.0
 
 
 class LayoutOptions(TypedDict, total=False):
-    """What not every control plane has: see Layout."""
+    """The optional parts of a Layout."""
 
     issuer: str
     token_webhook: Path
 
 
 class ControlPlaneError(Exception):
-    """The control plane does not start, run or stop as it should; the message names the component and why."""
+    """The control plane failed to start, run or stop; the message names the component and the reason."""
 
 
 class ControlPlane:
-    """A control plane that keeps everything in `directory` and listens on the 127.x address of `address` (10.x).
+    """A control plane with all files in `directory`, listening on the 127.x address of `address` (10.x).
 
-    Objects of this class hold no state: any number of them, in any process, may speak of one control plane.
+    Objects of this class hold no state: any number of them, in any process, may represent one control plane.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ControlPlane:
 
     @property
     def directory(self) -> Path:
-        """Where its keys, etcd's data, process records and logs lie."""
+        """The folder of its keys, etcd's data, process records and logs."""
         return self._layout.directory
 
     @property
@@ -92,27 +92,27 @@ class ControlPlane:
 
     @property
     def certificate_authority(self) -> str:
-        """The cluster's CA certificate (PEM); there once `start` was called."""
+        """The cluster's CA certificate (PEM); exists once `start` was called."""
         return self._layout.certificate("ca").read_text()
 
     @property
     def service_account_key(self) -> str:
-        """The public key (PEM) by which ServiceAccount tokens are verified; there once `start` was called."""
+        """The public key (PEM) that verifies ServiceAccount tokens; exists once `start` was called."""
         return self._layout.certificate("service-account").read_text()
 
     def kubeconfig(self, user: str, groups: Sequence[str], ttl: timedelta) -> str:
-        """A kubeconfig (YAML text, a secret) whose client certificate is `user` in `groups` and ends after `ttl`."""
+        """A kubeconfig (YAML text, a secret) whose client certificate is `user` in `groups` and expires after `ttl`."""
         return issue_kubeconfig(self._layout, user, groups, ttl)
 
     def write_kubelet_credentials(self, directory: Path, node_name: str, address: str, ttl: timedelta) -> None:
-        """Give the machine whose folder this is what its kubelet and its proxier present and check."""
+        """Write the credentials of the kubelet and proxier of the machine with this folder."""
         write_kubelet_credentials(self._layout, directory, node_name, address, ttl)
 
     def start(self, deadline_seconds: float = DEFAULT_START_SECONDS) -> None:
-        """Start what does not run and return once all of it was started; `wait_ready` tells when it can be used.
+        """Start the missing components and return once all are started; `wait_ready` returns when they can be used.
 
-        Nothing happens if all of it runs. What is left of a half-dead earlier run is kept if it is what this one
-        would start, else stopped first. Raises PortBusyError, ProcessError or ControlPlaneError.
+        Nothing happens if all of them run. The rest of a half-dead run is kept if its command lines are the same, and
+        stopped otherwise. Raises PortBusyError, ProcessError or ControlPlaneError.
         """
         deadline = time.monotonic() + deadline_seconds
         with self._lock():
@@ -128,15 +128,15 @@ class ControlPlane:
                     write_credentials(self._layout)
                 self._start(ETCD, EGRESS_PROXY, API_SERVER)
                 self._wait("the API server is ready", self._api_server_is_ready, deadline, (ETCD, API_SERVER))
-                # These two give up if there is no API server for ten seconds, or one that does not know their roles
-                # yet. So they come after it, also those that ran before and ended meanwhile.
+                # These two exit if the API server is absent for ten seconds, or does not have their roles yet. So they
+                # are started after it, also if they ran before and ended meanwhile.
                 self._start(CONTROLLER_MANAGER, SCHEDULER)
             except BaseException:
                 self._stop(missing)
                 raise
 
     def wait_ready(self, deadline_seconds: float = DEFAULT_START_SECONDS) -> None:
-        """Wait until pods can be created: all components healthy, the default ServiceAccount there.
+        """Wait until pods can be created: all components healthy, the default ServiceAccount created.
 
         Raises ControlPlaneError, with the end of the log, when a component ends or `deadline_seconds` are over.
         """
@@ -151,12 +151,12 @@ class ControlPlane:
         return all(processes.find(self._layout.record(component)) for component in COMPONENTS)
 
     def stop(self) -> None:
-        """Stop what runs, the API server before etcd (else it hangs); etcd's data stay. Fine if nothing runs."""
+        """Stop the running components, the API server before etcd (otherwise it hangs); etcd's data stay."""
         with self._lock():
             self._stop()
 
     def _stop(self, components: Collection[str] = COMPONENTS) -> None:
-        # An API server whose etcd is gone only waits for it; there is nothing that it could still write.
+        # An API server without its etcd only waits for it; it has nothing left to write.
         grace_seconds = STOP_GRACE_SECONDS if processes.find(self._layout.record(ETCD)) else 0
         for component in STOP_ORDER:
             process = processes.find(self._layout.record(component)) if component in components else None
@@ -164,10 +164,10 @@ class ControlPlane:
                 process.stop(grace_seconds)
 
     def _reusable(self) -> set[str]:
-        """The components that run with today's command line; if one runs with another, all are stopped."""
+        """The components that run with the current command line; if one has another, all are stopped."""
         found = {component: processes.find(self._layout.record(component)) for component in COMPONENTS}
         running = {component: process for component, process in found.items() if process is not None}
-        # Without its etcd an API server hangs, and one that outlived it would serve another start's certificates.
+        # Without its etcd an API server hangs, and a surviving one would serve an earlier start's certificates.
         orphaned = bool(running) and ETCD not in running
         if orphaned or any(list(process.argv) != self._argv(name) for name, process in running.items()):
             self._stop()
@@ -175,7 +175,7 @@ class ControlPlane:
         return set(running)
 
     def _start(self, *components: str) -> None:
-        """Start those of them that do not run."""
+        """Start those that do not run."""
         for component in components:
             if processes.find(self._layout.record(component)) is None:
                 processes.start(
@@ -190,24 +190,24 @@ class ControlPlane:
     def _argv(self, component: str) -> list[str]:
         if component == EGRESS_PROXY:
             block = block_of(self._layout.address)
-            # -P: nothing that lies in the working directory is ever imported.
+            # -P: nothing in the working directory is ever imported.
             return [sys.executable, "-P", "-m", "local.control_plane.egress_proxy", EGRESS_SOCKET, str(block)]
         return [str(self._binaries.path(component)), *arguments(component, self._layout)]
 
     def _wait(
         self, what: str, condition: Callable[[], bool], deadline: float, needed: Sequence[str] = COMPONENTS
     ) -> None:
-        """Wait for a condition, but no longer than every component lives that it needs and that was started."""
+        """Wait for a condition, but only while every started component that it needs lives."""
         while not condition():
             for component in needed:
                 process = processes.load(self._layout.record(component))
                 if process is not None and not process.is_running():
                     raise ControlPlaneError(
-                        f"{component} ended while waiting until {what}; its log ends:\n{process.log_tail()}"
+                        f"{component} ended while waiting until {what}; the end of its log:\n{process.log_tail()}"
                     )
             if time.monotonic() >= deadline:
                 raise ControlPlaneError(
-                    f"in time, it did not come about that {what}; logs are in {self._layout.log(ETCD).parent}"
+                    f"timed out while waiting until {what}; logs are in {self._layout.log(ETCD).parent}"
                 )
             time.sleep(POLL_SECONDS)
 
@@ -221,7 +221,7 @@ class ControlPlane:
         return self._get(API_SERVER_PORT, "/api/v1/namespaces/default/serviceaccounts/default", admin=True) == 200
 
     def _get(self, port: int, path: str, *, admin: bool = False) -> int | None:
-        """The status of a GET, or None if nothing answers."""
+        """The status of a GET, or None without an answer."""
         context = ssl.create_default_context(cafile=self._layout.certificate("ca"))
         if admin:
             context.load_cert_chain(self._layout.certificate("admin"), self._layout.key("admin"))
@@ -234,7 +234,7 @@ class ControlPlane:
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        """Only one process at a time starts or stops this control plane."""
+        """Only one process at a time may start or stop this control plane."""
         self._layout.directory.mkdir(parents=True, exist_ok=True)
         with (self._layout.directory / "lock").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

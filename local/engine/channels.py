@@ -1,4 +1,4 @@
-"""How the engine's processes speak gRPC with each other: by loopback alone, whatever the size of a message."""
+"""gRPC between the engine's processes: on loopback only, with messages of any size."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LARGEST = 400 * 1024 * 1024
 SIZES: Final = [
     ("grpc.max_receive_message_length", _LARGEST),
     ("grpc.max_send_message_length", _LARGEST),
-    # An error's message travels as metadata: one that were refused for its length would look like a lost server.
+    # An error message travels as metadata; refused for its length, it would look like a lost server.
     ("grpc.max_metadata_size", _LARGEST),
     ("grpc.absolute_max_metadata_size", _LARGEST),
 ]
-"""Options of servers; channels have them from `open_channel`."""
+"""Options of servers; `open_channel` sets those of channels."""
 
 
 def open_channel(target: str) -> grpc.Channel:
-    """A channel to a server on loopback, whatever proxy the environment names."""
+    """A channel to a server on loopback; proxies from the environment are ignored."""
     return grpc.insecure_channel(target, options=[*SIZES, ("grpc.enable_http_proxy", 0)])

@@ -1,4 +1,4 @@
-"""What the command line of the engine understands, in the CLI's words, and what of it does not go together."""
+"""The command line of the engine, in the CLI's terms, and the options that exclude each other."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from local.engine.operations import default_parallel
 from local.engine.steps.targets import Targets
 
 _HELP: Final = {
-    "preview": "tell what `up` would do; nothing is changed",
-    "up": "bring the stack to what the program says",
-    "refresh": "bring the state up to date with what is",
-    "destroy": "delete everything that the state knows",
+    "preview": "show what `up` would change; nothing is changed",
+    "up": "create, update and delete resources as the program declares",
+    "refresh": "update the state from the real resources",
+    "destroy": "delete every resource in the state",
 }
 _EPILOG: Final = """\
-A URN may hold `*` (any text without a colon) and `**` (any text); quote it, for `$` and `*` mean something to a shell.
+A URN may contain `*` (any text without a colon) and `**` (any text); quote it: a shell expands `$` and `*`.
 
 exit codes:
-  0  done
-  1  failed: a step, a policy, a preview, an operation that is still undecided
-  2  called wrongly: nothing was begun
+  0  success
+  1  failure: a step, a policy, a preview, or a pending operation that could not be resolved
+  2  invalid arguments: nothing was started
   7  there are changes and --expect-no-changes was given
-  8  ended at once by Ctrl-C: what was running is undecided, and the next run resolves it"""
+  8  interrupted by Ctrl-C: the running steps are pending operations, which the next run resolves"""
 
 
 def parse(arguments: Sequence[str] | None, also: Sequence[str] = ()) -> argparse.Namespace:
-    """The call; ends the process with code 2, and one line on standard error, if it is a wrong one.
+    """Parse the call; if it is invalid, end the process with code 2 and one line on standard error.
 
-    `also`: options that the caller knows, for hints.
+    `also`: options that the caller knows, for suggestions.
     """
     common = which_stack()
     parser = Parser(
@@ -48,8 +48,8 @@ def parse(arguments: Sequence[str] | None, also: Sequence[str] = ()) -> argparse
     commands.add_parser(
         "cancel",
         parents=[common],
-        help="take away the lock that a dead run left",
-        description="Take away the lock that a dead run left. One that is alive is ended with Ctrl-C where it runs.",
+        help="remove the lock of a run that was killed",
+        description="Remove the lock of a run that was killed. To stop a running one, press Ctrl-C where it runs.",
     )
     cli_stack.add_parser(commands, common)
     config = cli_config.add_parser(commands)
@@ -62,13 +62,13 @@ def parse(arguments: Sequence[str] | None, also: Sequence[str] = ()) -> argparse
 
 
 def targets_of(parsed: argparse.Namespace) -> Targets | None:
-    """What the run is about; None: everything."""
+    """The resources that the run works on; None: all."""
     patterns = (*getattr(parsed, "target", ()), *getattr(parsed, "target_replace", ()))
     return Targets(patterns, dependents=parsed.target_dependents) if patterns else None
 
 
 def replaces_of(parsed: argparse.Namespace) -> Targets | None:
-    """What is replaced whether or not it differs; None: nothing."""
+    """The resources to replace even if they are unchanged; None: none."""
     patterns = (*getattr(parsed, "replace", ()), *getattr(parsed, "target_replace", ()))
     return Targets(patterns) if patterns else None
 
@@ -101,17 +101,19 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> Par
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     runs_program = name in ("preview", "up")
-    what = command.add_argument_group("what it is about")
-    _many(what, "--target", "-t", metavar="URN", help="only this resource; may be repeated")
-    what.add_argument("--target-dependents", action="store_true", help="and whatever depends on a target")
+    what = command.add_argument_group("selection")
+    _many(what, "--target", "-t", metavar="URN", help="work on this resource only; may be repeated")
+    what.add_argument("--target-dependents", action="store_true", help="also work on what depends on a target")
     if runs_program:
         _many(what, "--replace", metavar="URN", help="replace this resource; may be repeated")
         _many(what, "--target-replace", metavar="URN", help="short for --target URN --replace URN")
     if name == "destroy":
-        what.add_argument("--exclude-protected", action="store_true", help="leave what is protected, and what it needs")
-    how = command.add_argument_group("how it goes about it")
+        what.add_argument(
+            "--exclude-protected", action="store_true", help="keep protected resources and what they need"
+        )
+    how = command.add_argument_group("execution")
     if name != "refresh":
-        how.add_argument("--refresh", "-r", action="store_true", help="first bring the state up to date with what is")
+        how.add_argument("--refresh", "-r", action="store_true", help="update the state from the real resources first")
     how.add_argument(
         "--parallel",
         "-p",
@@ -122,7 +124,7 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> Par
     )
     if name in ("up", "destroy"):
         how.add_argument(
-            "--continue-on-error", action="store_true", help="after a failure go on with what does not need it"
+            "--continue-on-error", action="store_true", help="after a failure, continue with what does not depend on it"
         )
     if name == "up":
         how.add_argument(
@@ -136,21 +138,21 @@ def _operation(commands: Any, common: argparse.ArgumentParser, name: str) -> Par
             "--run-program", dest="with_program", action="store_true", help="run the program for its delete hooks"
         )
     if name in ("refresh", "destroy"):
-        how.add_argument("--preview-only", action="store_true", help="only tell; nothing is changed")
+        how.add_argument("--preview-only", action="store_true", help="only show the changes; change nothing")
     if name == "refresh":
-        how.add_argument("--clear-pending-creates", action="store_true", help="forget what a killed run was creating")
+        how.add_argument("--clear-pending-creates", action="store_true", help="forget the creates of a killed run")
     if name == "preview":
-        how.add_argument("--placeholder-secrets", action="store_true", help="without the passphrase")
+        how.add_argument("--placeholder-secrets", action="store_true", help="needs no passphrase")
     if name != "destroy":
         how.add_argument("--expect-no-changes", action="store_true", help="fail if anything changes")
-    asked = "do not ask on a terminal before something is replaced or deleted"
-    told = asked if name in ("up", "destroy") else "accepted for the CLI's sake: nothing is asked"
-    how.add_argument("--yes", "-y", action="store_true", help=told)
+    unattended = "do not ask on a terminal before a resource is replaced or deleted"
+    yes = unattended if name in ("up", "destroy") else "no effect; for compatibility with the CLI"
+    how.add_argument("--yes", "-y", action="store_true", help=yes)
     if runs_program:
         policies = command.add_argument_group("policies")
-        _many(policies, "--policy-pack", metavar="DIR", help="may be repeated")
-        _many(policies, "--policy-pack-config", metavar="FILE", help="as many as packs, or none")
-    shown: Any = command.add_argument_group("what is shown")
+        _many(policies, "--policy-pack", metavar="DIR", help="run this policy pack; may be repeated")
+        _many(policies, "--policy-pack-config", metavar="FILE", help="once per --policy-pack, or never")
+    shown: Any = command.add_argument_group("output")
     add_choices(shown)
     return command
 
@@ -161,16 +163,16 @@ def _many(group: Any, *names: str, **more: Any) -> None:
 
 def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}; allowed: a whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
 def _contradiction(parsed: argparse.Namespace) -> str:
-    """What does not go together in a call; "" if all does."""
+    """The conflict between options of a call; "" if there is none."""
     if parsed.target_dependents and targets_of(parsed) is None:
         return "--target-dependents needs a --target"
     if getattr(parsed, "exclude_protected", False) and parsed.target:
-        return "--target and --exclude-protected do not go together"
+        return "--target and --exclude-protected cannot be combined"
     if getattr(parsed, "clear_pending_creates", False) and parsed.preview_only:
-        return "--clear-pending-creates changes the state: it does not go with --preview-only"
+        return "--clear-pending-creates changes the state and cannot be combined with --preview-only"
     return ""

@@ -1,4 +1,4 @@
-"""`python -m local.engine config ...`: lists, shows, sets and removes what a stack file says, as the CLI does."""
+"""`python -m local.engine config ...`: lists, shows, sets and removes values in a stack file, as the CLI does."""
 
 from __future__ import annotations
 
@@ -24,23 +24,22 @@ _SECRET_NAME: Final = re.compile("token|secret|pass(word|wd|phrase)", re.IGNOREC
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
-    """Add `config` and what it does. The options that say which stack may stand before the action, or after it."""
+    """Add `config` and its actions. The options that select the stack may precede or follow the action."""
     before, after = which_stack(required=False), which_stack(required=False, keeps=True)
     command: argparse.ArgumentParser = commands.add_parser(
-        "config", parents=[before], help="list what the stack file says, or change it"
+        "config", parents=[before], help="list or change the values in the stack file"
     )
     command.add_argument("--json", "-j", action="store_true")
-    command.add_argument("--show-secrets", action="store_true", help="secrets in plain text")
+    command.add_argument("--show-secrets", action="store_true", help="show secrets in plain text")
     actions = command.add_subparsers(dest="action", metavar="ACTION", title="actions (none: list the values)")
     setting = actions.add_parser(
         "set",
         parents=[after],
         help="set a value",
         discreet=True,
-        description="Set a value. Without VALUE it is read from standard input, and on a terminal asked for: "
-        "a secret on the command line would be in the shell's history and the list of processes.",
+        description="Without VALUE it is read from standard input, to keep a secret out of the shell's history.",
     )
-    getting = actions.add_parser("get", parents=[after], help="print a value, a secret in plain text")
+    getting = actions.add_parser("get", parents=[after], help="print a value; a secret in plain text")
     removing = actions.add_parser("rm", parents=[after], help="remove a value")
     for each in (setting, getting, removing):
         each.add_argument("key", metavar="KEY")
@@ -48,7 +47,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
     setting.add_argument("value", metavar="VALUE", nargs="?")
     kind = setting.add_mutually_exclusive_group()
     kind.add_argument("--secret", action="store_true", help="encrypt it")
-    kind.add_argument("--plaintext", action="store_true", help="write it as it is, even if KEY is called like a secret")
+    kind.add_argument("--plaintext", action="store_true", help="do not encrypt it, even if KEY looks like a secret")
     return command
 
 
@@ -107,7 +106,7 @@ def _set(parsed: argparse.Namespace, request: Request, project: Project, out: Te
     key, inner = _key(project, parsed)
     if not parsed.secret and not parsed.plaintext and _is_for_a_secret(project, key, inner):
         raise ValueError(
-            f"{parsed.key} looks like a secret: encrypt it with --secret, or write it as it is with --plaintext"
+            f"{parsed.key} looks like a secret: encrypt it with --secret, or store it in plain text with --plaintext"
         )
     value: Any = _value(parsed)
     if parsed.secret:
@@ -141,7 +140,7 @@ _ACTIONS: Mapping[str | None, Callable[[argparse.Namespace, Request, Project, Te
 
 
 def _resolved(request: Request, project: Project, stack_file: StackFile, *, secrets: bool) -> Config:
-    """The values with the declared defaults; a passphrase is needed only for `secrets`."""
+    """The values with the declared defaults; only `secrets` need a passphrase."""
     config = resolve(project, stack_file, None)
     if secrets and config.secret_keys:
         return resolve(project, stack_file, stack_file_crypter(request, stack_file))
@@ -149,7 +148,7 @@ def _resolved(request: Request, project: Project, stack_file: StackFile, *, secr
 
 
 def _read(request: Request, project: Project) -> tuple[Path, str, StackFile]:
-    """The stack file's path, text and content; a first value makes the file."""
+    """The stack file's path, text and content; the first value creates the file."""
     path = request.config_file or project.stack_config_dir / f"Pulumi.{request.stack}.yaml"
     if not path.exists():
         return path, "", StackFile(request.stack, path, {})
@@ -179,13 +178,13 @@ def _key(project: Project, parsed: argparse.Namespace) -> tuple[str, paths.Path]
 
 
 def _present(stack_file: StackFile, project: Project, key: str) -> tuple[str, Any]:
-    """What the stack file calls a key, with its project's namespace or without, and its value; None for none."""
+    """The key as the stack file spells it, with its project's namespace or without, and its value; None if absent."""
     short = key.removeprefix(f"{project.name}:")
     return (short if short in stack_file.written else key), stack_file.config.get(key)
 
 
 def _is_for_a_secret(project: Project, key: str, inner: paths.Path) -> bool:
-    """Whether Pulumi.yaml declares the key as a secret, or it is called like one, anywhere in its path."""
+    """Whether Pulumi.yaml declares the key as a secret, or any part of its path looks like one."""
     declared = project.schema.get(key)
     names = (key.rpartition(":")[2], *inner)
     return (declared is not None and declared.secret) or any(_SECRET_NAME.search(str(name)) for name in names)
@@ -201,7 +200,7 @@ def _value(parsed: argparse.Namespace) -> str:
     try:
         return getpass.getpass("value: ") if parsed.secret else input("value: ")
     except (EOFError, KeyboardInterrupt) as error:
-        print(file=sys.stderr)  # what is said of it must not stand behind the question
+        print(file=sys.stderr)  # so that a message does not follow the prompt on its line
         raise ValueError("no value given") if isinstance(error, EOFError) else error from None
 
 
@@ -219,20 +218,20 @@ def _child(value: Any, step: paths.Step) -> Any:
 
 
 def _with(value: Any, path: paths.Path, new: Any) -> Any:
-    """The value with `new` at the path; what is missing on the way is made. Raises ValueError where that cannot be."""
+    """The value with `new` at the path; missing parents are created. Raises ValueError where that is impossible."""
     if not path:
         return new
     step, rest = path[0], path[1:]
     if isinstance(step, int):
         items = [] if value is None else value
         if not isinstance(items, list):
-            raise ValueError(f"[{step}]: the value around it is not a list")
+            raise ValueError(f"[{step}]: the value that contains it is not a list")
         if step > len(items):
-            raise ValueError(f"[{step}]: the list around it has only {len(items)} items")
+            raise ValueError(f"[{step}]: the list has only {len(items)} items")
         return [*items[:step], _with(_child(items, step), rest, new), *items[step + 1 :]]
     fields = {} if value is None else value
     if not isinstance(fields, dict) or set(fields) == {"secure"}:
-        raise ValueError(f"{step}: the value around it is not a map")
+        raise ValueError(f"{step}: the value that contains it is not a map")
     return {**fields, step: _with(fields.get(step), rest, new)}
 
 

@@ -1,4 +1,4 @@
-"""What comes before an `up` or a `destroy`: a preview that goes well and, on a terminal, a question."""
+"""What precedes an `up` or `destroy`: a preview that must succeed and, on a terminal, a question."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from local.engine.stack.session import Request
 
 
 def may_begin(parsed: argparse.Namespace, request: Request, options: Options, display: Display, out: TextIO) -> bool:
-    """Whether the operation may begin; False if its preview failed, which is shown then. Raises DeclinedError,
-    and LockedError where another run changes the stack.
+    """Whether the operation may start; False if its preview failed, which is then shown. Raises DeclinedError, and
+    LockedError if another run is changing the stack.
 
-    A preview that goes well is not shown: it is there so that wrong input leaves nothing half made, and to know what
-    would be lost. Before a destroy there is one only where there is somebody to ask.
+    A successful preview is not shown: it ensures that invalid input leaves nothing half made, and finds what would be
+    lost. Before a destroy it runs only if there is a terminal to ask on.
     """
     if parsed.command != "preview" and not getattr(parsed, "preview_only", False):
-        check_free(request.stack_dir)  # before a preview, and before somebody is asked in vain
+        check_free(request.stack_dir)  # before a preview and a question that would be in vain
     asking = is_asked(parsed, out)
     if parsed.command == "up" and not parsed.skip_preview:
         look = preview
@@ -58,5 +58,5 @@ def may_begin(parsed: argparse.Namespace, request: Request, options: Options, di
 
 
 def is_asked(parsed: argparse.Namespace, out: TextIO) -> bool:
-    """Whether a person is asked before something is lost."""
+    """Whether to ask before a resource is lost."""
     return asks(out, yes=parsed.yes, json=parsed.json)

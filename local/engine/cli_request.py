@@ -1,6 +1,6 @@
-"""The part of the command line that says which stack; `__main__` reads it before all else.
+"""The part of the command line that selects the stack; `__main__` reads it first.
 
-It imports little: what takes long at a run's start, the key of the passphrase, begins before the rest is imported.
+It imports little, so that deriving the passphrase's key, which takes long, starts before the other imports.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from local.engine.stack.session import Request, default_state_dir, open_ahead
 
 
 def stack_name(text: str) -> str:
-    """The name, if a stack may have it: the CLI's rule. Anything else could lead out of the state folder."""
+    """The name, if it is valid by the CLI's rule. Any other could lead out of the state folder."""
     if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", text) or text in (".", ".."):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no stack's name: up to 100 letters, digits, hyphens, underscores and periods"
+            f"{text!r} is not a valid stack name (up to 100 letters, digits, hyphens, underscores and periods)"
         )
     return text
 
 
 def which_stack(*, required: bool = True, keeps: bool = False) -> argparse.ArgumentParser:
-    """The options that every command has; with `keeps` one that is not given leaves what stood before the action."""
+    """The options of every command; with `keeps` an omitted one keeps the value given before the action."""
     parser = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS if keeps else None)
-    where = parser.add_argument_group("which stack")
+    where = parser.add_argument_group("stack")
     where.add_argument("--stack", "-s", metavar="NAME", type=stack_name, required=required, help="the stack's name")
     where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
     where.add_argument("--config-file", metavar="FILE", help="use this stack file instead of Pulumi.STACK.yaml")
@@ -36,7 +36,7 @@ def which_stack(*, required: bool = True, keeps: bool = False) -> argparse.Argum
 
 
 def request_of(parsed: argparse.Namespace) -> Request:
-    """The stack that the options name."""
+    """The stack that the options select."""
     project_dir = Path(parsed.cwd).resolve()
     return Request(
         project_dir,
@@ -48,7 +48,7 @@ def request_of(parsed: argparse.Namespace) -> Request:
 
 
 def begin(arguments: Sequence[str] | None = None) -> None:
-    """Begin what the command will wait for. Whatever is wrong with the arguments, the command tells."""
+    """Start deriving the keys ahead. The command itself reports errors in the arguments."""
     options = which_stack(required=False)
     parser = argparse.ArgumentParser(parents=[options], add_help=False, exit_on_error=False, allow_abbrev=False)
     try:

@@ -1,4 +1,4 @@
-"""`python -m local.engine stack ...`: looks at the state of a stack, or puts another one in its place."""
+"""`python -m local.engine stack ...`: shows or replaces the state of a stack."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ OK, FAILED = 0, 1
 
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
-    """Add `stack` and its views to the command line; `common` holds the options that say which stack."""
-    command = commands.add_parser("stack", help="look at the state, or replace it")
+    """Add `stack` and its views to the command line; `common` holds the options that select the stack."""
+    command = commands.add_parser("stack", help="show or replace the state")
     views = command.add_subparsers(dest="view", required=True, metavar="VIEW", title="views")
-    export = views.add_parser("export", parents=[common], help="the state as JSON, secrets encrypted")
-    export.add_argument("--file", metavar="FILE", help="write it there (default: standard output)")
-    export.add_argument("--show-secrets", action="store_true", help="secrets in plain text")
-    take = views.add_parser("import", parents=[common], help="put an exported state in the place of the stack's")
-    take.add_argument("--file", metavar="FILE", help="read it from there (default: standard input)")
-    take.add_argument("--force", "-f", action="store_true", help="even though it does not look right")
+    export = views.add_parser("export", parents=[common], help="print the state as JSON, secrets encrypted")
+    export.add_argument("--file", metavar="FILE", help="write to this file (default: standard output)")
+    export.add_argument("--show-secrets", action="store_true", help="show secrets in plain text")
+    take = views.add_parser("import", parents=[common], help="replace the stack's state with an exported one")
+    take.add_argument("--file", metavar="FILE", help="read from this file (default: standard input)")
+    take.add_argument("--force", "-f", action="store_true", help="import despite errors in the state")
     where = argparse.ArgumentParser(add_help=False)
     where.add_argument("--state", metavar="DIR", help="state folder (default: $CLOUD_CONTROLLER_STATE, .state)")
-    listing = views.add_parser("ls", parents=[where], help="the stacks of a state folder")
+    listing = views.add_parser("ls", parents=[where], help="list the stacks of a state folder")
     listing.add_argument("--json", "-j", action="store_true")
     listing.set_defaults(cwd=".", stack="", config_file=None)
-    output = views.add_parser("output", parents=[common], help="the stack's outputs")
-    output.add_argument("name", nargs="?", help="only this one")
+    output = views.add_parser("output", parents=[common], help="show the stack's outputs")
+    output.add_argument("name", nargs="?", help="show only this output")
     output.add_argument("--json", action="store_true")
     output.add_argument("--show-secrets", action="store_true")
 
@@ -58,7 +58,7 @@ def _export(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
     else:
         with os.fdopen(os.open(parsed.file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             if parsed.show_secrets and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                # What was there before may have been for everybody to read.
+                # An existing file may have been readable for everybody.
                 os.fchmod(file.fileno(), 0o600)
             file.write(text)
     return OK
@@ -75,7 +75,7 @@ def _import(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
     for warning in imported.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if imported.backup is not None:
-        print(f"the state that was there before is in {imported.backup}", file=sys.stderr)
+        print(f"the previous state is in {imported.backup}", file=sys.stderr)
     out.write(f"Import complete: {imported.resources} resources.\n")
     return OK
 
@@ -88,7 +88,7 @@ def _output(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
     shown = without_secrets(outputs) if parsed.show_secrets else mask(outputs)
     if parsed.name is not None:
         if parsed.name not in shown:
-            print(f"error: no output {parsed.name!r}; there are: {', '.join(shown) or 'none'}", file=sys.stderr)
+            print(f"error: there is no output {parsed.name!r} (outputs: {', '.join(shown) or 'none'})", file=sys.stderr)
             return FAILED
         value = shown[parsed.name]
         text = json.dumps(value) if parsed.json or not isinstance(value, str) else value
@@ -104,7 +104,7 @@ def _output(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:
 
 def _warn_of_simulated(store: Store) -> None:
     if simulated := sum(resource.simulated for resource in store.snapshot.all()):
-        print(f"warning: resources that are only simulated: {simulated}; nothing is behind them", file=sys.stderr)
+        print(f"warning: simulated resources, with nothing real behind them: {simulated}", file=sys.stderr)
 
 
 def _list(parsed: argparse.Namespace, request: Request, out: TextIO) -> int:

@@ -1,4 +1,4 @@
-"""Where two property maps differ, path by path. Pure."""
+"""The differences between two property maps, path by path. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from local.engine.values import Secret, Value
 
 
 def differences(old: Value, new: Value) -> dict[str, PropertyDiff]:
-    """Where two property maps differ, by path; secrets are compared by what they hide, internal keys are left out."""
+    """The differences between two property maps, by path; secrets are compared by content, internal keys omitted."""
     found: dict[str, PropertyDiff] = {}
     _compare(_public(old), _public(new), (), found)
     return found
 
 
 def limited_to(detailed: Mapping[str, PropertyDiff], patterns: Iterable[str]) -> dict[str, PropertyDiff]:
-    """The differences at or under one of these paths, and of what holds one."""
+    """The differences at or under one of these paths, or at a parent of one."""
     wanted = [paths.parse(p) for p in patterns]
     return {p: d for p, d in detailed.items() if any(paths.covers(w, paths.parse(p)) for w in wanted)}
 
@@ -27,7 +27,7 @@ def _public(values: Value) -> Value:
 
 
 def _compare(old: Value, new: Value, path: paths.Path, found: dict[str, PropertyDiff]) -> None:
-    # A secret is shown as a whole: which part of it differs would tell about its content.
+    # A secret differs as a whole: the differing part would reveal something about its content.
     if isinstance(old, Secret) or isinstance(new, Secret):
         plain_old = old.value if isinstance(old, Secret) else old
         plain_new = new.value if isinstance(new, Secret) else new

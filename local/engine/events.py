@@ -1,4 +1,4 @@
-"""What a run tells while it goes: events. How they are shown is for display*.py and events_json.py."""
+"""The events of a run. display*.py and events_json.py render them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StepInfo:
     hidden: bool = False
     """A default provider: neither shown nor counted."""
     note: str = ""
-    """A word for people, such as `retained`."""
+    """A remark for people, such as `retained`."""
 
     @property
     def diffs(self) -> list[str]:
@@ -51,7 +51,7 @@ class StepInfo:
 
     @property
     def resource(self) -> ResourceState:
-        """Whichever state tells most."""
+        """The new state where there is one, else the old."""
         state = self.new or self.old
         assert state is not None
         return state
@@ -68,7 +68,7 @@ class Prelude:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step begins (`planning`: it would)."""
+    """A step starts (`planning`: it would)."""
 
     step: StepInfo
     planning: bool
@@ -76,7 +76,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """A step ended well. `seconds` it took."""
+    """A step succeeded after `seconds`."""
 
     step: StepInfo
     planning: bool
@@ -84,13 +84,13 @@ class StepDone:
 
 
 class Status(IntEnum):
-    """What a failed step left behind, by Pulumi's numbers."""
+    """The result of a failed step, with Pulumi's numbers."""
 
     NOTHING = 0
     PARTIAL = 1
     """The object exists, but is not as it should be."""
     UNKNOWN = 2
-    """Nobody knows whether it happened."""
+    """Its outcome is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Diagnostic:
     urn: str = ""
     ephemeral: bool = False
     position: str = ""
-    """Where the program registers the resource, if that is known: `project:///PATH#LINE`."""
+    """Where the program registers the resource, if known: `project:///PATH#LINE`."""
 
     @property
     def place(self) -> str:
@@ -120,12 +120,12 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoad:
-    """Policy packs begin to load."""
+    """Policy packs start to load."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvent:
-    """A policy found something, or could not be evaluated. `remediated`: what it changed, before and after."""
+    """A policy found something or could not be evaluated. `remediated`: what it changed, before and after."""
 
     finding: Finding
     remediated: tuple[PropertyMap, PropertyMap] | None = None
@@ -143,7 +143,7 @@ class Summary:
     new_outputs: PropertyMap
     policy_packs: Mapping[str, str] = field(default_factory=dict)
     maybe_corrupt: bool = False
-    """Whether there is something left of which nobody knows whether it happened."""
+    """Whether operations with unknown outcome remain."""
 
 
 Event = Prelude | StepStarted | StepDone | StepFailed | Diagnostic | PolicyLoad | PolicyEvent | Summary
@@ -156,10 +156,10 @@ def place_of(position: str) -> str:
 
 
 def without_texts(sink: Sink, texts: Iterable[str]) -> Sink:
-    """A sink in front of another, which takes secret texts out of whatever providers, programs and policies say.
+    """A sink in front of another that removes secret texts from the messages of providers, programs and policies.
 
-    Values are masked where they are shown; this is for a token in the middle of a message. Short texts are left: they
-    would be found in half of the words.
+    Values are masked where they are shown; this is for a token in the middle of a message. Short texts are kept: they
+    would match parts of ordinary words.
     """
     hidden = sorted({t for t in texts if len(t) >= SHORTEST_SECRET}, key=len, reverse=True)
 

@@ -34,7 +34,7 @@ _PARTS = (
     Op.IMPORT_REPLACEMENT,
     Op.DISCARD_REPLACED,
 )
-"""Steps that are each a part of a replacement."""
+"""Steps that are each part of a replacement."""
 
 
 class JsonLines:
@@ -44,7 +44,7 @@ class JsonLines:
         self._out = out
         self._sequence = 0
         self._steps = 0
-        """How many are done."""
+        """The number of steps done."""
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
@@ -53,10 +53,10 @@ class JsonLines:
             self._steps += isinstance(event, StepDone)
 
     def checking(self, event: Event) -> None:
-        """Take an event of the preview that makes sure before an `up`: nothing is told of it."""
+        """Handle an event of the checking preview before an `up`: it is not written."""
 
     def close(self, failure: str = "") -> None:
-        """Nothing more comes."""
+        """No more events follow."""
         if failure:
             self(Diagnostic("error", failure))
         with self._lock:
@@ -87,7 +87,7 @@ def _body(event: Event, steps: int) -> Json:
         "summaryEvent": {
             "maybeCorrupt": event.maybe_corrupt,
             "durationSeconds": round(event.seconds),
-            # Of a replacement the CLI counts the whole and not its steps.
+            # The CLI counts a replacement as a whole, not its steps.
             "resourceChanges": {str(op): n for op, n in event.changes.items() if op is not Op.DELETE_REPLACED},
             # The one name of the format that begins with a capital.
             "PolicyPacks": dict(event.policy_packs),
@@ -132,7 +132,7 @@ def _metadata(step: StepInfo) -> Json:
         "type": step.type,
         "old": _state(step.old),
         "new": _state(step.new),
-        # Empty where the properties were compared and are equal, null where there was nothing to compare.
+        # Empty where the compared properties are equal, null where there was nothing to compare.
         "detailedDiff": detailed if step.old is not None and step.new is not None else None,
         "provider": step.resource.provider,
     } | {k: v for k, v in optional.items() if v}

@@ -32,22 +32,22 @@ from local.engine.steps.targets import Targets
 from local.engine.values import PropertyMap
 
 NO_ENGINE = "127.0.0.1:0"
-"""A pack is given an engine's address to log to; it has nothing to log that does not come back in its answers."""
+"""A pack gets an engine's address to log to; whatever it logs also comes back in its answers."""
 
 
 def default_parallel() -> int:
-    """As many at once as the CLI works on: they wait for others more than they work."""
+    """The CLI's default: steps wait for others more than they compute."""
     return max(16, 4 * (os.cpu_count() or 1))
 
 
 class ProgramRunner(Protocol):
-    """Runs a program against a monitor; returns what went wrong, for a person."""
+    """Runs a program against a monitor; returns its failure as a message for people, or None."""
 
     def __call__(self, program: ProgramRun, monitor: Any, on_line: Callable[[str], None]) -> str | None: ...
 
 
 class Providers(Protocol):
-    """Makes the factories of a run, and closes what they share."""
+    """Creates the provider factories of a run, and closes what they share."""
 
     def factories(self) -> Mapping[str, ProviderFactory]: ...
 
@@ -56,44 +56,44 @@ class Providers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run uses beside the stack itself, and how it goes about it. Not every operation heeds every option."""
+    """What a run uses besides the stack, and how it proceeds. Not every operation heeds every option."""
 
     make_providers: Callable[[Session, Callable[[str], None]], Providers]
     policy_packs: Sequence[tuple[Path, Mapping[str, Any] | None]] = ()
-    """Each pack's folder, and its configuration."""
+    """Each pack's folder and configuration."""
     run_program: ProgramRunner = field(default=run_in_process)
     parallel: int = field(default_factory=default_parallel)
     """How many resources are worked on at once."""
     targets: Targets | None = None
-    """Which resources it is about; None: all."""
+    """The resources to work on; None: all."""
     replaces: Targets | None = None
-    """What preview and up replace whether or not it differs."""
+    """What preview and up replace even if it is unchanged."""
     refresh: bool = False
-    """Before anything else, bring the state up to date with what is."""
+    """Update the state from the real resources first."""
     continue_on_error: bool = False
-    """After a failure, go on with whatever does not need what failed."""
+    """After a failure, continue with what does not depend on it."""
     preview_only: bool = False
-    """In refresh and destroy: only tell."""
+    """In refresh and destroy: only report."""
     exclude_protected: bool = False
-    """In a destroy: leave what is protected, and what that needs."""
+    """In a destroy: keep protected resources and what they depend on."""
     with_program: bool = False
-    """In a destroy: run the program, for its hooks and the settings of its providers."""
+    """In a destroy: run the program, for its hooks and provider settings."""
     clear_pending_creates: bool = False
-    """In a refresh: forget what was being created when a run was killed, instead of finishing it."""
+    """In a refresh: forget the creates of a killed run instead of finishing them."""
 
 
 def preview(request: Request, options: Options, emit: Sink) -> bool:
-    """Tell what `up` would do; nothing is changed. Returns whether all went well, as the others do."""
+    """Report what `up` would do; nothing is changed. Returns whether it succeeded, as the others do."""
     return _with_program(request, options, emit, "preview", dry_run=True)
 
 
 def up(request: Request, options: Options, emit: Sink) -> bool:
-    """Bring the stack to what the program says."""
+    """Create, update and delete resources as the program declares."""
     return _with_program(request, options, emit, "up", dry_run=False)
 
 
 def refresh(request: Request, options: Options, emit: Sink) -> bool:
-    """Bring the state up to date with what is."""
+    """Update the state from the real resources."""
     with _opened(request, options, emit, "refresh", dry_run=options.preview_only) as opened:
         run = opened.run
         if _exist(run, run.targets):
@@ -105,7 +105,7 @@ def refresh(request: Request, options: Options, emit: Sink) -> bool:
 
 
 def destroy(request: Request, options: Options, emit: Sink) -> bool:
-    """Delete everything that the state knows."""
+    """Delete every resource in the state."""
     if options.with_program:
         return _with_program(request, options, emit, "destroy", dry_run=options.preview_only)
     with _opened(request, options, emit, "destroy", dry_run=options.preview_only) as opened:
@@ -122,17 +122,17 @@ def _delete(run: Run, options: Options) -> None:
     candidates = unprotected(resources) if options.exclude_protected else resources
     if len(candidates) < len(resources):
         kept = len(resources) - len(candidates)
-        run.emit(Diagnostic("info", f"{kept} stay: what is protected, and what that needs"))
+        run.emit(Diagnostic("info", f"kept {kept} resources: protected ones and what they depend on"))
     chosen = targeted(run, candidates) or ()
     hooked = {r.urn: names for r in chosen if (names := delete_hooks(r))} if run.hooks is None else {}
     for urn, names in hooked.items():
-        run.fail(f"it has delete hooks ({', '.join(names)}), which only its program can run: add --run-program", urn)
+        run.fail(f"its delete hooks ({', '.join(names)}) need the program: add --run-program", urn)
     if hooked:
         return
     try:
         delete_all(run, chosen)
     except ProtectedError as error:
-        run.fail(f"{error}\nto delete all but these and what they need: --exclude-protected")
+        run.fail(f"{error}\nto delete everything except these and what they depend on: --exclude-protected")
 
 
 def _with_program(request: Request, options: Options, emit: Sink, name: str, *, dry_run: bool) -> bool:
@@ -143,9 +143,9 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
         policies = Policies(_starts(options, session, request, run.emit, dry_run=dry_run))
         opened.servers.callback(policies.close)
         pending.resolve(run, creates=name == "destroy")
-        # What there would be to target only the program says, unless it only helps to delete.
-        asked = run.targets if name == "destroy" else run.replaces
-        if not _refreshed(run, options) or not _exist(run, asked):
+        # Only the program knows every possible target, unless it runs just to help the deletion.
+        requested = run.targets if name == "destroy" else run.replaces
+        if not _refreshed(run, options) or not _exist(run, requested):
             return opened.end(run.stack_outputs())
         if name == "destroy":
             deployment: Deployment = Destruction(run, partial(_delete, run, options))
@@ -157,7 +157,7 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
         failure = options.run_program(program, monitor, partial(_line, run.emit))
         if monitor.crash is not None:
             raise monitor.crash
-        # A registration that failed fails the program, too: that was told already.
+        # A failed registration, reported already, also makes the program fail.
         if failure is not None and (not run.failed or run.continue_on_error):
             run.fail(failure)
         deployment.finish(complete=failure is None)
@@ -167,16 +167,16 @@ def _with_program(request: Request, options: Options, emit: Sink, name: str, *, 
         return opened.end(outputs, policies.versions() if options.policy_packs else {})
 
 
-def _exist(run: Run, asked: Targets | None) -> bool:
-    """Whether the state has each resource that is asked for; if not, that is told."""
-    return asked is None or run.all_known(asked, run.store.snapshot.live())
+def _exist(run: Run, requested: Targets | None) -> bool:
+    """Whether the state has each requested resource; reports those that are missing."""
+    return requested is None or run.all_known(requested, run.store.snapshot.live())
 
 
 def _refreshed(run: Run, options: Options) -> bool:
-    """Bring the state up to date, if that is wanted; False if that failed, so that nothing is planned from it."""
+    """Update the state if requested; False if that failed, so that nothing is planned from it."""
     if options.refresh:
         refresh_all(run, note="found by the refresh")
-        # The summary tells what was done, not what was found.
+        # The summary counts changes, not what the refresh found.
         run.counts.clear()
     return not run.stopping and not (options.refresh and run.failed)
 
@@ -189,23 +189,23 @@ class _Opened:
     session: Session
     cleanup: ExitStack
     servers: ExitStack
-    """Ends the processes of providers and policy packs, which say what they say through pipes."""
+    """Ends the processes of providers and policy packs, whose output arrives through pipes."""
     started: float
     old_outputs: PropertyMap
 
     def end(self, outputs: PropertyMap, packs: Mapping[str, str] | None = None) -> bool:
-        """Write the state, tell the summary; returns whether all went well."""
+        """Write the state, emit the summary; returns whether the run succeeded."""
         run = self.run
-        # What they printed last may still be on its way, and after the summary nobody looks for it.
+        # Their last output may still be on its way, and must precede the summary.
         self.servers.close()
         pending.report_remaining(run)
         if run.simulated:
-            told = ", ".join(f"{count} of {package}" for package, count in sorted(run.simulated.items()))
-            message = f"simulated: nothing on this machine can run {told}, so nothing real is behind these resources"
+            simulated = ", ".join(f"{count} of {package}" for package, count in sorted(run.simulated.items()))
+            message = f"simulated: this machine cannot run {simulated}; nothing real is behind these resources"
             run.emit(Diagnostic("warning", message))
         if run.simulated_answers:
-            told = ", ".join(sorted(run.simulated_answers))
-            message = f"simulated answers of functions: {told}; what the program makes of them is not marked"
+            functions = ", ".join(sorted(run.simulated_answers))
+            message = f"simulated answers of functions: {functions}; values derived from them are not marked"
             run.emit(Diagnostic("warning", message))
         if not run.dry_run:
             run.store.compact()
@@ -230,7 +230,7 @@ def _opened(
         for warning in session.config.warnings:
             emit(Diagnostic("warning", warning))
         if lock is not None and lock.taken_over is not None:
-            emit(Diagnostic("warning", f"took over the lock of a run that was killed (process {lock.taken_over})"))
+            emit(Diagnostic("warning", f"removed the lock of a killed run (process {lock.taken_over})"))
         shared = options.make_providers(session, partial(_line, emit))
         servers = cleanup.enter_context(ExitStack())
         servers.callback(shared.close)

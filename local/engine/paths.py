@@ -18,7 +18,7 @@ _MISSING: Final = object()
 
 
 class PathError(Exception):
-    """A property path that cannot be read; the message holds it."""
+    """An invalid property path, which the message contains."""
 
 
 def parse(text: str) -> Path:
@@ -28,7 +28,7 @@ def parse(text: str) -> Path:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None or match.end() == position:
-            raise PathError(f"{text!r} is not a property path (at character {position + 1})")
+            raise PathError(f"{text!r} is not a valid property path (at character {position + 1})")
         key, index, star, quoted = match.groups()
         if index is not None:
             steps.append(int(index))
@@ -41,7 +41,7 @@ def parse(text: str) -> Path:
 
 
 def named(text: str) -> Path:
-    """The steps of a path that a provider tells; one that cannot be read is its own way of naming a property."""
+    """The steps of a path from a provider; an invalid path is taken as a property's name."""
     try:
         return parse(text)
     except PathError:
@@ -63,20 +63,20 @@ def write(path: Sequence[Step]) -> str:
 
 
 def covers(pattern: Path, path: Path) -> bool:
-    """Whether a change at `path` lies at or under `pattern`, or replaces something that holds it."""
+    """Whether a change at `path` is at or under `pattern`, or replaces something that contains it."""
     return all(p == "*" or p == s for p, s in zip(pattern, path, strict=False))
 
 
 def holds(pattern: Path, path: Path) -> bool:
-    """Whether a change at `path` lies at or under `pattern`."""
+    """Whether a change at `path` is at or under `pattern`."""
     return len(pattern) <= len(path) and covers(pattern, path)
 
 
 def keep_old(news: dict[str, Value], olds: dict[str, Value], ignored: Sequence[str]) -> dict[str, Value]:
-    """The new values with the old ones at each ignored path; where the old has none, the new one goes.
+    """Keep the old values at the ignored paths; where the old map has none, the new value is removed.
 
-    Raises PathError, naming them all, for paths whose value cannot be put or taken away: what holds it is only in one
-    of the two, or it is an element more or less of a list.
+    Raises PathError with every path whose value cannot be set or removed: only one of the two maps has its parent, or
+    it would change the length of a list.
     """
     if not ignored:
         return news
@@ -84,8 +84,8 @@ def keep_old(news: dict[str, Value], olds: dict[str, Value], ignored: Sequence[s
     stuck = [text for text in ignored if not _keep(result, olds, parse(text))]
     if stuck:
         raise PathError(
-            f"cannot ignore changes of {', '.join(stuck)}: what it is in, or an element of a list, is only in the old "
-            "or only in the new inputs"
+            f"cannot ignore changes of {', '.join(stuck)}: only the old or only the new inputs have the parent or "
+            "the list element"
         )
     return result
 
@@ -125,7 +125,7 @@ def _get(value: Value, step: Step) -> Value:
 
 
 def _set(target: Value, step: Step, value: Value) -> bool:
-    """Put a value, or take one away if there is none; False if there is no place for it."""
+    """Set a value, or remove it if there is none; False if its parent does not exist."""
     if isinstance(target, dict):
         if value is _MISSING:
             target.pop(step, None)

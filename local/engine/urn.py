@@ -10,7 +10,7 @@ _SCHEME: Final = "urn:pulumi:"
 
 
 class Urn(NamedTuple):
-    """A URN in its parts; `type` is the chain of types, from the outermost parent's to the resource's own."""
+    """The parts of a URN; `type` is the chain of types, from the outermost parent's to the resource's own."""
 
     stack: str
     project: str
@@ -19,13 +19,13 @@ class Urn(NamedTuple):
 
 
 def parse(urn: str) -> Urn:
-    """Take a URN apart. Raises ValueError for a text that is none."""
+    """Split a URN. Raises ValueError for any other text."""
     scheme, project, kind, name = _fields(urn)
     return Urn(scheme.removeprefix(_SCHEME), project, kind, name)
 
 
 def make(stack: str, project: str, parent: str, type: str, name: str) -> str:
-    """The URN of a resource; the types of its parents stand before its own, the root stack's left out."""
+    """The URN of a resource; the types of its parents precede its own, the root stack's omitted."""
     parent_type = qualified_type(parent) if parent else ""
     qualified = type if parent_type in ("", STACK_TYPE) else f"{parent_type}${type}"
     return f"{_SCHEME}{stack}::{project}::{qualified}::{name}"
@@ -37,12 +37,12 @@ def qualified_type(urn: str) -> str:
 
 
 def stack_of(urn: str) -> str:
-    """The stack that the resource is or was in."""
+    """The resource's stack, present or former."""
     return _fields(urn)[0].removeprefix(_SCHEME)
 
 
 def project_of(urn: str) -> str:
-    """The project that the resource is or was of."""
+    """The resource's project, present or former."""
     return _fields(urn)[1]
 
 
@@ -57,7 +57,7 @@ def name_of(urn: str) -> str:
 
 
 def check(urn: str) -> None:
-    """Raise ValueError for a text that is no URN."""
+    """Raise ValueError unless the text is a URN."""
     _fields(urn)
 
 
@@ -67,12 +67,12 @@ def is_provider(type: str) -> bool:
 
 
 def package_of(type: str) -> str:
-    """The package that manages a type; a provider resource's is the one that it is for."""
+    """The package that manages a type; for a provider resource the one that it configures."""
     return type.removeprefix(PROVIDER_PREFIX).split(":", 1)[0]
 
 
 def _fields(urn: str) -> list[str]:
     fields = urn.split("::", 3)
     if not urn.startswith(_SCHEME) or len(fields) != 4:
-        raise ValueError(f"{urn!r} is not a URN")
+        raise ValueError(f"{urn!r} is not a valid URN")
     return fields

@@ -1,9 +1,9 @@
-"""Property values inside the engine: JSON plus what Pulumi adds to it (unknowns, secrets, references, assets).
+"""Property values inside the engine: JSON plus Pulumi's additions (unknowns, secrets, references, assets).
 
 A property map is a `dict[str, Value]` of: None, bool, int, float, str, list, dict with str keys, `UNKNOWN`, `Secret`,
 `ResourceReference`, `Asset`, `Archive`. Output values of the wire are flattened on the way in: an unknown one to
-UNKNOWN, a secret one to `Secret`. Conversions to and from the wire (protobuf Struct) live in `wire.py`, to and from the
-state file in `state.py`.
+UNKNOWN, a secret one to `Secret`. `wire.py` converts to and from the wire (protobuf Struct), `state.py` to and from the
+state file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PropertyMap = dict[str, Value]
 
 
 class Unknown:
-    """The type of `UNKNOWN`: a value that only an update will tell."""
+    """The type of `UNKNOWN`: a value that only an update determines."""
 
     _instance: Unknown | None = None
 
@@ -35,7 +35,7 @@ UNKNOWN: Final = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A value that is shown to nobody and encrypted in the state. `value` is never itself a Secret."""
+    """A value that is never shown, and encrypted in the state. `value` is never itself a Secret."""
 
     value: Value
 
@@ -45,7 +45,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class ResourceReference:
-    """A resource as a value. `id` is None for a component, UNKNOWN or "" where the id is not known yet."""
+    """A resource as a value. `id` is None for a component, UNKNOWN or "" while the id is not known."""
 
     urn: str
     id: Value = None
@@ -54,20 +54,20 @@ class ResourceReference:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file as a value, as the wire has it (keys text, path, uri, hash)."""
+    """A file as a value, in the wire's form (keys text, path, uri, hash)."""
 
     properties: tuple[tuple[str, Value], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A folder as a value, as the wire has it (keys assets, path, uri, hash)."""
+    """A folder as a value, in the wire's form (keys assets, path, uri, hash)."""
 
     properties: tuple[tuple[str, Value], ...]
 
 
 def transform(value: Value, leaf: Callable[[Value], Value]) -> Value:
-    """Rebuild `value`; `leaf` is applied to whatever is not a list or dict (and to Secret: it decides on its own)."""
+    """Rebuild `value`; `leaf` is applied to everything except lists and dicts (to a Secret, not to its content)."""
     if isinstance(value, dict):
         return {k: transform(v, leaf) for k, v in value.items()}
     if isinstance(value, list):
@@ -76,12 +76,12 @@ def transform(value: Value, leaf: Callable[[Value], Value]) -> Value:
 
 
 def without_secrets(value: Value) -> Value:
-    """The value with every Secret replaced by what it hides: for providers that take plain values, never for show."""
+    """The value with every Secret replaced by its content: for providers that take plain values, never for display."""
     return transform(value, lambda v: without_secrets(v.value) if isinstance(v, Secret) else v)
 
 
 def has_unknowns(value: Value) -> bool:
-    """Whether an UNKNOWN stands anywhere in the value."""
+    """Whether the value contains an UNKNOWN."""
     if isinstance(value, dict):
         return any(has_unknowns(v) for v in value.values())
     if isinstance(value, list):
@@ -94,7 +94,7 @@ def has_unknowns(value: Value) -> bool:
 
 
 def has_secrets(value: Value) -> bool:
-    """Whether a Secret stands anywhere in the value."""
+    """Whether the value contains a Secret."""
     if isinstance(value, dict):
         return any(has_secrets(v) for v in value.values())
     if isinstance(value, list):

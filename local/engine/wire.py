@@ -1,7 +1,7 @@
 """Property values on the wire: protobuf Structs to the engine's values and back.
 
-Pulumi puts what JSON lacks into a Struct as marked strings (unknowns) and marked maps (secrets, resource references,
-output values, assets). Numbers are doubles there; whole ones come in as int, so that a state reads as it was written.
+Pulumi encodes what JSON lacks as marked strings (unknowns) and marked maps (secrets, resource references, output
+values, assets) in a Struct. Its numbers are doubles; whole ones are read as int, so that a state keeps its form.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _UNKNOWN_TEXTS: Final = frozenset(
 
 
 class WireError(Exception):
-    """A Struct holds a marked map that is malformed or of a kind that this engine does not know."""
+    """A Struct contains a marked map that is malformed or unknown to this engine."""
 
 
 def from_struct(struct: struct_pb2.Struct) -> PropertyMap:
-    """A property map of the wire as the engine's values. Nulls of the top level are dropped, as the CLI does."""
+    """A property map of the wire as the engine's values. Top-level nulls are dropped, as the CLI does."""
     return {k: v for k, field in struct.fields.items() if (v := _from_value(field)) is not None}
 
 
 def is_unknown(value: struct_pb2.Value) -> bool:
-    """Whether a value of the wire stands for one that is not known yet."""
+    """Whether a value of the wire is not known yet."""
     return value.string_value in _UNKNOWN_TEXTS
 
 
 def to_struct(values: PropertyMap, *, secrets: bool = True, resources: bool = True) -> struct_pb2.Struct:
-    """The engine's values for the wire; without `secrets`, `resources` these go plain, and as id or URN."""
+    """The engine's values for the wire; without `secrets` or `resources`, these become plain values, ids or URNs."""
     struct = struct_pb2.Struct()
     for key, value in values.items():
         _set_value(struct.fields[key], value, secrets, resources)
@@ -124,7 +124,7 @@ def _set_value(target: struct_pb2.Value, value: Value, secrets: bool, resources:
         signature = ASSET if isinstance(value, Asset) else ARCHIVE
         _set_value(target, {SIGNATURE: signature, **dict(value.properties)}, secrets, resources)
     else:
-        raise WireError(f"a value of type {type(value).__name__} has no form on the wire")
+        raise WireError(f"a value of type {type(value).__name__} cannot be sent on the wire")
 
 
 def _reference(value: ResourceReference, resources: bool) -> Value:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection
 from local.forwarding.target import Target
 
 MAX_CLIENTS = 65_536
-"""How many clients are remembered; the one that was away longest is forgotten first."""
+"""How many clients are remembered; the longest absent one is forgotten first."""
 
 
 class ClientAffinity:
-    """Which backend each client has: the same for each new connection until it made none for `timeout` seconds."""
+    """Keeps each client's backend until the client has opened no connection for `timeout` seconds."""
 
     def __init__(self, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.timeout = timeout
@@ -21,7 +21,7 @@ class ClientAffinity:
         self._kept: OrderedDict[str, tuple[Target, float]] = OrderedDict()
 
     def choose(self, client: str, offered: Collection[Target], pick: Callable[[], Target | None]) -> Target | None:
-        """The client's backend if it is offered still, else the one that `pick` names, from now on."""
+        """The client's backend if it is still offered, else the one from `pick`, from now on."""
         now = self._clock()
         self._forget_absent(now)
         target, _ = self._kept.get(client, (None, now))

@@ -1,9 +1,9 @@
 """What the forwarders of load balancers and nodes share: `tcp_forwarder.py` and `udp_forwarder.py` move the bytes.
 
-A forwarder knows nothing of Services, health or schedulers: for each connection (TCP) or new client (UDP) it asks a
-`Chooser` for the backend. A change of what the chooser answers never touches a connection that is established. A
-backend sees the client's address, unless the forwarder masquerades. All addresses are socket addresses (127.x);
-everything runs on one event loop and must be called from it.
+A forwarder does not know Services, health or schedulers: for each connection (TCP) or new client (UDP) it calls a
+`Chooser` for the backend. A changed choice never affects an established connection. A backend sees the client's
+address, unless the forwarder masquerades. All addresses are socket addresses (127.x); everything runs on one event loop
+and must be called from it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ Target = tuple[str, int]
 """A socket address and a port."""
 
 Chooser = Callable[[Target, frozenset[Target]], Target | None]
-"""`choose(client, tried)`: the backend for this client, not one of `tried` (those refused just now); None refuses."""
+"""`choose(client, tried)`: the backend for this client, except those that have just refused; None refuses."""
 
 _IP_BIND_ADDRESS_NO_PORT = 24
-"""Linux's option that leaves the choice of a bound socket's port to connect(), which then needs none of its own."""
+"""Linux's option that defers the choice of a bound socket's port to connect(), so that clients can share ports."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """What went through a forwarder since it was made; `bytes_in` is from clients to backends."""
+    """A forwarder's counters since it was made; `bytes_in` is from clients to backends."""
 
     connections: int = 0
     bytes_in: int = 0
@@ -35,14 +35,14 @@ class Counters:
     """Connections or new clients that got no backend."""
 
     active: Counter[Target] = field(default_factory=Counter)
-    """Connections or sessions of each backend, also those being made; the "least connections" scheduler reads it."""
+    """Connections or sessions of each backend, with those being made; the "least connections" scheduler reads it."""
 
     def opening(self, target: Target) -> None:
         """A connection to `target` is being made."""
         self.active[target] += 1
 
     def closed(self, target: Target) -> None:
-        """A connection to `target` ended, or was not to be had."""
+        """A connection to `target` ended, or failed."""
         self.active[target] -= 1
         if self.active[target] <= 0:
             del self.active[target]
@@ -50,13 +50,13 @@ class Counters:
 
 async def connect(sock: socket.socket, target: Target) -> None:
     """Connect a non-blocking socket. Raises OSError."""
-    # On loopback the handshake is over when this returns, and sock_connect finds its result without a wait.
+    # On loopback the handshake is complete when this returns, and sock_connect finds its result without a wait.
     if sock.connect_ex(target) != 0:
         await asyncio.get_running_loop().sock_connect(sock, target)
 
 
 def socket_from(source: str | None, kind: socket.SocketKind) -> socket.socket:
-    """A non-blocking socket to dial from `source` (None: what the kernel takes), any port. Raises OSError."""
+    """A non-blocking socket to dial from `source` (None: chosen by the kernel), any port. Raises OSError."""
     sock = socket.socket(socket.AF_INET, kind)
     try:
         sock.setblocking(False)

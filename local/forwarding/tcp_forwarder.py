@@ -1,4 +1,4 @@
-"""How TCP connections get from a listening address to a backend."""
+"""Forwards TCP connections from a listening address to a backend."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class TcpForwarder:
-    """Accepts TCP connections and splices each to the backend that `choose` names.
+    """Accepts TCP connections and splices each to the backend that `choose` returns.
 
     Half-closes pass through, back-pressure too. A connection without traffic for `idle_timeout` seconds (None: no
-    limit) is closed. A backend that refuses is put into `tried` and the chooser asked again. `masquerade`: backends see
-    an address of this host instead of the client's.
+    limit) is closed. A backend that refuses is added to `tried` and the chooser called again. `masquerade`: backends
+    see an address of this host instead of the client's.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class TcpForwarder:
 
     @property
     def open_connections(self) -> int:
-        """How many client connections are open now."""
+        """The number of open client connections."""
         return len(self._connections)
 
     def stop_listening(self) -> None:
-        """Accept no more; established connections go on."""
+        """Accept no more; established connections continue."""
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
@@ -149,7 +149,9 @@ class TcpForwarder:
         return sock
 
     async def _splice(self, near: _Stream, far: _Stream) -> bool:
-        """Copy both ways. True: both ends have finished; False: one was reset, or nothing came for too long."""
+        """Copy both ways. True: both ends have finished; False: one was reset, or the connection was idle for too
+        long.
+        """
         loop, counters = asyncio.get_running_loop(), self.counters
         clean = True
 

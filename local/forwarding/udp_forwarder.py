@@ -1,4 +1,4 @@
-"""How datagrams get from a listening address to a backend, and the answers back."""
+"""Forwards datagrams from a listening address to a backend, and the answers back."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _DATAGRAMS_A_WAKE = 64
 class UdpForwarder:
     """Forwards datagrams; each client address has a session with one backend, so that answers find their way back.
 
-    A session ends after `idle_timeout` seconds without a datagram, or when its backend refuses; the next datagram
-    of the client then gets a new choice. What does not fit into a socket's buffer is dropped, as UDP may.
-    `admit` is asked for every datagram of a client; one that it denies is dropped. `masquerade` is as with TCP.
+    A session ends after `idle_timeout` seconds without a datagram, or when its backend refuses; the client's next
+    datagram then gets a new choice. What exceeds a socket's buffer is dropped, as UDP may. `admit` is called for every
+    datagram of a client; one that it denies is dropped. `masquerade` is as with TCP.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class UdpForwarder:
 
     @property
     def open_sessions(self) -> int:
-        """How many clients have a session now."""
+        """The number of clients with a session."""
         return len(self._sessions)
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class UdpForwarder:
                     continue  # the client's buffer is full or the client is gone: a datagram may be lost
 
     def _sweep(self) -> None:
-        """End what has been idle too long, and come back when the next session could be."""
+        """End idle sessions, and run again when the next one could expire."""
         now = asyncio.get_running_loop().time()
         oldest = now
         for session in list(self._sessions.values()):

@@ -29,7 +29,7 @@ def main() -> None:
     except (ConfigError, KubeconfigError) as error:
         raise SystemExit(str(error)) from None
     asyncio.run(_run(directory, config, kubelet, proxier))
-    # Requests that hang, on threads that Python would wait for, must not keep a machine from stopping.
+    # Hanging requests, on threads that Python would wait for, must not keep a machine from stopping.
     logging.shutdown()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""What a machine asks of the API server, as awaitable calls: the blocking client runs on a few threads."""
+"""A machine's calls of the API server as awaitables: the blocking client runs on a few threads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNTIL_AUTHORISED = (0.1, 0.2, 0.4, 0.8)
 
 
 class NodeApi:
-    """The API server as one node's kubelet sees it. Every method raises `ApiError`."""
+    """The API server as one node's kubelet uses it. Every method raises `ApiError`."""
 
     def __init__(self, kube: Kube) -> None:
         self.kube = kube
@@ -51,8 +51,8 @@ class NodeApi:
     async def call_for_pod(self, function: Callable[[], T]) -> T:
         """As `call`, for what a node may read only because of a pod that is bound to it.
 
-        The node authoriser learns of a binding by a watch of its own, perhaps a moment after us: what it forbids is
-        asked again for a second and a half.
+        The node authoriser learns of a binding by a watch of its own, perhaps a moment later than this machine: a
+        forbidden read is retried for a second and a half.
         """
         for delay in _UNTIL_AUTHORISED:
             try:
@@ -62,7 +62,7 @@ class NodeApi:
         return await self.call(function)
 
     def close(self) -> None:
-        """Give up what waits for a thread."""
+        """Cancel the calls that wait for a thread."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def create_node(self, node: Object) -> Object:
@@ -70,7 +70,7 @@ class NodeApi:
         return await self.call(lambda: self.kube.create(NODES, node))
 
     async def get_node(self, name: str) -> Object:
-        """The node as it is."""
+        """The current node."""
         return await self.call(lambda: self.kube.get(NODES, name))
 
     async def patch_node(self, name: str, patch: Object) -> Object:
@@ -111,11 +111,11 @@ class NodeApi:
         return await self.call(lambda: self.kube.create(EVENTS, event))
 
     async def patch_event(self, namespace: str, name: str, patch: Object) -> Object:
-        """Count an Event up."""
+        """Increase an Event's count."""
         return await self.call(lambda: self.kube.patch(EVENTS, name, patch, namespace, type=PatchType.MERGE))
 
     async def fetch(self, namespace: str, needed: References) -> Sources:
-        """The Secrets and ConfigMaps that a pod needs, without its tokens; what does not exist is left out."""
+        """The Secrets and ConfigMaps that a pod needs, without its tokens; missing ones are left out."""
 
         def get_all(resource: Resource, names: frozenset[str]) -> dict[str, Object]:
             found = {name: _or_none(self.kube, resource, name, namespace) for name in sorted(names)}
@@ -126,11 +126,11 @@ class NodeApi:
         )
 
     async def get_claim(self, namespace: str, name: str) -> Object:
-        """A PersistentVolumeClaim that a pod here names."""
+        """A PersistentVolumeClaim of a pod on this machine."""
         return await self.call_for_pod(lambda: self.kube.get(PERSISTENT_VOLUME_CLAIMS, name, namespace))
 
     async def get_volume(self, name: str) -> Object:
-        """The PersistentVolume that such a claim is bound to."""
+        """The PersistentVolume of such a claim."""
         return await self.call_for_pod(lambda: self.kube.get(PERSISTENT_VOLUMES, name))
 
     async def get_volume_attachment(self, name: str) -> Object | None:
@@ -138,7 +138,7 @@ class NodeApi:
         return await self.call_for_pod(lambda: _or_none(self.kube, VOLUME_ATTACHMENTS, name))
 
     async def publish_csi_node(self, wanted: Object) -> None:
-        """Register the node's CSI drivers, in the place of what an earlier node of its name registered."""
+        """Register the node's CSI drivers, replacing those of an earlier node of its name."""
 
         def publish() -> None:
             present = _or_none(self.kube, CSI_NODES, name(wanted))
@@ -151,7 +151,7 @@ class NodeApi:
         await self.call(publish)
 
     async def request_token(self, pod: Object, wish: TokenWish) -> str:
-        """A token of the pod's service account that ends with the pod. A secret."""
+        """A token of the pod's service account that is bound to the pod. A secret."""
         metadata = pod["metadata"]
         bound = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
         spec: Object = {"expirationSeconds": wish.seconds, "boundObjectRef": bound}

@@ -1,4 +1,4 @@
-"""How long to wait before the next try: doubling from a first delay up to a limit, forgotten after a good run."""
+"""The delay before the next try: doubles from a first delay up to a limit, and is reset after a good run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Backoff:
-    """Delays in seconds. Shorter than a kubelet's (10 s to 5 min): a machine here should not keep people waiting."""
+    """Delays in seconds. Shorter than a kubelet's (10 s to 5 min), so that people need not wait long."""
 
     first: float = 1.0
     limit: float = 30.0
@@ -15,7 +15,7 @@ class Backoff:
     _delay: float = 0.0
 
     def next(self, ran_for: float = 0.0) -> float:
-        """The delay before the next try; `ran_for` is how long the last one lasted."""
+        """The delay before the next try; `ran_for` is the duration of the last run."""
         if ran_for >= self.forgotten_after:
             self._delay = 0.0
         self._delay = min(self._delay * 2 if self._delay else self.first, self.limit)
@@ -23,5 +23,5 @@ class Backoff:
 
     @property
     def delay(self) -> float:
-        """The last delay given, 0 before the first."""
+        """The last delay, 0 before the first."""
         return self._delay

@@ -35,7 +35,7 @@ class ClaimedVolume:
 
 
 def bound_volume_name(claim: Object) -> str:
-    """The PersistentVolume that the claim is bound to. Raises NotYetError while it is bound to none."""
+    """The PersistentVolume that the claim is bound to. Raises NotYetError while there is none."""
     name = claim["spec"].get("volumeName")
     if not name or (claim.get("status") or {}).get("phase") != "Bound":
         raise NotYetError(f"persistentvolumeclaim {claim['metadata']['name']} is not bound")
@@ -62,13 +62,13 @@ def claimed_volume(claim: Object, volume: Object, driver: str | None) -> Claimed
 
 
 def is_attached(node: Object, volume: ClaimedVolume) -> bool:
-    """Whether the attach-detach controller says on the node that the volume is there."""
+    """Whether the attach-detach controller reports the volume as attached on the node."""
     attached = (node.get("status") or {}).get("volumesAttached") or []
     return any(each["name"] == volume.unique_name for each in attached)
 
 
 def is_done(attachment: Object | None) -> bool:
-    """Whether a VolumeAttachment has come about, and is not on its way out."""
+    """Whether a VolumeAttachment is complete and not being deleted."""
     if attachment is None or "deletionTimestamp" in attachment["metadata"]:
         return False
     return bool((attachment.get("status") or {}).get("attached"))

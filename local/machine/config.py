@@ -1,4 +1,4 @@
-"""What a machine is told at boot: `machine.json` and the two kubeconfigs of its directory."""
+"""A machine's configuration at boot: `machine.json` and the two kubeconfigs in its directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Isolation(StrEnum):
-    """How a pod's volumes get to its processes."""
+    """How a pod's volumes are made visible to its processes."""
 
     AUTO = "auto"
     """Mounts where this user may make them, else paths."""
@@ -19,7 +19,7 @@ class Isolation(StrEnum):
     """Bind mounts in a private mount namespace."""
 
     PATHS = "paths"
-    """Mount paths in arguments and environment are rewritten to where the volumes lie."""
+    """Mount paths in arguments and environment are rewritten to the volumes' real paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ MACHINE_TYPES = {
 
 
 class ConfigError(Exception):
-    """The machine's directory does not describe a machine; the message names the file and the field."""
+    """The machine's configuration is invalid; the message names the file and the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +58,19 @@ class MachineConfig:
     isolation: Isolation = Isolation.AUTO
     size: MachineType | None = None
     taints: tuple[dict[str, str], ...] = ()
-    """With which the node registers, beside those that every cloud's nodes have."""
+    """The node's labels at registration, besides those of every cloud's nodes."""
 
     csi_driver: str | None = None
     """The CSI driver whose volumes the cloud attaches to machines; the node registers it. None: no volumes."""
 
     @property
     def machine_type(self) -> MachineType:
-        """How large the machine is."""
+        """The machine's size."""
         return self.size or MACHINE_TYPES[self.type or ""]
 
 
 def load_config(directory: Path) -> MachineConfig:
-    """Read `machine.json`. Raises ConfigError if it is missing or says something impossible."""
+    """Read `machine.json`. Raises ConfigError if it is missing or invalid."""
     path = directory / "machine.json"
     try:
         raw: dict[str, Any] = json.loads(path.read_text())
@@ -79,7 +79,7 @@ def load_config(directory: Path) -> MachineConfig:
     known = {f.name for f in fields(MachineConfig)}
     unknown = sorted(set(raw) - known)
     if unknown:
-        raise ConfigError(f"{path}: unknown field {unknown[0]}; known are {', '.join(sorted(known))}")
+        raise ConfigError(f"{path}: unknown field {unknown[0]} (known: {', '.join(sorted(known))})")
     try:
         size = MachineType(**raw["size"]) if raw.get("size") else None
         isolation = Isolation(raw.get("isolation") or Isolation.AUTO)
@@ -88,5 +88,5 @@ def load_config(directory: Path) -> MachineConfig:
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{path}: {error}") from error
     if config.size is None and config.type not in MACHINE_TYPES:
-        raise ConfigError(f"{path}: type {config.type!r} is unknown; types are {', '.join(MACHINE_TYPES)}")
+        raise ConfigError(f"{path}: type {config.type!r} is unknown (known: {', '.join(MACHINE_TYPES)})")
     return config

@@ -23,37 +23,37 @@ _log = logging.getLogger(__name__)
 
 _IMPATIENT = (0.1, 1.0)
 _BIND_CHECKS_AFTER = (3.0, 7.0, 20.0, 60.0)
-"""Several: who starts slowly binds late."""
+"""Several: a slow start binds late."""
 
 _PULL_BACKOFF = (5.0, 60.0)
 
 
 class Pod(Protocol):
-    """What a container needs of the pod that it belongs to."""
+    """What a container needs of its pod."""
 
     spec: Object
     pod_ip: str
 
     def changed(self) -> None:
-        """The container's state is another: report it."""
+        """The container's state changed: report it."""
 
     def emit(self, type: str, reason: str, message: str) -> None:
-        """Tell of it in an event."""
+        """Emit an event."""
 
     async def command(self, container: Object, image: Image) -> processes.Command:
-        """What is to be run. Raises MissingSourceError, ApiError."""
+        """The command to run. Raises MissingSourceError, ApiError."""
 
     async def launch(
         self, command: processes.Command, streams: processes.Streams | None = None
     ) -> processes.ContainerProcess:
-        """Run it, its output in the container's log unless it has streams of its own. Raises LaunchError."""
+        """Run it, with its output in the container's log unless it has streams of its own. Raises LaunchError."""
 
 
 class Container:
-    """A container of a pod. `run` lives as long as the container is wanted; cancelled, it stops the process first."""
+    """A container of a pod. `run` lasts as long as the container; when cancelled, it stops the process first."""
 
     def __init__(self, pod: Pod, spec: Object, state: ContainerState, errors: tuple[type[Exception], ...]) -> None:
-        """`errors` are what the API server may answer while sources are fetched: tried again."""
+        """`errors` are possible errors of the API server while sources are fetched, which are retried."""
         self.spec = spec
         self.state = state
         self.grace_seconds: float = 30.0
@@ -63,7 +63,7 @@ class Container:
         self._beside: set[processes.ContainerProcess] = set()
 
     async def run(self) -> None:
-        """Start, and start again as the restart policy says; returns when it has ended for good."""
+        """Start and restart according to the restart policy; returns when it has ended for good."""
         policy = self._pod.spec.get("restartPolicy", "Always")
         backoff = Backoff()
         try:
@@ -78,7 +78,7 @@ class Container:
             await self._stop()
 
     def update(self, spec: Object) -> None:
-        """Take over a changed spec: another image ends the process, and the restart runs the new one."""
+        """Apply a changed spec: another image ends the process, and the restart runs the new one."""
         image_changed = spec["image"] != self.spec["image"]
         self.spec = spec
         if image_changed and self._process is not None:
@@ -97,7 +97,7 @@ class Container:
 
     async def start_beside(self, argv: Sequence[str], streams: processes.Streams) -> processes.ContainerProcess:
         """Start another command in the container; it ends with the container's process. Raises ValueError."""
-        # Arguments of the spec would have references expanded; these are a person's, and meant as they are.
+        # Only arguments of the spec have references expanded; a person's are taken literally.
         process = await self._start_beside([word.replace("$", "$$") for word in argv], streams)
         self._beside = {each for each in self._beside if each.is_running} | {process}
         if self._process is None:
@@ -138,7 +138,7 @@ class Container:
         message = f"image {reference} is not in this machine's catalogue ({', '.join(known_images())})"
         self._set_waiting("ErrImagePull", message)
         self._pod.emit("Warning", "Failed", f'Failed to pull image "{reference}": {message}')
-        # Long enough to be reported; then the reason that says it will be tried again.
+        # Long enough to be reported; then the reason that announces a retry.
         await asyncio.sleep(backoff.first / 2)
         self._set_waiting("ImagePullBackOff", f'Back-off pulling image "{reference}"')
         self._pod.emit("Normal", "BackOff", f'Back-off pulling image "{reference}"')
@@ -173,10 +173,10 @@ class Container:
         return outcome
 
     def _probing_ended(self, probing: asyncio.Future[None]) -> None:
-        """An error of ours is not kept until the process ends: nobody watches it any more."""
+        """Report an internal error now: the process is no longer watched."""
         if not probing.cancelled() and (problem := probing.exception()) is not None:
             _log.error("probing failed container=%s", self.state.name, exc_info=problem)
-            self._pod.emit("Warning", "ProbeError", f"container {self.state.name} is not probed any more: {problem!r}")
+            self._pod.emit("Warning", "ProbeError", f"container {self.state.name} is no longer probed: {problem!r}")
 
     def _ended(self, process: processes.ContainerProcess, outcome: processes.Exit) -> None:
         self._process = None
@@ -190,7 +190,7 @@ class Container:
         _log.info("container ended container=%s exit=%d", self.state.name, outcome.code)
 
     async def _stop(self) -> None:
-        """End the process if it still runs (the pod is to go)."""
+        """End the process if it still runs (the pod is being deleted)."""
         process = self._process
         if process is None:
             return
@@ -213,7 +213,7 @@ class Container:
                 group.create_task(self._probe_liveness(liveness, process))
 
     def _parse(self, kind: str) -> Probe | None:
-        """The container's probe of this kind; one that cannot be honoured never succeeds, and an event says why."""
+        """The container's probe of this kind; an unsupported one never succeeds, and an event says why."""
         if kind not in self.spec:
             return None
         try:
@@ -252,7 +252,7 @@ class Container:
             await asyncio.sleep(probe.period)
 
     async def _attempt(self, kind: str, probe: Probe, verdict: ProbeState) -> bool:
-        """Probe once; True if the verdict turned."""
+        """Probe once; True if the verdict changed."""
         problem = await prober.attempt(probe, self._run_in_container)
         if problem is not None and (verdict.healthy or kind != "Readiness"):
             self._pod.emit("Warning", "Unhealthy", f"{kind} probe failed: {problem}")
@@ -291,7 +291,7 @@ class Container:
                 self._pod.emit(
                     "Warning",
                     "WildcardBind",
-                    f"Container {self.state.name} listens on every address of this machine ({', '.join(ports)}): bind "
-                    "the pod's address, from an env with fieldRef status.podIP",
+                    f"Container {self.state.name} listens on every address of this machine ({', '.join(ports)}): "
+                    "bind the pod's address, from an env with fieldRef status.podIP",
                 )
                 return

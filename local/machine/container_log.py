@@ -1,4 +1,4 @@
-"""What is read of a container's log: all of it, its last lines, what is written next."""
+"""Reads a container's log: all of it, its last lines, or following its growth."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 
 def last_lines(text: bytes, count: int) -> bytes:
-    """The last lines of a text, of which the very last may lack its end."""
+    """The last lines of a text, whose very last line may be incomplete."""
     return b"".join(_LINE.findall(text)[-count:]) if count else b""
 
 
 async def read_log(
     log: Path, *, tail: int | None = None, limit: int | None = None, follow: Callable[[], bool] | None = None
 ) -> AsyncIterator[bytes]:
-    """The log from its last `tail` lines on, at most `limit` bytes; goes on while `follow` says that more may come.
+    """The log from its last `tail` lines on, at most `limit` bytes; continues while `follow` is true.
 
     Raises FileNotFoundError.
     """
@@ -38,12 +38,12 @@ async def read_log(
                 yield chunk
             if left == 0:
                 return
-            goes_on = follow is not None and follow()  # asked first: what came before the end is still read
+            goes_on = follow is not None and follow()  # checked first: what came before the end is still read
             chunk = file.read(CHUNK)
             if chunk:
                 continue
             if not goes_on:
                 return
             if os.fstat(file.fileno()).st_size < file.tell():
-                file.seek(0)  # the log was rotated: emptied in its place
+                file.seek(0)  # the log was rotated: emptied in place
             await asyncio.sleep(POLL_SECONDS)

@@ -1,8 +1,8 @@
-"""The volumes that are attached to this machine, for its pods to use: none is mounted before everybody agrees on it.
+"""The volumes attached to this machine, for its pods: used only after the attach-detach controller agrees.
 
-The attach-detach controller takes a volume away only from a node that does not report it in use, and takes its own word
-that it is attached back before it looks. So a machine first reports, and then reads that word: whoever is second sees
-the other.
+The attach-detach controller detaches a volume only from a node that does not report it in use, and removes its own
+record of the attachment before it looks. So a machine first reports, and then reads that record: whichever is second
+sees the other.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Object = dict[str, Any]
 _log = logging.getLogger(__name__)
 
 _RELEASE_SECONDS = 10.0
-"""How long a pod's end waits at most for that to be said: a machine that stops says nothing later."""
+"""How long a pod's end waits at most for that report: a machine that stops reports nothing later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where the machine sees an attached volume."""
+    """The path of an attached volume on the machine."""
 
     path: Path
     read_only: bool
 
 
 class Devices:
-    """Who uses which attached volume. `report` posts the names of those in use, and says so again if that failed."""
+    """The users of each attached volume. `report` posts the names of those in use, and again if that failed."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Devices:
         return Device(path, volume.read_only or bool(source.get("readOnly")))
 
     async def close(self, pod_uid: str) -> None:
-        """The pod has ended, and nothing of it has a volume mounted."""
+        """The pod has ended, and none of its processes has a volume mounted."""
         before = self._in_use()
         self._users = {name: users - {pod_uid} for name, users in self._users.items() if users != {pod_uid}}
         if self._in_use() == before:

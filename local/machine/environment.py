@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"\$(\$|\(([^()]*)\))")
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """Where processes reach the API server: its own loopback endpoint, for a plain user can bind no port 443."""
+    """Where processes reach the API server: its own loopback endpoint, because users cannot bind port 443."""
 
     host: str
     port: int
@@ -27,7 +27,7 @@ class ApiServer:
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """What a container's environment needs to know beside its spec; addresses are cluster addresses (10.x)."""
+    """What a container's environment depends on besides its spec; addresses are cluster addresses (10.x)."""
 
     pod: Object
     pod_ip: str
@@ -50,14 +50,14 @@ def environment(container: Object, context: PodContext, sources: Sources) -> dic
 
 
 def arguments(container: Object, image: Image, env: dict[str, str]) -> list[str]:
-    """The command line of the container's process, `$(NAME)` expanded in what the container gave."""
+    """The command line of the container's process, with `$(NAME)` expanded in the container's own arguments."""
     command = [expand(word, env) for word in container.get("command") or []]
     args = [expand(word, env) for word in container.get("args") or []]
     return command_of(image, command, args)
 
 
 def expand(text: str, env: dict[str, str]) -> str:
-    """`$(NAME)` becomes its value, `$$` a dollar sign; a name that is not set stays as it is written."""
+    """`$(NAME)` becomes its value, `$$` a dollar sign; an unset name stays as it is."""
 
     def replacement(match: re.Match[str]) -> str:
         if match[1] == "$":
@@ -68,9 +68,9 @@ def expand(text: str, env: dict[str, str]) -> str:
 
 
 def rewrite_paths(text: str, places: dict[str, str]) -> str:
-    """`text` with each mount path in it (also as in `--file=/etc/x/y`) replaced by where the volume lies.
+    """`text` with each mount path in it (also as in `--file=/etc/x/y`) replaced by the volume's real path.
 
-    The longest mount path wins; what only begins with the same letters is left alone.
+    The longest mount path wins; a longer name with the same beginning is left alone.
     """
     if not places:
         return text
@@ -110,7 +110,7 @@ def _env_from(entry: Object, sources: Sources) -> dict[str, str]:
 
 
 def _value(entry: Object, context: PodContext, sources: Sources) -> str | None:
-    """The value of one `env` entry before expansion; None if it names something optional that is not there."""
+    """The value of one `env` entry before expansion; None if an optional source is missing."""
     origin = entry.get("valueFrom")
     if not origin:
         return str(entry.get("value") or "")
@@ -133,8 +133,8 @@ def _text(value: bytes, key: str) -> str:
         text = value.decode()
     except UnicodeDecodeError:
         raise MissingSourceError(
-            f"the value of key {key} is no UTF-8 text, so it cannot be in an environment"
+            f"the value of key {key} is not UTF-8 text, so it cannot be in an environment"
         ) from None
     if "\0" in text:
-        raise MissingSourceError(f"the value of key {key} holds a NUL, so it cannot be in an environment")
+        raise MissingSourceError(f"the value of key {key} contains a NUL, so it cannot be in an environment")
     return text

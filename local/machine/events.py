@@ -1,4 +1,4 @@
-"""How a machine tells people what happened to a pod or its node: Kubernetes Events, repeated ones counted."""
+"""Reports what happens to a pod or its node: Kubernetes Events, repeated ones counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMEMBERED = 512
 
 
 class EventRecorder:
-    """Posts events in the background, in order; where the API server does not answer, an event is logged and lost."""
+    """Posts events in the background, in order; if the API server does not answer, an event is logged and lost."""
 
     def __init__(self, api: NodeApi, node_name: str) -> None:
         self._api = api
@@ -30,7 +30,7 @@ class EventRecorder:
         self._posted: dict[tuple[str, str, str], Object] = {}
 
     def emit(self, about: Object, type: str, reason: str, message: str) -> None:
-        """Tell of an object: `type` is Normal or Warning, `reason` one word, `message` for a person."""
+        """Emit an event on an object: `type` is Normal or Warning, `reason` one word, `message` for people."""
         name = about["metadata"]["name"]
         _log.info("event object=%s/%s type=%s reason=%s message=%r", about["kind"], name, type, reason, message)
         try:
@@ -39,7 +39,7 @@ class EventRecorder:
             _log.warning("event dropped object=%s/%s reason=%s", about["kind"], name, reason)
 
     async def run(self) -> None:
-        """Post what is emitted, until cancelled."""
+        """Post the emitted events, until cancelled."""
         while True:
             about, kind, reason, message = await self._queue.get()
             try:
@@ -49,7 +49,7 @@ class EventRecorder:
 
     async def _post(self, about: Object, type: str, reason: str, message: str) -> None:
         metadata = about["metadata"]
-        # The node has been known by its name as UID in kubelets' events ever since.
+        # Kubelets' events have always used the node's name as its UID.
         uid = metadata["name"] if about["kind"] == "Node" else metadata["uid"]
         now = timestamp(time.time())
         key = (uid, reason, message)
@@ -60,7 +60,7 @@ class EventRecorder:
             try:
                 await self._api.patch_event(posted["metadata"]["namespace"], posted["metadata"]["name"], patch)
                 return
-            except NotFoundError:  # the API server forgets events after an hour
+            except NotFoundError:  # the API server deletes events after an hour
                 del self._posted[key]
         namespace = metadata.get("namespace") or "default"
         event = {

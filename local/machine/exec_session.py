@@ -25,12 +25,12 @@ PROTOCOL = "v5.channel.k8s.io"
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 CHUNK = 32 * 1024
 DRAIN_SECONDS = 10.0
-"""How long a slow client, or a descendant that left the command's group, holds up the end of a command's streams."""
+"""How long a slow client, or a descendant outside the command's group, delays the end of a command's streams."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecRequest:
-    """What is to be run, and which of its streams the client wants."""
+    """The command to run, and the streams that the client wants."""
 
     argv: tuple[str, ...]
     stdin: bool
@@ -39,7 +39,7 @@ class ExecRequest:
 
 async def run(websocket: WebSocket, container: Container, request: ExecRequest) -> None:
     """Run the command until it or the client ends. The WebSocket is accepted already."""
-    # Kubernetes' own servers send this as soon as the streams are there.
+    # Kubernetes' own servers send this as soon as the streams exist.
     await websocket.send_bytes(bytes([STDOUT]))
     with _Ends() as ours:
         try:
@@ -65,7 +65,7 @@ async def run(websocket: WebSocket, container: Container, request: ExecRequest) 
 
 
 def status_of(outcome: Exit) -> dict[str, Any]:
-    """How a command ended, as clients are told."""
+    """A command's result in the form that clients expect."""
     if outcome.code == 0:
         return {"metadata": {}, "status": "Success"}
     message = f"command terminated with non-zero exit code: exit status {outcome.code}"
@@ -98,7 +98,7 @@ class _Ends(contextlib.AbstractContextManager["_Ends"]):
         return end
 
     def close_stdin(self) -> None:
-        """Of a terminal there is nothing to close: it is one end for both directions."""
+        """A terminal has nothing to close: it is one end for both directions."""
         if self.stdin is not None and self.terminal is None:
             self._open.discard(self.stdin)
             os.close(self.stdin)
@@ -148,7 +148,7 @@ async def _send(websocket: WebSocket, channel: int, end: int) -> None:
             chunk = os.read(end, CHUNK)
         except BlockingIOError:
             continue
-        except OSError:  # so a terminal says that nobody has its other end open any more
+        except OSError:  # the terminal reports that its other end is closed
             return
         if not chunk:
             return
@@ -156,7 +156,7 @@ async def _send(websocket: WebSocket, channel: int, end: int) -> None:
 
 
 async def _receive(websocket: WebSocket, ours: _Ends, kill: Callable[[], None]) -> None:
-    """Hand on what the client sends, until cancelled; a client that goes ends the command."""
+    """Pass on what the client sends, until cancelled; a client that disconnects ends the command."""
     try:
         while (message := await websocket.receive())["type"] == "websocket.receive":
             data = message.get("bytes") or (message.get("text") or "").encode()
@@ -183,7 +183,7 @@ async def _write(ours: _Ends, data: bytes) -> None:
 
 
 async def _ready(end: int, watch: Callable[..., object], unwatch: Callable[[int], object]) -> None:
-    """Wait until an end can be read, or written."""
+    """Wait until an end is readable, or writable."""
     ready = asyncio.Event()
     watch(end, ready.set)
     try:

@@ -1,4 +1,4 @@
-"""A server for small questions: every HTTP request gets one computed answer, and the connection is closed."""
+"""A server for small requests: each gets one computed answer, and the connection is closed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REQUEST_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status, what is told as JSON (None: nothing), and headers beside the usual ones."""
+    """A status, a JSON body (None: empty), and headers besides the usual ones."""
 
     status: int
     content: Any = None
@@ -33,7 +33,7 @@ async def serve(host: str, port: int, answer: Callable[[str], Answer]) -> asynci
             if len(words) > 1:
                 writer.write(_encoded(answer(words[1].partition("?")[0])))
         except (TimeoutError, ValueError, ConnectionError):
-            return  # who asks so gets no answer
+            return  # an invalid request gets no answer
         finally:
             writer.close()
 

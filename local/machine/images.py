@@ -1,4 +1,4 @@
-"""Which images a machine can run: each stands for a command of this project, run by the same Python."""
+"""The images that a machine can run: each stands for a command of this project, run by the same Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REGISTRY = "registry.local"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of the catalogue: what its ENTRYPOINT and its CMD would be."""
+    """An image of the catalogue: its ENTRYPOINT and CMD."""
 
     entrypoint: tuple[str, ...]
     arguments: tuple[str, ...] = ()
@@ -24,14 +24,14 @@ _CATALOGUE = {
 
 
 def find_image(reference: str) -> Image | None:
-    """The image that a reference (`registry.local/NAME:TAG`, any tag or digest) names, or None."""
+    """The image of a reference (`registry.local/NAME:TAG`, any tag or digest), or None."""
     registry, slash, rest = reference.partition("/")
     name = rest.partition("@")[0].partition(":")[0]
     return _CATALOGUE.get(name) if slash and registry == _REGISTRY else None
 
 
 def known_images() -> list[str]:
-    """The references that can be run, for error messages."""
+    """The available references, for error messages."""
     return [f"{_REGISTRY}/{name}:*" for name in _CATALOGUE]
 
 

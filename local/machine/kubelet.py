@@ -18,7 +18,7 @@ from local.machine.environment import ApiServer
 from local.machine.events import EventRecorder
 from local.machine.kubelet_api import Found, serve
 from local.machine.node_agent import NodeAgent
-from local.machine.pod import PodRunner, Surroundings
+from local.machine.pod import MachineContext, PodRunner
 from local.machine.pod_addresses import PodAddresses
 from local.machine.processes import can_mount, kill_leftovers
 
@@ -28,11 +28,11 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 SHUTDOWN_GRACE_SECONDS = 4.0
-"""At most so long do pods have to end when their machine stops: less than a machine that is terminated is given."""
+"""How long pods have to end when their machine stops: less than the time for the machine's own end."""
 
 
 class Kubelet:
-    """Everything that a machine does for its node and its pods. Lives on one event loop, on the main thread."""
+    """A machine's work for its node and its pods. Runs on one event loop, on the main thread."""
 
     def __init__(self, directory: Path, config: MachineConfig, kube: Kube) -> None:
         self._directory = directory
@@ -46,7 +46,7 @@ class Kubelet:
         self._mounts: asyncio.Task[bool] | None = None
         self._node_informer = Informer(kube, NODES, field_selector=f"metadata.name={config.node_name}")
         self._pod_informer = Informer(kube, PODS, field_selector=f"spec.nodeName={config.node_name}")
-        self._around = Surroundings(
+        self._around = MachineContext(
             directory=directory,
             host_ip=config.address,
             api_server=_api_server(kube.server),
@@ -60,10 +60,10 @@ class Kubelet:
         )
 
     async def run(self) -> None:
-        """Boot and run, until cancelled; then the pods are ended. The node is left as it is: it goes NotReady."""
+        """Boot and run, until cancelled; then end the pods. The node is left as it is: it becomes NotReady."""
         killed = await asyncio.to_thread(kill_leftovers, self._directory)
         if killed:
-            _log.warning("an earlier run left %d processes: killed", killed)
+            _log.warning("killed %d processes of an earlier run", killed)
         (self._directory / "pods").mkdir(mode=0o700, exist_ok=True)
         try:
             async with asyncio.TaskGroup() as group:
@@ -93,7 +93,7 @@ class Kubelet:
         self._pod_informer.start()
 
     def _soon(self, function: Callable[[T], None], argument: T) -> None:
-        """Hand over from an informer's thread to the loop."""
+        """Pass on from an informer's thread to the loop."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, argument)
 
@@ -132,7 +132,7 @@ class Kubelet:
             self._pods[uid][0].object_gone()
 
     def _find(self, namespace: str, name: str, container: str) -> Found | None:
-        """A container of the pod that has this name now; one of an earlier pod may still be ending."""
+        """The current container of this name; one of an earlier pod may still be ending."""
         pod = self._pod_informer.get(f"{namespace}/{name}")
         if pod is None or container not in (each["name"] for each in pod["spec"]["containers"]):
             return None
@@ -147,7 +147,7 @@ class Kubelet:
             _log.error("pod runner failed uid=%s", uid, exc_info=problem)
 
     async def _can_mount(self) -> bool:
-        """Whether pods get mounts: found out at the first pod, once."""
+        """Whether pods get mounts: determined once, at the first pod."""
         if self._mounts is None:
             self._mounts = asyncio.ensure_future(self._decide_mounts())
         return await asyncio.shield(self._mounts)
@@ -159,9 +159,9 @@ class Kubelet:
         directory.mkdir(exist_ok=True)
         possible = await can_mount(directory)
         if not possible and self._config.isolation is Isolation.MOUNTS:
-            _log.error("isolation is %r, but this user may not make mounts: paths are rewritten", "mounts")
+            _log.error("isolation is %r, but this user may not make mounts: rewriting mount paths", "mounts")
         elif not possible:
-            _log.info("this user may not make mounts: mount paths are rewritten")
+            _log.info("this user may not make mounts: rewriting mount paths")
         return possible
 
     async def _shut_down(self) -> None:

@@ -1,7 +1,7 @@
-"""The kubelet's API, for `kubectl logs` and `kubectl exec`: HTTPS on the machine's address, to the API server alone.
+"""The kubelet's API for `kubectl logs` and `kubectl exec`: HTTPS on the machine's address, for the API server alone.
 
 DANGER: exec runs any command as this machine's user. A client must show a certificate of a CA whose only other holder
-is the API server; it is that one which knows who may do what.
+is the API server, which authorizes its users.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from local.machine.container_log import read_log
 _log = logging.getLogger(__name__)
 
 PORT = 10250
-"""Where the API server looks for kubelets."""
+"""The port at which the API server expects kubelets."""
 
 _UNKNOWN_TO_LOGS = {
-    "previous": "the log of a container holds its earlier runs, too: leave it out",
-    "sinceSeconds": "the lines of a log carry no times",
-    "sinceTime": "the lines of a log carry no times",
-    "timestamps": "the lines of a log carry no times",
+    "previous": "a container's log includes its earlier runs; omit the option",
+    "sinceSeconds": "the lines of a log have no timestamps",
+    "sinceTime": "the lines of a log have no timestamps",
+    "timestamps": "the lines of a log have no timestamps",
 }
 
 
@@ -56,14 +56,14 @@ Find = Callable[[str, str, str], Found | None]
 
 
 async def serve(directory: Path, address: str, find: Find) -> None:
-    """Serve until cancelled; a port that somebody else holds is tried again."""
+    """Serve until cancelled; a port in use is tried again."""
     config = Config(
         application(find),
         ws="websockets-sansio",
         access_log=False,
         server_header=False,
         log_config=None,
-        log_level="warning",  # else each command would be logged, with the secrets in its arguments
+        log_level="warning",  # otherwise each command would be logged, with the secrets in its arguments
         ssl_certfile=directory / "kubelet.crt",
         ssl_keyfile=directory / "kubelet.key",
         ssl_ca_certs=str(directory / "kubelet-client-ca.crt"),
@@ -71,7 +71,7 @@ async def serve(directory: Path, address: str, find: Find) -> None:
     )
     config.load()
     state, backoff = ServerState(), Backoff()
-    # Not by uvicorn's Server, which would take over the process's signals.
+    # Not by uvicorn's Server, which would install its own signal handlers.
     while True:
         try:
             server = await asyncio.get_running_loop().create_server(
@@ -92,7 +92,7 @@ def application(find: Find) -> Starlette:
         namespace, pod, container = (connection.path_params[key] for key in ("namespace", "pod", "container"))
         it = find(namespace, pod, container)
         if it is None:
-            raise HTTPException(404, f"pod {namespace}/{pod} with a container {container} is not on this machine")
+            raise HTTPException(404, f"this machine has no pod {namespace}/{pod} with a container {container}")
         return it
 
     async def logs(request: Request) -> Response:
@@ -101,7 +101,7 @@ def application(find: Find) -> Starlette:
             if key in query:
                 raise HTTPException(400, f"{key} is not supported by this machine: {why}")
         if query.get("stream", "All") != "All":
-            raise HTTPException(400, f"stream is {query['stream']}; allowed is All: stdout and stderr go to one log")
+            raise HTTPException(400, f"stream is {query['stream']!r}; allowed: All (stdout and stderr share a log)")
         if not it.log.exists():
             raise HTTPException(400, f"container {request.path_params['container']} has not started yet")
         container = it.container
@@ -114,7 +114,7 @@ def application(find: Find) -> Starlette:
         if container is None or not container.is_running:
             raise HTTPException(400, f"container {websocket.path_params['container']} is not running")
         if exec_session.PROTOCOL not in websocket.scope["subprotocols"]:
-            raise HTTPException(400, f"exec speaks {exec_session.PROTOCOL} alone, as kubectl 1.31 and newer do")
+            raise HTTPException(400, f"exec supports only {exec_session.PROTOCOL}, which kubectl 1.31 and newer use")
         await websocket.accept(exec_session.PROTOCOL)
         argv = tuple(query.getlist("command"))
         wanted = exec_session.ExecRequest(argv, query.get("input") == "1", query.get("tty") == "1")
@@ -132,9 +132,9 @@ def application(find: Find) -> Starlette:
 
 
 async def _refuse_spdy(_: HTTPConnection) -> NoReturn:
-    # No colon: clients of SPDY would take the text for a YAML object, and show nothing of it.
+    # No colon: clients of SPDY would parse the text as a YAML object, and show nothing of it.
     raise HTTPException(501, "exec over SPDY is not supported by this machine; kubectl 1.31 and newer use WebSocket")
 
 
 async def _refuse(connection: HTTPConnection) -> NoReturn:
-    raise HTTPException(501, f"{connection.path_params['call']} is not supported by this machine; logs and exec are")
+    raise HTTPException(501, f"{connection.path_params['call']} is not supported by this machine; use logs or exec")

@@ -1,4 +1,4 @@
-"""How a machine stays a node: it registers, posts its status and renews its Lease."""
+"""Keeps a machine's node: registers it, posts its status and renews its Lease."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class NodeAgent:
         self._posting = asyncio.Lock()
 
     def node_changed(self, node: Object) -> None:
-        """The Node object is another now."""
+        """The Node object has changed."""
         self._node = node
         self._node_changed.set()
 
     async def register(self) -> Object:
-        """Create the Node, or take over the one that an earlier boot registered; tries until it succeeds."""
+        """Create the Node, or adopt that of an earlier boot; tries until it succeeds."""
         _, refused = node_labels(self._config)
         if refused:
             _log.error(
-                "labels refused node=%s labels=%s: a kubelet may not set them (NodeRestriction); an admin has to",
+                "labels refused node=%s labels=%s: a kubelet may not set them (NodeRestriction); an administrator must",
                 self._config.node_name,
                 ",".join(refused),
             )
@@ -81,10 +81,10 @@ class NodeAgent:
             group.create_task(self._post_status())
 
     async def report_volumes_in_use(self, names: Sequence[str]) -> None:
-        """Say at once which volumes pods have mounted or are about to. Raises ApiError; it is said again then."""
+        """Report at once the volumes that pods use or are about to. Raises ApiError; the report is then repeated."""
         self._volumes_in_use = names
         self._node_changed.set()
-        # Never given up half-way: a post that arrives late would undo the next one.
+        # Never cancelled half-way: a post that arrives late would undo the next one.
         await asyncio.shield(self._post_volumes_in_use())
 
     async def _post_volumes_in_use(self) -> None:
@@ -114,7 +114,7 @@ class NodeAgent:
             try:
                 await self._renew_once()
             except ConflictError:
-                self._lease = None  # written by somebody else: read it again
+                self._lease = None  # another writer changed it: read it again
                 continue
             except ApiError as error:
                 _log.warning("lease not renewed node=%s error=%r", self._config.node_name, str(error))
@@ -149,8 +149,8 @@ class NodeAgent:
             self._lease = await self._api.replace_lease(lease)
 
     async def _post_status(self) -> None:
-        """Post when the node says something else than this machine, and now and then in any case."""
-        posted = time.monotonic()  # by the registration, or else there is a difference
+        """Post when the node's status differs from this machine's, and regularly in any case."""
+        posted = time.monotonic()  # the registration posts it; otherwise there is a difference
         while True:
             self._node_changed.clear()
             async with self._posting:

@@ -1,4 +1,4 @@
-"""What a kubelet says about its machine: the Node that it registers and the status that it posts. Pure."""
+"""A kubelet's description of its machine: the Node that it registers and the status that it posts. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ CONTROLLER_MANAGED_ATTACH = "volumes.kubernetes.io/controller-managed-attach-det
 PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 WEBSOCKETS_FEATURE = "ExtendWebSocketsToKubelet"
-"""What a node declares for the API server to pass WebSockets on; to other kubelets it speaks SPDY."""
+"""Makes the API server forward WebSockets; for other kubelets it uses SPDY."""
 
 KUBELET_VERSION = "v1.36.1"
-"""The release whose kubelet this one stands in for: the version of the control plane (tools/go.mod)."""
+"""The release of the imitated kubelet: the version of the control plane (tools/go.mod)."""
 
 # What the admission plugin NodeRestriction lets a kubelet set in Kubernetes' own label domains.
 _OWN_LABELS = frozenset(
@@ -40,7 +40,7 @@ _OWN_LABELS = frozenset(
 _OWN_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _RESTRICTED_DOMAINS = ("kubernetes.io", "k8s.io")
 
-# Posted by others than the kubelet (the route controller), and so kept as they are.
+# Others (the route controller) post these, so they are kept.
 _FOREIGN_CONDITIONS = frozenset({"NetworkUnavailable"})
 
 _HEALTHY = (
@@ -73,7 +73,7 @@ def new_node(config: MachineConfig, now: str) -> Object:
     """The Node as a kubelet with an external cloud provider and --node-ip registers it: tainted."""
     taints = [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}, *config.taints]
     if config.role == "control-plane":
-        # From the first moment on (--register-with-taints), so that no workload slips in before an admin's label.
+        # From the start (--register-with-taints), so that no workload is scheduled before an administrator's label.
         taints.append({"key": CONTROL_PLANE_TAINT, "effect": "NoSchedule"})
     spec: Object = {"taints": taints}
     if config.provider_id:
@@ -92,9 +92,9 @@ def new_node(config: MachineConfig, now: str) -> Object:
 
 
 def registration_patch(config: MachineConfig, node: Object) -> Object | None:
-    """What a kubelet that boots again mends on its existing Node (merge patch), or None.
+    """What a rebooted kubelet corrects on its existing Node (merge patch), or None.
 
-    Labels and annotations of others, taints (whoever set or removed them) and a provider ID stay as they are.
+    Foreign labels and annotations, taints (whoever set or removed them) and a provider ID stay as they are.
     """
     metadata = node.get("metadata", {})
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
@@ -109,7 +109,7 @@ def registration_patch(config: MachineConfig, node: Object) -> Object | None:
 
 
 def csi_node(config: MachineConfig, node: Object) -> Object:
-    """What a CSI driver would register: itself, and the machine's id. The object goes with the Node."""
+    """What a CSI driver would register: itself, and the machine's id. The object is deleted with the Node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": config.node_name, "uid": node["metadata"]["uid"]}
     drivers = [{"name": config.csi_driver, "nodeID": config.id, "topologyKeys": [ZONE_LABEL]}]
     return {
@@ -121,7 +121,7 @@ def csi_node(config: MachineConfig, node: Object) -> Object:
 
 
 def node_status(config: MachineConfig, node: Object, now: str, volumes_in_use: Sequence[str] = ()) -> Object:
-    """The status that the kubelet posts, given the Node as it is (addresses that the cloud set are kept)."""
+    """The status that the kubelet posts, given the current Node (addresses from the cloud are kept)."""
     status = node.get("status") or {}
     size = config.machine_type
     resources = {"cpu": str(size.cpus), "memory": size.memory, "pods": str(size.pods)}
@@ -137,9 +137,9 @@ def node_status(config: MachineConfig, node: Object, now: str, volumes_in_use: S
 
 
 def status_patch(node: Object, wanted: Object) -> Object:
-    """The part of `wanted` that the Node does not say: what is not named cannot undo what others write meanwhile.
+    """The part of `wanted` that differs from the Node: omitted fields cannot undo what others write meanwhile.
 
-    Empty if nothing is new; heartbeat times alone are not, they are the Lease's business.
+    Empty if nothing is new; heartbeat times alone are not: the Lease replaces them.
     """
     status = node.get("status") or {}
     patch = {
@@ -156,7 +156,7 @@ def status_patch(node: Object, wanted: Object) -> Object:
 
 
 def _first_addresses(config: MachineConfig) -> list[Object]:
-    """As a kubelet with --node-ip has them: logs and exec work before a cloud controller manager has done anything."""
+    """As with --node-ip: logs and exec work before a cloud controller manager has done anything."""
     return [
         {"type": "InternalIP", "address": config.address},
         {"type": "Hostname", "address": config.node_name},
@@ -164,7 +164,7 @@ def _first_addresses(config: MachineConfig) -> list[Object]:
 
 
 def _annotations(config: MachineConfig) -> dict[str, str]:
-    # Volumes are attached by the attach-detach controller, not by this machine.
+    # The attach-detach controller attaches volumes, not this machine.
     return {PROVIDED_NODE_IP: config.address, CONTROLLER_MANAGED_ATTACH: "true"}
 
 
@@ -203,13 +203,13 @@ def _node_info(config: MachineConfig) -> Object:
 
 
 def _architecture() -> str:
-    """The machine's architecture in Go's (and so Kubernetes') words."""
+    """The machine's architecture in Go's (and so Kubernetes') terms."""
     machine = platform.machine()
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
 
 
 def _includes(actual: Any, wanted: Any) -> bool:
-    """Whether an object says all that is wanted: the API server adds fields of its own (swap in nodeInfo)."""
+    """Whether an object includes all of `wanted`: the API server adds fields of its own (swap in nodeInfo)."""
     return isinstance(actual, dict) and isinstance(wanted, dict) and wanted.items() <= actual.items()
 
 

@@ -1,4 +1,4 @@
-"""Where a pod's processes find their volumes and write their logs when there are no mounts and no log service."""
+"""Places a pod's volumes and logs where there are no mounts and no log service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG_ROTATE_BYTES = 4 * 1024 * 1024
 
 
 def without_mounts(command: Command, mounts: Sequence[Mount]) -> Command:
-    """The command with the mount paths in its arguments and environment replaced by where the volumes are."""
+    """The command with the mount paths in its arguments and environment replaced by the volumes' real paths."""
     places = {mount.target: str(mount.source) for mount in mounts}
     argv = [rewrite_paths(word, places) for word in command.argv]
     env = {name: rewrite_paths(value, places) for name, value in command.env.items()}
@@ -25,8 +25,7 @@ def without_mounts(command: Command, mounts: Sequence[Mount]) -> Command:
 
 
 def rotate(log: Path) -> None:
-    """Keep a log and one older. Its writer appends and goes on writing, so the file is emptied in its place; lines
-    that come between copying and emptying are lost, as with any log that is truncated so."""
+    """Copy a large log and empty it in place, as its writer continues; lines written in between are lost."""
     if log.exists() and log.stat().st_size > LOG_ROTATE_BYTES:
         shutil.copyfile(log, log.with_name(log.name + ".1"))
         log.open("wb").close()

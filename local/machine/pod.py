@@ -37,12 +37,12 @@ _STATUS_DEBOUNCE = 0.05
 _DEFAULT_GRACE = 30.0
 _WAITING = (0.1, 1.0)
 _PATIENCE_SECONDS = 10.0
-"""How long a volume may take to be attached before an event tells of it, and between such events."""
+"""How long a volume may take to be attached before an event reports it, and between such events."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What every pod of a machine shares."""
+class MachineContext:
+    """What all pods of a machine share."""
 
     directory: Path
     """The machine's directory."""
@@ -53,7 +53,7 @@ class Surroundings:
     events: EventRecorder
     devices: Devices
     addresses: asyncio.Future[PodAddresses]
-    """There as soon as the node has its pod range."""
+    """Set as soon as the node has its pod range."""
 
     can_mount: Callable[[], Coroutine[Any, Any, bool]]
     """Whether processes can have mounts; else paths are rewritten."""
@@ -62,7 +62,7 @@ class Surroundings:
 class PodRunner:
     """Runs one pod. `run` returns when its processes have ended and its object is gone."""
 
-    def __init__(self, pod: Object, around: Surroundings) -> None:
+    def __init__(self, pod: Object, around: MachineContext) -> None:
         self.pod = pod
         self.spec: Object = pod["spec"]
         self.pod_ip = ""
@@ -77,11 +77,11 @@ class PodRunner:
         self._gone = False
         self._stopped = False
         self.max_grace_seconds = float("inf")
-        """A limit to every grace period; the machine sets it when it shuts down itself."""
+        """A limit to every grace period; set when the machine itself shuts down."""
         if "deletionTimestamp" in pod["metadata"]:
             self._stopping.set()
 
-    # ------------------------------------------------------------------------------------------- told by the kubelet
+    # ------------------------------------------------------------------------------------------ called by the kubelet
 
     def update(self, pod: Object) -> None:
         """The object changed."""
@@ -91,14 +91,14 @@ class PodRunner:
             container.update(specs[container.state.name])
         if "deletionTimestamp" in pod["metadata"]:
             self._stopping.set()
-        self.changed()  # a readiness gate may have turned
+        self.changed()  # a readiness gate may have changed
 
     def container(self, name: str) -> Container:
-        """One of the pod's, by its name."""
+        """The pod's container of this name."""
         return next(each for each in self._containers if each.state.name == name)
 
     def object_gone(self) -> None:
-        """The object was removed without waiting for us (forced): end at once."""
+        """The object was removed without waiting for this machine (forced): end at once."""
         self._gone = True
         self._stopping.set()
         for container in self._containers:
@@ -107,7 +107,7 @@ class PodRunner:
     # -------------------------------------------------------------------------------------------------------- its life
 
     async def run(self) -> None:
-        """Run the pod until it is deleted. Cancelled (the machine stops), its processes are ended with grace."""
+        """Run the pod until it is deleted. When cancelled (the machine stops), end its processes with grace."""
         if self._stopping.is_set():  # the machine booted after the pod was deleted: nothing of it runs any more
             await self._remove()
             return
@@ -117,7 +117,7 @@ class PodRunner:
         try:
             await asyncio.wait([living, stopping], return_when=asyncio.FIRST_COMPLETED)
             self._say_what_failed(living)
-            await stopping  # a pod that completed stays until it is deleted
+            await stopping  # a completed pod stays until it is deleted
         finally:
             self._set_grace()
             for task in (living, reporting, stopping):
@@ -130,11 +130,11 @@ class PodRunner:
         self._dirty.set()
 
     def emit(self, type: str, reason: str, message: str) -> None:
-        """Tell of the pod in an event."""
+        """Emit an event on the pod."""
         self._around.events.emit(self.pod, type, reason, message)
 
     async def command(self, container: Object, image: Image) -> processes.Command:
-        """The process of a container, with its sources as they are now. Raises MissingSourceError, ApiError."""
+        """The process of a container, with its current sources. Raises MissingSourceError, ApiError."""
         sources = await self._around.api.fetch(self.pod["metadata"]["namespace"], references(self.pod))
         env = environment(container, self._context(), sources)
         argv = arguments(container, image, env)
@@ -144,7 +144,7 @@ class PodRunner:
                 if mount.read_only:
                     raise MissingSourceError(f"{mount.target}: {mount.source.name} does not exist in its volume")
                 if mount.source.is_symlink():
-                    raise MissingSourceError(f"{mount.target}: its volume is not attached to this machine any more")
+                    raise MissingSourceError(f"{mount.target}: its volume is no longer attached to this machine")
                 mount.source.mkdir(parents=True)  # a subPath
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = self._directory / f"{container['name']}.log"
@@ -163,7 +163,7 @@ class PodRunner:
         return await processes.start(command, self._around.directory, streams)
 
     async def _live(self) -> None:
-        """Prepare, run the containers to their end, and keep volumes fresh meanwhile."""
+        """Prepare, run the containers to their end, and refresh volumes meanwhile."""
         self.changed()
         if reasons := refusals(self.pod):
             self._refuse("; ".join(reasons))
@@ -188,7 +188,7 @@ class PodRunner:
             refreshing.cancel()
 
     async def _keep_house(self) -> None:
-        """Rotate logs and refresh volumes, tokens among them, until cancelled; what fails leaves them as they are."""
+        """Rotate logs and refresh volumes, tokens among them, until cancelled; a failed refresh changes nothing."""
         while True:
             await asyncio.sleep(HOUSEKEEPING_SECONDS)
             for log in self._directory.glob("*.log"):
@@ -196,7 +196,7 @@ class PodRunner:
             try:
                 await self._volumes.refresh(self.pod)
             except (MissingSourceError, ApiError, OSError) as error:
-                self.emit("Warning", "FailedMount", f"a volume could not be brought up to date: {error}")
+                self.emit("Warning", "FailedMount", f"a volume could not be refreshed: {error}")
 
     def _refuse(self, why: str) -> None:
         for container in self._containers:
@@ -221,14 +221,14 @@ class PodRunner:
 
     async def _prepare_volumes(self) -> None:
         backoff, waiting = Backoff(), Backoff(*_WAITING)
-        told = time.monotonic()
+        reported = time.monotonic()
         while True:
             try:
                 await self._volumes.refresh(self.pod)
                 return
             except NotYetError as error:
-                if time.monotonic() - told >= _PATIENCE_SECONDS:
-                    told = time.monotonic()
+                if time.monotonic() - reported >= _PATIENCE_SECONDS:
+                    reported = time.monotonic()
                     self.emit("Warning", "FailedMount", f"Unable to attach or mount volumes: {error}")
                 await asyncio.sleep(waiting.next())
             except (MissingSourceError, ApiError, OSError) as error:
@@ -236,7 +236,7 @@ class PodRunner:
                 await asyncio.sleep(backoff.next())
 
     def _say_what_failed(self, living: asyncio.Future[None]) -> None:
-        """A pod whose task ended by an error of ours is not left without a word."""
+        """Report an internal error that ended the pod's task."""
         if living.done() and not living.cancelled() and (problem := living.exception()) is not None:
             _log.error("pod failed pod=%s", self._name, exc_info=problem)
             self.emit("Warning", "Failed", f"This machine cannot run the pod: {problem!r}")
@@ -264,7 +264,7 @@ class PodRunner:
             try:
                 await self._post(status)
             except NotFoundError:
-                return  # the watch will say so too
+                return  # the watch will report that, too
             except ApiError as error:
                 _log.warning("status not posted pod=%s error=%r", self._name, str(error))
                 await asyncio.sleep(backoff.next())
@@ -292,7 +292,7 @@ class PodRunner:
     # --------------------------------------------------------------------------------------------------------- the end
 
     async def _remove(self) -> None:
-        """The processes have ended: report it, delete the object, free what the pod had."""
+        """The processes have ended: report it, delete the object, release the pod's resources."""
         self._stopped = True
         metadata = self.pod["metadata"]
         backoff = Backoff()
@@ -303,7 +303,7 @@ class PodRunner:
                 break
             except NotFoundError:
                 break
-            except ApiError as error:  # also a conflict: if a new pod has the name, the watch says that ours is gone
+            except ApiError as error:  # also a conflict, if a new pod has the name: the watch reports this one's end
                 _log.warning("pod not deleted pod=%s error=%r", self._name, str(error))
                 await asyncio.sleep(backoff.next())
         if self.pod_ip and not self.spec.get("hostNetwork"):
@@ -321,7 +321,7 @@ class PodRunner:
         return PodContext(self.pod, self.pod_ip, self._around.host_ip, self._around.api_server)
 
     def _container(self, spec: Object) -> Container:
-        """A container, with what an earlier boot of the machine knew of it."""
+        """A container, with its state from before the machine's last boot."""
         state = ContainerState(name=spec["name"], image=spec["image"])
         for known in (self.pod.get("status") or {}).get("containerStatuses") or []:
             if known["name"] == spec["name"] and known.get("containerID"):
@@ -334,7 +334,7 @@ class PodRunner:
 
 
 def _lost(known: Object) -> Object:
-    """The end of a container that died with its machine, of which nobody saw the exit code."""
+    """The end of a container that died with its machine, with unknown exit code."""
     started = (known["state"].get("running") or {}).get("startedAt")
     details = {"exitCode": 255, "reason": "Unknown", "finishedAt": timestamp(time.time())}
     return {"terminated": {**details, "startedAt": started} if started else details}

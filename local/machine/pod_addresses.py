@@ -1,4 +1,4 @@
-"""Which address a pod gets: those of the node's pod range that are free, in turn."""
+"""Assigns pod addresses: the free ones of the node's pod range in turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class OutOfAddressesError(Exception):
 
 
 class PodAddresses:
-    """Gives out the addresses of a pod range (10.x); a freed one comes round again as late as possible."""
+    """Assigns the addresses of a pod range (10.x); a freed one is reused as late as possible."""
 
     def __init__(self, pod_cidr: str) -> None:
         self._network = IPv4Network(pod_cidr)
@@ -21,7 +21,7 @@ class PodAddresses:
         self._next = 0
 
     def allocate(self, preferred: str | None = None) -> str:
-        """A free address: `preferred` (the one that the pod had before a reboot) if it can be had.
+        """A free address: `preferred` (the pod's before a reboot) if it is free.
 
         Raises OutOfAddressesError.
         """
@@ -41,7 +41,7 @@ class PodAddresses:
         raise OutOfAddressesError(f"every address of {self._network} is in use by a pod")
 
     def free(self, address: str) -> None:
-        """The pod is gone; freeing twice is fine."""
+        """The pod is gone; freeing twice is allowed."""
         self._used.discard(IPv4Address(address))
 
     def _is_free(self, address: IPv4Address) -> bool:

@@ -1,4 +1,4 @@
-"""What a kubelet reports of a pod, computed from what its containers do. Pure."""
+"""A pod's status as a kubelet reports it, computed from its containers' states. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAITING_TO_START: Object = {"waiting": {"reason": "ContainerCreating"}}
 
 @dataclass(slots=True)
 class ContainerState:
-    """What is known of one container now; `state` and `last_state` as Kubernetes writes them."""
+    """The known state of one container; `state` and `last_state` as Kubernetes writes them."""
 
     name: str
     image: str
@@ -37,7 +37,7 @@ def micro_timestamp(seconds: float) -> str:
 
 
 def should_restart(policy: str, exit_code: int) -> bool:
-    """Whether a container that ended is started again."""
+    """Whether an ended container is started again."""
     return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
 
@@ -56,7 +56,7 @@ def terminated(exit_code: int, signal: int | None, started: float, finished: flo
 
 
 def pod_phase(restart_policy: str, containers: Sequence[ContainerState], *, stopped: bool = False) -> str:
-    """The phase of a pod; `stopped` says that its containers ended for good (the pod is deleted)."""
+    """The phase of a pod; `stopped`: its containers ended for good (the pod is being deleted)."""
     running = sum("running" in c.state for c in containers)
     ended = [
         (c.state.get("terminated") or c.last_state["terminated"])
@@ -84,7 +84,7 @@ def pod_status(
     stopped: bool = False,
     previous: Sequence[Object] = (),
 ) -> Object:
-    """The pod's status as it is posted; `previous` are the conditions posted last, whose transition times are kept.
+    """The pod's status as posted; `previous` are the conditions posted last, whose transition times are kept.
 
     Conditions of others (PodScheduled, readiness gates) are not part of it: a strategic merge keeps them.
     """
@@ -105,7 +105,7 @@ def pod_status(
 
 
 def status_patch(pod: Object, status: Object) -> Object:
-    """The strategic merge patch that posts `status`, for this very pod and no later one of its name."""
+    """The strategic merge patch that posts `status`, for this pod and no later one of its name."""
     body = dict(status)
     for key in ("podIPs", "hostIPs"):
         if key in body:  # else an old address would stay beside the new one: these lists merge by address
@@ -114,7 +114,7 @@ def status_patch(pod: Object, status: Object) -> Object:
 
 
 def is_reported(pod: Object, status: Object) -> bool:
-    """Whether the object still says what was posted: others write too (pods of a lost node are marked unready)."""
+    """Whether the object has the posted status: others write too (pods of a lost node are marked unready)."""
     current = pod.get("status") or {}
     conditions = {c["type"]: c["status"] for c in current.get("conditions") or []}
     return current.get("phase") == status["phase"] and all(
@@ -162,7 +162,7 @@ def _conditions(pod: Object, containers: Sequence[ContainerState], phase: str, *
 
 
 def _condition(kind: str, value: bool, reason: Object) -> Object:
-    """A condition; its reason is said only if it does not hold (or is a completed pod's)."""
+    """A condition; its reason is set only if it is not true (or is a completed pod's)."""
     said = reason if not value or reason.get("reason") == "PodCompleted" else {}
     return {"type": kind, "status": "True" if value else "False", "reason": None, "message": None, **said}
 

@@ -1,4 +1,4 @@
-"""The volumes of one pod on disk: written before its containers start, and kept up to date while they run."""
+"""The volumes of one pod on disk: written before its containers start, and refreshed while they run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Token:
 
 
 class PodVolumes:
-    """Volumes lie in `directory`/NAME; none but the machine's user can enter."""
+    """Volumes are in `directory`/NAME, accessible only to the machine's user."""
 
     def __init__(self, directory: Path, api: NodeApi, devices: Devices, host_ip: str) -> None:
         self.directory = directory
@@ -42,7 +42,7 @@ class PodVolumes:
         self._tokens: dict[TokenWish, _Token] = {}
 
     async def refresh(self, pod: Object) -> None:
-        """Bring every volume up to date. Raises NotYetError, MissingSourceError, ApiError, OSError."""
+        """Refresh every volume. Raises NotYetError, MissingSourceError, ApiError, OSError."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for volume in pod["spec"].get("volumes") or []:
             if (claim := volume.get("persistentVolumeClaim")) and volume["name"] not in self._claimed:
@@ -64,7 +64,7 @@ class PodVolumes:
                 place.mkdir(exist_ok=True)
 
     async def close(self, pod: Object) -> None:
-        """The pod's processes have ended: its claimed volumes may go to other machines."""
+        """The pod's processes have ended: its claimed volumes may be attached elsewhere."""
         await self._devices.close(pod["metadata"]["uid"])
 
     async def _open(self, pod: Object, name: str, claim: Object) -> None:

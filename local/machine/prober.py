@@ -1,4 +1,4 @@
-"""How a probe dials: one attempt of an HTTP, TCP or exec check."""
+"""Executes one attempt of an HTTP, TCP or exec probe."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable
 from local.machine.probes import ExecCheck, HttpCheck, Probe, TcpCheck
 
 ExecCommand = Callable[[tuple[str, ...]], Awaitable[int]]
-"""Runs a command in the container and answers its exit code; cancelled, it ends the command. Raises ValueError."""
+"""Runs a command in the container and returns its exit code; when cancelled, ends the command. Raises ValueError."""
 
 _LINE_BYTES = 4096
 
 
 async def attempt(probe: Probe, run_command: ExecCommand) -> str | None:
-    """Try once; None for a success, else what went wrong."""
+    """Try once; None for a success, else the problem."""
     check = probe.check
     try:
         async with asyncio.timeout(probe.timeout):
@@ -47,7 +47,7 @@ async def _http(check: HttpCheck) -> str | None:
             await writer.wait_closed()
     words = line.split(maxsplit=2)
     if len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
-        return "the answer is no HTTP"
+        return "the answer is not HTTP"
     status = int(words[1])
     return None if 200 <= status < 400 else f"HTTP probe failed with statuscode: {status}"
 
@@ -62,11 +62,11 @@ async def _tcp(check: TcpCheck) -> str | None:
 
 async def _exec(check: ExecCheck, run_command: ExecCommand) -> str | None:
     code = await run_command(check.command)
-    return None if code == 0 else f"the command exited with {code}"
+    return None if code == 0 else f"the command exited with code {code}"
 
 
 def _unverified() -> ssl.SSLContext:
-    """A probe asks whether the container answers, not who it is: as a kubelet's, it takes any certificate."""
+    """A probe tests whether the container answers, not its identity: like a kubelet's, it accepts any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""What a probe decides: the rules of readiness, liveness and startup probes. Pure; `prober.py` does the dialling."""
+"""The rules of readiness, liveness and startup probes. Pure; `prober.py` dials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HttpCheck:
 
 @dataclass(frozen=True, slots=True)
 class TcpCheck:
-    """A connection that is accepted is a success."""
+    """An accepted connection is a success."""
 
     host: str
     port: int
@@ -31,7 +31,7 @@ class TcpCheck:
 
 @dataclass(frozen=True, slots=True)
 class ExecCheck:
-    """A command, run as the container is, that exits with 0 is a success."""
+    """A command, run like the container, that exits with 0 is a success."""
 
     command: tuple[str, ...]
 
@@ -40,7 +40,7 @@ Check = HttpCheck | TcpCheck | ExecCheck
 
 
 class UnsupportedProbeError(Exception):
-    """The probe is of a kind, or dials an address, that a machine cannot honour."""
+    """A machine does not support the probe's kind or address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def parse_probe(spec: Object, container: Object, pod_ip: str) -> Probe:
 
 @dataclass(slots=True)
 class ProbeState:
-    """The verdict of a probe: it turns only after as many equal results in a row as its threshold asks for."""
+    """The verdict of a probe: it changes only after as many equal results in a row as its threshold requires."""
 
     success_threshold: int
     failure_threshold: int
@@ -78,7 +78,7 @@ class ProbeState:
     _last: bool | None = None
 
     def observe(self, success: bool) -> bool:
-        """Take in one result; True if the verdict turned."""
+        """Add one result; True if the verdict changed."""
         self._run = self._run + 1 if success == self._last else 1
         self._last = success
         needed = self.success_threshold if success else self.failure_threshold
@@ -89,7 +89,7 @@ class ProbeState:
 
     @property
     def failed_for_good(self) -> bool:
-        """Whether failures in a row have reached the threshold, whatever the verdict was before."""
+        """Whether consecutive failures have reached the threshold, whatever the verdict was before."""
         return self._last is False and self._run >= self.failure_threshold
 
 

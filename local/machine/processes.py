@@ -1,7 +1,7 @@
-"""How a container's process is started by way of `sandbox.py`, signalled and awaited, and how leftovers are found.
+"""Starts a container's process by way of `sandbox.py`, signals and awaits it, and finds leftovers.
 
-Every process of a machine carries MARK in its environment, and so do its descendants: by it a machine that boots finds
-what an earlier run left behind, without trusting any record.
+Every process of a machine has MARK in its environment, and so do its descendants: by it a booting machine finds the
+leftovers of an earlier run, without trusting any record.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from local.machine import sandbox
 from local.machine.volumes import Mount
 
-MARK = "MYCLOUD_MACHINE_DIRECTORY"
+MARK = "CLOUD_CONTROLLER_MACHINE_DIRECTORY"
 _EXEC_SECONDS = 0.5
-"""How long a process may be without an environment before it is believed to have none."""
+"""How long a process may be without an environment before that is final."""
 _LAUNCHER = (sys.executable, "-I", "-S", str(Path(sandbox.__file__).resolve()))
 
 
@@ -32,7 +32,7 @@ class LaunchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended: its exit code as a shell would tell it (128 + signal), and the signal if there was one."""
+    """How a process ended: its exit code as in a shell (128 + signal), and the signal if there was one."""
 
     code: int
     signal: int | None
@@ -52,13 +52,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The descriptors that a process gets as its standard streams, instead of its log. The caller closes them."""
+    """The descriptors of a process's standard streams, instead of its log. The caller closes them."""
 
     stdin: int
     stdout: int
     stderr: int
     terminal: bool = False
-    """Whether they are a terminal: the process leads a session then, which it controls."""
+    """Whether they are a terminal: the process then leads a session with it as controlling terminal."""
 
 
 class ContainerProcess:
@@ -73,7 +73,7 @@ class ContainerProcess:
         asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
 
     async def wait(self) -> Exit:
-        """Wait until the process has ended; by then what it left behind in its group is killed too."""
+        """Wait until the process has ended and the rest of its group is killed."""
         return await asyncio.shield(self._exit)
 
     @property
@@ -82,12 +82,12 @@ class ContainerProcess:
         return not self._exit.done()
 
     def terminate(self) -> None:
-        """Ask it to end (SIGTERM to the process alone, as a container runtime does)."""
+        """Send SIGTERM to the process alone, as a container runtime does."""
         if not self._exit.done():
             self._process.terminate()
 
     def kill(self) -> None:
-        """End it and its group at once."""
+        """Kill its group at once."""
         if not self._exit.done():
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -159,7 +159,7 @@ async def start(command: Command, mark: Path, streams: Streams | None = None) ->
 
 
 async def can_mount(directory: Path) -> bool:
-    """Whether processes of this user can get mounts of their own; `directory` is an empty one to try with."""
+    """Whether this user's processes can have private mounts; `directory` is an empty one for the test."""
     probe = Command(argv=["true"], env={"PATH": os.defpath}, cwd=None, log=Path(os.devnull), root=directory)
     try:
         process = await start(probe, directory)
@@ -178,7 +178,7 @@ def leftovers(mark: Path) -> Iterator[int]:
             pidfd = os.pidfd_open(int(entry.name))
         except ProcessLookupError:
             continue
-        # Read after opening: the descriptor means one process, whatever happens to the pid.
+        # Read after opening: the descriptor identifies one process, whatever happens to the pid.
         if wanted in _environment(entry).split(b"\0"):
             yield pidfd
         else:
@@ -186,7 +186,7 @@ def leftovers(mark: Path) -> Iterator[int]:
 
 
 def kill_leftovers(mark: Path) -> int:
-    """End what an earlier run of the machine left behind; returns how many processes that was."""
+    """Kill the leftovers of an earlier run of the machine; returns their number."""
     count = 0
     for pidfd in leftovers(mark):
         try:
@@ -200,11 +200,11 @@ def kill_leftovers(mark: Path) -> int:
 
 
 def _environment(entry: Path) -> bytes:
-    """A process's environment; empty of another user's, of the kernel's own, and of one that is gone."""
+    """A process's environment; empty for another user's, the kernel's own, and one that is gone."""
     deadline = time.monotonic() + _EXEC_SECONDS
     try:
         while not (found := (entry / "environ").read_bytes()) and time.monotonic() < deadline:
-            # One that is becoming another program has none for an instant. The kernel's have no program.
+            # A process in the middle of exec has none for an instant. The kernel's have no program.
             (entry / "exe").readlink()
             time.sleep(0)
         return found

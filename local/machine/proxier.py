@@ -1,4 +1,4 @@
-"""The node-proxier: node ports and cluster IPs of this machine, forwarded to ready endpoints, and its health ports."""
+"""The node-proxier: forwards this machine's node ports and cluster IPs to ready endpoints, and serves health ports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Object = dict[str, Any]
 _log = logging.getLogger(__name__)
 
 HEALTH_PORT = 10256
-"""kube-proxy's; load balancers like to ask it whether a node can forward."""
+"""kube-proxy's; load balancers use it to check that a node can forward."""
 
 UDP_IDLE_SECONDS = 30.0
 _DEBOUNCE_SECONDS = 0.05
@@ -42,7 +42,7 @@ _RETRY_SECONDS = 2.0
 
 
 class Forwarding:
-    """One listener, and the endpoints that it leads to: in turn, or for each client the same."""
+    """One listener, and its endpoints: in turn, or for each client the same."""
 
     def __init__(self, listener: Listener, route: Route) -> None:
         self.route = route
@@ -57,11 +57,11 @@ class Forwarding:
         self.lead(route)
 
     async def listen(self) -> None:
-        """Begin. Raises OSError."""
+        """Start listening. Raises OSError."""
         await self._forwarder.listen(self._listener.host, self._listener.port, reuse_port=self._listener.shared)
 
     def lead(self, route: Route) -> None:
-        """From now on new connections go this way; a UDP session whose endpoint is gone ends."""
+        """Use this route for new connections; UDP sessions whose endpoint is gone end."""
         self.route = route
         self._affinity.timeout = route.affinity_seconds or 0
         self._forwarder.masquerade = route.masquerade
@@ -69,7 +69,7 @@ class Forwarding:
             self._forwarder.end_sessions(keep=lambda target: target in route.targets)
 
     def stop_listening(self) -> None:
-        """The Service is gone, or has no endpoint: established TCP connections go on."""
+        """The Service is gone, or has no endpoint: established TCP connections continue."""
         if isinstance(self._forwarder, TcpForwarder):
             self._forwarder.stop_listening()
         else:
@@ -92,19 +92,19 @@ class Forwarding:
 
 
 def favourite(client: str, targets: Collection[Target]) -> Target:
-    """The target of a client that has none yet: on every node the same one, as far as they know the same targets."""
+    """The target of a new client: the same on every node that knows the same targets."""
     return max(targets, key=lambda target: hashlib.blake2b(f"{client} {target}".encode(), digest_size=8).digest())
 
 
 class HealthPorts:
-    """The health check node ports: each tells load balancers how many ready endpoints of its Service are here."""
+    """The health check node ports: each returns the number of its Service's ready endpoints on this node."""
 
     def __init__(self) -> None:
         self._servers: dict[Target, asyncio.Server] = {}
         self._health: Mapping[Target, ServiceHealth] = {}
 
     async def keep(self, wanted: Mapping[Target, ServiceHealth]) -> list[str]:
-        """Serve exactly these from now on; the failures, one text for each port that cannot be bound."""
+        """Serve exactly these from now on; returns an error for each port that cannot be bound."""
         self._health = wanted
         for gone in self._servers.keys() - wanted.keys():
             self._servers.pop(gone).close()
@@ -117,7 +117,7 @@ class HealthPorts:
         return failures
 
     def close(self) -> None:
-        """Serve none any more."""
+        """Close all of them."""
         for server in self._servers.values():
             server.close()
 
@@ -135,7 +135,7 @@ class HealthPorts:
 
 
 class Proxier:
-    """Keeps the machine's listeners as Services and EndpointSlices want them. Lives on one event loop."""
+    """Keeps the machine's listeners in line with Services and EndpointSlices. Runs on one event loop."""
 
     def __init__(self, kube: Kube, node: Node) -> None:
         self._node = node
@@ -196,7 +196,7 @@ class Proxier:
             await forwarding.listen()
         except PermissionError:
             self._skipped.add(listener)
-            _log.warning("skipped %s: ports below 1024 need a right that this user lacks", where)
+            _log.warning("skipped %s: this user may not bind ports below 1024", where)
             return
         except OSError as error:
             self._try_again_after(f"cannot listen on {where}: {error}")
@@ -205,11 +205,11 @@ class Proxier:
         _log.info("forwarding %s to %s", where, ", ".join(f"{host}:{port}" for host, port in route.targets))
 
     def _try_again_after(self, failure: str) -> None:
-        _log.warning("%s; tried again in %g s", failure, _RETRY_SECONDS)
+        _log.warning("%s; retrying in %g s", failure, _RETRY_SECONDS)
         self._loop.call_later(_RETRY_SECONDS, self._dirty.set)
 
     def _say_what_is_ignored(self, services: list[Object], slices: list[Object]) -> None:
-        """Once for each object, and again when it changes."""
+        """Report unsupported fields once per object, and again when it changes."""
         found = {f"service {key(each)}": ignored_fields(each) for each in services}
         found |= {f"endpoint slice {key(each)}": ignored_addresses(each) for each in slices}
         for name, ignored in found.items():
@@ -221,7 +221,7 @@ class Proxier:
         self._loop.call_soon_threadsafe(self._dirty.set)
 
     def _health(self, path: str) -> Answer:
-        """200 at /healthz once the rules are in place."""
+        """200 at /healthz once the rules are applied."""
         if path != "/healthz":
             return Answer(404)
         times = {"lastUpdated": timestamp(self._updated), "currentTime": timestamp(time.time())}

@@ -1,4 +1,4 @@
-"""What a node-proxier has to do: Services and EndpointSlices in; listeners with their routes, and health ports out.
+"""The work of a node-proxier: Services and EndpointSlices in; listeners with their routes, and health ports out.
 
 Pure.
 """
@@ -33,8 +33,8 @@ class Listener:
 class Route:
     """Where a listener leads: at least one socket address, in a fixed order.
 
-    `affinity_seconds`: a client keeps its target until it opened no connection for so long; None: it takes turns.
-    `masquerade`: the target does not see the client's address.
+    `affinity_seconds`: a client keeps its target until it has opened no connection for so long; None: targets take
+    turns. `masquerade`: the target does not see the client's address.
     """
 
     targets: tuple[Target, ...]
@@ -44,7 +44,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class ServiceHealth:
-    """What a Service's health check node port tells: how many ready endpoints this node has."""
+    """The answer of a Service's health check node port: the number of ready endpoints on this node."""
 
     namespace: str
     name: str
@@ -53,7 +53,7 @@ class ServiceHealth:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything that one node's proxier has to do. A health port is open whether the node has endpoints or not."""
+    """All work of one node's proxier. A health port is open whether the node has endpoints or not."""
 
     routes: dict[Listener, Route]
     health_ports: dict[Target, ServiceHealth]
@@ -61,7 +61,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The node that the rules are for: its name, which tells its own endpoints, and its address."""
+    """The node that the rules are for: its name, which identifies its own endpoints, and its address."""
 
     name: str
     address: str
@@ -70,7 +70,7 @@ class Node:
 def rules(services: Iterable[Object], slices: Iterable[Object], node: Node) -> Rules:
     """The rules of one node.
 
-    A port without a usable endpoint is not listened on, so that a connection is refused, and a health check sees it.
+    A port without a usable endpoint is not listened on, so that connections are refused and health checks fail.
     """
     by_service: dict[tuple[str, str], list[Object]] = defaultdict(list)
     for endpoint_slice in slices:
@@ -95,7 +95,7 @@ def rules(services: Iterable[Object], slices: Iterable[Object], node: Node) -> R
 
 
 def ignored_fields(service: Object) -> list[str]:
-    """What a Service asks for that the node-proxier does not do."""
+    """Fields of a Service that the node-proxier does not support."""
     spec = service["spec"]
     ignored = [f"{field}: {spec[field]}" for field in ("externalIPs", "trafficDistribution") if spec.get(field)]
     others = sorted({port.get("protocol", "TCP") for port in spec.get("ports") or []} - set(PROTOCOLS))
@@ -103,7 +103,7 @@ def ignored_fields(service: Object) -> list[str]:
 
 
 def ignored_addresses(endpoint_slice: Object) -> list[str]:
-    """The endpoints to which the node-proxier does not forward: only loopback can be dialled here."""
+    """The endpoints that the node-proxier ignores: only loopback can be dialled here."""
     if endpoint_slice.get("addressType") != "IPv4":
         return []
     addresses = [endpoint["addresses"][0] for endpoint in endpoint_slice.get("endpoints") or []]
@@ -125,13 +125,13 @@ def _routes(spec: Object, port: Object, slices: list[Object], node: Node) -> dic
         is_local = spec.get("externalTrafficPolicy") == "Local"
         if targets := _endpoints(slices, port, node.name if is_local else None):
             listener = Listener(protocol, socket_address(node.address), int(port["nodePort"]), shared=False)
-            # As kube-proxy: what may go on to another node has to come back through this one.
+            # As kube-proxy: the answer of a target on another node must come back through this one.
             found[listener] = Route(targets, affinity, masquerade=not is_local)
     return found
 
 
 def _endpoints(slices: Iterable[Object], port: Object, node_name: str | None) -> tuple[Target, ...]:
-    """A Service's ready endpoints (of one node, if named) or, if there is none, those that serve while they end."""
+    """A Service's ready endpoints (of one node, if named) or, if there is none, those that serve while terminating."""
     ready: set[Target] = set()
     terminating: set[Target] = set()
     for endpoint_slice in slices:

@@ -1,13 +1,13 @@
-"""The last step before a container's process: a script that makes its mounts and then becomes its command.
+"""The last step before a container's process: a script that makes its mounts and then execs its command.
 
 Run as `python -I -S sandbox.py SPEC_FD STATUS_FD`, so it imports the standard library only. It reads a JSON spec from
-SPEC_FD and execs; if that fails it writes why to STATUS_FD, which exec closes. The process dies with its machine
+SPEC_FD and execs; if that fails it writes the reason to STATUS_FD, which exec closes. The process dies with its machine
 (PR_SET_PDEATHSIG), however the machine dies.
 
-Where the user may, the mounts are made in a private mount namespace (in a user namespace of its own unless the caller
-is privileged): a new root of tmpfs shows everything of the old root at its place, bind-mounted, and the pod's volumes
-where the container wants them. A directory in which a mount point is missing is remade entry by entry, so nothing is
-ever written to the host's file system.
+Where permitted, the mounts are made in a private mount namespace (in a user namespace of its own unless the caller is
+privileged): a new root of tmpfs shows everything of the old root in its place, bind-mounted, and the pod's volumes at
+the container's mount paths. A directory without the needed mount point is rebuilt entry by entry, so nothing is ever
+written to the host's file system.
 """
 
 # Each container waits for this script, and importing pathlib would be a good part of its time.
@@ -28,7 +28,7 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC = 1, 32, 4096, 16384
 MS_UNBINDABLE, MS_PRIVATE = 1 << 17, 1 << 18
-# What a bind mount must keep when it is remounted inside a user namespace; statvfs tells them with the same values.
+# What a bind mount must keep when it is remounted inside a user namespace; statvfs returns them with the same values.
 _LOCKED_FLAGS = 2 | 4 | 8 | 1024 | 2048  # nosuid, nodev, noexec, noatime, nodiratime
 
 LAUNCH_FAILED = 128
@@ -43,7 +43,7 @@ class SandboxMount(TypedDict):
 
 
 class SandboxSpec(TypedDict):
-    """What the script is to do; `root` is an empty directory for the new root, None for no namespace."""
+    """The script's task; `root` is an empty directory for the new root, None for no namespace."""
 
     argv: list[str]
     cwd: str | None
@@ -54,7 +54,7 @@ class SandboxSpec(TypedDict):
 
 
 Tree = dict[str, Any]
-"""Mount points as nested directories: name -> Tree, or name -> SandboxMount where one is."""
+"""Mount points as nested directories: name -> Tree, or name -> SandboxMount at a mount point."""
 
 
 def main() -> None:
@@ -72,7 +72,7 @@ def main() -> None:
 
 def launch(spec: SandboxSpec) -> None:
     """Make the mounts and exec. Raises OSError."""
-    if spec["terminal"]:  # the first that the leader of a session opens becomes the one that it controls
+    if spec["terminal"]:  # a session leader's first one becomes its controlling terminal
         os.close(os.open(os.ttyname(0), os.O_RDWR))
     if spec["root"] is not None:
         enter_namespace()
@@ -89,7 +89,7 @@ def launch(spec: SandboxSpec) -> None:
 
 
 def enter_namespace() -> None:
-    """Enter a private mount namespace, as plain user by way of a user namespace. Raises OSError if not allowed."""
+    """Enter a private mount namespace, for a user by way of a user namespace. Raises OSError if not allowed."""
     uid, gid = os.getuid(), os.getgid()
     try:
         _call("unshare", CLONE_NEWNS)
@@ -104,11 +104,11 @@ def enter_namespace() -> None:
 def build_root(root: str, mounts: list[SandboxMount]) -> None:
     """Make `root` the file system that the container sees, and change into it."""
     _mount("tmpfs", root, "tmpfs", 0, "mode=755")
-    # Else each later bind of a directory above `root` would copy what is mounted so far.
+    # Otherwise each later bind of a directory above `root` would copy the mounts made so far.
     _mount(None, root, None, MS_UNBINDABLE)
     tree, nested = mount_tree(mounts)
     _fill("/", root, tree)
-    for mount in nested:  # their mount points lie in volumes, which are writable and the pod's own
+    for mount in nested:  # their mount points are in volumes, which are writable and the pod's own
         place = root + os.path.realpath(mount["target"])
         _make_mount_point(place, directory=os.path.isdir(mount["source"]))
         _bind(mount["source"], place, read_only=mount["read_only"])
@@ -117,7 +117,7 @@ def build_root(root: str, mounts: list[SandboxMount]) -> None:
 
 
 def mount_tree(mounts: list[SandboxMount]) -> tuple[Tree, list[SandboxMount]]:
-    """The mount points as a tree, links on the way followed; and those that lie inside another mount."""
+    """The mount points as a tree, with links resolved; and those inside another mount."""
     tree: Tree = {}
     nested: list[SandboxMount] = []
     for mount in sorted(mounts, key=lambda m: m["target"].count("/")):
@@ -139,7 +139,7 @@ def mount_tree(mounts: list[SandboxMount]) -> tuple[Tree, list[SandboxMount]]:
 
 
 def _fill(old: str, new: str, tree: Tree) -> None:
-    """Show the entries of directory `old` in `new`, but those of `tree` as it says."""
+    """Show the entries of directory `old` in `new`, except those that `tree` replaces."""
     try:
         entries = {entry.name: entry for entry in os.scandir(old)}
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a pod takes from elsewhere: the Secrets, ConfigMaps and tokens that it names, and its own fields. Pure."""
+"""The external data of a pod: the Secrets, ConfigMaps and tokens that it names, and its own fields. Pure."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['([^']+)'\]$")
 
 
 class MissingSourceError(Exception):
-    """The pod needs something that does not exist, or that a machine cannot give; the message names it."""
+    """The pod needs something that does not exist, or that a machine cannot provide; the message names it."""
 
 
 class NotYetError(MissingSourceError):
-    """What the pod needs is on its way: to be waited for without a word, for a while."""
+    """What the pod needs is on its way: wait silently, for a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenWish:
-    """A service-account token that a projected volume asks for; `audience` None means the API server."""
+    """A service-account token that a projected volume requests; `audience` None means the API server."""
 
     audience: str | None
     seconds: int
@@ -34,7 +34,7 @@ class TokenWish:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The names of what a pod needs before its containers can start; all lie in the pod's namespace."""
+    """The names of what a pod needs before its containers can start, in the pod's namespace."""
 
     secrets: frozenset[str]
     config_maps: frozenset[str]
@@ -43,14 +43,14 @@ class References:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What was fetched for `References`; an object that does not exist is absent. Secret values: never log one."""
+    """The objects fetched for `References`; missing ones are absent. Secret values: never log one."""
 
     secrets: dict[str, Object] = field(default_factory=dict, repr=False)
     config_maps: dict[str, Object] = field(default_factory=dict, repr=False)
     tokens: dict[TokenWish, str] = field(default_factory=dict, repr=False)
 
     def secret_data(self, name: str, *, optional: bool) -> dict[str, bytes] | None:
-        """A Secret's decoded data; None if it is optional and not there. Raises MissingSourceError."""
+        """A Secret's decoded data; None if it is optional and missing. Raises MissingSourceError."""
         found = self.secrets.get(name)
         if found is None:
             _require(optional, f'secret "{name}" not found')
@@ -58,7 +58,7 @@ class Sources:
         return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
 
     def config_map_data(self, name: str, *, optional: bool) -> dict[str, bytes] | None:
-        """A ConfigMap's data, `binaryData` too; None if it is optional and not there. Raises MissingSourceError."""
+        """A ConfigMap's data, `binaryData` too; None if it is optional and missing. Raises MissingSourceError."""
         found = self.config_maps.get(name)
         if found is None:
             _require(optional, f'configmap "{name}" not found')
@@ -98,14 +98,14 @@ def volume_sources(pod: Object) -> Iterator[Object]:
 
 
 def token_wish(projection: Object) -> TokenWish:
-    """What a `serviceAccountToken` projection asks for."""
+    """The token that a `serviceAccountToken` projection requests."""
     return TokenWish(projection.get("audience"), int(projection.get("expirationSeconds") or DEFAULT_TOKEN_SECONDS))
 
 
 def field_value(pod: Object, path: str, *, pod_ip: str, host_ip: str) -> str:
-    """A fieldRef's value. Addresses come as socket addresses (127.x), for a process binds and dials those.
+    """A fieldRef's value. Addresses are socket addresses (127.x), because a process binds and dials those.
 
-    `pod_ip` and `host_ip` are cluster addresses (10.x). Raises MissingSourceError for a path that no kubelet knows.
+    `pod_ip` and `host_ip` are cluster addresses (10.x). Raises MissingSourceError for an unknown path.
     """
     metadata, spec = pod["metadata"], pod["spec"]
     plain = {

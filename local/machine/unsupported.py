@@ -1,4 +1,4 @@
-"""What a pod asks for that a process on this machine cannot be given. Said in events, never passed over. Pure."""
+"""Fields of a pod that a process on this machine cannot honour; reported in events, never ignored silently. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONTAINER_SECURITY = ("capabilities", "seLinuxOptions", "seccompProfile", "appA
 
 
 def refusals(pod: Object) -> list[str]:
-    """Why the pod cannot be run at all."""
+    """Why the pod cannot run at all."""
     reasons = []
     if pod["spec"].get("initContainers"):
         reasons.append("initContainers are not supported")
@@ -40,7 +40,7 @@ def not_honoured(pod: Object) -> list[str]:
 
 
 def _security(context: Object, where: str, fields: tuple[str, ...]) -> list[str]:
-    """These fields where they are set, and users and groups other than those that processes here have anyway."""
+    """These fields if set, and users and groups other than those of processes here."""
     wanted = {"runAsUser": os.getuid(), "runAsGroup": os.getgid()}
     ignored = [f"{where}.{name}" for name, own in wanted.items() if context.get(name) not in (None, own)]
     if context.get("runAsNonRoot") and os.getuid() == 0:
@@ -49,5 +49,5 @@ def _security(context: Object, where: str, fields: tuple[str, ...]) -> list[str]
 
 
 def _redirects(port: Object, spec: Object) -> bool:
-    """Whether a hostPort asks for a forwarding: on the host's network the port is the container's own."""
+    """Whether a hostPort requires forwarding: on the host's network the port is the container's own."""
     return bool(port.get("hostPort")) and not spec.get("hostNetwork")

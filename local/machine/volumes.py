@@ -1,4 +1,4 @@
-"""What lies in a pod's volumes, and how it is written so that a reader never sees a half-changed volume."""
+"""The content of a pod's volumes, written so that a reader never sees a half-changed volume."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def unsupported_volume(volume: Object) -> str | None:
 def volume_files(
     volume: Object, pod: Object, sources: Sources, *, pod_ip: str, host_ip: str
 ) -> list[VolumeFile] | None:
-    """The files of a volume; None for one whose content is not the kubelet's (emptyDir, hostPath, a claim).
+    """The files of a volume; None if the kubelet does not provide its content (emptyDir, hostPath, a claim).
 
     Raises MissingSourceError.
     """
@@ -78,15 +78,15 @@ def volume_files(
 
 
 def write_volume(directory: Path, files: Sequence[VolumeFile]) -> bool:
-    """Make `directory` hold just these files, all at once; False if it did already.
+    """Replace the content of `directory` by these files atomically; False if it is the same already.
 
-    As a kubelet does: the files lie in a directory of their own, `..data` points to it and is swapped in one step, and
+    As a kubelet does: the files are in a directory of their own, `..data` points to it and is swapped in one step, and
     the visible names are links through `..data`.
     """
     for file in files:
         path = PurePosixPath(file.path)
         if path.is_absolute() or ".." in path.parts or not path.parts or path.parts[0].startswith(".."):
-            raise MissingSourceError(f"{file.path!r} is no path inside a volume")
+            raise MissingSourceError(f"{file.path!r} is not a path inside a volume")
     directory.mkdir(mode=0o755, parents=True, exist_ok=True)
     current = directory / _CURRENT
     if current.is_symlink() and _holds(current.resolve(), files):
@@ -107,7 +107,7 @@ def write_volume(directory: Path, files: Sequence[VolumeFile]) -> bool:
 
 
 def mounts_of(container: Object, pod: Object, volumes_directory: Path, read_only: Collection[str] = ()) -> list[Mount]:
-    """Where the container's volumes are to appear, parents before what lies below them.
+    """The mount points of the container's volumes, parents before what is below them.
 
     `read_only` names the volumes that are so whatever the container says.
     """
@@ -127,7 +127,7 @@ def mounts_of(container: Object, pod: Object, volumes_directory: Path, read_only
 
 def _part_files(part: Object, sources: Sources, field: Callable[[str], str], mode: int) -> list[VolumeFile]:
     if token := part.get("serviceAccountToken"):
-        # Whoever holds it is the service account: no other user of the machine may read it.
+        # Its holder is the service account: no other user of the machine may read it.
         return [VolumeFile(token["path"], sources.tokens[token_wish(token)].encode(), 0o600)]
     if (downward := part.get("downwardAPI")) is not None:
         files = []
@@ -149,7 +149,7 @@ def _part_files(part: Object, sources: Sources, field: Callable[[str], str], mod
 
 
 def _selected(what: str, source: Object, data: dict[str, bytes] | None, mode: int) -> list[VolumeFile]:
-    """The keys that `items` picks (all of them by default), at the paths that it gives."""
+    """The keys that `items` selects (all of them by default), at its paths."""
     if data is None:
         return []
     items = source.get("items")

@@ -1,4 +1,4 @@
-"""Which processes listen on every address: on a shared loopback they would take the ports of every other pod."""
+"""Finds processes that listen on every address: on a shared loopback they would take the ports of every other pod."""
 
 from __future__ import annotations
 

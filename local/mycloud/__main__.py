@@ -1,4 +1,4 @@
-"""`python -m local.mycloud STATE_DIR`: mycloud's API server, with the lifecycle that carries out what it was asked."""
+"""`python -m local.mycloud STATE_DIR`: mycloud's API server and the lifecycle that carries out its requests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may do what: the site's own token everything, a further one what its globs allow, until it expires.
+"""Access control: the site's own token may do everything, a further one what its globs allow, until it expires.
 
-Only the site's own token reaches the admin endpoints and the data plane's; the machines and the site itself use it,
-so that no expiry ever stops them. Of further tokens the database keeps digests alone.
+Only the site's own token may call the admin endpoints and the data plane's; the machines and the site itself use it, so
+no expiry ever stops them. The database keeps only digests of further tokens.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from local.mycloud.store import Session, Store
 _SITES_OWN = ("/v1/admin/", "/internal/")
 
 EXPIRED_STAY_SECONDS = 24 * 60 * 60.0
-"""For how long an expired token is told that it has expired; then it is a wrong one like any other."""
+"""For how long an expired token is reported as expired; afterwards it is as unknown as any other."""
 
 _ALWAYS = "POST /v1/access:check"
-"""Whoever is known may ask what he may do."""
+"""Every token may check its own rights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a token may do. `operations`: globs over "METHOD PATH", None: all that users call."""
+    """The rights of a token. `operations`: globs over "METHOD PATH", None: everything that users call."""
 
     is_sites_own: bool = False
     operations: tuple[str, ...] | None = None
 
     def allows(self, operation: str) -> bool:
-        """Whether the operation ("METHOD PATH") may be done."""
+        """Whether the operation ("METHOD PATH") is allowed."""
         if self.is_sites_own or operation == _ALWAYS:
             return True
         if operation.partition(" ")[2].startswith(_SITES_OWN):
@@ -43,7 +43,7 @@ class Access:
         return self.operations is None or any(fnmatch.fnmatchcase(operation, glob) for glob in self.operations)
 
     def require(self, operation: str) -> None:
-        """Raise `PermissionDenied`, which names the operation, unless it may be done."""
+        """Raise `PermissionDenied`, which names the operation, unless it is allowed."""
         if not self.allows(operation):
             raise PermissionDenied(f"this token does not allow {operation}")
 
@@ -52,12 +52,12 @@ SITES_OWN = Access(is_sites_own=True)
 
 
 def is_same(given: str, token: str) -> bool:
-    """Whether two tokens are the same, in a time that tells nothing of them."""
+    """Whether two tokens are equal, in constant time."""
     return hmac.compare_digest(given.encode(), token.encode())
 
 
 def access_of(store: Store, token: str) -> Access:
-    """What a further token may do; raises `Unauthorized` if there is none such, or it has expired."""
+    """The rights of a further token; raises `Unauthorized` if it is unknown or has expired."""
     with store.read() as session:
         found = session.access_token(_digest(token))
     if found is None:
@@ -69,7 +69,7 @@ def access_of(store: Store, token: str) -> Access:
 
 
 def issue(session: Session, request: CreateToken) -> IssuedToken:
-    """A further token; the answer is the only place where it ever stands."""
+    """Create a further token; only this answer contains it."""
     token = secrets.token_urlsafe(32)
     now = time.time()
     expires_at = now + request.ttl_seconds

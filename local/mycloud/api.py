@@ -28,7 +28,7 @@ _ROUTERS = (networking.router, compute.router, balancing.router, volumes.router,
 
 
 class MethodNotAllowed(ApiError):
-    """The path exists, the method on it does not."""
+    """The path exists, but not with this method."""
 
     status = 405
     code = "InvalidParameter"
@@ -58,7 +58,7 @@ def create_app(context: Context, lifespan: Lifespan[FastAPI] | None = None) -> F
 
 
 class _Api(FastAPI):
-    """FastAPI with an OpenAPI document that says what this API really answers."""
+    """FastAPI with an OpenAPI document that matches the real answers of this API."""
 
     def openapi(self) -> dict[str, Any]:
         """The document; made once."""
@@ -70,7 +70,7 @@ class _Api(FastAPI):
             document["paths"]["/healthz"]["get"]["security"] = []
             for methods in document["paths"].values():
                 for operation in methods.values():
-                    # FastAPI's own form of a bad parameter, which is 400 with our form of error here.
+                    # FastAPI's own form of an invalid parameter, which here is a 400 in our form of errors.
                     operation["responses"].pop("422", None)
         return document
 
@@ -84,7 +84,7 @@ def _operations() -> list[str]:
 
 def _healthz(context: Ctx) -> dict[str, str]:
     if not context.is_healthy():
-        raise Unavailable("the lifecycle has ended; nothing that is asked for will come about")
+        raise Unavailable("the lifecycle has ended; requests are no longer carried out")
     return {"status": "ok", "site": fingerprint(context.token), "revision": _REVISION}
 
 
@@ -94,10 +94,10 @@ async def _refuse(_: Request, error: Exception) -> Response:
 
 
 async def _refuse_parameters(_: Request, error: Exception) -> Response:
-    """The first thing that is wrong, named by its path in the body or query."""
+    """The first invalid parameter, named by its path in the body or query."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = [str(part) for part in first["loc"][1:]]  # without the word whether it is in the body, query or path
+    where = [str(part) for part in first["loc"][1:]]  # without the part: body, query or path
     message = str(first["msg"]).removeprefix("Value error, ")
     allowed = first.get("ctx", {}).get("expected")
     field = ".".join(where) or None
@@ -110,7 +110,7 @@ async def _refuse_path(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     operation = f"{request.method} {request.url.path}"
     if error.status_code == 405:
-        return error_answer(MethodNotAllowed(f"{operation} is no operation of mycloud"))
+        return error_answer(MethodNotAllowed(f"mycloud has no operation {operation}"))
     if error.status_code == 404:
-        return error_answer(NotFound(f"{operation} is no operation of mycloud"))
+        return error_answer(NotFound(f"mycloud has no operation {operation}"))
     return error_answer(InvalidParameter(str(error.detail)))

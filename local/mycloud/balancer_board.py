@@ -1,7 +1,7 @@
-"""What the load balancers' data plane last said of itself: health and counters, kept in memory by the API.
+"""The latest reports of the load balancers' data plane: health and counters, in the API's memory.
 
-The data plane is a process of its own that outlives the API; it tells everything anew to an API that it has not seen
-before (`boot`), so nothing of this need be durable. What must be (which generation is carried out) goes into the store.
+The data plane is a separate process that outlives the API; it repeats every report to a restarted API (`boot`), so
+these need not be durable. What must be (which generation is applied) goes into the store.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from local.mycloud.models.balancing import BackendHealth, ListenerCounters, Load
 
 
 class BalancerConfig(LoadBalancer):
-    """A load balancer as the data plane gets it."""
+    """A load balancer in the form that the data plane gets."""
 
     generation: int
 
 
 class ConfigAnswer(BaseModel):
-    """What changed since the asked-for version; `boot` tells one start of the API from another."""
+    """What changed since the requested version; `boot` identifies one start of the API."""
 
     boot: str
     version: int
@@ -32,7 +32,7 @@ class ConfigAnswer(BaseModel):
 
 
 class BalancerReport(BaseModel):
-    """What the data plane says of one load balancer. `failures`: why listeners can't be bound. `closed`: it is gone."""
+    """The data plane's report on one load balancer. `failures`: why listeners cannot be bound. `closed`: it is gone."""
 
     id: str
     generation: int
@@ -52,7 +52,7 @@ class BalancerBoard:
         self._bells: set[Bell] = set()
 
     def put(self, report: BalancerReport) -> None:
-        """Keep a report, or forget a load balancer that is gone."""
+        """Store a report, or forget a load balancer that is gone."""
         with self._lock:
             if report.closed:
                 self._reports.pop(report.id, None)
@@ -60,19 +60,19 @@ class BalancerBoard:
                 self._reports[report.id] = report
 
     def report(self, id: str) -> BalancerReport | None:
-        """The latest report of a load balancer, if there was one."""
+        """The latest report of a load balancer, if there is one."""
         with self._lock:
             return self._reports.get(id)
 
     def ring(self) -> None:
-        """Something may have changed in the store: wake whoever waits. Callable from any thread."""
+        """Wake all waiters: something may have changed in the store. Callable from any thread."""
         with self._lock:
             for bell in self._bells:
                 bell.ring()
 
     @contextmanager
     def bell(self) -> Iterator[Bell]:
-        """A bell that rings if `ring` is called after this: look at the store inside the block, then wait."""
+        """A bell that rings if `ring` is called after this: read the store inside the block, then wait."""
         bell = Bell(asyncio.get_running_loop())
         with self._lock:
             self._bells.add(bell)

@@ -1,6 +1,6 @@
-"""Load balancers: what may be made, changed and deleted, inside one transaction of the store.
+"""Load balancers: creation, changes and deletion, inside one transaction of the store.
 
-Each change that the data plane must carry out raises the record's generation and makes it `updating`; the data plane's
+Each change that the data plane must apply raises the record's generation and makes it `updating`; the data plane's
 report of that generation makes it `available` or `failed`.
 """
 
@@ -57,12 +57,12 @@ def create_load_balancer(session: Session, request: CreateLoadBalancer, first_po
     _validate(session, balancer, None, first_port)
     session.save(network)
     session.add(balancer)
-    session.remember_token(balancer, request)
+    session.store_token(balancer, request)
     return balancer
 
 
 def update_load_balancer(session: Session, id: str, request: UpdateLoadBalancer, first_port: int) -> LoadBalancerRecord:
-    """Change name and tags, and replace those of source ranges, listeners and backend sets that are given."""
+    """Change name and tags, and replace the source ranges, listeners and backend sets in the request."""
     balancer, before = _changeable(session, id)
     balancer.name = balancer.name if request.name is None else request.name
     balancer.tags = balancer.tags if request.tags is None else request.tags
@@ -85,7 +85,7 @@ def delete_load_balancer(session: Session, id: str) -> LoadBalancerRecord:
 def put_listener(
     session: Session, id: str, protocol: str, port: int, request: PutListener, first_port: int
 ) -> LoadBalancerRecord:
-    """Make the listener, or change it in place."""
+    """Create the listener, or change it in place."""
     balancer, before = _changeable(session, id)
     listener = Listener.model_validate({"protocol": protocol, "port": port, **request.model_dump()})
     for index, present in enumerate(balancer.listeners):
@@ -110,7 +110,7 @@ def delete_listener(session: Session, id: str, protocol: str, port: int, first_p
 def put_backend_set(
     session: Session, id: str, name: str, request: PutBackendSet, first_port: int
 ) -> LoadBalancerRecord:
-    """Make the backend set, or change it; without `backends` it keeps those that it has."""
+    """Create the backend set, or change it; without `backends` it keeps the present ones."""
     balancer, before = _changeable(session, id)
     present = next((each for each in balancer.backend_sets if each.name == name), None)
     kept = present.backends if present else []
@@ -137,7 +137,7 @@ def delete_backend_set(session: Session, id: str, name: str, first_port: int) ->
 def register_backends(
     session: Session, id: str, name: str, backends: Sequence[Backend], first_port: int
 ) -> list[BackendResult]:
-    """Add each backend, or change the weight of one that is there; or say why not."""
+    """Add each backend, or change the weight of an existing one; or return why not."""
     balancer, before = _changeable(session, id)
     backend_set = _backend_set(balancer, name)
     members = {_key(backend): backend for backend in backend_set.backends}
@@ -158,7 +158,7 @@ def register_backends(
 def deregister_backends(
     session: Session, id: str, name: str, keys: Sequence[BackendKey], first_port: int
 ) -> list[BackendResult]:
-    """Take each backend out, or say that it was not there."""
+    """Remove each backend, or report that it did not exist."""
     balancer, before = _changeable(session, id)
     backend_set = _backend_set(balancer, name)
     members = {_key(backend): backend for backend in backend_set.backends}
@@ -175,7 +175,7 @@ def deregister_backends(
 
 
 def public(record: LoadBalancerRecord) -> LoadBalancer:
-    """The load balancer with every health check spelt out, as answers and the data plane have it."""
+    """The load balancer with every health check completed, as answers and the data plane have it."""
     udp = {listener.backend_set for listener in record.listeners if listener.protocol == "UDP"}
     sets = [
         each.model_copy(update={"health_check": HealthCheck(protocol="NONE" if each.name in udp else "TCP")})
@@ -187,7 +187,7 @@ def public(record: LoadBalancerRecord) -> LoadBalancer:
 
 
 def carried_out(session: Session, id: str, generation: int, failures: Sequence[str], closed: bool) -> None:
-    """Take in the data plane's word that it has done `generation`, or why it could not, or that all is closed."""
+    """Store the data plane's report: it has applied `generation`, or failed, or closed everything."""
     balancer = session.find(LoadBalancerRecord, id)
     if balancer is None:
         return
@@ -221,7 +221,7 @@ def _finish(
     listeners_before, others_before = _orders(before)
     if (listeners, others) != (listeners_before, others_before):
         balancer.generation += 1
-        # Nothing else needs a new socket: who waits for the address to answer need not wait for it.
+        # Nothing else needs a new socket: the new address can be used at once.
         if listeners != listeners_before and balancer.state != State.CREATING:
             balancer.state, balancer.state_reason = State.UPDATING, None
     if balancer != before:
@@ -230,7 +230,7 @@ def _finish(
 
 
 def _orders(balancer: LoadBalancerRecord) -> tuple[list[Listener], tuple[list[str], list[BackendSet]]]:
-    """What the data plane has to carry out: all but names and tags. Listeners apart from the rest."""
+    """What the data plane has to apply: everything except name and tags. Listeners apart from the rest."""
     listeners = [each.model_copy(update={"tags": {}}) for each in balancer.listeners]
     sets = [each.model_copy(update={"tags": {}}) for each in balancer.backend_sets]
     return listeners, (balancer.source_ranges, sets)
@@ -241,7 +241,7 @@ def _validate(
 ) -> None:
     used = len(before.listeners) if before else 0
     adding = len(balancer.listeners) - used
-    # One that is refused has no id yet: nobody shall look for it, and the same request is refused in the same words.
+    # A rejected one must not have an id yet, and the same request must get the same message.
     of = f"load balancer {balancer.id}" if before else None
     quotas.require(session, "listeners_per_load_balancer", used, adding, of=of)
     sets = [each.name for each in balancer.backend_sets]
@@ -257,7 +257,7 @@ def _validate(
             )
         if listener.port < first_port:
             raise InvalidParameter(
-                f"port {listener.port} is below {first_port}, and the user who runs this site may not bind such ports",
+                f"port {listener.port} is below {first_port}; the user who runs this site may not bind such ports",
                 field="port",
                 allowed=f"{first_port}-65535",
             )
@@ -270,7 +270,7 @@ def _validate(
         field = f"backend_sets.{backend_set.name}.backends"
         _require_unique([f"{each.address}:{each.port}" for each in backend_set.backends], field, "address and port")
         for backend in backend_set.backends:
-            # What was accepted once may stay when its machine is gone: health checks take it out.
+            # An accepted backend may stay when its machine is gone: health checks exclude it.
             if known.get((backend_set.name, *_key(backend))) != backend.machine_id:
                 _require_machine(session, balancer, backend, field)
 
@@ -285,7 +285,7 @@ def _require_machine(session: Session, balancer: LoadBalancerRecord, backend: Ba
     routed = session.destinations(network.route_table_id, machine.id)
     if not any(ip_address(backend.address) in ip_network(cidr) for cidr in routed):
         raise InvalidParameter(
-            f"{backend.address} is no address of machine {machine.id}, and no route to the machine leads there",
+            f"{backend.address} is not an address of machine {machine.id}, and no route to the machine contains it",
             field=field,
             allowed=", ".join([*machine.private_ips, *routed]),
         )

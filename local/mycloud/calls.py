@@ -1,4 +1,4 @@
-"""How often each operation was called, for tests that count."""
+"""Counts the calls of each operation, for tests."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Calls:
         self._counts: Counter[str] = Counter()
 
     def count(self, operation: str) -> None:
-        """One more call."""
+        """Count one call."""
         with self._lock:
             self._counts[operation] += 1
 
     def all(self) -> dict[str, int]:
-        """The counts so far."""
+        """The present counts."""
         with self._lock:
             return dict(self._counts)
 
     def clear(self) -> None:
-        """Begin again at nothing."""
+        """Reset all counts."""
         with self._lock:
             self._counts.clear()

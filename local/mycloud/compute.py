@@ -1,6 +1,6 @@
-"""Clusters and machines: what may be made, changed and deleted, inside one transaction of the store.
+"""Clusters and machines: creation, changes and deletion, inside one transaction of the store.
 
-Nothing here touches a process: the lifecycle brings about what the records say.
+Nothing here touches a process: the lifecycle carries out the records.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from local.mycloud.store import Session, update_object
 
 
 def create_cluster(session: Session, request: CreateCluster) -> Cluster:
-    """A cluster in a network that has none: its pod and service ranges are the network's."""
+    """A cluster in a network without one: its pod and service ranges are the network's."""
     if made := session.made_with(Cluster, request):
         return made
     network = session.referenced(NetworkRecord, request.network_id, "network_id")
     for other in session.query(Cluster, Filter(network_id=network.id)):
-        raise Conflict(f"network {network.id} holds cluster {other.id}; a network holds one", field="network_id")
+        raise Conflict(f"network {network.id} already has a cluster, {other.id}", field="network_id")
     cluster = Cluster(
         id=new_id(Cluster),
         name=request.name,
@@ -34,7 +34,7 @@ def create_cluster(session: Session, request: CreateCluster) -> Cluster:
         network_id=network.id,
     )
     session.add(cluster)
-    session.remember_token(cluster, request)
+    session.store_token(cluster, request)
     return cluster
 
 
@@ -61,12 +61,12 @@ def create_machine(session: Session, request: CreateMachine) -> MachineRecord:
     machine = _new_machine(session, request, subnet, network)
     session.save(subnet)
     session.add(machine)
-    session.remember_token(machine, request)
+    session.store_token(machine, request)
     return machine
 
 
 def simulate_machines(session: Session, request: SimulateMachines) -> None:
-    """Machines that are running at once and have no process; their names take the lowest numbers that are free."""
+    """Machines that are running at once and have no process; their names use the lowest free numbers."""
     cluster = session.referenced(Cluster, request.cluster_id, "cluster_id")
     subnets = [session.referenced(SubnetRecord, each, "subnet_ids") for each in request.subnet_ids]
     for subnet in subnets:
@@ -90,7 +90,7 @@ def simulate_machines(session: Session, request: SimulateMachines) -> None:
 
 
 def end_simulated_machines(session: Session) -> None:
-    """Terminate every machine of which nothing runs."""
+    """Terminate every simulated machine."""
     for machine in session.query(MachineRecord, Filter(simulated=True, states=LIVING)):
         terminate_machine(session, machine.id)
 
@@ -99,12 +99,12 @@ def update_machine(session: Session, id: str, request: Update) -> MachineRecord:
     """Change the tags; the name is the node's name, which cannot change while the machine lives."""
     machine = session.get(MachineRecord, id)
     if request.name not in (None, machine.name):
-        raise InvalidParameter(f"the name of machine {id} is its node's name and can't change", field="name")
+        raise InvalidParameter(f"the name of machine {id} is its node's name and cannot change", field="name")
     return update_object(session, machine, request)
 
 
 def start_machine(session: Session, id: str) -> MachineRecord:
-    """Let a stopped machine boot; one that runs or boots is left as it is."""
+    """Start a stopped machine; a running or booting one is left as it is."""
     machine = _living_machine(session, id)
     if machine.intent != "running" or machine.state in (State.STOPPED, State.FAILED):
         machine.intent = "running"
@@ -134,7 +134,7 @@ def reboot_machine(session: Session, id: str) -> MachineRecord:
 
 
 def terminate_machine(session: Session, id: str) -> MachineRecord:
-    """Begin the end of a machine; one that is terminated already stays as it is."""
+    """Begin the termination of a machine; a terminated one stays as it is."""
     machine = session.get(MachineRecord, id)
     if machine.intent != "terminated":
         machine.intent, machine.state, machine.state_reason = "terminated", State.STOPPING, "terminating"
@@ -145,7 +145,7 @@ def terminate_machine(session: Session, id: str) -> MachineRecord:
 def _new_machine(
     session: Session, request: CreateMachine, subnet: SubnetRecord, network: NetworkRecord
 ) -> MachineRecord:
-    """The machine that is asked for, with the subnet's next free address."""
+    """The requested machine, with the subnet's next free address."""
     address, subnet.next_host = free_host(subnet.cidr, subnet.next_host, session.is_in_use)
     ipv6 = ipv6_address(network, address)
     return MachineRecord(
@@ -169,7 +169,7 @@ def _new_machine(
 
 
 def _settled(machine: MachineRecord) -> MachineRecord:
-    """A simulated machine is at once where it shall come to, for nothing has to start or end; another one waits."""
+    """A simulated machine reaches its intended state at once, because it has no process; another one waits."""
     if machine.simulated:
         machine.reboot = False
         machine.state, machine.state_reason = State(machine.intent), None
@@ -201,4 +201,4 @@ def _require_same_network(cluster: Cluster, subnet: SubnetRecord) -> None:
 
 def _require_free_name(session: Session, network_id: str, name: str) -> None:
     for other in session.query(MachineRecord, Filter(network_id=network_id, name=name, states=LIVING)):
-        raise Conflict(f"machine {other.id} of network {network_id} is named {name!r} already", field="name")
+        raise Conflict(f"machine {other.id} of network {network_id} already has the name {name!r}", field="name")

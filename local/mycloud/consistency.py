@@ -1,4 +1,4 @@
-"""How far lists lag behind: what was made a moment ago may not be in them yet, as in clouds of many servers."""
+"""The lag of lists: new objects may be missing from them for a while, as in clouds of many servers."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class Consistency:
         self.lag_seconds = 0.0
 
     def horizon(self) -> str | None:
-        """Lists hold what was made until then; None: everything."""
+        """Lists contain what was made until then; None: everything."""
         return rfc3339(time.time() - self.lag_seconds) if self.lag_seconds else None

@@ -1,4 +1,4 @@
-"""What every endpoint of mycloud works with, and the query of every list."""
+"""The shared context of mycloud's endpoints, and the query of every list."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from local.mycloud.store import Store
 
 
 class Kubeconfigs(Protocol):
-    """Issues credentials of clusters; the lifecycle's machinery does."""
+    """Issues credentials of clusters; implemented by the lifecycle's machinery."""
 
     def kubeconfig(self, cluster: Cluster, ttl: timedelta) -> str:
-        """A cluster-admin kubeconfig (YAML, a secret) that ends after `ttl`."""
+        """A cluster-admin kubeconfig (YAML, a secret) that expires after `ttl`."""
         ...
 
 
@@ -34,7 +34,7 @@ class Kubeconfigs(Protocol):
 class Context:
     """One site's API. `first_port`: the lowest port that a load balancer may listen on.
 
-    `is_healthy`: whether what carries out the requests works.
+    `is_healthy`: whether the lifecycle and its workers run.
     """
 
     block: AddressBlock
@@ -79,7 +79,7 @@ class ListQuery(Strict):
     machine_id: str | None = None
 
     def filter(self) -> Filter:
-        """The query as the store takes it; raises `InvalidParameter`."""
+        """The query in the store's form; raises `InvalidParameter`."""
         return Filter(
             ids=_several("ids", self.ids),
             name=self.name,
@@ -100,7 +100,7 @@ def _several(field: str, text: str | None) -> list[str] | None:
         return None
     values = [each for each in text.split(",") if each]
     if len(values) > MAX_PAGE:
-        raise InvalidParameter(f"{len(values)} {field} are too many", field=field, allowed=f"at most {MAX_PAGE}")
+        raise InvalidParameter(f"{len(values)} {field} exceed the maximum", field=field, allowed=f"at most {MAX_PAGE}")
     return values
 
 
@@ -109,14 +109,14 @@ def _tags(field: str, texts: list[str]) -> list[tuple[str, str]]:
     for text in texts:
         key, separator, value = text.partition("=")
         if not separator:
-            raise InvalidParameter(f"{text!r} is no tag filter", field=field, allowed="KEY=VALUE")
+            raise InvalidParameter(f"{text!r} is not a tag filter", field=field, allowed="KEY=VALUE")
         pairs.append((key, value))
     return pairs
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """Which page of which objects is asked for."""
+    """The requested page and the requested objects."""
 
     wanted: Filter
     limit: int

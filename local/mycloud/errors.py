@@ -1,4 +1,4 @@
-"""The ways in which mycloud refuses a call: each error is one HTTP status and one code of the contract."""
+"""The errors of mycloud's API: each has one HTTP status and one code of the contract."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from local.mycloud.models.common import ErrorDetail
 
 
 class ApiError(Exception):
-    """A refusal that the caller is told. `status` is HTTP's, `code` the contract's."""
+    """A rejected call. `status` is HTTP's, `code` the contract's."""
 
     status = 500
     code = "Internal"
@@ -19,12 +19,12 @@ class ApiError(Exception):
 
     @property
     def detail(self) -> ErrorDetail:
-        """The error as an answer carries it."""
+        """The error in the form of an answer."""
         return ErrorDetail(code=self.code, message=self.message, field=self.field, allowed=self.allowed)
 
 
 class InvalidParameter(ApiError):
-    """A parameter is wrong; `field` names it and `allowed` says what may stand there."""
+    """A parameter is invalid; `field` names it and `allowed` says what is valid."""
 
     status = 400
     code = "InvalidParameter"
@@ -84,7 +84,7 @@ class Throttled(ApiError):
 
 
 class Unavailable(ApiError):
-    """What is asked for can't be had at the moment."""
+    """The requested service is unavailable at the moment."""
 
     status = 503
     code = "Unavailable"

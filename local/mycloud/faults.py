@@ -1,7 +1,7 @@
-"""The faults that tests switch on: which of them a call meets, and what is left of each.
+"""The faults that tests inject: which of them affects a call, and what is left of each.
 
-A fault's glob is matched against "METHOD PATH". The endpoints that switch faults off are never hit, and the data
-plane's own only by a glob that names them, for `*` means what users call.
+A fault's glob is matched against "METHOD PATH". The endpoints that remove faults are never affected, and the data
+plane's own only by a glob that names them, because `*` means what users call.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _CODES = {
     429: "Throttled",
     503: "Unavailable",
 }
-"""What an error is called where the fault names no code."""
+"""The error code of a fault without one."""
 
 
 class InjectedError(ApiError):
-    """The error that a fault asks for; the operation is not done."""
+    """The error of a fault; the operation is not done."""
 
     def __init__(self, status: int, code: str | None) -> None:
-        super().__init__("a fault that was switched on")
+        super().__init__("injected fault")
         self.status = status
         self.code = code or _CODES.get(status, "Internal")
 
 
 @dataclass(frozen=True, slots=True)
 class Encounter:
-    """What a call meets: it waits `delay` seconds, then is refused with `error`, or loses its answer, or neither."""
+    """The effect on a call: it waits `delay` seconds, then fails with `error`, or loses its answer, or neither."""
 
     delay: float = 0.0
     error: ApiError | None = None
@@ -48,29 +48,29 @@ class Encounter:
 
 
 class Faults:
-    """The faults that are switched on, oldest first. Safe to use from any thread."""
+    """The injected faults, oldest first. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._faults: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
-        """Switch a fault on."""
+        """Inject a fault."""
         with self._lock:
             self._faults.append(fault)
 
     def clear(self) -> None:
-        """Switch all faults off."""
+        """Remove all faults."""
         with self._lock:
             self._faults.clear()
 
     def all(self) -> list[Fault]:
-        """The faults with what is left of `count` and `after`."""
+        """The faults with the remaining `count` and `after`."""
         with self._lock:
             return [fault.model_copy() for fault in self._faults]
 
     def meet(self, operation: str) -> Encounter:
-        """What a call of an operation ("METHOD PATH") meets: every latency up to the first fault of another kind."""
+        """The effect on a call of an operation ("METHOD PATH"): every latency up to the first fault of another kind."""
         delay = 0.0
         with self._lock:
             for fault in [each for each in self._faults if _is_meant(each, operation)]:
@@ -79,7 +79,7 @@ class Faults:
                 if fault.kind == "latency":
                     delay += fault.seconds
                 elif fault.kind == "throttle":
-                    error = Throttled("too many calls (a fault that was switched on)", fault.retry_after)
+                    error = Throttled("too many calls (injected fault)", fault.retry_after)
                     return Encounter(delay, error)
                 elif fault.kind == "error":
                     return Encounter(delay, InjectedError(fault.status, fault.code))
@@ -88,7 +88,7 @@ class Faults:
         return Encounter(delay)
 
     def _strikes(self, fault: Fault) -> bool:
-        """Count the call that the fault could hit; whether it does."""
+        """Count the call that the fault could affect; returns whether it does."""
         if fault.after > 0:
             fault.after -= 1
             return False

@@ -1,4 +1,4 @@
-"""Which objects a query of the database means, and how it asks SQLite for them."""
+"""Selects objects for a query of the database, as SQL."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from local.mycloud.schema import COLUMNS, Record, kind_of
 
-# Asked of each row in turn, so that a page costs what it holds; a list of all that have the tag would cost as much as
-# all pages together.
+# Evaluated for each row in turn, so that a page costs only its own rows; a list of all objects with the tag would cost
+# as much as all pages together.
 _HAS_TAG = "EXISTS (SELECT 1 FROM {0} WHERE {0}.id = objects.id AND {0}.key = ? AND {0}.value = ?)"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which objects of a kind are meant; None or empty: any. `changed_since` is a number of the write sequence.
+    """Selects objects of a kind; None or empty: any. `changed_since` is a number of the write sequence.
 
-    `created_until`, `terminated_before`: times. `simulated`: machines of which something runs (False), or nothing does.
-    `machine_id` and `attachment_states`: volumes that are attached, or on the way, to that machine, in those states.
-    `any_tags`: each of them is on the object itself or on one of its parts (a load balancer's listeners, backend sets).
+    `created_until`, `terminated_before`: times. `simulated`: machines with a process (False), or without. `machine_id`
+    and `attachment_states`: volumes that are attached, or being attached, to that machine, in those states. `any_tags`:
+    each of them is on the object itself or on one of its parts (a load balancer's listeners, backend sets).
     """
 
     ids: Sequence[str] | None = None

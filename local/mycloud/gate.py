@@ -1,4 +1,4 @@
-"""What every request passes before its endpoint: the token, the faults that tests switched on, the call counters.
+"""Handles every request before its endpoint: token, injected faults, call counters.
 
 A plain ASGI middleware. A dropped answer is a connection that ends without one byte: the server's protocol class
 (`AbortableProtocol`) knows the transport of each client, which ASGI itself does not offer.
@@ -21,11 +21,11 @@ from local.mycloud.context import Context
 from local.mycloud.errors import ApiError, Throttled, Unauthorized
 
 OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs"})
-"""What is answered without a token."""
+"""Paths that need no token."""
 
 
 class AnswerDropped(Exception):
-    """A `drop_answer` fault, where there is no connection to close (in-process tests)."""
+    """A `drop_answer` fault without a connection to close (in-process tests)."""
 
 
 class AbortableProtocol(H11Protocol):
@@ -74,7 +74,7 @@ class Gate:
         scope["access"] = access
         met = context.faults.meet(operation)
         if met.delay:
-            # The call has arrived: a slow cloud does it also for a caller who no longer waits.
+            # The call has arrived: a slow cloud carries it out even if the caller no longer waits.
             receive = await _arrived(receive)
             await asyncio.sleep(met.delay)
         if met.error is not None:
@@ -92,7 +92,7 @@ class Gate:
 
     async def _drop_answer(self, scope: Scope, receive: Receive) -> None:
         async def swallow(_: Message) -> None:
-            """What the endpoint answers is lost."""
+            """Discard the endpoint's answer."""
 
         await self._app(scope, receive, swallow)
         if not AbortableProtocol.abort(scope.get("client")):
@@ -108,14 +108,14 @@ async def _access(context: Context, token: str) -> Access:
 
 
 def _bearer_token(scope: Scope) -> str:
-    """The token of the request, or an empty one, which nobody has."""
+    """The token of the request, or an empty one, which is always invalid."""
     header: bytes = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     kind, _, token = header.partition(b" ")
     return token.strip().decode("latin-1") if kind.lower() == b"bearer" else ""
 
 
 async def _arrived(receive: Receive) -> Receive:
-    """Take the whole request in; what then hands it to the application."""
+    """Receive the whole request; returns what passes it to the application."""
     messages = [await receive()]
     while messages[-1].get("more_body"):
         messages.append(await receive())
@@ -128,7 +128,7 @@ async def _arrived(receive: Receive) -> Receive:
 
 
 def error_answer(error: ApiError) -> JSONResponse:
-    """The HTTP answer of a refusal."""
+    """The HTTP answer for an error."""
     headers = {}
     if isinstance(error, Throttled):
         headers["Retry-After"] = f"{error.retry_after:g}"

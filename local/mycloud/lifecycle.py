@@ -1,8 +1,8 @@
-"""How what the API was asked for comes about: a reconciler that drives every object to where its record says.
+"""Carries out the API's requests: a reconciler that moves every object to the state in its record.
 
-It remembers nothing: each pass reads the database for objects that are on their way and gives each to a worker, at
-most one at a time an object. Steps can be repeated, and a step's result is written only after it is done, so a server
-killed at any moment finishes after its restart what it had begun, without doing anything twice.
+It is stateless: each pass reads the database for objects in transition and gives each to a worker, at most one at a
+time per object. Steps can be repeated, and a step's result is written only after it is done, so a server killed at any
+moment finishes its work after the restart, without doing anything twice.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ TERMINATED_STAYS = timedelta(hours=1)
 """How long a terminated machine stays listed."""
 
 TICK_SECONDS = 0.5
-"""How often processes are looked after when nothing else happens."""
+"""How often processes are checked when nothing else happens."""
 
 RETRY_SECONDS = 2.0
-"""After how long a step that failed, but must succeed in the end, is tried again."""
+"""The delay before a failed step that must succeed in the end is retried."""
 
 WORKERS = 16
 
@@ -65,16 +65,16 @@ class Lifecycle:
         store.observe(self._bell.set)
 
     def start(self) -> None:
-        """Begin to work, in threads of its own."""
+        """Start working, in threads of its own."""
         self._thread.start()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still looks after things; False is a defect."""
+        """Whether its thread runs; False is a defect."""
         return self._thread.is_alive()
 
     def stop(self, *, wait: bool = True) -> None:
-        """Begin no more steps; what is on its way goes on at the next start. `wait` for the steps under way."""
+        """Start no more steps; unfinished work continues at the next start. `wait` for the running steps."""
         self._stopping.set()
         self._bell.set()
         self._thread.join()
@@ -92,10 +92,10 @@ class Lifecycle:
                 try:
                     self._reconcile(look_after_processes=due)
                 except MachineryError as error:
-                    log.warning("%s; looking again", error)
+                    log.warning("%s; retrying", error)
 
     def _reconcile(self, *, look_after_processes: bool) -> None:
-        """Look once at everything that is on its way, and perhaps at every process that should run."""
+        """Process all objects in transition, and perhaps check every process that should run."""
         states = _MACHINES_ON_THE_WAY + ((State.RUNNING.value,) if look_after_processes else ())
         with self._store.read() as session:
             settling = session.exists(NetworkRecord, Filter(states=_ON_THE_WAY)) or session.exists(
@@ -159,19 +159,19 @@ class Lifecycle:
             self._write_cluster(cluster, self._started(cluster, network))
         elif cluster.state == State.AVAILABLE:
             # A managed control plane heals: its processes were killed, or the computer was restarted.
-            log.warning("the control plane of %s does not run; starting it again", id)
+            log.warning("the control plane of %s is not running; restarting it", id)
             self._write_cluster(cluster, {"state": State.UPDATING, "state_reason": "its control plane ended"})
         elif cluster.state == State.UPDATING:
             try:
                 self._machinery.start_cluster(cluster, network)
             except MachineryError as error:
                 self._write_cluster(cluster, {"state_reason": str(error)})
-                raise  # to be tried again: a cluster that people use is never given up
+                raise  # retried: a cluster in use is never given up
             self._write_cluster(cluster, {"state": State.AVAILABLE, "state_reason": None})
         return True
 
     def _started(self, cluster: Cluster, network: NetworkRecord) -> dict[str, object]:
-        """Start the control plane; what the record then says."""
+        """Start the control plane; returns the record's new fields."""
         try:
             facts = self._machinery.start_cluster(cluster, network)
         except MachineryError as error:
@@ -184,7 +184,7 @@ class Lifecycle:
         }
 
     def _write_cluster(self, before: Cluster, changes: dict[str, object]) -> None:
-        """Write a step's result, unless the API gave the cluster another direction meanwhile."""
+        """Write a step's result, unless the API has meanwhile changed the cluster's intended state."""
         with self._store.write() as session:
             present = session.find(Cluster, before.id)
             if present is not None and present.state == before.state:
@@ -260,7 +260,7 @@ class Lifecycle:
                 session.save(present.model_copy(update={"state": State.STOPPED, "reboot": False}))
 
     def _write_machine(self, before: MachineRecord, **changes: object) -> None:
-        """Write a step's result, unless the API gave the machine another direction meanwhile."""
+        """Write a step's result, unless the API has meanwhile changed the machine's intended state."""
         with self._store.write() as session:
             present = session.find(MachineRecord, before.id)
             if present is not None and (present.state, present.intent) == (before.state, before.intent):
@@ -293,7 +293,7 @@ class Lifecycle:
         return True
 
     def _write_volume(self, before: Volume, **changes: object) -> None:
-        """Write a step's result, unless the API gave the volume another direction meanwhile."""
+        """Write a step's result, unless the API has meanwhile changed the volume's intended state."""
         with self._store.write() as session:
             present = session.find(Volume, before.id)
             if present is not None and (present.state, present.attachment) == (before.state, before.attachment):

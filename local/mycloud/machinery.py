@@ -1,6 +1,6 @@
-"""How control planes and machines are really started and stopped: the lifecycle's hands.
+"""Starts and stops control planes and machines for the lifecycle.
 
-Every method may be called again after a crash in the middle of it: what is there is kept, what is missing is made.
+Every method may be called again after a crash in the middle of it: what exists is kept, what is missing is made.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 
 
 _NO_BINARIES = Binaries({})
-"""Enough for everything but a start."""
+"""Enough for everything except a start."""
 
 
 class MachineryError(Exception):
-    """Something could not be started or stopped; the message says what and why."""
+    """A process could not be started or stopped; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What a started control plane says of itself."""
+    """What a started control plane reports."""
 
     version: str
     endpoint: str
@@ -54,7 +54,7 @@ class ClusterFacts:
 
 
 class Machinery(Protocol):
-    """What the lifecycle needs done. Calls block, come from several threads and raise `MachineryError`."""
+    """The lifecycle's actions. Calls block, come from several threads and raise `MachineryError`."""
 
     def balancer_is_running(self) -> bool:
         """Whether the load balancers' data plane runs."""
@@ -65,13 +65,13 @@ class Machinery(Protocol):
         ...
 
     def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
-        """Start what does not run of the control plane, and wait until it can be used."""
+        """Start the missing components of the control plane, and wait until it can be used."""
         ...
 
     def cluster_is_running(self, cluster: Cluster, network: NetworkRecord) -> bool: ...
 
     def remove_cluster(self, cluster: Cluster, network: NetworkRecord) -> None:
-        """Stop the control plane in order and delete its data."""
+        """Stop the control plane gracefully and delete its data."""
         ...
 
     def boot(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> None:
@@ -81,7 +81,7 @@ class Machinery(Protocol):
     def machine_is_running(self, machine: MachineRecord) -> bool: ...
 
     def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
-        """End the machine's process if it runs (asked first, killed after `grace_seconds`), and what it left behind."""
+        """End the machine's process if it runs (SIGTERM, after `grace_seconds` SIGKILL), and what it left behind."""
         ...
 
     def remove_machine(self, machine: MachineRecord) -> None:
@@ -93,24 +93,24 @@ class Machinery(Protocol):
         ...
 
     def remove_volume(self, id: str) -> None:
-        """Delete a volume and what is stored on it."""
+        """Delete a volume and its data."""
         ...
 
     def attach_volume(self, id: str, machine_id: str) -> None:
-        """Let a machine see a volume."""
+        """Make a volume visible to a machine."""
         ...
 
     def detach_volume(self, id: str, machine_id: str) -> None:
-        """Take a volume out of a machine's sight; what has it mounted keeps it."""
+        """Hide a volume from a machine; processes that have it mounted keep it."""
         ...
 
     def label_control_plane(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:
-        """Give the machine's node the control-plane label; False while the node has not registered."""
+        """Set the control-plane label on the machine's node; False while the node has not registered."""
         ...
 
 
 class LocalMachinery:
-    """The real one: processes of this machine, in the site's state folder."""
+    """The real implementation: processes of this machine, in the site's state folder."""
 
     def __init__(self, folder: MyCloudFolder, block: AddressBlock, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -120,12 +120,12 @@ class LocalMachinery:
         self._binaries: Binaries | None = None
 
     def balancer_is_running(self) -> bool:
-        with _told():
+        with _as_machinery_error():
             return self._processes.is_running(BALANCER)
 
     def start_balancer(self) -> None:
         folder = self._folder
-        with _told():
+        with _as_machinery_error():
             self._processes.start(BALANCER, "load balancers", "local.mycloud.balancer", folder.root, folder.cloud)
 
     def start_cluster(self, cluster: Cluster, network: NetworkRecord) -> ClusterFacts:
@@ -158,19 +158,19 @@ class LocalMachinery:
         shutil.rmtree(self._folder.cluster(cluster.id), ignore_errors=True)
 
     def kubeconfig(self, cluster: Cluster, network: NetworkRecord, ttl: timedelta) -> str:
-        """A cluster-admin kubeconfig (YAML, a secret) that ends after `ttl`."""
+        """A cluster-admin kubeconfig (YAML, a secret) that expires after `ttl`."""
         return _admin_kubeconfig(self._control_plane(cluster, network), ttl)
 
     def boot(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> None:
-        with _told():
+        with _as_machinery_error():
             self._processes.boot_machine(_machine_json(machine), self._control_plane(cluster, network))
 
     def machine_is_running(self, machine: MachineRecord) -> bool:
-        with _told():
+        with _as_machinery_error():
             return self._processes.is_running(machine.id)
 
     def halt(self, machine: MachineRecord, grace_seconds: float) -> None:
-        with _told():
+        with _as_machinery_error():
             self._processes.halt_machine(machine.id, grace_seconds)
 
     def remove_machine(self, machine: MachineRecord) -> None:
@@ -178,25 +178,25 @@ class LocalMachinery:
 
     def make_volume(self, id: str) -> None:
         self._require_folder()
-        with _disk(f"volume {id} can't be made"):
+        with _disk(f"volume {id} could not be made"):
             self._folder.volume(id).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def remove_volume(self, id: str) -> None:
         folder = self._folder.volume(id)
-        with _disk(f"volume {id} can't be deleted"):
+        with _disk(f"volume {id} could not be deleted"):
             if folder.exists():
                 _make_deletable(folder)
                 shutil.rmtree(folder)
 
     def attach_volume(self, id: str, machine_id: str) -> None:
         device = self._folder.device(machine_id, id)
-        with _disk(f"volume {id} can't be attached to machine {machine_id}"):
+        with _disk(f"volume {id} could not be attached to machine {machine_id}"):
             device.parent.mkdir(mode=0o700, exist_ok=True)
             if not device.is_symlink():
                 device.symlink_to(self._folder.volume(id))
 
     def detach_volume(self, id: str, machine_id: str) -> None:
-        with _disk(f"volume {id} can't be detached from machine {machine_id}"):
+        with _disk(f"volume {id} could not be detached from machine {machine_id}"):
             self._folder.device(machine_id, id).unlink(missing_ok=True)
 
     def label_control_plane(self, machine: MachineRecord, cluster: Cluster, network: NetworkRecord) -> bool:
@@ -212,7 +212,7 @@ class LocalMachinery:
         return True
 
     def _require_folder(self) -> None:
-        with _told():
+        with _as_machinery_error():
             self._processes.require_folder()
 
     def _control_plane(
@@ -238,8 +238,8 @@ class LocalMachinery:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Give a process's failure the lifecycle's own error."""
+def _as_machinery_error() -> Iterator[None]:
+    """Turn a process's failure into the lifecycle's own error."""
     try:
         yield
     except ProcessError as error:
@@ -255,7 +255,7 @@ def _disk(what: str) -> Iterator[None]:
 
 
 def _make_deletable(folder: Path) -> None:
-    """A pod may have forbidden itself to write to folders on its volume."""
+    """A pod may have removed its own write permission from folders on its volume."""
     folder.chmod(0o700)
     for parent, names, _ in os.walk(folder):
         for directory in (Path(parent, name) for name in names):

@@ -1,4 +1,4 @@
-"""Networks, subnets and routes: what may be made, changed and deleted, inside one transaction of the store."""
+"""Networks, subnets and routes: creation, changes and deletion, inside one transaction of the store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def create_network(session: Session, block: AddressBlock, request: CreateNetwork
     taken = {network.index for network in session.query(NetworkRecord)}
     free = [index for index in range(NETWORKS_PER_SITE) if index not in taken]
     if not free:
-        raise QuotaExceeded(f"the site has {NETWORKS_PER_SITE} networks already, and address ranges for no more")
+        raise QuotaExceeded(f"the site already has {NETWORKS_PER_SITE} networks, and no address ranges for more")
     ranges = block.network(free[0])
     network = NetworkRecord(
         id=new_id(NetworkRecord),
@@ -64,12 +64,12 @@ def create_network(session: Session, block: AddressBlock, request: CreateNetwork
             network_id=network.id,
         )
     )
-    session.remember_token(network, request)
+    session.store_token(network, request)
     return network
 
 
 def delete_network(session: Session, id: str) -> NetworkRecord:
-    """Begin the deletion; raises `Conflict` while anything is inside."""
+    """Begin the deletion; raises `Conflict` while it contains anything."""
     network = session.get(NetworkRecord, id)
     inside = Filter(network_id=id)
     holders = {
@@ -104,12 +104,12 @@ def create_subnet(session: Session, request: CreateSubnet) -> SubnetRecord:
         cidr=free[0],
     )
     session.add(subnet)
-    session.remember_token(subnet, request)
+    session.store_token(subnet, request)
     return subnet
 
 
 def delete_subnet(session: Session, id: str) -> SubnetRecord:
-    """Begin the deletion; raises `Conflict` while machines are inside."""
+    """Begin the deletion; raises `Conflict` while it contains machines."""
     subnet = session.get(SubnetRecord, id)
     machines = session.query(MachineRecord, Filter(subnet_id=id, states=LIVING))
     _refuse_if_held(f"subnet {id}", {"machines": [machine.id for machine in machines]})
@@ -119,13 +119,13 @@ def delete_subnet(session: Session, id: str) -> SubnetRecord:
 
 
 def create_routes(session: Session, table_id: str, routes: Iterable[NewRoute]) -> list[RouteResult]:
-    """Write each route, or say why not. One that exists with the same next hop is done already."""
+    """Write each route, or return why not. An existing one with the same next hop is a success."""
     table = session.get(RouteTable, table_id)
     return [_result(route.destination_cidr, partial(_create_route, session, table, route)) for route in routes]
 
 
 def delete_routes(session: Session, table_id: str, destinations: Iterable[str]) -> list[RouteResult]:
-    """Delete each route, or say why not."""
+    """Delete each route, or return why not."""
     table = session.get(RouteTable, table_id)
 
     def delete(destination: str) -> None:
@@ -136,10 +136,9 @@ def delete_routes(session: Session, table_id: str, destinations: Iterable[str]) 
 
 
 def free_host(cidr: str, start: int, is_taken: Callable[[str], bool]) -> tuple[str, int]:
-    """The next free address of a range from host number `start` on (then from the beginning), and where to go on.
+    """The next free address of a range from host number `start` on (then from the beginning), and where to continue.
 
-    Host numbers whose last octet is 0 or 255 are passed over, and the first ten, as clouds do. Raises
-    `QuotaExceeded`.
+    As in other clouds, host numbers whose last octet is 0 or 255 and the first ten are skipped. Raises `QuotaExceeded`.
     """
     network = IPv4Network(cidr)
     end = network.num_addresses - 1
@@ -173,7 +172,7 @@ def _create_route(session: Session, table: RouteTable, route: NewRoute) -> None:
         quotas.require(session, "routes_per_table", session.count_routes(table.id), of=f"route table {table.id}")
         session.add_route(table.id, route.destination_cidr, machine.id)
     elif target != machine.id:
-        raise Conflict(f"a route to {route.destination_cidr} leads to {target} already", field="destination_cidr")
+        raise Conflict(f"a route to {route.destination_cidr} already leads to {target}", field="destination_cidr")
 
 
 def _result(destination: str, action: Callable[[], None]) -> RouteResult:

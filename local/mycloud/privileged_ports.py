@@ -1,4 +1,4 @@
-"""Which is the lowest port that this process may bind: Linux keeps low ports for those with a right to them."""
+"""The lowest port that this process may bind: Linux reserves low ports for processes with a capability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much an account may have of what is limited; the limits last, and only the admin endpoint changes them."""
+"""The limits of the account; they are durable, and only the admin endpoint changes them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from local.mycloud.store import Session
 
 
 def limits(session: Session) -> Limits:
-    """The limits that hold."""
+    """The current limits."""
     return Limits.model_validate(session.limits())
 
 
 def set_limits(session: Session, request: UpdateLimits) -> Limits:
-    """Change the limits that are given; what exceeds a lower one stays, and nothing is added to it."""
+    """Change the given limits; what exceeds a lower one stays, but nothing can be added to it."""
     session.set_limits(request.model_dump(exclude_none=True))
     return limits(session)
 
@@ -23,4 +23,4 @@ def require(session: Session, name: str, used: int, adding: int = 1, *, of: str 
     limit: int = getattr(limits(session), name)
     if adding > 0 and used + adding > limit:
         where = f" by {of}" if of else ""
-        raise QuotaExceeded(f"quota {name}: the limit is {limit}, {used} are used{where}, {adding} more asked for")
+        raise QuotaExceeded(f"quota {name}: the limit is {limit}, {used} are in use{where}, {adding} more requested")

@@ -1,4 +1,4 @@
-"""Which code an API runs: a site that was brought up before the project was updated still runs the old one."""
+"""Detects an API that still runs the code of before an update of the project."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HERE = Path(__file__).parent
 
 
 def revision() -> str:
-    """Sixteen hex digits of the API's modules; machines and the data plane are processes of their own."""
+    """Sixteen hex digits derived from the API's modules; machines and the data plane are separate processes."""
     digest = hashlib.sha256()
     for folder in (_HERE, _HERE / "endpoints", _HERE / "models"):
         for module in sorted(folder.glob("*.py")):

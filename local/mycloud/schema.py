@@ -1,4 +1,4 @@
-"""What mycloud's database holds: its record types, and the tables and indexes in which they are found."""
+"""The schema of mycloud's database: its record types, with their tables and indexes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS: dict[type[Any], tuple[str, str]] = {
 }
 
 COLUMNS = ("network_id", "subnet_id", "cluster_id", "zone")
-"""What of an object stands in a column of its own, beside its id, kind, name and state; null where it has none."""
+"""The fields with a column of their own, besides id, kind, name and state; null where an object has none."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
@@ -77,10 +77,10 @@ INSERT INTO sequence SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM sequence);
 
 
 def kind_of(type_: type[Any]) -> str:
-    """The word for a record type that messages and the database use."""
+    """A record type's name in messages and the database."""
     return _KINDS[type_][0]
 
 
 def new_id(type_: type[Any]) -> str:
-    """A fresh id of the type's form."""
+    """A new id of the type's form."""
     return f"{_KINDS[type_][1]}-{secrets.token_hex(6)}"

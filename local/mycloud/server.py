@@ -1,4 +1,4 @@
-"""mycloud's API server process: application, lifecycle and sockets put together."""
+"""mycloud's API server process: combines application, lifecycle and sockets."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from local.mycloud.suspension import notice_restart
 
 KEEP_ALIVE_SECONDS = 300
 SHUTDOWN_SECONDS = 1
-"""For open requests; only the data plane's wait for changes ever lasts longer, and it asks again."""
+"""For open requests; only the data plane's wait for changes ever takes longer, and it is repeated."""
 
 
 def serve(state_dir: Path) -> None:
-    """Serve the site of this state folder until SIGTERM. Its `site.json` and token must be there.
+    """Serve the site of this state folder until SIGTERM. Its `site.json` and token must exist.
 
-    Steps of the lifecycle that are under way when this returns are given up with the process, as by a kill.
+    Steps of the lifecycle that are running when this returns end with the process, as after a kill.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     folder = MyCloudFolder(state_dir.absolute())

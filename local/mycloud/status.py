@@ -1,4 +1,4 @@
-"""What a site's database says, read without the API: for `status`, which must work when the API does not."""
+"""Reads a site's database without the API: for `status`, which must work when the API is down."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from local.mycloud.store import Store
 
 
 def site_objects(database: Path) -> dict[str, list[dict[str, Any]]]:
-    """Clusters, machines, load balancers and volumes in the form of the API, shortened to what a person looks for."""
+    """Clusters, machines, load balancers and volumes in the form of the API, shortened to what people need."""
     store = Store(database)
     try:
         with store.read() as session:

@@ -1,9 +1,9 @@
-"""Where mycloud keeps its objects: one SQLite database, one writer, committed before anything is answered.
+"""mycloud's objects in one SQLite database with one writer; a write is committed before it is answered.
 
-Objects are pydantic records stored as JSON; what lists filter by stands in indexed columns beside it. Every write
-stamps the object with the next number of one sequence, so a follower asks for "what changed since". The database runs
-in WAL mode: a killed process loses nothing committed (the kernel holds the pages), and a reader of the file is never
-in the way.
+Objects are pydantic records stored as JSON; the fields that lists filter by are also indexed columns. Every write
+stamps the object with the next number of one sequence, so a follower can query "what changed since". The database runs
+in WAL mode: a killed process loses nothing committed (the kernel holds the pages), and a reader never blocks the
+writer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from local.mycloud.schema import COLUMNS, SCHEMA, R, Record, kind_of
 
 
 class Session:
-    """Reads and writes inside one transaction; made by `Store.read` and `Store.write` only."""
+    """Reads and writes inside one transaction; made only by `Store.read` and `Store.write`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
@@ -46,7 +46,7 @@ class Session:
         return found
 
     def referenced(self, type_: type[R], id: str, field: str) -> R:
-        """The object that parameter `field` names; raises `InvalidParameter`, or `Conflict` if it is going away."""
+        """The object that parameter `field` names; raises `InvalidParameter`, or `Conflict` if it is being deleted."""
         found = self.find(type_, id)
         if found is None:
             raise InvalidParameter(f"{kind_of(type_)} {id!r} does not exist", field=field)
@@ -55,9 +55,9 @@ class Session:
         return found
 
     def query(self, type_: type[R], wanted: Filter | None = None) -> list[R]:
-        """All objects that match, oldest first."""
+        """All matching objects, oldest first."""
         clause, values = where(type_, wanted or Filter())
-        # The plus keeps SQLite from going through all objects in order, where an index finds the few that match.
+        # The plus keeps SQLite from scanning all objects in order where an index finds the few that match.
         rows = self._db.execute(f"SELECT body FROM objects WHERE {clause} ORDER BY +seq", values)
         return [type_.model_validate_json(row[0]) for row in rows]
 
@@ -67,7 +67,7 @@ class Session:
         return self._db.execute(f"SELECT 1 FROM objects WHERE {clause} LIMIT 1", values).fetchone() is not None
 
     def count(self, type_: type[R]) -> int:
-        """How many objects of the type there are."""
+        """The number of objects of the type."""
         return int(self._db.execute("SELECT count(*) FROM objects WHERE kind = ?", (kind_of(type_),)).fetchone()[0])
 
     def is_in_use(self, address: str) -> bool:
@@ -125,10 +125,10 @@ class Session:
     # -- idempotency
 
     def made_with(self, type_: type[R], request: Create) -> R | None:
-        """The object that this request's token made before; raises `IdempotencyConflict` if by another body.
+        """The object that this request's token made before; raises `IdempotencyConflict` if it was with another body.
 
-        A token lasts as long as its object: it never makes a second one beside the first, and a name-based token
-        can make the object again once the first is gone.
+        A token lasts as long as its object: it never makes a second one beside the first, and a name-based token can
+        make the object again once the first is gone.
         """
         if request.client_token is None:
             return None
@@ -148,8 +148,8 @@ class Session:
             raise Conflict(f"{kind_of(type_)} {found.id}, made with this client_token, is being deleted")
         return found
 
-    def remember_token(self, record: Record, request: Create) -> None:
-        """Tie the request's token to the object that it made."""
+    def store_token(self, record: Record, request: Create) -> None:
+        """Record that the request's token made the object."""
         if request.client_token is not None:
             self._db.execute(
                 "INSERT OR REPLACE INTO tokens (kind, token, body_hash, id) VALUES (?, ?, ?, ?)",
@@ -177,7 +177,7 @@ class Session:
     # -- limits
 
     def limits(self) -> dict[str, int]:
-        """The limits that were set."""
+        """The limits that have been set."""
         return dict(self._db.execute("SELECT name, value FROM limits").fetchall())
 
     def set_limits(self, limits: Mapping[str, int]) -> None:
@@ -204,12 +204,12 @@ class Session:
         ]
 
     def count_routes(self, table_id: str) -> int:
-        """How many routes the table has."""
+        """The number of the table's routes."""
         row = self._db.execute("SELECT count(*) FROM routes WHERE route_table_id = ?", (table_id,)).fetchone()
         return int(row[0])
 
     def route_target(self, table_id: str, destination: str) -> str | None:
-        """The machine to which the route leads, or None where there is no such route."""
+        """The machine that the route leads to, or None if there is no such route."""
         row = self._db.execute(
             "SELECT next_hop_machine_id FROM routes WHERE route_table_id = ? AND destination_cidr = ?",
             (table_id, destination),
@@ -296,7 +296,7 @@ class Store:
 
 
 def update_object(session: Session, record: R, request: Update) -> R:
-    """Change name and tags as far as the request says so, and save."""
+    """Apply the request's name and tags, and save."""
     changed = record.model_copy(update=request.model_dump(include={"name", "tags"}, exclude_none=True))
     if changed != record:
         session.save(changed)
@@ -307,7 +307,7 @@ def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isdecimal() or len(cursor) > 18:
-        raise InvalidParameter(f"{cursor!r} is no cursor that a page gave", field="cursor")
+        raise InvalidParameter(f"{cursor!r} is not a cursor from a page", field="cursor")
     return int(cursor)
 
 

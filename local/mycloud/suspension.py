@@ -1,8 +1,7 @@
-"""What makes a stopped site, or one whose computer was restarted, go on where it was.
+"""Resumes a site after a stop or a restart of the computer.
 
-A machine whose process died is `stopped`, as in any cloud. But when everything ended at once (a restart, a container
-or a session of the user's that ended), nobody wanted the machines stopped: they are noted to start again, and the
-control planes too.
+A machine whose process died is `stopped`, as in any cloud. But when everything ended at once (a restart, a container or
+a session of the user's that ended), no one stopped the machines: they and the control planes are marked to start again.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def suspend(store: Store, reason: str) -> None:
-    """Note for all that runs that it shall start again, and why it does not run now.
+    """Mark everything that runs to start again, with the reason why it does not run now.
 
-    Machines whose process died before boot again, too: they were stopped by nobody.
+    Machines whose process died before also boot again: no one stopped them.
     """
     with store.write() as session:
         for cluster in session.query(Cluster, Filter(states=[State.AVAILABLE.value])):
@@ -38,7 +37,7 @@ def suspend(store: Store, reason: str) -> None:
 
 
 def notice_restart(store: Store, note: Path, *, something_runs: Callable[[], bool], boot_id: Path = BOOT_ID) -> None:
-    """Called when the API starts: suspend everything if all ended since the last call; `note` remembers the boot.
+    """Called when the API starts: suspend everything if all ended since the last call; `note` records the boot.
 
     `something_runs`: whether any other process of the site still does.
     """

@@ -1,6 +1,6 @@
-"""Volumes: what may be made, attached, resized and deleted, inside one transaction of the store.
+"""Volumes: creation, attachment, resizing and deletion, inside one transaction of the store.
 
-Nothing here touches a disk: the lifecycle brings about what the records say.
+Nothing here touches a disk: the lifecycle carries out the records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from local.mycloud.store import Session
 
 
 def create_volume(session: Session, request: CreateVolume) -> Volume:
-    """An empty volume that is attached to nothing."""
+    """An empty, unattached volume."""
     if made := session.made_with(Volume, request):
         return made
     quotas.require(session, "volumes", session.count(Volume))
@@ -31,12 +31,12 @@ def create_volume(session: Session, request: CreateVolume) -> Volume:
         type=request.type,
     )
     session.add(volume)
-    session.remember_token(volume, request)
+    session.store_token(volume, request)
     return volume
 
 
 def attach_volume(session: Session, id: str, machine_id: str) -> Volume:
-    """Begin to attach; a volume that is attached to this machine, or on the way there, is left as it is."""
+    """Begin to attach; a volume that is, or is being, attached to this machine is left as it is."""
     volume = session.get(Volume, id)
     machine = session.referenced(MachineRecord, machine_id, "machine_id")
     if volume.state != State.AVAILABLE:
@@ -46,7 +46,7 @@ def attach_volume(session: Session, id: str, machine_id: str) -> Volume:
             return volume
         raise Conflict(f"volume {id} is {attachment.state} {_toward(attachment)} machine {attachment.machine_id}")
     if machine.simulated:
-        raise Conflict(f"machine {machine_id} is simulated, so nothing there could use a volume", field="machine_id")
+        raise Conflict(f"machine {machine_id} is simulated and cannot use a volume", field="machine_id")
     if machine.zone != volume.zone:
         raise Conflict(f"volume {id} is in {volume.zone}, machine {machine_id} in {machine.zone}", field="machine_id")
     if machine.state != State.RUNNING:
@@ -67,13 +67,13 @@ def detach_volume(session: Session, id: str, machine_id: str) -> Volume:
 
 
 def resize_volume(session: Session, id: str, request: ResizeVolume) -> Volume:
-    """Let a volume grow, attached or not; the size that it has is a success."""
+    """Let a volume grow, attached or not; its present size is a success."""
     volume = session.get(Volume, id)
     if volume.state == State.DELETING:
         raise Conflict(f"volume {id} is being deleted")
     if request.size_gib < volume.size_gib:
         raise InvalidParameter(
-            f"volume {id} has {volume.size_gib} GiB and can't shrink to {request.size_gib}",
+            f"volume {id} has {volume.size_gib} GiB and cannot shrink to {request.size_gib}",
             field="size_gib",
             allowed=f"{volume.size_gib} to 1024",
         )
@@ -94,7 +94,7 @@ def delete_volume(session: Session, id: str) -> Volume:
 
 
 def release_volumes(session: Session, machine_id: str) -> None:
-    """Detach everything from a machine that is gone, and with it its view of them."""
+    """Detach everything from a machine that is gone, and remove its view of them."""
     for volume in session.query(Volume, Filter(machine_id=machine_id)):
         volume.attachment = None
         session.save(volume)

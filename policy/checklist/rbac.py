@@ -61,7 +61,7 @@ def _wildcard(rule: Callable[[], Any], field: str) -> str | None:
 
 
 def _as_wildcard(value: Callable[[], Any]) -> str | None:
-    """`*`, `*/scale` (of every resource) and `/*` (every path); `/metrics/*` is a part of the paths alone."""
+    """`*`, `*/scale` (of every resource) and `/*` (every path); `/metrics/*` covers only a part of the paths."""
     text = str(value())
     return text if text in ("*", "/*") or text.startswith("*/") else None
 

@@ -25,7 +25,7 @@ from policy.objects import ccm_schema, dig
 from policy.unknowns import Problem, every_known
 from policy.workloads import Container, check_workload, containers
 
-# A request counts as made where there is a limit: Kubernetes takes it for both.
+# A limit counts as a request: Kubernetes uses it for both.
 _WANTED = (
     ("CPU request", (("requests", "cpu"), ("limits", "cpu"))),
     ("memory request", (("requests", "memory"), ("limits", "memory"))),

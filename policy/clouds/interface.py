@@ -1,4 +1,4 @@
-"""What a cloud tells the rules: its descriptor, and marks, which say what an annotation means."""
+"""What a cloud offers to the rules: its descriptor, with marks for the meaning of its annotations."""
 
 from __future__ import annotations
 

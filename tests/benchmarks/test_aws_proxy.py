@@ -1,4 +1,4 @@
-"""The proxy that stands before moto in the benchmarks: what it counts, and where it answers as AWS would."""
+"""The benchmarks' proxy in front of moto: its counts, and its answers in place of moto's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from benchmarks.aws.moto_gaps import mended
+from benchmarks.aws.moto_gaps import corrected
 from benchmarks.aws.proxy import CALLS_PATH, Proxy, operation
 
 ERROR = b"<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code></Error></Errors></Response>"
@@ -24,7 +24,7 @@ def signed(service: str) -> dict[str, str]:
 
 @pytest.fixture
 def proxy() -> Iterator[str]:
-    """Before a cloud that knows no instances and answers everything else."""
+    """In front of a cloud that knows no instances and answers everything else."""
 
     class Cloud(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -54,8 +54,8 @@ def call(url: str, action: str) -> bytes:
 
 def counted(url: str) -> dict[str, Any]:
     with urlopen(url + CALLS_PATH) as answer:
-        told: dict[str, Any] = json.load(answer)
-        return told
+        reported: dict[str, Any] = json.load(answer)
+        return reported
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_failed_calls_are_counted_apart_by_their_code(proxy: str) -> None:
     with pytest.raises(HTTPError):
         call(proxy, "DescribeInstances")
 
-    told = counted(proxy)
-    assert (told["calls"], told["failed"]) == ({}, {"ec2 DescribeInstances InvalidInstanceID.NotFound": 1})
+    reported = counted(proxy)
+    assert (reported["calls"], reported["failed"]) == ({}, {"ec2 DescribeInstances InvalidInstanceID.NotFound": 1})
 
 
-def test_what_moto_lacks_is_answered_and_counted(proxy: str) -> None:
+def test_an_operation_that_moto_lacks_is_answered_and_counted(proxy: str) -> None:
     answer = call(proxy, "DescribeInstanceTopology")
 
     assert b"<instanceSet/>" in answer
@@ -101,7 +101,7 @@ def test_what_moto_lacks_is_answered_and_counted(proxy: str) -> None:
 def test_a_listener_without_tls_has_no_policy() -> None:
     listener = b"<member><Protocol>%s</Protocol><SslPolicy>P</SslPolicy></member>"
 
-    answer = mended("elbv2 DescribeListeners", listener % b"TCP" + listener % b"TLS")
+    answer = corrected("elbv2 DescribeListeners", listener % b"TCP" + listener % b"TLS")
 
     assert answer == b"<member><Protocol>TCP</Protocol></member>" + listener % b"TLS"
 
@@ -109,15 +109,15 @@ def test_a_listener_without_tls_has_no_policy() -> None:
 def test_an_attribute_that_moto_leaves_out_has_its_default() -> None:
     left_out = b"<Attributes><member><Key>access_logs.s3.bucket</Key><Value/></member></Attributes>"
 
-    answer = mended("elbv2 DescribeLoadBalancerAttributes", left_out)
+    answer = corrected("elbv2 DescribeLoadBalancerAttributes", left_out)
 
     assert b"<member><Key>access_logs.s3.enabled</Key><Value>false</Value></member></Attributes>" in answer
 
 
-def test_an_attribute_that_moto_tells_stays() -> None:
-    told = b"<Attributes><member><Key>access_logs.s3.enabled</Key><Value>true</Value></member></Attributes>"
+def test_an_attribute_from_moto_stays() -> None:
+    reported = b"<Attributes><member><Key>access_logs.s3.enabled</Key><Value>true</Value></member></Attributes>"
 
-    assert mended("elbv2 DescribeLoadBalancerAttributes", told) == told
+    assert corrected("elbv2 DescribeLoadBalancerAttributes", reported) == reported
 
 
 def test_a_classic_load_balancer_has_a_health_check_from_the_start() -> None:
@@ -125,7 +125,7 @@ def test_a_classic_load_balancer_has_a_health_check_from_the_start() -> None:
     balancer = (
         "<member><ListenerDescriptions><member><InstancePort>30000</InstancePort></member></ListenerDescriptions>"
     )
-    answer = mended(
+    answer = corrected(
         "elb DescribeLoadBalancers",
         f"<R {space}><LoadBalancerDescriptions>{balancer}</member></LoadBalancerDescriptions></R>".encode(),
     )

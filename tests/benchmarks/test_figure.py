@@ -1,4 +1,4 @@
-"""A figure is one JSON object a line, with its ratio to the bound."""
+"""A figure is one JSON object per line, with its ratio to the bound."""
 
 from __future__ import annotations
 

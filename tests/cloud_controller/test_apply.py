@@ -110,13 +110,13 @@ def test_results_come_in_the_plans_order_with_their_errors() -> None:
     assert [result.ok for result in results] == [True, False, True]
 
 
-def test_a_later_action_knows_which_earlier_ones_failed() -> None:
+def test_an_action_sees_which_earlier_actions_of_the_plan_failed() -> None:
     carried_out(action(Fail("broken"), "b"), action(Say("y"), "c"))
 
     assert said == ["y after ['b']"]
 
 
-def test_neighbours_of_one_type_are_carried_out_at_once() -> None:
+def test_consecutive_actions_of_one_type_run_concurrently() -> None:
     barrier = threading.Barrier(3)
 
     results = carried_out(*(action(Meet(barrier), str(number)) for number in range(3)))
@@ -124,14 +124,14 @@ def test_neighbours_of_one_type_are_carried_out_at_once() -> None:
     assert all(result.ok for result in results)
 
 
-def test_a_batch_is_one_call_with_an_error_each() -> None:
+def test_a_batch_performer_is_called_once_and_returns_one_error_per_action() -> None:
     results = carried_out(action(Batch("a"), "a"), action(Batch("bad"), "b"), action(Batch("c"), "c"))
 
     assert said == ["a+bad+c"]
     assert [result.ok for result in results] == [True, False, True]
 
 
-def test_steps_of_one_object_are_carried_out_in_order_and_end_with_the_first_that_fails() -> None:
+def test_ordered_actions_of_one_object_stop_at_the_first_failure() -> None:
     results = carried_out(
         action(Step("a1"), "service/x/a"),
         action(Step("bad"), "service/x/a/listener/80"),
@@ -145,7 +145,7 @@ def test_steps_of_one_object_are_carried_out_in_order_and_end_with_the_first_tha
     assert [result.ok for result in results] == [True, False, True, True]
 
 
-def test_what_would_be_wrong_now_is_left_for_the_next_plan_and_what_follows_is_carried_out() -> None:
+def test_a_postponed_action_is_left_for_the_next_plan_and_later_actions_still_run() -> None:
     results = carried_out(action(Step("later"), "service/x/a"), action(Finish("a2"), "service/x/a"))
 
     assert said == ["a2"]
@@ -157,7 +157,7 @@ def test_ignored_differences_are_left_alone() -> None:
     assert said == []
 
 
-def test_once_stopped_nothing_more_is_begun_neither_of_the_group_nor_after_it() -> None:
+def test_after_stop_no_further_action_of_a_plan_starts() -> None:
     stop = threading.Event()
     group = [action(Halt(stop), name) for name in ("a", "b", "c")]
 
@@ -167,8 +167,8 @@ def test_once_stopped_nothing_more_is_begun_neither_of_the_group_nor_after_it() 
     assert said == []
 
 
-def test_an_action_that_nothing_performs_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"t: nothing performs a NoneType; is the action an assumed one\?"):
+def test_an_action_without_a_performer_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"t: no performer for NoneType; is the action assumed\?"):
         carried_out(action(None))
 
 

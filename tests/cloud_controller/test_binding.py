@@ -27,40 +27,40 @@ def observed(tags: dict[str, str], id: str = "lb-1") -> ObservedLoadBalancer:
     return ObservedLoadBalancer(id, LoadBalancerState.READY, LoadBalancerModel("web", tags=tags))
 
 
-def test_a_cluster_of_which_the_cloud_has_nothing_starts() -> None:
+def test_a_cluster_without_cloud_resources_starts() -> None:
     judge([Evidence("load balancers"), Evidence("routes")], HERE, "c-1")
 
 
-def test_objects_of_another_kubernetes_cluster_end_the_start_with_both_uids_and_the_option() -> None:
+def test_resources_of_another_kubernetes_cluster_prevent_the_start_with_an_error_naming_both_uids() -> None:
     evidence = Evidence("load balancers", found=2, alive=1, foreign={"uid-there": ["lb-7"]})
 
     with pytest.raises(ForeignCluster, match=r"lb-7.*uid-there.*uid-here.*--moved-from-cluster=uid-there"):
         judge([evidence], HERE, "c-1")
 
 
-def test_objects_of_which_none_belongs_to_anything_alive_end_the_start() -> None:
+def test_resources_without_any_live_owner_prevent_the_start() -> None:
     evidence = [Evidence("load balancers", found=9), Evidence("routes", found=7)]
 
     with pytest.raises(ForeignCluster, match=r"9 load balancers, 7 routes.*uid-here.*--moved-from-cluster=none"):
         judge(evidence, HERE, "c-1")
 
 
-def test_one_object_that_belongs_to_something_alive_is_proof_enough_for_all_kinds() -> None:
+def test_one_resource_with_a_live_owner_proves_the_binding_for_all_kinds() -> None:
     judge([Evidence("load balancers", found=9), Evidence("routes", found=7, alive=1)], HERE, "c-1")
 
 
-def test_a_cluster_begins_without_its_objects_where_that_was_asked_for() -> None:
+def test_moved_from_cluster_none_starts_a_cluster_without_its_former_resources() -> None:
     judge([Evidence("load balancers", found=9)], Binding("uid-here", NOTHING), "c-1")
 
 
-def test_the_objects_of_the_cluster_that_moved_here_are_not_foreign() -> None:
+def test_resources_of_the_moved_from_cluster_are_not_foreign() -> None:
     moved = Binding("uid-here", "uid-there")
 
     assert moved.foreign_uid({CLUSTER_UID_TAG: "uid-there"}) is None
     assert moved.foreign_uid({CLUSTER_UID_TAG: "uid-elsewhere"}) == "uid-elsewhere"
 
 
-def test_objects_without_the_tag_are_not_foreign() -> None:
+def test_resources_without_a_cluster_uid_tag_are_not_foreign() -> None:
     assert HERE.foreign_uid({}) is None
 
 
@@ -70,7 +70,7 @@ def test_a_load_balancer_is_alive_while_a_service_of_its_uid_exists() -> None:
     assert of_load_balancers(lbs, {"uid-web"}, "c-1", HERE) == Evidence("load balancers", found=2, alive=1)
 
 
-def test_what_its_service_has_left_to_others_tells_of_those_alone() -> None:
+def test_a_load_balancer_left_to_other_services_is_evidence_only_for_those() -> None:
     user = Listener("TCP", 80, "pool", tags=Owner("c-1", "uid-user", "default", "user").tags)
     left = observed({**WEB.tags, LEFT_TAG: "true"})
     used = replace(left, model=replace(left.model, listeners=(user,)))
@@ -92,13 +92,13 @@ def test_a_foreign_uid_is_found_on_a_part_of_a_shared_load_balancer() -> None:
     assert of_load_balancers([shared], (), "c-1", HERE).foreign == {"uid-there": ["lb-1"]}
 
 
-def test_what_a_service_gets_carries_the_uid_of_its_kubernetes_cluster() -> None:
+def test_a_services_load_balancer_is_tagged_with_the_cluster_uid() -> None:
     built = HERE.tagged(Built(LoadBalancerModel("web", tags=WEB.tags)))
 
     assert built.model.tags == {**WEB.tags, CLUSTER_UID_TAG: "uid-here"}
 
 
-def test_on_a_shared_load_balancer_only_what_is_the_services_own_is_tagged() -> None:
+def test_on_a_shared_load_balancer_only_the_services_parts_get_the_cluster_uid() -> None:
     mine, plain = Listener("TCP", 80, "pool", tags=WEB.tags), Listener("TCP", 81, "pool")
 
     built = HERE.tagged(Built(LoadBalancerModel("", listeners=(mine, plain)), reuse=Reuse("lb-1")))
@@ -106,5 +106,5 @@ def test_on_a_shared_load_balancer_only_what_is_the_services_own_is_tagged() -> 
     assert [CLUSTER_UID_TAG in each.tags for each in built.model.listeners] == [True, False]
 
 
-def test_what_a_deleted_service_leaves_behind_is_no_kubernetes_clusters_any_more() -> None:
+def test_preserved_resources_lose_the_cluster_uid_tag() -> None:
     assert CLUSTER_UID_TAG not in WEB.released({**WEB.tags, CLUSTER_UID_TAG: "uid-here"})

@@ -24,35 +24,35 @@ ALL = ("node", "node-lifecycle", "service", "route", "volume")
         (" node , route ", ("node", "route")),
     ],
 )
-def test_a_list_of_names_means_these_controllers_in_their_order(given: str, meant: tuple[str, ...]) -> None:
+def test_a_controllers_list_selects_controllers_in_start_order(given: str, meant: tuple[str, ...]) -> None:
     assert controllers(given.split(",")) == meant
 
 
 @pytest.mark.parametrize("given", ["nodes", "*,-nodes", "", "-node"])
-def test_a_list_with_an_unknown_name_or_with_nothing_left_is_refused(given: str) -> None:
+def test_a_controllers_list_with_an_unknown_name_or_no_controller_left_is_rejected(given: str) -> None:
     with pytest.raises(InvalidConfiguration, match="controllers"):
         controllers(given.split(","))
 
 
-def test_of_all_controllers_those_without_work_on_this_cloud_are_left_out() -> None:
+def test_a_star_in_the_controllers_list_leaves_out_controllers_that_the_cloud_does_not_support() -> None:
     assert controllers(["*"], {"route", "volume"}) == ("node", "node-lifecycle", "service")
 
 
 @pytest.mark.parametrize("given", ["volume", "*,volume", "node,cloud-volume"])
-def test_a_controller_without_work_on_this_cloud_is_refused_by_its_name(given: str) -> None:
+def test_naming_a_controller_that_the_cloud_does_not_support_is_rejected(given: str) -> None:
     with pytest.raises(InvalidConfiguration, match=r"controllers: the cloud offers nothing to volume"):
         controllers(given.split(","), {"volume"})
 
 
-def test_one_that_is_named_and_taken_out_again_is_not_missed() -> None:
+def test_a_controller_can_be_named_and_excluded_in_one_list() -> None:
     assert controllers(["node", "volume", "-volume"], {"volume"}) == ("node",)
 
 
-def test_what_a_cloud_does_not_offer_has_no_work(cloud: FakeCloud) -> None:
+def test_controllers_whose_interface_a_cloud_lacks_are_unsupported(cloud: FakeCloud) -> None:
     assert not_offered(cloud) == {"service", "volume"}
 
 
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
-def test_lease_times_that_let_two_lead_are_refused(times: tuple[float, float, float]) -> None:
+def test_lease_times_that_would_allow_two_leaders_are_rejected(times: tuple[float, float, float]) -> None:
     with pytest.raises(InvalidConfiguration, match="leader election"):
         LeaseTimes(*times)

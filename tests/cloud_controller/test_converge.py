@@ -17,8 +17,8 @@ from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.fence import Fence, WriteRefused
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
-from tests.cloud_controller.daemon.test_leader import Leases
 from tests.cloud_controller.guard import guard
+from tests.fake_kubernetes import FakeKubernetes
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,14 @@ class World:
         return self.agrees
 
     def run(
-        self, deadline: float = 60.0, *, leader: LeaderElector | None = None, kube: Any = None, cloud: Any = None
+        self,
+        deadline: float = 60.0,
+        *,
+        leader: LeaderElector | None = None,
+        kube: FakeKubernetes | None = None,
+        cloud: Any = None,
     ) -> Report:
+        kube = kube or FakeKubernetes()
         return Converge(
             kube,
             cloud or SimpleNamespace(cluster_id="c-1"),
@@ -117,7 +123,13 @@ def test_without_consent_nothing_is_done() -> None:
 
 def test_what_is_done_is_fenced_by_the_lease_and_ends_when_that_is_lost() -> None:
     fences: list[Fence] = []
-    leader = LeaderElector(Leases(), "kube-system", "lease")  # type: ignore[arg-type]
+
+    class Client(FakeKubernetes):
+        def fenced(self, fence: Fence) -> FakeKubernetes:
+            fences.append(fence)
+            return super().fenced(fence)
+
+    leader = LeaderElector(FakeKubernetes(), "kube-system", "lease")
     world = World({"a": []})
 
     def work(name: str) -> None:
@@ -127,11 +139,10 @@ def test_what_is_done_is_fenced_by_the_lease_and_ends_when_that_is_lost() -> Non
             fence()
 
     world.work = work  # type: ignore[method-assign]
-    kube = SimpleNamespace(fenced=fences.append)
     cloud = SimpleNamespace(cluster_id="c-1", fence_writes=fences.append)
 
     with pytest.raises(WriteRefused):
-        world.run(leader=leader, kube=kube, cloud=cloud)
+        world.run(leader=leader, kube=Client(), cloud=cloud)
     assert fences == [leader.fence] * 3  # Of the client, the cloud and the safeguard.
 
 

@@ -4,50 +4,35 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from cloud_controller.cli.values import object_name
 from cloud_controller.events import EventRecorder
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube import ForbiddenError, NotFoundError, Object
+from cloud_controller.kube import EVENTS, ForbiddenError, Object
+from tests.fake_kubernetes import FakeKubernetes
 
 NODE: Object = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a", "uid": "u"}}
 SERVICE: Object = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "s", "namespace": "ns", "uid": "v"}}
 
 
-class Kube:
-    """Keeps what is written."""
-
-    def __init__(self) -> None:
-        self.events: dict[tuple[str, str], Object] = {}
-        self.refusal: Exception | None = None
-
-    def create(self, _: object, event: Object) -> None:
-        if self.refusal is not None:
-            raise self.refusal
-        self.events[event["metadata"]["namespace"], event["metadata"]["name"]] = event
-
-    def patch(self, _: object, name: str, patch: Object, namespace: str, **__: object) -> None:
-        if (namespace, name) not in self.events:
-            raise NotFoundError(404, "NotFound", "expired")
-        self.events[namespace, name] |= patch
+def recorder(api: FakeKubernetes) -> EventRecorder:
+    return EventRecorder(api, "test-controller", now=lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
 
 
-def recorder(kube: Kube) -> EventRecorder:
-    client: Any = kube
-    return EventRecorder(client, "test-controller", now=lambda: datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+def written(api: FakeKubernetes) -> list[Object]:
+    return [*api.objects(EVENTS).values()]
 
 
 def test_an_event_names_object_reason_and_source() -> None:
-    kube = Kube()
-    events = recorder(kube)
+    api = FakeKubernetes()
+    events = recorder(api)
 
     events.warning(SERVICE, "Failed", "It failed")
     assert events.close(60)
 
-    (event,) = kube.events.values()
+    (event,) = written(api)
     assert event["involvedObject"] == {
         "apiVersion": "v1", "kind": "Service", "name": "s", "namespace": "ns", "uid": "v",
     }  # fmt: skip
@@ -58,40 +43,37 @@ def test_an_event_names_object_reason_and_source() -> None:
 
 
 def test_an_event_of_a_cluster_wide_object_is_kept_in_the_default_namespace() -> None:
-    kube = Kube()
-    events = recorder(kube)
+    api = FakeKubernetes()
+    events = recorder(api)
 
     events.normal(NODE, "Synced", "done")
     events.close(60)
 
-    assert [namespace for namespace, _ in kube.events] == ["default"]
+    (event,) = written(api)
+    assert event["metadata"]["namespace"] == "default"
 
 
 def test_the_same_event_again_raises_its_count() -> None:
-    kube = Kube()
-    events = recorder(kube)
+    api = FakeKubernetes()
+    events = recorder(api)
 
     for _ in range(3):
         events.normal(NODE, "Synced", "done")
     events.normal(NODE, "Synced", "something else")
     events.close(60)
 
-    assert sorted(event["count"] for event in kube.events.values()) == [1, 3]
+    assert sorted(event["count"] for event in written(api)) == [1, 3]
 
 
 def test_an_event_that_has_expired_is_written_anew() -> None:
-    class Forgetful(Kube):
-        def patch(self, *_: object, **__: object) -> None:
-            self.events.clear()
-            raise NotFoundError(404, "NotFound", "expired")
-
-    kube = Forgetful()
-    events = recorder(kube)
+    api = FakeKubernetes()
+    api.meddle(api.objects(EVENTS).clear, "patch")
+    events = recorder(api)
     events.normal(NODE, "Synced", "done")
     events.normal(NODE, "Synced", "done")
     events.close(60)
 
-    assert [event["count"] for event in kube.events.values()] == [1]
+    assert [event["count"] for event in written(api)] == [1]
 
 
 @pytest.mark.parametrize("refusal", [ForbiddenError(403, "Forbidden", "may not"), WriteRefused("the lease is lost")])
@@ -99,9 +81,9 @@ def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(
     caplog: pytest.LogCaptureFixture, refusal: Exception
 ) -> None:
     caplog.set_level(logging.WARNING)  # a test of the command line may have raised it for the whole process
-    kube = Kube()
-    kube.refusal = refusal
-    events = recorder(kube)
+    api = FakeKubernetes()
+    api.fail(refusal)
+    events = recorder(api)
 
     events.normal(NODE, "One", "1")
     events.normal(NODE, "Two", "2")
@@ -112,22 +94,22 @@ def test_an_event_that_may_not_be_written_is_logged_and_the_next_one_tried(
 
 
 def test_the_event_of_an_object_with_the_longest_name_has_a_name_that_an_object_may_have() -> None:
-    kube = Kube()
-    events = recorder(kube)
+    api = FakeKubernetes()
+    events = recorder(api)
 
     events.normal({**NODE, "metadata": {"name": "a" * 235 + "-" + "b" * 17}}, "Long", "x")
     events.close(60)
 
-    (event,) = kube.events.values()
+    (event,) = written(api)
     assert object_name(event["metadata"]["name"])
 
 
 def test_a_long_message_is_cut_to_what_the_api_server_takes() -> None:
-    kube = Kube()
-    events = recorder(kube)
+    api = FakeKubernetes()
+    events = recorder(api)
 
     events.normal(NODE, "Long", "x" * 5000)
     events.close(60)
 
-    (event,) = kube.events.values()
+    (event,) = written(api)
     assert len(event["message"]) == 1024

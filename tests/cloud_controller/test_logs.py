@@ -100,7 +100,7 @@ def test_a_token_of_a_kubeconfig_is_hidden_as_soon_as_it_is_read() -> None:
     assert logs.redacted("sent a-token-of-a-kubeconfig") == "sent [redacted]"
 
 
-def test_what_only_speaks_of_tokens_is_left_as_it_is() -> None:
+def test_log_text_that_only_mentions_tokens_is_not_redacted() -> None:
     text = "the token has expired; token-file /etc/token"
 
     assert logs.redacted(text) == text

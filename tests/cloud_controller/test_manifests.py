@@ -67,7 +67,7 @@ def cloud_config(tmp_path: Path) -> Path:
 # ----------------------------------------------------------------------------------------------------- what is in it
 
 
-def test_a_daemon_set_runs_what_the_options_say_with_the_rights_of_its_controllers(
+def test_manifests_contain_a_daemon_set_with_the_options_and_the_rbac_rules_of_its_controllers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = printed(capsys, "--controllers=node,service", "--cluster-name=shop")
@@ -79,7 +79,7 @@ def test_a_daemon_set_runs_what_the_options_say_with_the_rights_of_its_controlle
     assert objects(text)["Role"]["rules"] == [rule.to_json() for rule in rules.namespaced]
 
 
-def test_the_same_options_give_the_same_text() -> None:
+def test_manifests_are_identical_for_identical_options() -> None:
     def run(seed: str) -> bytes:
         command = [sys.executable, "-m", "cloud_controller.cli", *options("--env=B=2", "--env=A=1")]
         return subprocess.run(
@@ -90,7 +90,7 @@ def test_the_same_options_give_the_same_text() -> None:
 
 
 @pytest.mark.parametrize(("machines", "least"), [(1, None), (3, 2), (0, 1)])
-def test_evictions_leave_all_but_one_daemon(
+def test_the_disruption_budget_allows_eviction_of_one_daemon_at_a_time(
     machines: int, least: int | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = objects(printed(capsys, f"--control-plane-machines={machines}"))
@@ -99,7 +99,7 @@ def test_evictions_leave_all_but_one_daemon(
     assert (budget and budget["spec"]["minAvailable"]) == least
 
 
-def test_where_the_cloud_runs_the_control_plane_two_run_on_workers_apart_from_each_other(
+def test_with_a_managed_control_plane_two_daemons_run_on_different_workers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = objects(printed(capsys, "--control-plane-machines=0"))
@@ -130,20 +130,20 @@ def test_claims_get_a_class_and_a_driver_only_where_the_daemon_runs_volumes(
     assert not storage & objects(printed(capsys, cloud="aws")).keys()
 
 
-def test_further_options_of_the_daemon_follow_after_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_manifests_accept_more_run_options_after_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "--", "--require-load-balancer-class", "--service-resync-period=1m")
 
     assert {"--require-load-balancer-class", "--service-resync-period=1m"} <= {*container(text)["args"]}
 
 
-def test_the_rights_are_for_the_lease_that_the_daemon_takes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_role_grants_access_to_the_daemons_lease(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "--leader-elect-resource-name=ours")
 
     assert "--leader-elect-resource-name=ours" in container(text)["args"]
     assert objects(text)["Role"]["rules"][1]["resourceNames"] == ["ours"]
 
 
-def test_a_value_that_kubectl_would_take_for_a_number_is_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_manifests_quote_strings_that_kubectl_would_read_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert "value: '1e3'\n" in printed(capsys, "--env=X=1e3")
 
 
@@ -195,7 +195,7 @@ def test_a_cloud_config_that_the_daemon_would_refuse_is_refused_without_its_toke
 # ------------------------------------------------------------------------------------------------------- kustomize
 
 
-def test_a_kustomize_base_holds_what_is_printed_one_file_an_object(
+def test_a_kustomize_base_contains_the_printed_manifests_one_file_per_object(
     cloud_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = (f"--with-cloud-config={cloud_config}", "--control-plane-machines=3")
@@ -211,7 +211,9 @@ def test_a_kustomize_base_holds_what_is_printed_one_file_an_object(
 
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl on PATH")
-def test_kubectl_builds_a_base_to_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kubectl_builds_a_kustomize_base_to_the_printed_manifests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     printed(capsys, f"--kustomize={tmp_path}")
 
     built = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, timeout=60, check=True)
@@ -219,7 +221,7 @@ def test_kubectl_builds_a_base_to_what_is_printed(tmp_path: Path, capsys: pytest
     assert objects(built.stdout) == objects(printed(capsys))
 
 
-def test_only_its_owner_reads_the_secret_of_a_base(
+def test_the_secret_file_of_a_kustomize_base_is_readable_only_by_its_owner(
     cloud_config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "secret.yaml").touch(mode=0o644)
@@ -235,21 +237,21 @@ def test_only_its_owner_reads_the_secret_of_a_base(
 @pytest.mark.parametrize(
     ("cloud", "more", "told"),
     [
-        ("mycloud", ["--role=r"], "role: given, but pods on mycloud take no roles"),
+        ("mycloud", ["--role=r"], "role: cloud mycloud does not support roles for pods"),
         ("aws", ["--controllers=volume"], "the cloud offers nothing to volume"),
-        ("aws", ["--cluster-cidr="], "cluster-cidr: nothing is given; controller route needs it"),
+        ("aws", ["--cluster-cidr="], "cluster-cidr: missing; controller route requires it"),
         ("aws", ["--", "--controllers=node"], "controllers: not allowed after `--`"),
         ("aws", ["--", "--kubeconfig=/k"], "kubeconfig: not allowed after `--`"),
         ("aws", ["--", "--secure-port", "1"], "secure-port: not allowed after `--`"),
         ("aws", ["--", "--node-monitor-perid=5s"], "did you mean --node-monitor-period?"),
         ("aws", ["--", "--node-monitor-period=5"], "argument --node-monitor-period: not a valid duration"),
-        ("aws", ["--env=1=2"], "argument --env: not of the form NAME=VALUE"),
-        ("aws", ["--env=POD_IP=192.0.2.1"], "env: POD_IP is set by the manifests themselves"),
-        ("aws", [f"--role={ROLE}", "--env=AWS_ROLE_ARN=x"], "env: AWS_ROLE_ARN is set by the manifests themselves"),
+        ("aws", ["--env=1=2"], "argument --env: not NAME=VALUE"),
+        ("aws", ["--env=POD_IP=192.0.2.1"], "env: the manifests already set POD_IP"),
+        ("aws", [f"--role={ROLE}", "--env=AWS_ROLE_ARN=x"], "env: the manifests already set AWS_ROLE_ARN"),
         ("awss", [], "did you mean 'aws'?"),
     ],
 )
-def test_what_could_not_run_is_refused_before_anything_is_printed(
+def test_options_that_the_daemon_would_reject_are_rejected_before_manifests_are_printed(
     cloud: str, more: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told in refused(capsys, *more, cloud=cloud)
@@ -264,7 +266,7 @@ def test_a_cloud_config_that_names_a_file_is_refused_because_the_pods_lack_it(
 
     told = refused(capsys, f"--with-cloud-config={config}", cloud="mycloud")
 
-    assert "token-file: names a file, which the pods do not have" in told
+    assert "token-file: names a file, which does not exist in the pods" in told
 
 
 def test_the_tolerations_let_the_daemon_start_before_any_node_is_initialised() -> None:

@@ -57,7 +57,7 @@ def test_the_api_server_accepts_every_object_as_it_is_written(
         assert written(obj) == common(written(obj), stored), obj["kind"]
 
 
-def test_a_misspelt_field_would_be_noticed(manifests: Any, kube: Kube) -> None:
+def test_the_api_server_rejects_manifests_with_a_misspelt_field(manifests: Any, kube: Kube) -> None:
     (daemon_set,) = [each for each in manifests("mycloud") if each["kind"] == "DaemonSet"]
     daemon_set["spec"]["template"]["spec"]["hostNetwrok"] = True
 
@@ -65,7 +65,7 @@ def test_a_misspelt_field_would_be_noticed(manifests: Any, kube: Kube) -> None:
         dry_run(kube, daemon_set)
 
 
-def test_a_dry_run_makes_nothing(manifests: Any, kube: Kube) -> None:
+def test_a_server_side_dry_run_of_manifests_creates_nothing(manifests: Any, kube: Kube) -> None:
     (account,) = [each for each in manifests("mycloud") if each["kind"] == "ServiceAccount"]
 
     dry_run(kube, account)

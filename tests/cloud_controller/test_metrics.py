@@ -30,7 +30,7 @@ def test_a_clouds_calls_are_timed_by_operation_under_the_clouds_name() -> None:
     assert value(metrics, f"{prefix}_errors_total", request="GET machines") == 1
 
 
-def test_that_an_object_does_not_exist_is_an_answer_and_no_error() -> None:
+def test_not_found_does_not_count_as_a_cloud_api_error() -> None:
     metrics = Metrics()
     observe = metrics.cloud_calls("x")
 
@@ -39,7 +39,7 @@ def test_that_an_object_does_not_exist_is_an_answer_and_no_error() -> None:
     assert value(metrics, "cloudprovider_x_api_request_errors_total", request="GET machines/ID") == 0
 
 
-def test_a_queue_tells_what_waits_what_came_back_and_how_long_the_oldest_work_goes_on() -> None:
+def test_queue_metrics_show_depth_retries_and_the_age_of_the_oldest_work() -> None:
     metrics, now = Metrics(), [100.0]
     queue: WorkQueue[str] = WorkQueue(clock=lambda: now[0])
     metrics.watch_queue("service", queue)
@@ -59,7 +59,7 @@ def test_a_queue_tells_what_waits_what_came_back_and_how_long_the_oldest_work_go
     assert value(metrics, "workqueue_longest_running_processor_seconds", name="service") == 0
 
 
-def test_only_plans_that_change_something_count_by_their_size() -> None:
+def test_the_plan_size_metric_ignores_plans_without_changes() -> None:
     metrics = Metrics()
     ignored = Action(ActionKind.IGNORE, "route/x", "stays", reason="foreign")
 
@@ -80,5 +80,5 @@ def test_a_change_of_members_that_fails_is_timed_and_counted() -> None:
     assert value(metrics, "service_controller_update_loadbalancer_host_latency_seconds_count") == 1
 
 
-def test_the_process_itself_is_measured() -> None:
+def test_metrics_include_the_process_itself() -> None:
     assert value(Metrics(), "process_resident_memory_bytes")

@@ -15,14 +15,14 @@ def test_an_action_is_one_line_with_its_symbol_target_and_reason() -> None:
     assert str(IGNORE) == "   route/10.2.0.0/24: stays (foreign)"
 
 
-def test_an_assumed_action_says_so_in_both_forms() -> None:
+def test_an_assumed_action_is_marked_in_text_and_json() -> None:
     assumed = Action(ActionKind.UPDATE, "node/a", "initialise", assumed=True)
 
     assert str(assumed) == "~  node/a: initialise [assumed]"
     assert assumed.to_json() == {"kind": "update", "target": "node/a", "summary": "initialise", "assumed": True}
 
 
-def test_json_leaves_out_what_has_no_value_and_the_operation() -> None:
+def test_an_actions_json_omits_unset_fields_and_the_operation() -> None:
     action = Action(ActionKind.DELETE, "node/a", "delete", operation=object())
 
     assert action.to_json() == {"kind": "delete", "target": "node/a", "summary": "delete"}
@@ -34,7 +34,7 @@ def test_an_action_is_read_back_from_its_json() -> None:
     assert [Action.from_json(action.to_json()) for action in (CREATE, IGNORE, held)] == [CREATE, IGNORE, held]
 
 
-def test_json_tells_each_field_before_and_after() -> None:
+def test_an_actions_json_has_each_changed_field_before_and_after() -> None:
     assert CREATE.to_json()["changes"] == [{"field": "next_hop", "before": None, "after": "i-1"}]
     assert str(CREATE.changes[0]) == "next_hop: (none) -> i-1"
 
@@ -44,11 +44,11 @@ def test_actions_are_equal_whatever_their_operations() -> None:
 
 
 def test_an_ignored_difference_needs_a_reason() -> None:
-    with pytest.raises(ValueError, match=r"node/a.*needs a reason"):
+    with pytest.raises(ValueError, match=r"node/a.*requires a reason"):
         Action(ActionKind.IGNORE, "node/a", "stays")
 
 
-def test_changes_and_counts_tell_what_is_done_apart_from_what_is_ignored() -> None:
+def test_a_plan_distinguishes_changes_from_ignored_actions() -> None:
     plan = Plan.of([CREATE]) + Plan.of([IGNORE])
 
     assert plan.changes == (CREATE,)

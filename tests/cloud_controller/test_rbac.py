@@ -13,13 +13,13 @@ def verbs(*controllers: str) -> dict[str, set[str]]:
     return {rule.resources[0]: set(rule.verbs) for rule in rules(controllers).cluster}
 
 
-def test_following_nodes_and_writing_events_is_all_that_every_controller_needs() -> None:
+def test_every_controller_may_watch_nodes_and_write_events_and_nothing_else() -> None:
     for name in NAMES:
         assert verbs(name)["nodes"] >= {"list", "watch"}
         assert verbs(name)["events"] == {"create", "patch"}
 
 
-def test_the_service_controller_only_follows_nodes() -> None:
+def test_the_service_controller_may_only_read_nodes() -> None:
     assert verbs("service")["nodes"] == {"list", "watch"}
 
 
@@ -29,7 +29,7 @@ def test_only_the_node_lifecycle_controller_may_delete_nodes(controllers: list[s
     assert "delete" in verbs(*controllers, "node-lifecycle")["nodes"]
 
 
-def test_services_are_out_of_reach_without_the_service_controller() -> None:
+def test_without_the_service_controller_no_rule_allows_services() -> None:
     assert "services" not in verbs("node", "node-lifecycle", "route")
     assert verbs("service")["services"] == {"get", "list", "watch", "patch"}
 
@@ -81,7 +81,7 @@ def test_only_a_daemon_that_serves_beyond_loopback_may_ask_who_may_read_its_metr
     }
 
 
-def test_upstreams_names_mean_the_same() -> None:
+def test_upstreams_controller_names_give_the_same_rbac_rules() -> None:
     assert rules(["cloud-node-controller", "node-route-controller"]) == rules(["node", "route"])
 
 

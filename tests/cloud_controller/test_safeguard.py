@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,53 +14,36 @@ from cloud_controller.kube import (
     LEASES,
     NAMESPACES,
     ApiError,
-    ConflictError,
-    NotFoundError,
     Object,
-    Resource,
     UnreachableError,
 )
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, ActionKind, Plan, hold
 from cloud_controller.safeguard import ANNOTATION, Safeguard, confirm, confirmed
+from tests.fake_kubernetes import FakeKubernetes
 
 LEASE = ("kube-system", "cloud-controller-manager")
+HELD = {"holderIdentity": "a"}
 
 
-@dataclass
-class ApiServer:
-    """A Lease and the namespace kube-system; `conflicts`: so many writes meet another writer first."""
+def api_server(
+    *, uid: str | None = "uid-here", lease: bool = True, annotations: Object | None = None
+) -> FakeKubernetes:
+    """With the namespace kube-system and a Lease that somebody holds."""
+    api = FakeKubernetes()
+    if uid:
+        api.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": uid}})
+    if lease:
+        metadata = {"namespace": LEASE[0], "name": LEASE[1], "annotations": annotations or {}}
+        api.put(LEASES, {"metadata": metadata, "spec": HELD})
+    return api
 
-    uid: str | None = "uid-here"
-    annotations: dict[str, str] = field(default_factory=dict)
-    lease: bool = True
-    conflicts: int = 0
-    reads: int = 0
-    version: int = 1
 
-    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        if resource == NAMESPACES and self.uid:
-            return {"metadata": {"name": name, "uid": self.uid}}
-        if resource == LEASES and self.lease:
-            self.reads += 1
-            metadata = {"name": name, "annotations": dict(self.annotations), "resourceVersion": str(self.version)}
-            return {"metadata": metadata, "spec": {"holderIdentity": "a"}}
-        raise NotFoundError(404, "NotFound", f"{namespace}/{name}")
-
-    def create(self, _: Resource, obj: Object) -> Object:
-        self.lease = True
-        return self.get(LEASES, obj["metadata"]["name"], obj["metadata"]["namespace"])
-
-    def replace(self, _: Resource, obj: Object) -> Object:
-        if self.conflicts:
-            self.conflicts -= 1
-            self.version += 1
-        if obj["metadata"]["resourceVersion"] != str(self.version):
-            raise ConflictError(409, "Conflict", "another was quicker")
-        assert obj["spec"] == {"holderIdentity": "a"}
-        self.annotations = copy.deepcopy(obj["metadata"]["annotations"])
-        self.version += 1
-        return obj
+def annotations_of(api: FakeKubernetes) -> dict[str, str]:
+    """The Lease's; its holder is as it was."""
+    lease = api.objects(LEASES)["/".join(LEASE)]
+    assert lease.get("spec") in (None, HELD)
+    return dict(lease["metadata"]["annotations"])
 
 
 @dataclass
@@ -88,18 +70,12 @@ def digest(plan: Plan) -> str:
     return action.held
 
 
-def safeguard(api: ApiServer, **more: Any) -> Safeguard:
-    kube: Any = api
-    return Safeguard(kube, *LEASE, **more)
+def safeguard(api: FakeKubernetes, **more: Any) -> Safeguard:
+    return Safeguard(api, *LEASE, **more)
 
 
-def unreachable(*_: Any) -> Object:
-    raise UnreachableError("connection refused")
-
-
-def confirm_in(api: ApiServer, *digests: str) -> None:
-    kube: Any = api
-    confirm(kube, *LEASE, digests)
+def confirm_in(api: FakeKubernetes, *digests: str) -> None:
+    confirm(api, *LEASE, digests)
 
 
 # ------------------------------------------------------------------------------------------------------ held actions
@@ -137,11 +113,11 @@ def test_actions_that_are_held_as_one_have_one_digest() -> None:
 
 
 def test_without_a_confirmation_nothing_is_released() -> None:
-    assert safeguard(ApiServer()).admit("service", held("lb-1")).changes == ()
+    assert safeguard(api_server()).admit("service", held("lb-1")).changes == ()
 
 
 def test_a_confirmed_action_is_carried_out_and_no_other() -> None:
-    api = ApiServer()
+    api = api_server()
     confirm_in(api, digest(held("lb-1")))
 
     plan = safeguard(api).admit("service", held("lb-1", "lb-2"))
@@ -151,57 +127,56 @@ def test_a_confirmed_action_is_carried_out_and_no_other() -> None:
 
 
 def test_a_confirmation_releases_once() -> None:
-    api = ApiServer(annotations={"somebody.else/note": "stays"})
+    api = api_server(annotations={"somebody.else/note": "stays"})
     confirm_in(api, digest(held("lb-1")))
     guard = safeguard(api)
     plan = guard.admit("service", held("lb-1"))
 
     guard.used(plan.changes)
 
-    assert api.annotations == {"somebody.else/note": "stays"}
+    assert annotations_of(api) == {"somebody.else/note": "stays"}
 
 
 def test_a_confirmation_outlives_the_renewals_of_the_lease() -> None:
-    api = ApiServer(conflicts=3)
+    api = api_server()
+    api.meddle(lambda: api.change(LEASES, "/".join(LEASE), lambda lease: lease["metadata"]), "replace", times=3)
 
     confirm_in(api, digest(held("lb-1")))
 
-    assert list(api.annotations) == [ANNOTATION + digest(held("lb-1"))]
+    assert list(annotations_of(api)) == [ANNOTATION + digest(held("lb-1"))]
 
 
 def test_what_is_no_digest_is_refused_before_anything_is_written() -> None:
-    api = ApiServer()
+    api = api_server()
 
     with pytest.raises(InvalidConfiguration, match=r"'lb-1' is not a digest.*12 hexadecimal"):
         confirm_in(api, digest(held("lb-1")), "lb-1")
 
-    assert api.annotations == {}
+    assert annotations_of(api) == {}
 
 
 def test_a_confirmation_makes_the_lease_that_a_daemon_without_election_lacks() -> None:
-    api = ApiServer(lease=False)
+    api = api_server(lease=False)
 
     confirm_in(api, digest(held("lb-1")))
 
-    assert list(api.annotations) == [ANNOTATION + digest(held("lb-1"))]
+    assert list(annotations_of(api)) == [ANNOTATION + digest(held("lb-1"))]
 
 
 def test_where_there_is_no_lease_nothing_has_been_confirmed() -> None:
-    kube: Any = ApiServer(lease=False)
-
-    assert confirmed(kube, *LEASE) == frozenset()
+    assert confirmed(api_server(lease=False), *LEASE) == frozenset()
 
 
 def test_a_plan_that_holds_nothing_costs_no_read_of_the_lease() -> None:
-    api = ApiServer()
+    api = api_server()
 
     safeguard(api).admit("service", Plan.of([deletion()]))
 
-    assert api.reads == 0
+    assert api.requests == []
 
 
 def test_a_held_action_is_told_once_at_its_object_with_what_releases_it() -> None:
-    said, guard = Said(), safeguard(ApiServer())
+    said, guard = Said(), safeguard(api_server())
 
     for _ in range(3):
         guard.admit("service", held("lb-1"), said)
@@ -213,7 +188,7 @@ def test_a_held_action_is_told_once_at_its_object_with_what_releases_it() -> Non
 
 def test_held_actions_are_counted_by_controller_until_they_are_gone() -> None:
     metrics = Metrics()
-    guard = safeguard(ApiServer(), metrics=metrics)
+    guard = safeguard(api_server(), metrics=metrics)
 
     guard.admit("service", held("lb-1", "lb-2"))
     assert b'cloudcontroller_actions_held{controller="service"} 2.0' in metrics.render()
@@ -223,7 +198,7 @@ def test_held_actions_are_counted_by_controller_until_they_are_gone() -> None:
 
 
 def test_a_plan_for_one_object_does_not_forget_what_is_held_of_others() -> None:
-    guard = safeguard(ApiServer())
+    guard = safeguard(api_server())
     guard.admit("service", held("lb-1"))
     other = replace(deletion("lb-9"), target="service/default/api")
 
@@ -233,7 +208,7 @@ def test_a_plan_for_one_object_does_not_forget_what_is_held_of_others() -> None:
 
 
 def test_readiness_tells_what_is_held() -> None:
-    guard = safeguard(ApiServer())
+    guard = safeguard(api_server())
     assert guard.detail() is None
 
     guard.admit("service", held("lb-1"))
@@ -243,7 +218,7 @@ def test_readiness_tells_what_is_held() -> None:
 
 def test_the_controller_is_woken_when_its_held_action_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloud_controller.safeguard._PERIOD", 0.005)
-    api, stop, woken = ApiServer(), threading.Event(), threading.Event()
+    api, stop, woken = api_server(), threading.Event(), threading.Event()
     guard = safeguard(api)
     guard.admit("service", held("lb-1"))
     calls: list[tuple[str, frozenset[str]]] = []
@@ -262,15 +237,9 @@ def test_the_controller_is_woken_when_its_held_action_is_confirmed(monkeypatch: 
     assert calls[0] == ("service", frozenset({"service/default/web"}))
 
 
-def test_what_is_held_hinders_nothing_else_while_the_confirmations_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    api = ApiServer()
-
-    def refuse(*_: object) -> Object:
-        raise ApiError(403, "Forbidden", "may not get leases")
-
-    monkeypatch.setattr(api, "get", refuse)
+def test_what_is_held_hinders_nothing_else_while_the_confirmations_cannot_be_read() -> None:
+    api = api_server()
+    api.fail(ApiError(403, "Forbidden", "may not get leases"), "get")
 
     plan = safeguard(api).admit("service", held("lb-1") + Plan.of([deletion("lb-2")]))
 
@@ -281,13 +250,13 @@ def test_what_is_held_hinders_nothing_else_while_the_confirmations_cannot_be_rea
 
 
 def test_the_same_cluster_is_no_reason_to_stop() -> None:
-    safeguard(ApiServer(), binding=Binding("uid-here")).verify()
+    safeguard(api_server(), binding=Binding("uid-here")).verify()
 
 
 @pytest.mark.parametrize("uid", ["uid-there", None])
 def test_an_api_server_that_became_another_clusters_ends_the_process(uid: str | None) -> None:
     why: list[str] = []
-    guard = safeguard(ApiServer(uid=uid), binding=Binding("uid-here"), foreign=why.append)
+    guard = safeguard(api_server(uid=uid), binding=Binding("uid-here"), foreign=why.append)
 
     with pytest.raises(ForeignCluster, match="uid-here"):
         guard.verify()
@@ -296,18 +265,18 @@ def test_an_api_server_that_became_another_clusters_ends_the_process(uid: str | 
 
 
 def test_what_is_newly_held_has_the_identity_compared() -> None:
-    guard = safeguard(ApiServer(uid="uid-there"), binding=Binding("uid-here"))
+    guard = safeguard(api_server(uid="uid-there"), binding=Binding("uid-here"))
 
     with pytest.raises(ForeignCluster):
         guard.admit("service", held("lb-1"))
 
 
-def test_what_is_held_while_the_api_server_is_silent_is_told_once_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    said, guard = Said(), safeguard(ApiServer(), binding=Binding("uid-here"))
-    with monkeypatch.context() as silent:
-        silent.setattr(ApiServer, "get", unreachable)
-        with pytest.raises(UnreachableError):
-            guard.report("service", held("lb-1").held, said)
+def test_what_is_held_while_the_api_server_is_silent_is_told_once_it_answers() -> None:
+    api, said = api_server(), Said()
+    guard = safeguard(api, binding=Binding("uid-here"))
+    api.fail(UnreachableError("connection refused"), times=1)
+    with pytest.raises(UnreachableError):
+        guard.report("service", held("lb-1").held, said)
 
     guard.report("service", held("lb-1").held, said)
 
@@ -316,7 +285,7 @@ def test_what_is_held_while_the_api_server_is_silent_is_told_once_it_answers(mon
 
 def test_a_deletion_that_was_confirmed_is_not_carried_out_in_another_cluster() -> None:
     plan = held("lb-1")
-    api = ApiServer(uid="uid-elsewhere", annotations={f"{ANNOTATION}{digest(plan)}": "now"})
+    api = api_server(uid="uid-elsewhere", annotations={f"{ANNOTATION}{digest(plan)}": "now"})
 
     with pytest.raises(ForeignCluster):
         safeguard(api, binding=Binding("uid-here")).admit("service", plan)

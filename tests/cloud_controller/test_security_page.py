@@ -13,7 +13,7 @@ NAMED = sorted(set(re.findall(r"`((?:\w+/)*test_\w+\.py|tests/[\w/]+)(?:::(\w+))
 
 
 @pytest.mark.parametrize(("place", "test"), NAMED)
-def test_what_the_page_says_is_shown_by_a_test_that_exists(place: str, test: str) -> None:
+def test_every_test_that_the_security_page_names_exists(place: str, test: str) -> None:
     path = ROOT / place if place.startswith("tests/") else ROOT / "tests/cloud_controller" / place
 
     assert path.exists()

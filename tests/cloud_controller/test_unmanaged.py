@@ -53,7 +53,7 @@ def of_claims(claims: list[Object], pvs: list[Object], *pods: Object, declared: 
     return among([], claims, pvs, pods, declared)
 
 
-def test_a_service_of_type_load_balancer_holds_one_whatever_its_class() -> None:
+def test_a_service_of_type_load_balancer_holds_a_load_balancer_whatever_its_class() -> None:
     foreign = service("theirs")
     foreign["spec"]["loadBalancerClass"] = "example.com/other"
 
@@ -61,22 +61,22 @@ def test_a_service_of_type_load_balancer_holds_one_whatever_its_class() -> None:
 
 
 @pytest.mark.parametrize("type", ["ClusterIP", "NodePort", "ExternalName"])
-def test_a_service_of_another_type_holds_none(type: str) -> None:
+def test_a_service_of_another_type_holds_no_load_balancer(type: str) -> None:
     assert of_services(service(type=type)) == Unmanaged()
 
 
 @pytest.mark.parametrize("finalizer", [FINALIZER, FINALIZER_BESIDE_ANOTHER])
-def test_a_finalizer_tells_that_a_service_of_another_type_still_holds_one(finalizer: str) -> None:
+def test_a_service_of_another_type_with_our_finalizer_still_holds_a_load_balancer(finalizer: str) -> None:
     assert of_services(service(type="ClusterIP", finalizers=[finalizer])).present == ("Service default/shop",)
 
 
-def test_a_service_is_named_with_its_address() -> None:
+def test_an_unmanaged_service_is_described_with_its_address() -> None:
     serving = {**service(), "status": {"loadBalancer": {"ingress": [{"ip": "127.0.0.9"}, {"hostname": "h.example"}]}}}
 
     assert of_services(serving).present == ("Service default/shop (127.0.0.9, h.example)",)
 
 
-def test_what_the_program_declares_is_deleted_in_its_turn() -> None:
+def test_declared_services_and_claims_are_not_unmanaged() -> None:
     declared = Declared(frozenset({"default/shop"}), frozenset({"default/data"}))
 
     found = among([service(), service("other")], [claim(), claim("more")], [pv(), pv("more")], [], declared)
@@ -84,7 +84,7 @@ def test_what_the_program_declares_is_deleted_in_its_turn() -> None:
     assert found.present == ("Service default/other", "PersistentVolumeClaim default/more")
 
 
-def test_a_service_that_is_being_deleted_is_waited_for_even_if_it_is_declared() -> None:
+def test_a_service_being_deleted_is_waited_for_even_if_declared() -> None:
     declared = Declared(frozenset({"default/shop"}))
 
     found = of_services(service(deleted=True), declared=declared)
@@ -92,7 +92,7 @@ def test_a_service_that_is_being_deleted_is_waited_for_even_if_it_is_declared() 
     assert (found.present, found.leaving) == ((), ("Service default/shop",))
 
 
-def test_a_claim_whose_volume_goes_with_it_holds_one() -> None:
+def test_a_claim_whose_volume_is_deleted_with_it_holds_a_volume() -> None:
     assert of_claims([claim()], [pv()]).present == ("PersistentVolumeClaim default/data",)
 
 
@@ -105,7 +105,7 @@ def test_a_claim_whose_volume_goes_with_it_holds_one() -> None:
     ],
     ids=["retained", "made by hand", "on a node"],
 )
-def test_a_claim_whose_volume_stays_or_is_no_clouds_holds_none(volume: Object) -> None:
+def test_a_claim_with_a_retained_or_foreign_volume_holds_no_volume(volume: Object) -> None:
     assert of_claims([claim()], [volume]) == Unmanaged()
 
 
@@ -115,14 +115,14 @@ def test_a_claim_that_waits_for_its_volume_counts_and_one_that_waits_for_a_pod_d
     assert of_claims([provisioning, claim("later")], []).present == ("PersistentVolumeClaim default/soon",)
 
 
-def test_claims_and_volumes_that_are_on_their_way_out_are_waited_for() -> None:
+def test_claims_and_volumes_being_deleted_are_waited_for() -> None:
     found = of_claims([claim(deleted=True)], [pv(), pv("gone")])
 
     assert found.present == ()
     assert found.leaving == ("PersistentVolumeClaim default/data", "PersistentVolume pvc-uid-gone")
 
 
-def test_a_claim_that_pods_use_is_told_with_them() -> None:
+def test_a_claim_in_use_is_reported_with_its_pods() -> None:
     found = of_claims([claim()], [pv()], pod("data"), pod("data", name="second"))
 
     assert found.in_use == ("PersistentVolumeClaim default/data by pod user, second",)

@@ -10,20 +10,20 @@ from cloud_controller import yaml_text
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a: hunter2: c", "(line 1): a value with `: ` in it needs quotes, or the indentation is wrong"),
-        ("a:\n\thunter2: 1", "(line 2): a tab: indent with spaces"),
-        ("a:\n  b: 1\n hunter2: 2", "(line 3): the indentation does not fit the lines above"),
-        ("a: [1, hunter2\nb: 3", "(line 2): a bracket is not closed, or a comma is missing"),
-        ('a: "hunter2\n', "(line 2): a quote is not closed"),
-        ("a: *hunter2", "(line 1): a value that begins with * needs quotes"),
-        ("a: @hunter2", "(line 1): a value that begins with % @ or ` needs quotes"),
-        ("hunter2: 1\nb: 2\nhunter2: 3", "(line 3): the same key as in line 1"),
-        ("a: [{hunter2: 1, hunter2: 2}]", "(line 1): the same key as in line 1"),
+        ("a: hunter2: c", "(line 1): a value that contains `: ` needs quotes, or the indentation is wrong"),
+        ("a:\n\thunter2: 1", "(line 2): indent with spaces, not tabs"),
+        ("a:\n  b: 1\n hunter2: 2", "(line 3): the indentation does not match the lines above"),
+        ("a: [1, hunter2\nb: 3", "(line 2): an unclosed bracket, or a missing comma"),
+        ('a: "hunter2\n', "(line 2): an unclosed quote"),
+        ("a: *hunter2", "(line 1): a value that starts with * needs quotes"),
+        ("a: @hunter2", "(line 1): a value that starts with % @ or ` needs quotes"),
+        ("hunter2: 1\nb: 2\nhunter2: 3", "(line 3): duplicate key, also in line 1"),
+        ("a: [{hunter2: 1, hunter2: 2}]", "(line 1): duplicate key, also in line 1"),
         ("a: !hunter2 x", "(line 1)"),
         ("a: 2024-99-99", ""),
     ],
 )
-def test_what_is_wrong_is_told_by_its_line_without_the_text(text: str, told: str) -> None:
+def test_yaml_errors_name_the_line_without_quoting_the_text(text: str, told: str) -> None:
     with pytest.raises(yaml_text.NotYaml) as caught:
         yaml_text.load(text)
 
@@ -31,11 +31,11 @@ def test_what_is_wrong_is_told_by_its_line_without_the_text(text: str, told: str
 
 
 @pytest.mark.parametrize("text", ["a: &x {b: 1}\nc:\n  <<: *x\n  b: 2\n", "a: &x [1]\nb: *x", "", "{a: 1, 1: a}"])
-def test_aliases_and_merged_keys_are_no_duplicates(text: str) -> None:
+def test_yaml_aliases_and_merged_keys_are_not_duplicate_keys(text: str) -> None:
     yaml_text.load(text)
 
 
-def test_what_aliases_repeat_has_the_lines_of_its_anchor_however_often_it_is_repeated() -> None:
+def test_yaml_aliases_have_the_line_of_their_anchor() -> None:
     doubled = "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 40))
 
     lines = yaml_text.lines(f"x0: &x0 {{a: 1}}\n{doubled}")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import Cloud, Unavailable
-from cloud_controller.kube import PERSISTENT_VOLUMES, ObjectList
+from cloud_controller.kube import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Kube
 from cloud_controller.volumes import PV_TAG, Attachment, AttachmentState, ClaimOwner, Volume, VolumeState
-from components import cluster_plan
 from components.cluster_plan import NotConverged, Target, await_volumes
+from tests.fake_kubernetes import FakeKubernetes
 
 BY_DAEMON = Target("10.20.0.0/16", (), {"volume": "daemon"})
 OWNER = ClaimOwner("c-1", "uid-data", "default", "data")
@@ -40,11 +40,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the cluster have these PersistentVolumes and claims: `cluster(pvs, claims)`."""
 
     def have(pvs: list[Any], claims: list[Any]) -> None:
-        def listed(resource: object) -> ObjectList:
-            return ObjectList(pvs if resource is PERSISTENT_VOLUMES else claims, "1")
-
-        kube = SimpleNamespace(list=listed, close=lambda: None)
-        monkeypatch.setattr(cluster_plan, "Kube", SimpleNamespace(from_kubeconfig=lambda _: kube))
+        api = FakeKubernetes()
+        api.put(PERSISTENT_VOLUMES, *pvs)
+        api.put(PERSISTENT_VOLUME_CLAIMS, *claims)
+        monkeypatch.setattr(Kube, "from_kubeconfig", lambda _: api)
 
     return have
 
@@ -96,7 +95,8 @@ def test_a_volume_attached_to_a_lost_machine_is_named_as_attached(cluster: Calla
 
 
 def test_a_volume_of_a_deleted_claim_in_use_is_named_as_in_use(cluster: Callable[..., None]) -> None:
-    deleted = {**CLAIM["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    used = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["kubernetes.io/pvc-protection"]}
+    deleted = {**CLAIM["metadata"], **used}
     cluster([pv()], [{**CLAIM, "metadata": deleted}])
 
     with pytest.raises(NotConverged, match=r"volume vol-1 of default/data \(pods still use it\)"):

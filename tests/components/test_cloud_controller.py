@@ -15,13 +15,14 @@ from pulumi.output import UNKNOWN
 
 from cloud_controller.binding import ForeignCluster
 from cloud_controller.cloud import AccessDenied, NotFound
-from cloud_controller.kube import NAMESPACES, Object, Resource, UnreachableError
+from cloud_controller.kube import NAMESPACES, UnreachableError
 from cloud_controller.plan import Action, ActionKind
 from components import cluster_plan
 from components.cloud_controller import CloudController, CloudControllerProvider
 from components.cluster_plan import Machine, Step, Target, World
 from components.placeholder import PLACEHOLDER
 from local.engine.providers.dynamic import DynamicProvider, DynamicServer
+from tests.fake_kubernetes import FakeKubernetes
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-that-nobody-may-see"
@@ -66,13 +67,12 @@ class Cluster:
         self.configs.append(config)
         if self.error:
             raise self.error
-        return SimpleNamespace(kube=self, cloud=None)
-
-    def get(self, resource: Resource, name: str) -> Object:
-        assert (resource, name) == (NAMESPACES, "kube-system")
+        api = FakeKubernetes()
         if isinstance(self.uid, Exception):
-            raise self.uid
-        return {"metadata": {"name": name, "uid": self.uid}}
+            api.fail(self.uid)
+        else:
+            api.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": self.uid}})
+        return SimpleNamespace(kube=api, cloud=None)
 
     def observe_and_plan(self, _world: World, target: Target) -> list[Step]:
         self.targets.append(target)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,13 +13,13 @@ from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
 from cloud_controller.cloud import Cloud, NotFound, Unavailable
 from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.kube import (
+    NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PODS,
     SERVICES,
-    Kube,
+    KubeApi,
     Object,
-    ObjectList,
     Resource,
     UnreachableError,
 )
@@ -34,12 +34,21 @@ from cloud_controller.load_balancers.sharing import LEFT_TAG
 from cloud_controller.unmanaged import Declared
 from components import cluster_end
 from components.cluster_plan import NotConverged
+from tests.fake_kubernetes import WRITES, FakeKubernetes, Request
 
 SHOP = {
     "metadata": {"name": "shop", "namespace": "default", "uid": "uid-shop", "finalizers": [FINALIZER]},
     "spec": {"type": "LoadBalancer"},
 }
-DATA: Object = {"metadata": {"name": "data", "namespace": "default", "uid": "uid-data"}, "spec": {}}
+DATA: Object = {
+    "metadata": {
+        "name": "data",
+        "namespace": "default",
+        "uid": "uid-data",
+        "finalizers": ["kubernetes.io/pvc-protection"],
+    },
+    "spec": {},
+}
 PV: Object = {
     "metadata": {"name": "pv", "annotations": {"pv.kubernetes.io/provisioned-by": "p"}},
     "spec": {
@@ -57,61 +66,42 @@ OF_SHOP = ObservedLoadBalancer(
 )
 
 
-@dataclass
-class Cluster:
-    """Objects by plural; what is deleted stays for as many looks as `slow` says, as if a finalizer held it."""
+def cluster_with(objects: Mapping[Resource, Sequence[Object]], *, looks: int = 2) -> FakeKubernetes:
+    """Its controller has deleted what it is to delete once the Services were listed so many times afterwards."""
+    api = FakeKubernetes()
+    api.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": "uid-of-this-cluster"}})
+    for resource, found in objects.items():
+        api.put(resource, *found)
+    left = iter(range(looks - 1))
 
-    objects: dict[str, list[Object]] = field(default_factory=dict)
-    slow: int = 2
-    deleted: list[str] = field(default_factory=list)
-    broken: int = 0
+    def work(request: Request) -> None:
+        services = api.objects(SERVICES).values()
+        deleting = any("deletionTimestamp" in each["metadata"] for each in services)
+        if str(request) == "list services" and deleting and next(left, None) is None:
+            for resource in objects:
+                api.objects(resource).clear()
 
-    def open(self) -> Kube:
-        this: Any = self
-        typed: Kube = this
-        return typed
-
-    def with_timeout(self, _seconds: float) -> Cluster:
-        return self
-
-    def version(self) -> dict[str, str]:
-        return {}
-
-    def get(self, resource: Resource, name: str) -> Object:
-        assert (resource.plural, name) == ("namespaces", "kube-system")
-        return {"metadata": {"uid": "uid-of-this-cluster"}}
-
-    def close(self) -> None:
-        pass
-
-    def list(self, resource: Resource) -> ObjectList:
-        if self.broken:
-            self.broken -= 1
-            raise UnreachableError("connection refused")
-        if self.deleted and resource is SERVICES:
-            self.slow -= 1
-            if self.slow == 0:
-                self.objects = {}
-        return ObjectList(self.objects.get(resource.plural, []), "1")
-
-    def delete(self, resource: Resource, name: str, namespace: str | None, *, uid: str) -> None:
-        self.deleted.append(f"{resource.plural}/{namespace}/{name}/{uid}")
-        for each in self.objects[resource.plural]:
-            if each["metadata"]["name"] == name:
-                each["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    api.before.append(work)
+    return api
 
 
-def with_objects(**more: list[Object]) -> Cluster:
-    return Cluster({SERVICES.plural: [_copy(SHOP)], **{key: [*map(_copy, value)] for key, value in more.items()}})
+def with_shop(*, looks: int = 2) -> FakeKubernetes:
+    return cluster_with({SERVICES: [SHOP]}, looks=looks)
 
 
-def with_claim(*pods: Object) -> Cluster:
-    claim = {PERSISTENT_VOLUME_CLAIMS.plural: [DATA], PERSISTENT_VOLUMES.plural: [PV], PODS.plural: [*pods]}
-    return with_objects(**claim)
+def with_claim(*pods: Object) -> FakeKubernetes:
+    claim = {PERSISTENT_VOLUME_CLAIMS: [DATA], PERSISTENT_VOLUMES: [PV], PODS: pods}
+    return cluster_with({SERVICES: [SHOP], **claim})
 
 
-def _copy(obj: Object) -> Object:
-    return {**obj, "metadata": {**obj["metadata"]}}
+def objects_of(api: FakeKubernetes) -> list[str]:
+    return [
+        name for resource in (SERVICES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES) for name in api.objects(resource)
+    ]
+
+
+def opening(api: KubeApi) -> Callable[[], KubeApi]:
+    return lambda: api
 
 
 def cloud(*load_balancers: ObservedLoadBalancer) -> Cloud:
@@ -120,8 +110,8 @@ def cloud(*load_balancers: ObservedLoadBalancer) -> Cloud:
     return typed
 
 
-def failing(error: Exception) -> Callable[[], Kube]:
-    def open_kube() -> Kube:
+def failing(error: Exception) -> Callable[[], KubeApi]:
+    def open_kube() -> KubeApi:
         raise error
 
     return open_kube
@@ -134,7 +124,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def clear(
-    open_kube: Callable[[], Kube],
+    open_kube: Callable[[], KubeApi],
     *load_balancers: ObservedLoadBalancer,
     declared: Declared = Declared(),  # noqa: B008 - frozen
     delete: bool = False,
@@ -147,85 +137,87 @@ def clear(
 
 
 def test_a_cluster_without_undeclared_objects_can_be_destroyed() -> None:
-    clear(Cluster().open)
+    clear(opening(FakeKubernetes()))
 
 
 def test_undeclared_services_and_claims_are_named_and_nothing_is_deleted() -> None:
     cluster = with_claim()
 
     with pytest.raises(NotConverged) as stopped:
-        clear(cluster.open)
+        clear(opening(cluster))
 
     assert "Service default/shop, PersistentVolumeClaim default/data. Nothing was deleted" in str(stopped.value)
     assert "down --delete-unmanaged" in str(stopped.value)
-    assert cluster.deleted == []
+    assert cluster.writes == []
 
 
 def test_declared_objects_do_not_stop_a_destroy() -> None:
     declared = Declared(frozenset({"default/shop"}), frozenset({"default/data"}))
 
-    clear(with_claim().open, declared=declared)
+    clear(opening(with_claim()), declared=declared)
 
 
 def test_on_request_undeclared_objects_are_deleted_and_awaited() -> None:
     cluster = with_claim()
 
-    clear(cluster.open, delete=True)
+    clear(opening(cluster), delete=True)
 
-    assert cluster.deleted == ["services/default/shop/uid-shop", "persistentvolumeclaims/default/data/uid-data"]
-    assert cluster.objects == {}
+    assert [(str(each), each.body) for each in cluster.requests if each.verb in WRITES] == [
+        ("delete services/default/shop", "uid-shop"),
+        ("delete persistentvolumeclaims/default/data", "uid-data"),
+    ]
+    assert objects_of(cluster) == []
 
 
 def test_a_claim_in_use_stops_a_destroy_before_anything_is_deleted() -> None:
     cluster = with_claim(USER)
 
     with pytest.raises(NotConverged, match=r"default/data by pod user\. Nothing of the stack was deleted"):
-        clear(cluster.open, delete=True)
+        clear(opening(cluster), delete=True)
 
-    assert cluster.deleted == []
+    assert cluster.writes == []
 
 
 def test_in_another_kubernetes_cluster_nothing_is_deleted() -> None:
     cluster = with_claim()
 
     with pytest.raises(ForeignCluster, match="the UID was uid-of-the-stack and is uid-of-this-cluster"):
-        clear(cluster.open, delete=True, binding=Binding("uid-of-the-stack"))
+        clear(opening(cluster), delete=True, binding=Binding("uid-of-the-stack"))
 
-    assert cluster.deleted == []
+    assert cluster.writes == []
 
 
 def test_in_the_stacks_own_kubernetes_cluster_undeclared_objects_are_deleted() -> None:
-    cluster = with_objects()
+    cluster = with_shop()
 
-    clear(cluster.open, delete=True, binding=Binding("uid-of-this-cluster"))
+    clear(opening(cluster), delete=True, binding=Binding("uid-of-this-cluster"))
 
-    assert cluster.objects == {}
+    assert objects_of(cluster) == []
 
 
 def test_the_wait_for_the_controller_ends_at_the_deadline() -> None:
-    cluster = with_objects()
-    cluster.slow = -1
+    cluster = with_shop(looks=1_000_000)
 
     with pytest.raises(NotConverged, match="the controller did not delete Service default/shop"):
-        clear(cluster.open, delete=True, deadline=0.05)
+        clear(opening(cluster), delete=True, deadline=0.05)
 
 
 def test_a_service_that_is_being_deleted_already_is_awaited() -> None:
-    cluster = with_objects()
-    cluster.delete(SERVICES, "shop", "default", uid="uid-shop")
+    cluster = with_shop()
+    cluster.remove(SERVICES, "default/shop")
 
-    clear(cluster.open)
+    clear(opening(cluster))
 
-    assert cluster.objects == {}
+    assert objects_of(cluster) == []
 
 
 def test_an_api_server_that_is_briefly_unreachable_is_called_again() -> None:
-    cluster = with_objects()
-    cluster.broken = 3
+    cluster = with_shop()
+    cluster.fail(UnreachableError("connection refused"), "list", times=3)
 
-    clear(cluster.open, delete=True)
+    clear(opening(cluster), delete=True)
 
-    assert cluster.objects == {}
+    assert objects_of(cluster) == []
 
 
 @pytest.mark.parametrize("error", [UnreachableError("refused"), NotFound("no such cluster"), Unavailable("it heals")])
@@ -241,8 +233,8 @@ def test_an_unreachable_cluster_with_load_balancers_in_the_cloud_stops_a_destroy
         clear(failing(UnreachableError("refused")), OF_SHOP, declared=declared, delete=True)
 
 
-@pytest.mark.parametrize("open_kube", [Cluster().open, failing(NotFound("gone"))], ids=["alive", "gone"])
-def test_a_preserved_load_balancer_does_not_stop_a_destroy(open_kube: Callable[[], Kube]) -> None:
+@pytest.mark.parametrize("open_kube", [opening(FakeKubernetes()), failing(NotFound("gone"))], ids=["alive", "gone"])
+def test_a_preserved_load_balancer_does_not_stop_a_destroy(open_kube: Callable[[], KubeApi]) -> None:
     owner = Owner("c-1", "uid-shop", "default", "shop")
     free = LoadBalancerModel("n", tags=owner.released(owner.tags))
 
@@ -251,11 +243,11 @@ def test_a_preserved_load_balancer_does_not_stop_a_destroy(open_kube: Callable[[
 
 def test_a_load_balancer_whose_service_is_gone_stops_a_destroy() -> None:
     with pytest.raises(NotConverged, match=r"lb-1 of Service default/shop of cluster c-1\. .*cloud-controller confirm"):
-        clear(Cluster().open, OF_SHOP, delete=True)
+        clear(opening(FakeKubernetes()), OF_SHOP, delete=True)
 
 
 def test_a_load_balancer_of_a_declared_service_does_not_stop_a_destroy() -> None:
-    clear(with_objects().open, OF_SHOP, declared=Declared(frozenset({"default/shop"})))
+    clear(opening(with_shop()), OF_SHOP, declared=Declared(frozenset({"default/shop"})))
 
 
 def left_to(*users: Owner) -> ObservedLoadBalancer:
@@ -268,14 +260,14 @@ def left_to(*users: Owner) -> ObservedLoadBalancer:
 def test_a_load_balancer_that_goes_with_its_last_service_does_not_stop_a_destroy() -> None:
     user = Owner("c-1", "uid-shop", "default", "shop")
 
-    clear(with_objects().open, left_to(user), declared=Declared(frozenset({"default/shop"})))
+    clear(opening(with_shop()), left_to(user), declared=Declared(frozenset({"default/shop"})))
 
 
 def test_a_load_balancer_that_its_last_service_has_left_is_awaited() -> None:
     with pytest.raises(NotConverged, match="did not delete load balancer lb-1 of Service default/gone"):
-        clear(Cluster().open, left_to(), deadline=0.01)
+        clear(opening(FakeKubernetes()), left_to(), deadline=0.01)
 
 
 def test_a_load_balancer_that_another_cluster_uses_stops_a_destroy() -> None:
     with pytest.raises(NotConverged, match=r"Services are gone .*load balancer lb-1 of Service default/gone"):
-        clear(Cluster().open, left_to(Owner("c-2", "uid-theirs", "default", "theirs")))
+        clear(opening(FakeKubernetes()), left_to(Owner("c-2", "uid-theirs", "default", "theirs")))

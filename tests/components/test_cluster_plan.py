@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +18,7 @@ from cloud_controller.cloud import (
     RouteFailure,
     Unavailable,
 )
-from cloud_controller.kube import NotFoundError, ObjectList
+from cloud_controller.kube import NODES, Object
 from components.cluster_plan import (
     Machine,
     NotConverged,
@@ -33,6 +32,7 @@ from components.cluster_plan import (
     predict,
     tear_down,
 )
+from tests.fake_kubernetes import FakeKubernetes, Request
 
 CIDR = "10.20.0.0/16"
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
@@ -61,54 +61,10 @@ def registered(name: str, pod_cidr: str | None = "10.20.1.0/24") -> dict[str, An
     """A node as a kubelet registers it, with its pod range where that is allocated already."""
     return {
         "kind": "Node",
-        "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"},
+        "metadata": {"name": name, "uid": f"uid-{name}"},
         "spec": {"taints": [UNINITIALIZED], **({"podCIDR": pod_cidr, "podCIDRs": [pod_cidr]} if pod_cidr else {})},
         "status": {"conditions": [{"type": "Ready", "status": "True"}]},
     }
-
-
-@dataclass
-class FakeKube:
-    """Nodes in memory; `events` are swallowed. `arrivals` register one by one, each time that nodes are listed."""
-
-    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    arrivals: list[dict[str, Any]] = field(default_factory=list)
-    writes: list[str] = field(default_factory=list)
-
-    def list(self, *_: Any, **__: Any) -> ObjectList:
-        listed = ObjectList(copy.deepcopy(list(self.nodes.values())), "1")
-        if self.arrivals:
-            node = self.arrivals.pop(0)
-            self.nodes[node["metadata"]["name"]] = node
-        return listed
-
-    def get(self, _resource: Any, name: str, *_: Any, **__: Any) -> Any:
-        if name not in self.nodes:
-            raise NotFoundError(404, "NotFound", name)
-        return copy.deepcopy(self.nodes[name])
-
-    def patch(self, resource: Any, name: str, patch: Any, *_: Any, **options: Any) -> Any:
-        if resource.plural != "nodes":
-            return patch
-        self.writes.append(f"{name} {options.get('subresource') or 'object'}")
-        _merge(self.nodes[name], copy.deepcopy(patch))
-        return self.nodes[name]
-
-    def create(self, _resource: Any, obj: Any, *_: Any, **__: Any) -> Any:
-        return obj
-
-
-def _merge(target: dict[str, Any], patch: dict[str, Any]) -> None:
-    for key, value in patch.items():
-        if key == "conditions":
-            new = {condition["type"] for condition in value}
-            target[key] = [c for c in target.get(key, []) if c["type"] not in new] + value
-        elif isinstance(value, dict):
-            _merge(target.setdefault(key, {}), value)
-        elif value is None:
-            target.pop(key, None)
-        else:
-            target[key] = value
 
 
 @dataclass
@@ -148,11 +104,24 @@ class FakeCloud:
         }
 
 
-def cluster(*names: str, **more: Any) -> World:
-    """A cluster whose machines of these names exist in the cloud."""
-    cloud: Any = FakeCloud({name: instance(name) for name in names}, more.pop("routes", FakeRoutes()))
-    kube: Any = FakeKube(**more)
-    return World(kube, cloud)
+def cluster(
+    *names: str, nodes: Sequence[Object] = (), arrivals: Sequence[Object] = (), routes: FakeRoutes | None = None
+) -> World:
+    """A cluster whose machines of these names exist in the cloud.
+
+    `arrivals` register one by one, each time that nodes were listed.
+    """
+    cloud: Any = FakeCloud({name: instance(name) for name in names}, routes or FakeRoutes())
+    api = FakeKubernetes()
+    api.put(NODES, *nodes)
+    arriving = iter(arrivals)
+
+    def arrive(request: Request) -> None:
+        if request.verb == "list" and (node := next(arriving, None)):
+            api.put(NODES, node)
+
+    api.after.append(arrive)
+    return World(api, cloud)
 
 
 def target(*names: str, executors: dict[str, str] | None = None, removed: Sequence[str] = ()) -> Target:
@@ -164,19 +133,18 @@ def lines(world: World, wanted: Target) -> list[str]:
     return [f"{step.action.kind} {step.action.target}" for step in observe_and_plan(world, wanted)]
 
 
-def nodes_of(world: World) -> dict[str, Any]:
-    kube: Any = world.kube
-    return dict(kube.nodes)
+def api_of(world: World) -> FakeKubernetes:
+    assert isinstance(world.kube, FakeKubernetes)
+    return world.kube
+
+
+def nodes_of(world: World) -> dict[str, Object]:
+    return api_of(world).objects(NODES)
 
 
 def routes_of(world: World) -> dict[str, str]:
     cloud: Any = world.cloud
     return {route.destination_cidr: route.target_instance for route in cloud.routes.table}
-
-
-def writes_of(world: World) -> list[str]:
-    kube: Any = world.kube
-    return list(kube.writes)
 
 
 def test_a_cluster_that_does_not_exist_yet_is_planned_from_the_declared_machines() -> None:
@@ -187,7 +155,7 @@ def test_a_cluster_that_does_not_exist_yet_is_planned_from_the_declared_machines
 
 
 def test_converging_initialises_nodes_writes_routes_and_leaves_nothing_to_do() -> None:
-    world = cluster("a", nodes={"a": registered("a")})
+    world = cluster("a", nodes=[registered("a")])
 
     applied = converge(world, target("a"), deadline=60)
 
@@ -200,7 +168,7 @@ def test_converging_initialises_nodes_writes_routes_and_leaves_nothing_to_do() -
 
 
 def test_converging_waits_for_machines_that_still_boot() -> None:
-    world = cluster("a", "b", nodes={"a": registered("a")}, arrivals=[registered("b", "10.20.2.0/24")])
+    world = cluster("a", "b", nodes=[registered("a")], arrivals=[registered("b", "10.20.2.0/24")])
 
     converge(world, target("a", "b"), deadline=60)
 
@@ -217,11 +185,11 @@ def test_a_long_wait_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     converge(cluster("a", arrivals=arrivals), target("a"), deadline=60, report=reported.append)
 
     (line,) = reported
-    assert line.startswith("waiting for node/a: initialise once it has registered; route/")
+    assert line.startswith("waiting for node/a: initialise after registration; route/")
 
 
 def test_a_node_without_a_pod_range_is_not_done() -> None:
-    world = cluster("a", nodes={"a": registered("a", None)})
+    world = cluster("a", nodes=[registered("a", None)])
 
     assert "create route/pods-of-a" in lines(world, target("a"))
     with pytest.raises(NotConverged, match="route/pods-of-a"):
@@ -231,14 +199,12 @@ def test_a_node_without_a_pod_range_is_not_done() -> None:
 def test_at_the_deadline_the_error_names_what_is_missing_and_its_executor() -> None:
     world = cluster("a")
 
-    with pytest.raises(
-        NotConverged, match=r"within 0 s; .*node/a: initialise once it has registered \(by the daemon\)"
-    ):
+    with pytest.raises(NotConverged, match=r"within 0 s; .*node/a: initialise after registration \(by the daemon\)"):
         converge(world, target("a", executors=BY_DAEMON), deadline=0)
 
 
 def test_a_transient_error_of_the_cloud_is_retried() -> None:
-    world = cluster("a", nodes={"a": registered("a")}, routes=FakeRoutes(failures=2))
+    world = cluster("a", nodes=[registered("a")], routes=FakeRoutes(failures=2))
 
     converge(world, target("a"), deadline=60)
 
@@ -246,7 +212,7 @@ def test_a_transient_error_of_the_cloud_is_retried() -> None:
 
 
 def test_actions_of_the_daemon_are_planned_and_awaited_but_never_applied() -> None:
-    world = cluster("a", nodes={"a": registered("a")})
+    world = cluster("a", nodes=[registered("a")])
 
     steps = observe_and_plan(world, target("a", executors=BY_DAEMON))
     with pytest.raises(NotConverged):
@@ -255,12 +221,12 @@ def test_actions_of_the_daemon_are_planned_and_awaited_but_never_applied() -> No
     assert {step.executor for step in steps} == {"daemon"}
     assert [step.action.target for step in steps if step.pending] == ["node/a"]
     assert all(entry["summary"].endswith(", by the daemon") for entry in (step.to_json() for step in steps))
-    assert writes_of(world) == []
+    assert api_of(world).writes == []
     assert routes_of(world) == {}
 
 
 def test_a_machine_that_the_program_drops_loses_its_route_first_and_its_node_by_the_daemon() -> None:
-    world = cluster("a", "b", nodes={"a": registered("a"), "b": registered("b", "10.20.2.0/24")})
+    world = cluster("a", "b", nodes=[registered("a"), registered("b", "10.20.2.0/24")])
     converge(world, target("a", "b"), deadline=60)
 
     smaller = target("a", removed=["b"])
@@ -273,16 +239,14 @@ def test_a_machine_that_the_program_drops_loses_its_route_first_and_its_node_by_
 
 
 def test_machines_that_were_never_declared_are_left_alone() -> None:
-    world = cluster(
-        "a", "autoscaled", nodes={"a": registered("a"), "autoscaled": registered("autoscaled", "10.20.9.0/24")}
-    )
+    world = cluster("a", "autoscaled", nodes=[registered("a"), registered("autoscaled", "10.20.9.0/24")])
     converge(world, target("a", "autoscaled"), deadline=60)
 
     assert lines(world, target("a")) == []
 
 
 def test_a_node_whose_machine_is_gone_causes_no_further_update() -> None:
-    world = cluster("a", "b", nodes={"a": registered("a"), "b": registered("b", "10.20.2.0/24")})
+    world = cluster("a", "b", nodes=[registered("a"), registered("b", "10.20.2.0/24")])
     converge(world, target("a", "b"), deadline=60)
     converge(world, target("a", removed=["b"]), deadline=60)
     cloud: Any = world.cloud
@@ -292,7 +256,7 @@ def test_a_node_whose_machine_is_gone_causes_no_further_update() -> None:
 
 
 def test_a_node_of_another_machine_of_the_same_name_must_be_deleted() -> None:
-    world = cluster("a", nodes={"a": registered("a")})
+    world = cluster("a", nodes=[registered("a")])
     nodes_of(world)["a"]["spec"]["providerID"] = provider_id("former")
 
     with pytest.raises(NotConverged, match=f"node/a: must be deleted.*{provider_id('former')}"):
@@ -320,7 +284,7 @@ def test_teardown_removes_owned_routes_of_the_cluster_and_nothing_else() -> None
 
 def test_a_plans_json_holds_no_nulls() -> None:
     """The dynamic provider's server loses them, so a refresh would show differences."""
-    world = cluster("a", nodes={"a": registered("a")})
+    world = cluster("a", nodes=[registered("a")])
 
     def nulls(value: Any) -> bool:
         if isinstance(value, dict):
@@ -353,7 +317,7 @@ def test_a_pool_of_a_cluster_that_does_not_exist_yet_is_planned_by_its_number() 
 
 
 def test_converging_waits_until_a_pool_has_its_declared_number_of_machines() -> None:
-    world = cluster("x", "y", nodes={"x": member("x")}, arrivals=[member("y", "10.20.2.0/24")])
+    world = cluster("x", "y", nodes=[member("x")], arrivals=[member("y", "10.20.2.0/24")])
 
     converge(world, of_pool(2), deadline=60)
 
@@ -362,14 +326,14 @@ def test_converging_waits_until_a_pool_has_its_declared_number_of_machines() -> 
 
 
 def test_nodes_of_other_pools_or_without_one_do_not_count() -> None:
-    world = cluster("x", "y", nodes={"x": member("x", pool="system"), "y": registered("y", "10.20.2.0/24")})
+    world = cluster("x", "y", nodes=[member("x", pool="system"), registered("y", "10.20.2.0/24")])
 
     with pytest.raises(NotConverged, match="pool/workers: initialise 1 once registered"):
         converge(world, of_pool(1), deadline=0.2)
 
 
 def test_a_pool_with_more_machines_than_declared_is_complete() -> None:
-    world = cluster("x", "y", nodes={"x": member("x"), "y": member("y", "10.20.2.0/24")})
+    world = cluster("x", "y", nodes=[member("x"), member("y", "10.20.2.0/24")])
 
     converge(world, of_pool(1), deadline=60)
 
@@ -377,17 +341,17 @@ def test_a_pool_with_more_machines_than_declared_is_complete() -> None:
 
 
 def test_converging_waits_for_the_daemon_to_initialise_a_pools_nodes() -> None:
-    world = cluster("x", nodes={"x": member("x")})
+    world = cluster("x", nodes=[member("x")])
 
     steps = observe_and_plan(world, of_pool(1, BY_DAEMON))
 
     assert [step.action.target for step in steps if step.awaited] == ["node/x"]
-    assert writes_of(world) == []
+    assert api_of(world).writes == []
 
 
 def test_actions_of_the_vendor_are_neither_planned_nor_awaited() -> None:
     vendor = {"node": "vendor", "route": "vendor", "node-lifecycle": "vendor"}
-    world = cluster("x", nodes={"x": member("x")})
+    world = cluster("x", nodes=[member("x")])
 
     assert observe_and_plan(world, of_pool(3, vendor)) == []
     assert predict(of_pool(3, vendor)) == []

@@ -76,7 +76,7 @@ def test_an_existing_stack_file_is_not_touched(checkout: Path) -> None:
 
     refused = new_stack(checkout, "local")
 
-    assert (refused.returncode, "is there already" in refused.stderr) == (2, True)
+    assert (refused.returncode, "already exists" in refused.stderr) == (2, True)
     assert (checkout / "stacks" / "Pulumi.local.yaml").read_text() == before
 
 

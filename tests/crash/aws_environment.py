@@ -20,7 +20,7 @@ from botocore.parsers import ResponseParserError
 
 from benchmarks.aws.account import CLUSTER_ID, CLUSTER_TAG, CREDENTIALS, KEY, REGION, Account, Machine
 from benchmarks.aws.moto import simulator
-from benchmarks.aws.moto_gaps import mended
+from benchmarks.aws.moto_gaps import corrected
 from benchmarks.aws.proxy import operation
 from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride, render
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
@@ -64,7 +64,7 @@ class AwsEnvironment:
             cluster_cidr=CLUSTER_CIDR,
             controllers=CONTROLLERS,
             naming=_operation,
-            mending=mended,
+            mending=corrected,
         )
 
     @contextlib.contextmanager

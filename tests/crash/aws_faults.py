@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 from xml.etree import ElementTree as ET
 
 from benchmarks.aws.account import KEY, REGION
-from benchmarks.aws.moto_gaps import mended
+from benchmarks.aws.moto_gaps import corrected
 from benchmarks.aws.proxy import operation
 from tests.crash.daemon import Daemon, until
 from tests.crash.proxy import Refusal
@@ -57,7 +57,7 @@ def named(_path: str, headers: Message, body: bytes) -> str:
 
 def mended_by_name(path: str, answer: bytes) -> bytes:
     """A proxy's mending where paths have forms."""
-    return mended(path.partition("?")[0], answer)
+    return corrected(path.partition("?")[0], answer)
 
 
 def error(name: str, status: int, code: str, message: str = "refused by the test") -> Refusal:
@@ -263,7 +263,7 @@ class Lag:
     def mend(self, path: str, answer: bytes) -> bytes:
         """The proxy's mending: a list as it was."""
         asked = Asked.of(path)
-        answer = mended(asked.name, answer)
+        answer = corrected(asked.name, answer)
         listed = _LISTS.get(asked.name)
         if asked.name == "elbv2 CreateLoadBalancer":
             self._made[asked.form["Name"]] = asked.form, answer
@@ -302,7 +302,7 @@ class Lag:
         credential = f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/{signed_as}/aws4_request"
         form = urlencode({"Action": action, "Version": listed.version}).encode()
         with urlopen(Request(self._endpoint, form, {"Authorization": credential})) as answer:
-            parent = _objects(ET.fromstring(mended(name, answer.read())), listed)
+            parent = _objects(ET.fromstring(corrected(name, answer.read())), listed)
         return {} if parent is None else {_id(each, listed): each for each in parent}
 
 

@@ -1,4 +1,4 @@
-"""A stack on a simulated AWS, driven as a user drives it, and looked at through AWS's API and the cluster's."""
+"""A stack on a simulated AWS, used like a user does and inspected through AWS's API and the cluster's."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class AwsStack:
         self.site = AwsSite(state, STACK, REGION)
 
     def aws(self, service: str) -> Any:
-        """A client of boto3's, with the stack's key."""
+        """A boto3 client with the stack's key."""
         return client(self.site.endpoint, REGION, *self.site.credentials, service)
 
     @property
     def kube(self) -> Kube:
-        """The stack's cluster, as who made it; made anew, for a token is soon over."""
+        """The stack's cluster, as its creator; made again because a token soon expires."""
         cluster = self.aws("eks").describe_cluster(name=STACK)["cluster"]
         server = {"server": cluster["endpoint"], "certificate-authority-data": cluster["certificateAuthority"]["data"]}
         bearer = token(STACK, self.site.endpoint, REGION, *self.site.credentials)
@@ -50,17 +50,17 @@ class AwsStack:
         )
 
     def instances(self) -> dict[str, dict[str, Any]]:
-        """Those that are not terminated, by the name of their node."""
+        """The instances that are not terminated, by the name of their node."""
         reservations = self.aws("ec2").describe_instances()["Reservations"]
         there = [each for reservation in reservations for each in reservation["Instances"]]
         return {each["PrivateDnsName"]: each for each in there if each["State"]["Name"] != "terminated"}
 
     def ids(self) -> set[str]:
-        """Of the instances that run."""
+        """The ids of the running instances."""
         return {each["InstanceId"] for each in self.instances().values() if each["State"]["Name"] == "running"}
 
     def routes(self) -> dict[str, str]:
-        """Of all route tables: where an instance is the target, by destination."""
+        """The target instance of each route of all route tables, by destination."""
         tables = self.aws("ec2").describe_route_tables()["RouteTables"]
         routes = [route for table in tables for route in table["Routes"]]
         return {each["DestinationCidrBlock"]: each["InstanceId"] for each in routes if each.get("InstanceId")}
@@ -84,7 +84,7 @@ class AwsStack:
         return found[0] if found else None
 
     def target_groups(self, service: str) -> list[dict[str, Any]]:
-        """The target groups of a Service, whether or not a load balancer leads to them."""
+        """The target groups of a Service, with or without a load balancer."""
         groups = self.aws("elbv2").describe_target_groups()["TargetGroups"]
         return [each for each in groups if each["TargetGroupName"].startswith(f"k8s-default-{service}-")]
 
@@ -106,13 +106,13 @@ class AwsStack:
         return {each["Key"]: each["Value"] for each in answer["Attributes"]}
 
     def down(self, *options: str) -> str:
-        """Run `down`; what it tells people."""
+        """Run `down`; returns its output."""
         command = [sys.executable, "-m", "local", "down", "--stack", STACK, "--state", str(self.stack.state), *options]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return done.stderr
 
     def outputs(self) -> dict[str, Any]:
-        """The stack's outputs as `status` tells them, secrets masked."""
+        """The stack's outputs as in `status`, secrets masked."""
         outputs: dict[str, Any] = json.loads(self.stack.run("status", "--json"))["outputs"]
         return outputs

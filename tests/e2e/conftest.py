@@ -1,4 +1,4 @@
-"""Every module of whole-stack tests gets a site of its own."""
+"""Each module of whole-stack tests gets a site of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.local_stack import ROOT, LocalStack
 
 @pytest.fixture(scope="module")
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where a site of the module's own may be. What the tests leave is stopped, its addresses are given back."""
+    """The folder for a site of the module's own. A site that the tests leave is stopped, its addresses released."""
     state = tmp_path_factory.mktemp("site")
     yield state
     subprocess.run(
@@ -26,7 +26,7 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         timeout=280,
         check=True,
     )
-    # The folder stays, for whoever looks for the cause of a failure.
+    # The folder stays for the analysis of a failure.
     BlockRegistry(default_registry()).release(state)
 
 

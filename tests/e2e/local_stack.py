@@ -1,4 +1,4 @@
-"""A stack from an empty site to traffic, driven as a user drives it: through `python -m local`."""
+"""A stack from an empty site to traffic, used like a user does: through `python -m local`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LocalStack:
         return cls(state, stack_file, name)
 
     def run(self, verb: str, *arguments: str, expect: int = 0) -> str:
-        """Run `python -m local VERB`; the test fails with everything printed when the exit code differs."""
+        """Run `python -m local VERB`; the test fails with the whole output if the exit code differs."""
         done = subprocess.run(
             [*self._command(verb), *arguments],
             cwd=ROOT,
@@ -60,7 +60,7 @@ class LocalStack:
         return done.stdout
 
     def start(self, verb: str) -> subprocess.Popen[bytes]:
-        """Start `python -m local VERB` and let it run; whoever starts it ends it."""
+        """Start `python -m local VERB` without waiting; the caller ends it."""
         return subprocess.Popen(self._command(verb), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _command(self, verb: str) -> list[str]:
@@ -82,7 +82,7 @@ class LocalStack:
         self.stack_file.write_text(yaml.safe_dump(settings))
 
     def changes(self, verb: str, *arguments: str) -> dict[str, int]:
-        """The operations that the run counts, `same` left out: from Pulumi's summary event."""
+        """The counts of operations in Pulumi's summary event, without `same`."""
         for line in self.run(verb, "--json", *arguments).splitlines():
             event = json.loads(line)
             if "summaryEvent" in event:
@@ -90,7 +90,7 @@ class LocalStack:
         raise AssertionError(f"{verb} --json printed no summary event")
 
     def engine(self, *command: str, expect: int = 0) -> str:
-        """Run the engine's own command line on the stack, as `python -m local` left it; what it says where it fails."""
+        """Run the engine's own command line on the stack, as `python -m local` left it; returns a failure's output."""
         where = ["--stack", self.name, "--state", str(self.state), "--config-file", str(self.site_copy)]
         done = subprocess.run(
             [sys.executable, "-m", "local.engine", *command, *where],
@@ -105,7 +105,7 @@ class LocalStack:
 
     @property
     def site_copy(self) -> Path:
-        """The stack file as the site has completed it."""
+        """The site's completed copy of the stack file."""
         return self.state / "stacks" / self.name / f"Pulumi.{self.name}.yaml"
 
     @property
@@ -129,14 +129,14 @@ class LocalStack:
         return Kube.from_kubeconfig(answer["kubeconfig"])
 
     def processes(self) -> list[Process]:
-        """Every process that the site has a record of."""
-        # By name, and not all that there is: folders of pods come and go.
+        """Every process recorded by the site."""
+        # By name, not by listing: folders of pods appear and disappear.
         clouds = [self.state / "mycloud", *self.state.glob("aws/*/cloud")]
         folders = [folder for cloud in clouds for folder in (cloud / "processes", *cloud.glob("clusters/*/processes"))]
         return [process for folder in folders for process in find_all(folder)]
 
     def running(self, processes: list[Process]) -> list[str]:
-        """The names of those that still run."""
+        """The names of the recorded processes that run."""
         return [p.name for p in processes if p.is_running()]
 
     def kill(self, name: str) -> None:
@@ -158,7 +158,7 @@ class LocalStack:
 
 
 def eventually(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    """Wait until the condition is true and give its value; the last value stands in the failure."""
+    """Wait until the condition is true and return its value; a failure shows the last value."""
     deadline = time.monotonic() + patience
     value = condition()
     while not value:
@@ -169,16 +169,16 @@ def eventually(condition: Callable[[], Any], what: str, patience: float = PATIEN
 
 
 def http_get(url: str) -> dict[str, Any]:
-    """The JSON that the web workload answers; loopback only, so no proxy is asked."""
+    """The JSON answer of the web workload; without a proxy, because it is loopback."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    # Where nobody listens that is told at once; a machine that is only busy is not called dead.
+    # A closed port is reported at once; a busy machine is not mistaken for a dead one.
     with opener.open(url, timeout=30) as response:
         body: dict[str, Any] = json.loads(response.read())
     return body
 
 
 def answers(url: str) -> str | None:
-    """The pod of the web workload that answers just now; a refused or reset connection says none."""
+    """The pod of the web workload that answers now; none if the connection is refused or reset."""
     try:
         return str(http_get(url)["pod"])
     except (OSError, http.client.HTTPException):
@@ -186,7 +186,7 @@ def answers(url: str) -> str | None:
 
 
 def udp_echo(host: str, port: int, message: bytes) -> bytes:
-    """What comes back for one datagram; it is sent again when it is lost, as UDP may lose it."""
+    """The answer to one datagram, which is sent again when it is lost, as UDP may lose it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(1)
         for _ in range(60):

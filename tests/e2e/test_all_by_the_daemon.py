@@ -46,7 +46,7 @@ def test_both_load_balancers_answer(stack: LocalStack) -> None:
     assert b"ping" in udp_echo(stack.outputs["echoAddress"], 8053, b"ping")
 
 
-def test_a_route_deleted_by_hand_is_mended_by_the_daemon(stack: LocalStack) -> None:
+def test_the_daemon_restores_a_route_deleted_by_hand(stack: LocalStack) -> None:
     before = routes(stack)
     (network,) = stack.cloud.list("networks")
 
@@ -62,7 +62,7 @@ def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
     assert stack.changes("up") == {}
 
 
-def test_the_cloud_api_killed_is_found_again_by_the_next_up_and_nothing_is_made_twice(stack: LocalStack) -> None:
+def test_an_up_after_a_kill_of_the_cloud_api_makes_nothing_twice(stack: LocalStack) -> None:
     before = {c: sorted(o["id"] for o in stack.cloud.list(c)) for c in ("machines", "load_balancers", "clusters")}
 
     stack.kill("mycloud's API")

@@ -1,4 +1,4 @@
-"""Wrong input gets one clear error and an exit code, and nothing is half made."""
+"""Invalid input gets one clear error and an exit code, and leaves nothing half made."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
 
 
 def up_with(stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None]) -> tuple[int, str]:
-    """`up` with the stack's copy changed by `edit`; the exit code and all that was printed.
+    """`up` with the stack's copy changed by `edit`; returns the exit code and the whole output.
 
-    What it says of mycloudToken is encrypted as `pulumi config set --secret` does it: `{"encrypt": TEXT}`.
+    The value of mycloudToken is encrypted as `pulumi config set --secret` does it: `{"encrypt": TEXT}`.
     """
     folder = stack.state / "stacks" / "local"
     settings = yaml.safe_load((folder / "Pulumi.local.yaml").read_text())
@@ -90,7 +90,7 @@ def unknown_zone(config: Settings) -> None:
         ),
     ],
 )
-def test_wrong_configuration_is_one_error_and_nothing_is_made(
+def test_an_invalid_configuration_is_one_error_and_makes_nothing(
     stack: LocalStack, tmp_path: Path, edit: Callable[[Settings], None], told: list[str]
 ) -> None:
     code, text = up_with(stack, tmp_path, edit)
@@ -103,7 +103,7 @@ def test_wrong_configuration_is_one_error_and_nothing_is_made(
     assert {c: len(cloud.list(c)) for c in collections} == dict.fromkeys(collections, 0)
 
 
-def test_an_unknown_stack_is_told_with_those_that_there_are(stack: LocalStack) -> None:
+def test_an_unknown_stack_is_an_error_that_lists_the_existing_ones(stack: LocalStack) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "local", "preview", "--stack", "lokal", "--state", str(stack.state)],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""The CCM without Pulumi: applied from `cloud-controller manifests`, in a cluster that it then has to bring up."""
+"""The CCM without Pulumi: applied from `cloud-controller manifests` in a new cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Cluster:
         return self.cloud.wait_for_state(collection, made["id"], [state], PATIENCE)
 
     def manifests(self, directory: Path) -> list[Object]:
-        """What the command prints, with the cloud config of this cluster."""
+        """The command's output with the cloud config of this cluster."""
         file = directory / "cloud.conf"
         file.write_text(render(Config(self.site.endpoint, self.site.token, self.id)))
         options = [f"--with-cloud-config={file}", f"--cluster-cidr={self.pods}", "--cluster-name=c"]
@@ -108,7 +108,7 @@ def test_a_service_gets_an_address(cluster: Cluster) -> None:
     eventually(lambda: not cluster.cloud.list("load_balancers"), "its load balancer goes with it")
 
 
-def test_applying_them_again_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
+def test_applying_the_manifests_again_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
     def versions() -> dict[str, int]:
         objects = cluster.manifests(tmp_path)
         found = [

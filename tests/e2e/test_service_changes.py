@@ -1,4 +1,4 @@
-"""What clients notice while a Service changes, shares or goes. The tests share one stack, each with own Services."""
+"""Traffic while a Service changes, shares or is deleted. The tests share one stack, each with own Services."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def address(stack: LocalStack, name: str) -> str:
 
 
 def messages(stack: LocalStack, name: str) -> list[str]:
-    """What events say of the Service."""
+    """The messages of the Service's events."""
     return [e["message"] for e in stack.kube.list(EVENTS, "default").items if e["involvedObject"]["name"] == name]
 
 
@@ -104,7 +104,7 @@ def backends(stack: LocalStack, ip: str) -> list[Any]:
     return [backend for each in at(stack, ip)["backend_sets"] for backend in each["backends"]]
 
 
-def test_traffic_flows_on_while_a_service_changes_whom_it_sends_to(stack: LocalStack) -> None:
+def test_traffic_continues_while_a_service_changes_its_backends(stack: LocalStack) -> None:
     make(stack, "changing", 8090)
     ip = address(stack, "changing")
     url = f"http://{ip}:8090/"
@@ -148,8 +148,11 @@ def test_services_share_a_load_balancer_until_each_goes(stack: LocalStack) -> No
         eventually(partial(answers, url), f"{url} answers")
 
     make(stack, "late", 8092, id=edge["id"])
-    taken = "taken by Service default/first"
-    eventually(lambda: [told for told in messages(stack, "late") if taken in told], "an event tells who has the port")
+    taken = "in use by Service default/first"
+    eventually(
+        lambda: [reported for reported in messages(stack, "late") if taken in reported],
+        "an event tells who has the port",
+    )
 
     with asked_without_failure(f"http://{edge['address']}:8093/"):
         delete(stack, "late")
@@ -159,7 +162,7 @@ def test_services_share_a_load_balancer_until_each_goes(stack: LocalStack) -> No
     stack.cloud.delete("load_balancers", edge["id"])
 
 
-def test_a_preserved_load_balancer_serves_on_and_under_its_heir(stack: LocalStack) -> None:
+def test_a_preserved_load_balancer_keeps_serving_and_a_new_service_can_adopt_it(stack: LocalStack) -> None:
     make(stack, "testator", 8094, backend_type="pod-ip", preserve_on_delete=True)
     ip = address(stack, "testator")
     url = f"http://{ip}:8094/"

@@ -24,7 +24,7 @@ UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
 OWN, CLASSIC = "own", "classic"
-"""Services that a person makes beside the stack's."""
+"""Services that are created outside of the stack."""
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +52,12 @@ def keys_of_taints(node: dict[str, Any]) -> list[str]:
 
 
 def initialised(aws: AwsStack) -> set[str]:
-    """The nodes without the taint of those that no cloud has spoken for."""
+    """The nodes without the uninitialized taint."""
     return {node for node, each in nodes(aws).items() if UNINITIALIZED not in keys_of_taints(each)}
 
 
 def balanced(aws: AwsStack) -> list[bool]:
-    """Whether all machines that run, and no others, are targets, for each Service of the stack's."""
+    """Whether exactly the running machines are targets, for each Service of the stack."""
     return [aws.targets(service) == aws.ids() for service in ("web", "echo")]
 
 
@@ -81,12 +81,12 @@ def own_service(aws: AwsStack, service: str = OWN, **annotations: str) -> None:
 
 
 def annotate(aws: AwsStack, **annotations: str | None) -> None:
-    """Change annotations of one's own Service; None takes one away."""
+    """Change annotations of an own Service; None removes one."""
     aws.kube.patch(SERVICES, OWN, {"metadata": {"annotations": annotations}}, "default", type=PatchType.MERGE)
 
 
 def address(aws: AwsStack, service: str) -> str | None:
-    """What the Service's status says that clients dial."""
+    """The address in the Service's status."""
     status = aws.kube.get(SERVICES, service, "default").get("status", {}).get("loadBalancer", {})
     return next((each["hostname"] for each in status.get("ingress", [])), None)
 
@@ -115,7 +115,7 @@ def test_the_nodes_are_in_three_zones(aws: AwsStack) -> None:
     assert zones == {f"{REGION}{zone}" for zone in "abc"}
 
 
-def test_every_nodes_pods_have_a_route(aws: AwsStack) -> None:
+def test_every_node_has_a_pod_route(aws: AwsStack) -> None:
     instances = aws.instances()
 
     expected = {each["spec"]["podCIDR"]: instances[node]["InstanceId"] for node, each in nodes(aws).items()}
@@ -163,7 +163,7 @@ def test_a_service_has_a_network_load_balancer_with_all_nodes_and_with_groups(aw
     eventually(lambda: aws.targets(service) == aws.ids(), "all nodes are targets, also those that came after it")
 
 
-def test_no_output_pretends_that_a_load_balancer_answers(aws: AwsStack) -> None:
+def test_no_output_claims_that_a_simulated_load_balancer_answers(aws: AwsStack) -> None:
     outputs = aws.outputs()
 
     assert "webUrl" not in outputs
@@ -188,7 +188,7 @@ def test_refresh_finds_nothing_else(aws: AwsStack) -> None:
     assert aws.stack.changes("refresh") == {}
 
 
-def test_one_machine_more_is_a_node_with_a_route_and_a_target_of_every_load_balancer(aws: AwsStack) -> None:
+def test_an_added_machine_is_a_node_with_a_route_and_a_target_of_every_load_balancer(aws: AwsStack) -> None:
     aws.stack.scale_workers(4)
 
     aws.stack.run("up")
@@ -199,7 +199,7 @@ def test_one_machine_more_is_a_node_with_a_route_and_a_target_of_every_load_bala
     eventually(lambda: balanced(aws) == [True, True], "they are the targets of every load balancer")
 
 
-def test_one_machine_less_leaves_no_node_no_route_and_no_target(aws: AwsStack) -> None:
+def test_a_removed_machine_leaves_no_node_no_route_and_no_target(aws: AwsStack) -> None:
     aws.stack.scale_workers(3)
 
     aws.stack.run("up")
@@ -226,13 +226,13 @@ def test_a_changed_annotation_changes_the_load_balancer_in_place(aws: AwsStack) 
     assert after["LoadBalancerArn"] == before["LoadBalancerArn"]
 
 
-def test_another_type_is_a_new_load_balancer_and_the_old_one_leaves_nothing(aws: AwsStack) -> None:
+def test_another_type_makes_a_new_load_balancer_and_the_old_one_leaves_nothing(aws: AwsStack) -> None:
     before = aws.load_balancer(OWN)
     assert before is not None
 
     annotate(aws, **{f"{PREFIX}type": None})
 
-    # The old one goes only after the new one is there: while it is looked for, one of them is.
+    # The old one is deleted only after the new one exists, so one of them exists throughout.
     eventually(lambda: aws.classic_load_balancer(OWN) is not None, "a classic load balancer")
     classic = aws.classic_load_balancer(OWN)
     assert classic is not None
@@ -258,7 +258,7 @@ def test_a_deleted_service_leaves_neither_load_balancer_nor_security_group(aws: 
     eventually(lambda: left() == [], "its security groups are gone")
 
 
-def test_the_daemons_role_lacks_no_right(aws: AwsStack) -> None:
+def test_the_daemons_role_has_every_right_that_it_needs(aws: AwsStack) -> None:
     log = aws.site.folder.log(API).read_text().splitlines()
 
     assert [line for line in log if "refused: AccessDenied" in line or "refused: UnauthorizedOperation" in line] == []
@@ -298,7 +298,7 @@ def test_after_a_stop_up_finds_everything_as_it_was(aws: AwsStack) -> None:
     )
 
 
-def test_down_names_the_services_that_people_made_and_stops_before_anything_is_deleted(aws: AwsStack) -> None:
+def test_down_names_undeclared_services_and_stops_before_the_first_deletion(aws: AwsStack) -> None:
     own_service(aws, OWN, **{f"{PREFIX}type": "nlb"})
     own_service(aws, CLASSIC)
     eventually(lambda: aws.load_balancer(OWN) and aws.classic_load_balancer(CLASSIC), "both have their load balancers")
@@ -311,7 +311,7 @@ def test_down_names_the_services_that_people_made_and_stops_before_anything_is_d
     assert aws.load_balancer("web") and aws.load_balancer(OWN) and aws.classic_load_balancer(CLASSIC)
 
 
-def test_down_that_deletes_them_too_leaves_the_account_empty_and_says_so(aws: AwsStack) -> None:
+def test_down_with_deletion_of_undeclared_services_leaves_the_account_empty(aws: AwsStack) -> None:
     left = aws.stack.processes()
 
     said = aws.down("--delete-unmanaged")

@@ -1,7 +1,4 @@
-"""Stack `mycloud-ha`: production's shape on one machine. What dies, is evicted or restarted there is not noticed.
-
-The tests share one site and run in this order; from the middle on, stack `local` is up beside it.
-"""
+"""Stack `mycloud-ha`: production's shape on one machine. Clients notice no death, eviction or restart."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ def neighbour(state_folder: Path) -> LocalStack:
     return neighbour
 
 
-def test_each_zone_has_a_machine_that_could_lead(stack: LocalStack) -> None:
+def test_each_zone_has_a_candidate_for_leader(stack: LocalStack) -> None:
     zones = {m["name"]: m["zone"] for m in stack.cloud.list("machines") if m["role"] == "control-plane"}
 
     nodes = [pod["spec"]["nodeName"] for pod in all_ready(stack)]
@@ -60,7 +57,7 @@ def test_each_zone_has_a_machine_that_could_lead(stack: LocalStack) -> None:
     assert sorted(zones.values()) == ["zone-a", "zone-b", "zone-c"]
 
 
-def test_both_load_balancers_let_this_machine_in(stack: LocalStack) -> None:
+def test_both_load_balancers_admit_this_machine(stack: LocalStack) -> None:
     url = stack.outputs["webUrl"]
     eventually(lambda: answers(url), "the web workload answers")
     assert b"ping" in udp_echo(stack.outputs["echoAddress"], 8053, b"ping")
@@ -70,7 +67,7 @@ def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
     assert stack.changes("up") == {}
 
 
-def test_an_eviction_too_many_is_refused(stack: LocalStack) -> None:
+def test_an_eviction_beyond_the_disruption_budget_is_refused(stack: LocalStack) -> None:
     first, second, _ = all_ready(stack)
     eventually(lambda: budget(stack)["disruptionsAllowed"] == 1, "the budget allows one")
 
@@ -91,7 +88,7 @@ def test_a_new_token_restarts_one_candidate_after_another_while_traffic_flows(st
         stack.run("up")  # the site's own token again
 
     assert not before & after
-    # Who has just taken the lease is not ready before it knows the cluster, so there may be fewer than two.
+    # A new holder of the lease is not ready before it knows the cluster, so there may be fewer than two.
     assert min(ready) >= 1
     assert traffic.failures_since(0) == []
 
@@ -113,7 +110,7 @@ def test_no_request_fails_while_the_leaders_machine_dies_and_another_takes_over(
     assert traffic.failures_since(0) == []
 
 
-def test_a_service_made_while_that_machine_is_dead_gets_its_load_balancer(stack: LocalStack) -> None:
+def test_a_service_made_while_the_old_leaders_machine_is_dead_gets_its_load_balancer(stack: LocalStack) -> None:
     selector = stack.kube.get(SERVICES, "web", "default")["spec"]["selector"]
     ports = [{"port": 8081, "targetPort": "main"}]
     spec = {"type": "LoadBalancer", "selector": selector, "ports": ports}
@@ -127,7 +124,7 @@ def test_a_service_made_while_that_machine_is_dead_gets_its_load_balancer(stack:
     eventually(lambda: len(stack.cloud.list("load_balancers")) == 2, "its load balancer goes with it")
 
 
-def test_a_worker_added_while_that_machine_is_dead_is_initialised(stack: LocalStack) -> None:
+def test_a_worker_added_while_the_old_leaders_machine_is_dead_is_initialised(stack: LocalStack) -> None:
     stack.scale_workers(3)
 
     stack.run("up")
@@ -138,7 +135,7 @@ def test_a_worker_added_while_that_machine_is_dead_is_initialised(stack: LocalSt
     assert "node.cloudprovider.kubernetes.io/uninitialized" not in taints
 
 
-def test_without_that_machine_no_other_candidate_may_be_evicted(stack: LocalStack) -> None:
+def test_while_the_old_leaders_machine_is_dead_no_other_candidate_may_be_evicted(stack: LocalStack) -> None:
     eventually(lambda: budget(stack)["currentHealthy"] == 2, "the dead machine's candidate counts no more")
     first = ready_candidates(stack)[0]
 
@@ -146,7 +143,7 @@ def test_without_that_machine_no_other_candidate_may_be_evicted(stack: LocalStac
         evict(stack, first)
 
 
-def test_that_machine_has_a_candidate_again_once_it_is_started(stack: LocalStack) -> None:
+def test_the_old_leaders_machine_has_a_candidate_again_once_it_is_started(stack: LocalStack) -> None:
     stack.start_stopped_machines()
 
     all_ready(stack)
@@ -172,7 +169,7 @@ def test_a_protected_stack_is_not_destroyed(stack: LocalStack, neighbour: LocalS
     neighbour_answers(neighbour)
 
 
-def test_what_is_retained_keeps_its_address_through_a_destroy(stack: LocalStack, neighbour: LocalStack) -> None:
+def test_a_retained_load_balancer_keeps_its_address_through_a_destroy(stack: LocalStack, neighbour: LocalStack) -> None:
     before = stack.outputs
     stack.configure("protect", False)
     stack.configure("retain", True)
@@ -204,7 +201,7 @@ def test_down_leaves_nothing_of_the_stack_and_all_of_the_other(stack: LocalStack
     neighbour_answers(neighbour)
 
 
-def test_the_last_stack_takes_the_site_with_it(stack: LocalStack, neighbour: LocalStack) -> None:
+def test_down_of_the_last_stack_ends_the_site(stack: LocalStack, neighbour: LocalStack) -> None:
     processes = stack.processes()
     assert stack.running(processes)
 
@@ -222,7 +219,7 @@ def ready_candidates(stack: LocalStack) -> list[Object]:
 
 
 def all_ready(stack: LocalStack) -> list[Object]:
-    """The three, once they are ready at the same time."""
+    """The three candidates, once they are ready at the same time."""
 
     def three() -> list[Object] | None:
         ready = ready_candidates(stack)
@@ -233,7 +230,7 @@ def all_ready(stack: LocalStack) -> list[Object]:
 
 
 def budget(stack: LocalStack) -> Any:
-    """What the disruption controller has reckoned: it follows the pods, and evictions are judged by it."""
+    """The disruption controller's result: it follows the pods, and decides about evictions."""
     return stack.kube.get(stack.kube.resource("policy/v1", "PodDisruptionBudget"), CCM, "kube-system")["status"]
 
 
@@ -269,7 +266,7 @@ def url_of(stack: LocalStack, name: str) -> str | None:
 
 
 def use_new_token(stack: LocalStack) -> None:
-    """As `pulumi config set --secret mycloudControllerToken` does, with a token that mycloud has just issued."""
+    """As `pulumi config set --secret mycloudControllerToken` does, with a new token of mycloud."""
     token = stack.cloud.post("admin/tokens", {"ttl_seconds": 3600})["token"]
     settings = yaml.safe_load(stack.site_copy.read_text())
     passphrase = (stack.site_copy.parent / "passphrase").read_text().strip()

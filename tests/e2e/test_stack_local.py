@@ -107,7 +107,7 @@ def test_http_through_the_load_balancer_reaches_every_pod(stack: LocalStack) -> 
     eventually(both_answered, "both web pods answer through the load balancer")
 
 
-def test_udp_through_the_load_balancer_comes_back(stack: LocalStack) -> None:
+def test_udp_through_the_load_balancer_is_answered(stack: LocalStack) -> None:
     assert b"hello" in udp_echo(stack.outputs["echoAddress"], 8053, b"hello")
 
 
@@ -117,14 +117,14 @@ def test_the_log_of_a_pod_is_shown_without_kubectl(stack: LocalStack) -> None:
     assert stack.run("logs", "--pod", f"default/{pod}").startswith("listening on 127.")
 
 
-def test_the_kubeconfig_that_is_written_opens_the_cluster(stack: LocalStack) -> None:
+def test_the_written_kubeconfig_opens_the_cluster(stack: LocalStack) -> None:
     path = Path(stack.run("kubeconfig").strip().removeprefix("export KUBECONFIG="))
 
     assert Kube.from_file(path).list(NODES).items
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_status_says_that_all_nodes_and_pods_are_well_and_who_leads(stack: LocalStack) -> None:
+def test_status_shows_healthy_nodes_and_pods_and_the_leader(stack: LocalStack) -> None:
     (cluster,) = json.loads(stack.run("status", "--json"))["kubernetes"]
 
     assert {each["name"] for each in cluster["nodes"]} == set(running_machines(stack))
@@ -180,7 +180,7 @@ def test_the_controllers_token_may_do_what_the_controllers_do_and_no_more(stack:
         assert answer["denied"] == [operation]
 
 
-def test_a_route_deleted_by_hand_shows_in_preview_and_is_mended_by_up(stack: LocalStack) -> None:
+def test_a_route_deleted_by_hand_shows_in_preview_and_up_restores_it(stack: LocalStack) -> None:
     (network,) = stack.cloud.list("networks")
     before = route_targets(stack)
     lost = sorted(before)[0]
@@ -279,13 +279,13 @@ def test_a_terminated_machine_loses_its_node_and_its_membership(stack: LocalStac
     eventually(lambda: answers(url), "the load balancer answers again")
 
 
-def test_a_preview_says_what_to_run_when_a_declared_machine_is_gone(stack: LocalStack) -> None:
+def test_a_preview_without_a_declared_machine_names_the_command_to_run(stack: LocalStack) -> None:
     shown = stack.run("preview", expect=1)
 
     assert "refresh" in shown
 
 
-def test_refresh_and_up_replace_the_machine_that_is_gone(stack: LocalStack) -> None:
+def test_refresh_and_up_replace_a_missing_machine(stack: LocalStack) -> None:
     stack.run("refresh")
 
     stack.run("up")
@@ -296,10 +296,10 @@ def test_refresh_and_up_replace_the_machine_that_is_gone(stack: LocalStack) -> N
     assert set(route_targets(stack).values()) == {m["id"] for m in machines.values()}
 
 
-def test_status_tells_what_runs(stack: LocalStack) -> None:
-    told = json.loads(stack.run("status", "--json"))
+def test_status_shows_what_runs(stack: LocalStack) -> None:
+    reported = json.loads(stack.run("status", "--json"))
 
-    assert {m["name"] for m in told["machines"] if m["state"] == "running"} == set(running_machines(stack))
+    assert {m["name"] for m in reported["machines"] if m["state"] == "running"} == set(running_machines(stack))
 
 
 def test_destroy_leaves_the_cloud_empty(stack: LocalStack) -> None:

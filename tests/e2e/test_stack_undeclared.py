@@ -1,4 +1,4 @@
-"""What people made in the cluster of stack `local` beside its program: `down` leaks none of it, whatever was killed."""
+"""Undeclared objects in the cluster of stack `local`: `down` leaks none of them, whatever was killed."""
 
 from __future__ import annotations
 
@@ -56,24 +56,24 @@ def phase(stack: LocalStack) -> str:
 
 
 def ids(stack: LocalStack) -> dict[str, set[str]]:
-    """All that the cloud has."""
+    """The ids of everything in the cloud."""
     kinds = ("networks", "subnets", "clusters", "machines", "load_balancers", "volumes")
     return {kind: {each["id"] for each in stack.cloud.list(kind)} for kind in kinds}
 
 
-def test_down_names_what_nobody_declares_and_stops_before_anything_is_deleted(stack: LocalStack) -> None:
+def test_down_names_undeclared_objects_and_stops_before_the_first_deletion(stack: LocalStack) -> None:
     before = ids(stack)
 
-    told = stack.run("down", expect=1)
+    reported = stack.run("down", expect=1)
 
-    assert "Service default/shop (127." in told
-    assert "PersistentVolumeClaim default/data" in told
-    assert "--delete-unmanaged" in told
-    assert "default/web" not in told
+    assert "Service default/shop (127." in reported
+    assert "PersistentVolumeClaim default/data" in reported
+    assert "--delete-unmanaged" in reported
+    assert "default/web" not in reported
     assert ids(stack) == before
 
 
-def test_where_it_is_told_to_it_deletes_that_too_though_api_and_control_plane_machine_were_killed(
+def test_down_deletes_undeclared_objects_on_request_although_api_and_control_plane_machine_were_killed(
     stack: LocalStack,
 ) -> None:
     [machine] = [each for each in stack.cloud.list("machines") if each["role"] == "control-plane"]

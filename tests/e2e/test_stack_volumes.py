@@ -46,7 +46,7 @@ def claim(claim_name: str, **spec: Any) -> Object:
 
 
 def visitor() -> Object:
-    """One pod that writes down in the claim where it is."""
+    """One pod that writes its place to the claim."""
     fields = {"POD_NAME": "metadata.name", "NODE_NAME": "spec.nodeName"}
     env = [{"name": key, "valueFrom": {"fieldRef": {"fieldPath": path}}} for key, path in fields.items()]
     container = {
@@ -79,7 +79,7 @@ def volume(stack: LocalStack) -> dict[str, Any]:
 
 
 def visits(stack: LocalStack) -> list[str]:
-    """What pods have written to the volume, read where the cloud keeps it."""
+    """What pods have written to the volume, read from the cloud's copy."""
     file = stack.state / "mycloud" / "volumes" / str(volume(stack)["id"]) / "visits"
     return file.read_text().splitlines() if file.exists() else []
 
@@ -89,7 +89,7 @@ def pods(stack: LocalStack) -> list[Object]:
 
 
 def cordon(stack: LocalStack, *closed: str) -> None:
-    """Let pods be scheduled to every node but these."""
+    """Let pods be scheduled to every node except these."""
     for node in stack.kube.list(NODES).items:
         patch = {"spec": {"unschedulable": name(node) in closed or None}}
         stack.kube.patch(NODES, name(node), patch, type=PatchType.MERGE)
@@ -113,7 +113,7 @@ def test_a_claim_of_the_default_class_waits_for_its_first_consumer(stack: LocalS
     assert stack.cloud.list("volumes") == []
 
 
-def test_its_volume_is_made_in_the_zone_of_the_consumer_which_writes_to_it(stack: LocalStack) -> None:
+def test_the_volume_is_made_in_the_zone_of_its_consumer_which_writes_to_it(stack: LocalStack) -> None:
     cordon(stack, "local-workers-1", "local-workers-2", "local-workers-3")
 
     stack.kube.create(DEPLOYMENTS, visitor())
@@ -126,7 +126,7 @@ def test_its_volume_is_made_in_the_zone_of_the_consumer_which_writes_to_it(stack
     assert visit.endswith(" on local-workers-0")
 
 
-def test_it_follows_its_pod_to_another_node_of_the_zone_with_what_was_written(stack: LocalStack) -> None:
+def test_a_volume_follows_its_pod_to_another_node_of_the_zone_with_its_data(stack: LocalStack) -> None:
     (first,) = visits(stack)
     cordon(stack, "local-workers-0")
 
@@ -135,13 +135,13 @@ def test_it_follows_its_pod_to_another_node_of_the_zone_with_what_was_written(st
 
     eventually(lambda: len(visits(stack)) == 2, "another pod writes to the same volume")
     assert visits(stack)[0] == first
-    # Workers of other zones are open too; only the volume says that they will not do.
+    # Workers of other zones are open too; only the volume excludes them.
     assert visits(stack)[1].endswith(" on local-workers-3")
     (machine,) = [m for m in stack.cloud.list("machines") if m["name"] == "local-workers-3"]
     assert volume(stack)["attachment"] == {"machine_id": machine["id"], "state": "attached"}
 
 
-def test_it_grows_while_it_is_in_use(stack: LocalStack) -> None:
+def test_a_volume_grows_while_it_is_in_use(stack: LocalStack) -> None:
     more = {"spec": {"resources": {"requests": {"storage": "3Gi"}}}}
     stack.kube.patch(PERSISTENT_VOLUME_CLAIMS, "data", more, "default", type=PatchType.MERGE)
 
@@ -154,13 +154,13 @@ def test_it_grows_while_it_is_in_use(stack: LocalStack) -> None:
     assert len(visits(stack)) == 2
 
 
-def test_it_outlives_the_machine_that_it_is_attached_to(stack: LocalStack) -> None:
+def test_a_volume_outlives_the_machine_that_it_is_attached_to(stack: LocalStack) -> None:
     cordon(stack)
     (machine,) = [m for m in stack.cloud.list("machines") if m["name"] == "local-workers-3"]
 
     stack.cloud.delete("machines", machine["id"])
 
-    # kube-controller-manager waits 40 s before it gives up the pods of a node that is gone.
+    # kube-controller-manager waits 40 s before it gives up the pods of a missing node.
     eventually(lambda: len(visits(stack)) == 3, "the pod comes back on the other machine of the zone", 300)
     assert visits(stack)[2].endswith(" on local-workers-0")
 
@@ -195,13 +195,13 @@ def exists(stack: LocalStack, pv_name: str) -> bool:
 
 
 def test_destroy_stops_before_a_claim_that_still_holds_a_volume(stack: LocalStack) -> None:
-    told = stack.engine("destroy", expect=1)
+    reported = stack.engine("destroy", expect=1)
 
-    assert "default/data" in told
+    assert "default/data" in reported
     assert len(visits(stack)) == 3
 
 
-def test_destroy_waits_for_the_volumes_of_claims_that_go_and_leaves_the_cloud_empty(stack: LocalStack) -> None:
+def test_destroy_waits_for_the_volumes_of_deleted_claims_and_leaves_the_cloud_empty(stack: LocalStack) -> None:
     stack.kube.delete(DEPLOYMENTS, "visitor", "default")
     stack.kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
 

@@ -37,7 +37,7 @@ def test_the_cli_runs_the_stack_and_the_engine_takes_it_over(empty_stack: LocalS
     eventually(lambda: answers(url), "the web workload answers")
     stack.run("up", *WITH_CLI, "--expect-no-changes")
 
-    # The engine leaves it alone until it has been moved.
+    # The engine refuses it until it has been moved.
     stack.run("up", expect=1)
     export = stack.state / "export.json"
     export.write_text(pulumi(stack, "stack", "export"))

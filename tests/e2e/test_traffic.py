@@ -1,4 +1,4 @@
-"""What the clients of a load balancer notice while nodes die and come. The tests share one stack, in this order."""
+"""Clients of a load balancer while nodes die and are added. The tests share one stack, in this order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
     yield empty_stack
 
 
-def test_no_request_fails_once_a_dead_node_is_out(stack: LocalStack) -> None:
+def test_no_request_fails_once_a_dead_node_is_removed_from_the_load_balancer(stack: LocalStack) -> None:
     url = stack.outputs["webUrl"]
     balancer = _load_balancer(stack, url)
     victim = next(m for m in stack.cloud.list("machines") if m["role"] == "worker" and m["state"] == "running")
@@ -44,7 +44,7 @@ def test_no_request_fails_once_a_dead_node_is_out(stack: LocalStack) -> None:
     assert traffic.failures_since(out) == []
 
 
-def test_nodes_that_are_added_take_traffic(stack: LocalStack) -> None:
+def test_added_nodes_get_traffic(stack: LocalStack) -> None:
     stack.start_stopped_machines()
     _create_everywhere(stack)
     url = eventually(lambda: _url_of(stack, EVERYWHERE), "the Service has an address")

@@ -1,4 +1,4 @@
-"""Clients of a load balancer, and what they noticed."""
+"""Clients of a load balancer, and the failures that they saw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLIENTS = 4
 
 
 class Traffic:
-    """Clients that ask one URL without a pause, each time over a new connection."""
+    """Clients that request one URL without a pause, each time over a new connection."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -27,7 +27,7 @@ class Traffic:
 
     @contextmanager
     def flowing(self) -> Iterator[Traffic]:
-        """Clients ask until the block ends."""
+        """Clients send requests until the block ends."""
         for thread in self._threads:
             thread.start()
         try:
@@ -38,12 +38,12 @@ class Traffic:
                 thread.join()
 
     def answers_since(self, moment: float) -> Counter[str]:
-        """How many requests that began after `moment` (monotonic) each node has answered."""
+        """How many requests that started after `moment` (monotonic) each node has answered."""
         with self._lock:
             return Counter(node for began, node in self._answers if began >= moment)
 
     def failures_since(self, moment: float) -> list[str]:
-        """What went wrong with the requests that began after `moment`."""
+        """The failures of the requests that started after `moment`."""
         with self._lock:
             return [error for began, error in self._failures if began >= moment]
 

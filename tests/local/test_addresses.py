@@ -59,8 +59,8 @@ def ranges(block: AddressBlock, index: int) -> tuple[IPv4Network, ...]:
 
 
 @pytest.mark.parametrize("base", [0, 8, 17, 256])
-def test_a_block_begins_where_blocks_begin(base: int) -> None:
-    with pytest.raises(ValueError, match="does not begin a block"):
+def test_an_address_block_has_a_valid_start(base: int) -> None:
+    with pytest.raises(ValueError, match="is not the start of a block"):
         AddressBlock(base)
 
 
@@ -69,7 +69,7 @@ def test_a_site_has_four_networks() -> None:
         AddressBlock(32).network(4)
 
 
-def test_no_two_ipv6_ranges_overlap_whichever_site_they_are_of() -> None:
+def test_ipv6_ranges_of_all_sites_are_disjoint() -> None:
     networks = [AddressBlock(base).network(index) for base in BLOCK_BASES for index in range(NETWORKS_PER_SITE)]
     ranges = [cidr for each in networks for cidr in (each.machines_ipv6, each.pods_ipv6)]
 

@@ -1,4 +1,4 @@
-"""The site goes up, is found again whatever was killed, and goes down; blocks of addresses are shared out."""
+"""The site starts, is found again after any kill, and stops; blocks of addresses are reserved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 import urllib3
 
 from cloud_controller.clouds.mycloud.client import Client
-from local import api_site, processes
+from local import processes
 from local.addresses import API_PORT, BLOCK_BASES, AddressBlock
 from local.api_process import API, server_environment
 from local.blocks import BlockRegistry, NoBlockError
@@ -40,12 +40,12 @@ from tests.strangers import listening_on_a_free_block
 BALANCER = "balancer"
 VOLUME = {"name": "data", "zone": "zone-a", "size_gib": 1}
 PATIENCE = 60
-"""Seconds for what another process does in its own time."""
+"""Seconds for the actions of other processes."""
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    """A site of a test's own, not up. Its block is reserved as any site's is, so it is in nobody's way."""
+    """A site of a test's own, not up. Its block is reserved like any site's."""
     site = Site(tmp_path / "state")
     yield site
     site.down()
@@ -53,7 +53,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A site for tests that bring it up whatever the one before did to it."""
+    """A site for tests that bring it up, whatever the previous test did to it."""
     site = Site(tmp_path_factory.mktemp("shared") / "state")
     yield site
     site.down()
@@ -80,7 +80,7 @@ def balancer_runs(site: Site) -> bool:
 
 
 def delete_folder(site: Site) -> None:
-    """As a whole: file by file, the site's processes might begin to tidy up in the middle of it."""
+    """At once: file by file, the site's processes might clean up in the middle of it."""
     deleted = site.folder.root.rename(site.folder.root.with_name("deleted"))
     shutil.rmtree(deleted, ignore_errors=True)
 
@@ -102,7 +102,7 @@ def test_a_site_is_up_when_up_returns_and_up_again_changes_nothing(shared: Site)
     assert shared.status()["up"] is True
 
 
-def test_stacks_get_a_token_for_their_controllers_that_stays_and_may_do_what_they_do_alone(shared: Site) -> None:
+def test_stacks_get_a_stable_controllers_token_with_only_the_controllers_rights(shared: Site) -> None:
     shared.up()
 
     token = shared.stack_config().secrets["cloud-controller:mycloudControllerToken"]
@@ -114,7 +114,7 @@ def test_stacks_get_a_token_for_their_controllers_that_stays_and_may_do_what_the
     assert shared.folder.controllers_token_file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_controllers_token_that_is_not_valid_any_more_is_replaced(shared: Site) -> None:
+def test_an_invalid_controllers_token_is_replaced(shared: Site) -> None:
     shared.up()
     file = shared.folder.controllers_token_file
     shared.stack_config()
@@ -126,7 +126,7 @@ def test_a_controllers_token_that_is_not_valid_any_more_is_replaced(shared: Site
     assert Client(shared.endpoint, token).list("machines") == []
 
 
-def test_a_killed_balancer_is_started_again(shared: Site) -> None:
+def test_a_killed_balancer_is_restarted(shared: Site) -> None:
     shared.up()
     assert balancer_runs(shared)
     before = pid(shared, BALANCER)
@@ -150,7 +150,7 @@ def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared
     assert pid(shared, BALANCER) == balancer
 
 
-def test_an_api_that_hangs_is_replaced_and_that_is_told(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_api_is_replaced_and_reported(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.api_process.STOP_GRACE_SECONDS", 0.5)
     monkeypatch.setattr("local.api_process.PROBE_SECONDS", 0.5)
     shared.up()
@@ -168,7 +168,7 @@ def test_an_api_that_hangs_is_replaced_and_that_is_told(shared: Site, monkeypatc
     ]
 
 
-def test_an_api_of_other_code_is_replaced_and_nothing_else(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_api_that_runs_old_code_is_replaced_and_nothing_else(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     shared.up()
     assert balancer_runs(shared)
     api, balancer = pid(shared, API), pid(shared, BALANCER)
@@ -181,9 +181,7 @@ def test_an_api_of_other_code_is_replaced_and_nothing_else(shared: Site, monkeyp
     assert pid(shared, BALANCER) == balancer
 
 
-def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_one_alone(
-    shared: Site, tmp_path: Path
-) -> None:
+def test_two_sites_run_side_by_side_skip_ports_in_use_and_go_down_separately(shared: Site, tmp_path: Path) -> None:
     shared.up()
     other = Site(tmp_path / "state")
     stranger, strangers = listening_on_a_free_block(other, API_PORT)
@@ -209,9 +207,7 @@ def test_two_sites_run_side_by_side_and_pass_over_what_others_use_and_down_ends_
     assert call(shared, "GET", "/v1/networks") == 200
 
 
-def test_another_users_api_that_takes_the_address_meanwhile_is_not_taken_for_ours(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_users_api_at_our_address_is_not_mistaken_for_ours(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     busy_after_the_start = iter([None])
 
     def nothing_seen_at_first(address: str, port: int, purpose: str) -> None:
@@ -228,7 +224,7 @@ def test_another_users_api_that_takes_the_address_meanwhile_is_not_taken_for_our
 
 @contextmanager
 def stranger_that_says_it_is_healthy(site: Site) -> Iterator[AddressBlock]:
-    """Another site's API on the first block that is free; gives the block."""
+    """Another site's API on the first free block; returns the block."""
 
     class Healthy(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -253,7 +249,7 @@ def stranger_that_says_it_is_healthy(site: Site) -> Iterator[AddressBlock]:
             thread.join()
 
 
-def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_somebody_listens_there(shared: Site) -> None:
+def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_a_port_is_in_use(shared: Site) -> None:
     shared.up()
     endpoint, token = shared.endpoint, shared.token
 
@@ -284,7 +280,7 @@ def test_a_site_whose_state_folder_is_deleted_ends_by_itself(site: Site) -> None
     assert not site.folder.root.exists()
 
 
-def test_a_data_plane_that_nobody_knows_of_ends_with_its_state_folder(site: Site) -> None:
+def test_an_unrecorded_data_plane_ends_with_its_state_folder(site: Site) -> None:
     site.up()
     assert balancer_runs(site)
     balancer = processes.find(site.folder.process_record(BALANCER))
@@ -300,7 +296,7 @@ def test_a_data_plane_that_nobody_knows_of_ends_with_its_state_folder(site: Site
     ("healthy", "checked", "serves"),
     [(True, True, True), (None, False, True), (None, True, False), (False, True, False)],
 )
-def test_a_load_balancer_serves_with_a_backend_that_is_healthy_or_that_nothing_checks(
+def test_a_load_balancer_serves_with_a_healthy_or_unchecked_backend(
     site: Site, monkeypatch: pytest.MonkeyPatch, healthy: bool | None, checked: bool, serves: bool
 ) -> None:
     backend = {"backend_set": "udp-53", "healthy": healthy, "checked": checked}
@@ -311,7 +307,7 @@ def test_a_load_balancer_serves_with_a_backend_that_is_healthy_or_that_nothing_c
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_what_is_left_is_told_whether_or_not_the_api_answers(site: Site, answers: bool) -> None:
+def test_leftovers_are_reported_whether_or_not_the_api_answers(site: Site, answers: bool) -> None:
     site.up()
     made = urllib3.request(
         "POST", f"{site.endpoint}/v1/volumes", headers={"Authorization": f"Bearer {site.token}"}, json=VOLUME
@@ -324,14 +320,14 @@ def test_what_is_left_is_told_whether_or_not_the_api_answers(site: Site, answers
     assert site.left() == [f"volume {made['id']} (data)"]
 
 
-def test_of_a_site_that_is_stopped_nothing_is_told_to_be_left(site: Site) -> None:
+def test_a_stopped_site_reports_no_leftovers(site: Site) -> None:
     site.up()
     site.down(keep_data=True)
 
     assert site.left() == []
 
 
-def test_what_is_asked_of_a_site_that_is_not_up_says_so(tmp_path: Path) -> None:
+def test_a_request_to_a_site_that_is_not_up_is_a_clear_error(tmp_path: Path) -> None:
     site = Site(tmp_path / "state", registry=tmp_path / "blocks")
 
     with pytest.raises(SiteError, match="bring one up first"):
@@ -341,14 +337,14 @@ def test_what_is_asked_of_a_site_that_is_not_up_says_so(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
-def test_other_systems_are_told_what_is_missing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_other_systems_the_error_names_what_is_missing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.api_site.sys.platform", "darwin")
 
     with pytest.raises(SiteError, match="needs Linux"):
         site.up()
 
 
-def test_down_ends_what_a_killed_machine_left_behind(tmp_path: Path) -> None:
+def test_down_ends_the_leftover_processes_of_a_killed_machine(tmp_path: Path) -> None:
     site = Site(tmp_path / "state")
     machine = site.folder.machine("i-1")
     machine.mkdir(parents=True)
@@ -358,7 +354,7 @@ def test_down_ends_what_a_killed_machine_left_behind(tmp_path: Path) -> None:
         assert left.wait(PATIENCE) == -signal.SIGKILL
 
 
-def test_folders_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+def test_unwritable_folders_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
 
     for site in (
@@ -369,16 +365,16 @@ def test_folders_that_cannot_be_written_are_named(tmp_path: Path) -> None:
             site.up()
 
 
-def test_a_record_that_is_none_is_named(site: Site) -> None:
+def test_a_malformed_record_is_named(site: Site) -> None:
     site.folder.process_record(API).parent.mkdir(parents=True)
     site.folder.process_record(API).write_text("")
 
-    with pytest.raises(SiteError, match=r"api\.json is no record"):
+    with pytest.raises(SiteError, match=r"api\.json is not a process record"):
         site.up()
     site.folder.process_record(API).unlink()
 
 
-def test_only_machines_that_nobody_stopped_are_said_to_have_crashed(site: Site) -> None:
+def test_only_machines_that_stopped_by_themselves_are_reported_as_crashed(site: Site) -> None:
     site.folder.prepare()
     with closing(Store(site.folder.database)) as store, store.write() as session:
         network = networking.create_network(session, AddressBlock(32), CreateNetwork(name="n"))
@@ -394,7 +390,7 @@ def test_only_machines_that_nobody_stopped_are_said_to_have_crashed(site: Site) 
     assert site.crashed_machines() == ["died"]
 
 
-def test_a_machine_and_a_control_plane_that_were_killed_unnoticed_are_waited_for(site: Site) -> None:
+def test_up_waits_for_a_machine_and_a_control_plane_that_were_killed(site: Site) -> None:
     site.folder.prepare()
     with closing(Store(site.folder.database)) as store, store.write() as session:
         network = networking.create_network(session, AddressBlock(32), CreateNetwork(name="n"))
@@ -413,7 +409,7 @@ def test_a_machine_and_a_control_plane_that_were_killed_unnoticed_are_waited_for
     assert f"{machine.id} (running, but its process has ended)" in str(waited.value)
 
 
-def test_a_wait_for_another_run_that_starts_or_stops_the_site_says_for_whom(site: Site) -> None:
+def test_a_wait_for_another_run_names_that_run(site: Site) -> None:
     site.folder.prepare()
     told: list[str] = []
 
@@ -431,19 +427,7 @@ def test_a_wait_for_another_run_that_starts_or_stops_the_site_says_for_whom(site
     assert told == [f"waiting for another run ({holder}) that starts or stops this site"]
 
 
-def test_a_wait_that_takes_long_is_told_once_and_a_short_one_never(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([False, False, False, True])
-    told: list[str] = []
-
-    assert wait_until(lambda: next(answers), PATIENCE, lambda: told.append("at once"))
-    monkeypatch.setattr(api_site, "QUIET_SECONDS", 0.0)
-    answers = iter([False, False, False, True])
-    assert wait_until(lambda: next(answers), PATIENCE, lambda: told.append("still"))
-
-    assert told == ["still"]
-
-
-def test_servers_get_no_secret_of_the_environment() -> None:
+def test_servers_get_no_secrets_from_the_environment() -> None:
     environment = {"PATH": "/bin", "PULUMI_CONFIG_PASSPHRASE": "s", "AWS_SECRET_ACCESS_KEY": "s", "HOME": "/h"}
 
     assert server_environment(environment) == {"PATH": "/bin", "HOME": "/h"}
@@ -457,7 +441,7 @@ def folder(path: Path) -> Path:
     return path
 
 
-def test_a_reserved_block_is_nobody_elses_until_it_is_released(tmp_path: Path) -> None:
+def test_a_reserved_block_is_exclusive_until_it_is_released(tmp_path: Path) -> None:
     registry = BlockRegistry(tmp_path / "blocks")
     one, two = folder(tmp_path / "one"), folder(tmp_path / "two")
     block = AddressBlock(32)
@@ -483,7 +467,7 @@ def test_a_reservation_ends_with_its_state_folder(tmp_path: Path) -> None:
     assert registry.owner(AddressBlock(48)) == two
 
 
-def test_a_reservation_that_was_never_finished_holds_nothing(tmp_path: Path) -> None:
+def test_an_unfinished_reservation_is_free(tmp_path: Path) -> None:
     registry = BlockRegistry(tmp_path / "blocks")
     one = folder(tmp_path / "one")
     registry.prepare()
@@ -505,7 +489,7 @@ def test_a_site_tries_the_block_that_it_has_first(tmp_path: Path) -> None:
     assert tried == [64, *(base for base in BLOCK_BASES if base not in (16, 64))]
 
 
-def test_when_every_block_is_taken_up_says_by_whom_and_how_one_comes_free(tmp_path: Path) -> None:
+def test_without_a_free_block_the_error_names_the_owners_and_the_remedy(tmp_path: Path) -> None:
     registry = BlockRegistry(tmp_path / "blocks")
     others = {base: folder(tmp_path / f"site-{base}") for base in BLOCK_BASES}
     for base, other in others.items():
@@ -516,13 +500,13 @@ def test_when_every_block_is_taken_up_says_by_whom_and_how_one_comes_free(tmp_pa
 
     told = str(refused.value)
     assert all(f"127.{base}.x: {other};" in told for base, other in others.items())
-    assert told.endswith("a site gives its own back by `down`, or if its folder is deleted")
+    assert told.endswith("`down`, or deleting its folder, releases a site's block")
 
 
 # -------------------------------------------------------------------------------------------------------- state folder
 
 
-def test_a_folder_that_was_deleted_and_made_anew_is_another_sites(tmp_path: Path) -> None:
+def test_a_recreated_state_folder_belongs_to_another_site(tmp_path: Path) -> None:
     state = StateFolder(tmp_path / "state")
     state.prepare()
     state.ensure_token()

@@ -14,12 +14,13 @@ import pytest
 import yaml
 from urllib3.exceptions import ProtocolError
 
-from cloud_controller.kube import Kube, ObjectList
+from cloud_controller.kube import PODS, Kube
 from local import __main__ as command_line
 from local import cluster_access
 from local.cluster_access import Request, run
 from local.errors import SiteError
 from local.state_folder import StateFolder
+from tests.fake_kubernetes import FakeKubernetes
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_the_kubeconfig_is_of_the_stacks_own_cluster(folder: StateFolder, cluste
     assert written(folder)["id"] == folder_name
 
 
-def test_the_kubeconfig_is_its_users_alone(folder: StateFolder) -> None:
+def test_the_kubeconfig_is_readable_only_by_its_user(folder: StateFolder) -> None:
     run(Request("kubeconfig"), folder, folder.stack("mine"), "c-1")
 
     assert (folder.stack("mine") / "kubeconfig").stat().st_mode & 0o777 == 0o600
@@ -63,21 +64,19 @@ def test_only_the_export_line_goes_to_stdout_so_that_a_shell_can_evaluate_it(
 
 
 @pytest.mark.parametrize("cluster_id", [None, "c-gone"])
-def test_a_stack_without_a_cluster_here_is_an_error_that_names_it(folder: StateFolder, cluster_id: str | None) -> None:
+def test_a_stack_without_a_local_cluster_is_an_error_that_names_it(folder: StateFolder, cluster_id: str | None) -> None:
     with pytest.raises(SiteError, match="stack 'mine' has no cluster on this machine"):
         run(Request("kubeconfig"), folder, folder.stack("mine"), cluster_id)
 
 
-def test_a_missing_kubectl_is_an_error_that_says_where_it_comes_from(
-    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_kubectl_is_an_error_with_its_sources(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
     with pytest.raises(SiteError, match=r"kubectl is not on PATH: install your distribution's package"):
         run(Request("kubectl"), folder, folder.stack("mine"), "c-1")
 
 
-def test_kubectl_gets_the_words_after_the_dashes_and_gives_its_exit_code(
+def test_kubectl_gets_the_arguments_after_the_dashes_and_its_exit_code_is_returned(
     folder: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kubectl = tmp_path / "bin" / "kubectl"
@@ -93,7 +92,7 @@ def test_kubectl_gets_the_words_after_the_dashes_and_gives_its_exit_code(
     assert (tmp_path / "called").read_text() == f"{folder.stack('mine')}/kubeconfig get pods -A\n"
 
 
-def test_words_after_the_dashes_go_with_kubectl_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_after_the_dashes_are_allowed_only_with_kubectl(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command_line._parse(["status", "--", "get"])
 
@@ -101,7 +100,7 @@ def test_words_after_the_dashes_go_with_kubectl_alone(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("option", ["--pod=x", "--follow"])
-def test_what_is_said_of_logs_goes_with_logs_alone(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_options_are_allowed_only_with_logs(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command_line.main(["up", option])
 
@@ -111,22 +110,14 @@ def test_what_is_said_of_logs_goes_with_logs_alone(option: str, capsys: pytest.C
 # ------------------------------------------------------------------------------------------------------------- logs
 
 
-class FakeKube:
-    """An API server with three pods."""
-
-    def list(self, _: object) -> ObjectList:
-        names = (("default", "web-1"), ("default", "twin"), ("kube-system", "twin"))
-        return ObjectList([{"metadata": {"namespace": where, "name": name}} for where, name in names], "1")
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths whose logs were read."""
     paths: list[str] = []
-    monkeypatch.setattr(Kube, "from_file", lambda _: FakeKube())
+    api = FakeKubernetes()
+    for space, name in (("default", "web-1"), ("default", "twin"), ("kube-system", "twin")):
+        api.put(PODS, {"metadata": {"namespace": space, "name": name}})
+    monkeypatch.setattr(Kube, "from_file", lambda _: api)
 
     def log(_: Path, path: str, *, follow: bool) -> list[bytes]:
         assert not follow
@@ -141,7 +132,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     "pod, path", [("default/web-1", "default/pods/web-1"), ("web-1", "default/pods/web-1"),
                   ("kube-system/twin", "kube-system/pods/twin")]
 )  # fmt: skip
-def test_a_pod_is_named_with_its_namespace_or_by_a_name_that_it_alone_has(
+def test_a_pod_is_selected_with_its_namespace_or_by_a_unique_name(
     folder: StateFolder, asked: list[str], pod: str, path: str
 ) -> None:
     run(Request("logs", pod=pod), folder, folder.stack("mine"), "c-1")
@@ -150,7 +141,7 @@ def test_a_pod_is_named_with_its_namespace_or_by_a_name_that_it_alone_has(
 
 
 @pytest.mark.usefixtures("asked")
-def test_a_log_that_breaks_off_is_an_error_that_says_so(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_log_is_a_clear_error(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> Iterator[bytes]:
         yield b"one line"
         raise ProtocolError("Connection broken")
@@ -170,7 +161,7 @@ def test_a_log_that_breaks_off_is_an_error_that_says_so(folder: StateFolder, mon
         ("twin", "POD is 'twin': 2 pods have this name; there are:\n  default/twin\n  kube-system/twin"),
     ],
 )
-def test_a_pod_that_is_not_clear_is_an_error_that_lists_those_that_there_are(
+def test_an_ambiguous_pod_is_an_error_that_lists_the_candidates(
     folder: StateFolder, asked: list[str], pod: str, problem: str
 ) -> None:
     with pytest.raises(SiteError) as error:

@@ -1,4 +1,4 @@
-"""What `status` says of the Kubernetes clusters: nodes, the leader, pods that are not ready."""
+"""The status of the Kubernetes clusters: nodes, the leader, pods that are not ready."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_pod_that_is_not_ready_has_a_reason(given: dict[str, Any], reason: str
     assert why_not_ready(given) == reason
 
 
-def test_an_api_server_that_is_down_is_said_to_be_so(tmp_path: Path) -> None:
+def test_the_status_reports_an_api_server_that_is_down(tmp_path: Path) -> None:
     address = unused_address([6443])
     control_plane = ControlPlane(tmp_path, Binaries({}), address, "10.1.0.0/16", "10.2.0.0/24", "test")
     write_credentials(control_plane._layout)
@@ -88,11 +88,11 @@ def test_an_api_server_that_is_down_is_said_to_be_so(tmp_path: Path) -> None:
     (found,) = clusters_status({"c-1": tmp_path / "admin.kubeconfig"})
 
     assert (found["id"], found["name"]) == ("c-1", "test")
-    assert "can't be reached" in found["problem"]
-    assert render([found])[2].startswith("  the API server does not answer  the API server https://127.")
+    assert "cannot reach API server" in found["problem"]
+    assert render([found])[2].startswith("  the API server does not answer  cannot reach API server https://127.")
 
 
-def test_only_nodes_and_pods_with_which_something_is_wrong_are_named() -> None:
+def test_the_status_names_only_nodes_and_pods_with_a_problem() -> None:
     nodes = [{"name": f"n-{n}", "ready": n != 1, "initialized": n < 2} for n in range(4)]
     pods = [{"namespace": "default", "name": "web", "reason": "CrashLoopBackOff"}]
 

@@ -1,4 +1,4 @@
-"""A killed run of the tests costs the next ones no addresses."""
+"""A killed test run does not use up addresses of later runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK = AddressBlock(BLOCK_BASES[0])
 
 
 def site_in(run: Path, registry: BlockRegistry) -> Path:
-    """A site's folder among those that a run of pytest made, with a block."""
+    """A site's folder with a block, among those of a pytest run."""
     site = run / "popen-gw0" / "site0"
     site.mkdir(parents=True)
     registry.reserve(BLOCK, site)
@@ -33,7 +33,7 @@ def ended_process() -> int:
         return process.pid
 
 
-def test_the_site_of_a_killed_run_goes_and_its_block_is_free(tmp_path: Path) -> None:
+def test_the_site_of_a_killed_test_run_is_removed_and_its_block_freed(tmp_path: Path) -> None:
     registry = registry_in(tmp_path)
     run = tmp_path / "pytest-of-me" / "pytest-3"
     site = site_in(run, registry)
@@ -44,7 +44,7 @@ def test_the_site_of_a_killed_run_goes_and_its_block_is_free(tmp_path: Path) -> 
     assert not registry.owners()
 
 
-def test_the_site_of_a_run_that_ended_without_taking_it_down_goes(tmp_path: Path) -> None:
+def test_the_site_of_an_ended_test_run_is_removed(tmp_path: Path) -> None:
     registry = registry_in(tmp_path)
     site = site_in(tmp_path / "pytest-of-me" / "pytest-3", registry)
 
@@ -53,7 +53,7 @@ def test_the_site_of_a_run_that_ended_without_taking_it_down_goes(tmp_path: Path
     assert not site.exists()
 
 
-def test_the_site_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
+def test_the_site_of_a_live_test_run_stays(tmp_path: Path) -> None:
     registry = registry_in(tmp_path)
     run = tmp_path / "pytest-of-me" / "pytest-3"
     site = site_in(run, registry)
@@ -64,7 +64,7 @@ def test_the_site_of_a_run_that_goes_on_stays(tmp_path: Path) -> None:
     assert registry.owners() == {BLOCK: site}
 
 
-def test_a_persons_site_stays() -> None:
+def test_a_users_own_site_stays() -> None:
     with tempfile.TemporaryDirectory() as directory:
         registry = registry_in(Path(directory))
         site = site_in(Path(directory) / "work", registry)

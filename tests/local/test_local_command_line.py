@@ -1,4 +1,4 @@
-"""`python -m local`: the site, the stack's copy and the engine in the right order; errors that name what is wrong."""
+"""`python -m local`: the site, the stack's copy and the engine in the right order; errors that name the cause."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENDPOINT = "http://127.32.0.1:7070"
 
 
 class Fakes:
-    """A project of its own, a site that only notes what is asked of it, an engine that returns `engine_code`."""
+    """A project of its own, a site that only records calls, an engine that returns `engine_code`."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.state = directory / "state"
@@ -156,9 +156,7 @@ def test_up_brings_the_site_up_then_runs_the_engine_on_the_copy_with_the_policie
 
 
 @pytest.mark.parametrize("command", ["up", "preview"])
-def test_a_stack_that_has_levels_and_settings_for_the_policies_gets_them(
-    fakes: Fakes, tmp_path: Path, command: str
-) -> None:
+def test_a_stacks_own_policy_configuration_is_used(fakes: Fakes, tmp_path: Path, command: str) -> None:
     settings = tmp_path / "stacks" / "policies.local.json"
     settings.write_text('{"all": "mandatory"}')
 
@@ -167,7 +165,7 @@ def test_a_stack_that_has_levels_and_settings_for_the_policies_gets_them(
     assert fakes.engine_arguments[-2:] == ["--policy-pack-config", str(settings)]
 
 
-def test_another_stack_file_is_what_the_engine_is_given_whatever_its_name(fakes: Fakes, tmp_path: Path) -> None:
+def test_another_stack_file_is_passed_to_the_engine_whatever_its_name(fakes: Fakes, tmp_path: Path) -> None:
     fakes.run("up")
     other = tmp_path / "other.yaml"
     other.write_text("config:\n  cloud-controller:cloud: mycloud\n  cloud-controller:clusterName: other\n")
@@ -178,7 +176,9 @@ def test_another_stack_file_is_what_the_engine_is_given_whatever_its_name(fakes:
     assert yaml.safe_load(copy.read_text())["config"]["cloud-controller:clusterName"] == "other"
 
 
-def test_a_machine_that_died_is_named_with_what_boots_it(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_crashed_machine_is_named_with_the_command_that_boots_it(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
     fakes.crashed = ["workers-0"]
 
     assert fakes.run("preview") == 0
@@ -186,7 +186,7 @@ def test_a_machine_that_died_is_named_with_what_boots_it(fakes: Fakes, capsys: p
     assert "machine workers-0 is stopped" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_seen_enough_ends_status_without_a_complaint(fakes: Fakes) -> None:
+def test_a_closed_pipe_ends_status_silently(fakes: Fakes) -> None:
     code = (
         "import sys; import local.__main__ as m; import local.mycloud.site as s; "
         "s.render = lambda *_: 'line\\n' * 100_000;"
@@ -201,7 +201,9 @@ def test_a_reader_that_has_seen_enough_ends_status_without_a_complaint(fakes: Fa
     assert process.returncode == 0
 
 
-def test_a_folder_of_somebody_elses_is_one_line(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_state_folder_of_another_user_is_an_error_of_one_line(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
     def refuse(_: Site) -> None:
         raise PermissionError(13, "Permission denied", "/root/x/site.json")
 
@@ -246,10 +248,10 @@ def test_down_destroys_the_stack_and_then_the_site(fakes: Fakes) -> None:
 
 
 @pytest.mark.parametrize("command", ["up", "refresh", "down"])
-def test_a_second_run_of_a_stack_names_the_first_one_at_once(
+def test_a_second_run_of_a_stack_fails_at_once_and_names_the_first(
     fakes: Fakes, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    """It does not wait, without a word, until what the first one makes has settled."""
+    """It must not wait silently for the first run to finish."""
     fakes.run("up")
     fakes.pretend_state()
     fakes.calls.clear()
@@ -268,7 +270,7 @@ def test_a_preview_is_shown_while_another_run_changes_the_stack(fakes: Fakes) ->
         assert fakes.run("preview") == 0
 
 
-def test_a_down_that_is_declined_starts_and_ends_nothing(fakes: Fakes) -> None:
+def test_a_declined_down_starts_and_stops_nothing(fakes: Fakes) -> None:
     fakes.run("up")
     fakes.pretend_state()
     fakes.calls.clear()
@@ -280,9 +282,7 @@ def test_a_down_that_is_declined_starts_and_ends_nothing(fakes: Fakes) -> None:
 
 
 @pytest.mark.parametrize(("answer", "more"), [(True, ["--yes"]), (None, [])])
-def test_the_engine_asks_again_only_if_nobody_was_asked_before_the_down(
-    fakes: Fakes, answer: bool | None, more: list[str]
-) -> None:
+def test_down_asks_for_confirmation_only_once(fakes: Fakes, answer: bool | None, more: list[str]) -> None:
     fakes.run("up")
     fakes.pretend_state()
     fakes.answer = answer
@@ -307,7 +307,7 @@ def test_down_starts_the_machines_that_crashed_and_waits_for_them_before_it_dest
     assert "starting it again" in told
 
 
-def test_down_hands_on_that_what_is_not_declared_is_deleted_too(fakes: Fakes) -> None:
+def test_down_passes_on_the_request_to_delete_undeclared_objects(fakes: Fakes) -> None:
     fakes.run("up")
     fakes.pretend_state()
 
@@ -318,7 +318,7 @@ def test_down_hands_on_that_what_is_not_declared_is_deleted_too(fakes: Fakes) ->
     assert DELETE_UNMANAGED not in os.environ
 
 
-def test_down_keeps_the_data_of_a_site_with_volumes_until_it_is_said_again(
+def test_down_keeps_the_data_of_a_site_with_volumes_until_it_is_repeated(
     fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fakes.run("up")
@@ -346,7 +346,7 @@ def test_down_keeps_the_data_of_a_site_where_a_destroy_has_left_clusters_and_add
     assert "left: cluster c-1 (prod), load balancer lb-1 (web);" in capsys.readouterr().err
 
 
-def test_what_is_the_engines_is_handed_on_to_it(fakes: Fakes) -> None:
+def test_engine_options_are_passed_to_the_engine(fakes: Fakes) -> None:
     target = "urn:pulumi:local::p::t:m:T::*"
     assert fakes.run("preview", "--target", target, "--refresh", "--diff") == 0
     assert fakes.engine_arguments[0] == "preview"
@@ -365,7 +365,7 @@ def test_what_is_the_engines_is_handed_on_to_it(fakes: Fakes) -> None:
         ["up", "--delete-unmanaged"],
     ],
 )
-def test_a_wrong_option_of_the_engines_is_code_2_before_anything_is_started(
+def test_an_invalid_engine_option_is_code_2_before_anything_is_started(
     fakes: Fakes, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -374,14 +374,14 @@ def test_a_wrong_option_of_the_engines_is_code_2_before_anything_is_started(
     assert ended.value.code == 2 and line.endswith("--help)") and not fakes.calls
 
 
-def test_a_down_of_a_part_leaves_the_site_and_its_machines(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_targeted_down_leaves_the_site_and_its_machines(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
     fakes.pretend_state()
     assert fakes.run("down", "--target", "urn:pulumi:local::p::t:m:T::x") == 0
     assert fakes.calls == ["up", "engine destroy"]
     assert "the stack still has resources" in capsys.readouterr().err
 
 
-def test_of_two_stacks_that_go_at_the_same_time_the_second_takes_the_site_with_it(
+def test_when_two_stacks_go_down_concurrently_the_second_ends_the_site(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fakes.run("up")
@@ -400,7 +400,7 @@ def test_of_two_stacks_that_go_at_the_same_time_the_second_takes_the_site_with_i
     assert fakes.calls[-1] == "down False"
 
 
-def test_the_first_preview_says_what_it_has_left_running(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_preview_names_what_it_leaves_running(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
     assert fakes.run("preview") == 0
     assert "`down` stops them" in capsys.readouterr().err
 
@@ -441,7 +441,7 @@ def test_simulated_machines_are_left_to_a_stack_that_stays(fakes: Fakes) -> None
     assert "end simulated" not in fakes.calls
 
 
-def test_down_without_a_site_does_nothing_and_is_fine(fakes: Fakes) -> None:
+def test_down_without_a_site_does_nothing_and_succeeds(fakes: Fakes) -> None:
     assert fakes.run("down") == 0
 
     assert fakes.calls == []
@@ -457,7 +457,9 @@ def test_stop_keeps_the_data(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -
     assert "`up` starts it again" in capsys.readouterr().err
 
 
-def test_stop_without_a_site_promises_nothing(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stop_without_a_site_does_not_claim_to_have_stopped_one(
+    fakes: Fakes, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert fakes.run("stop") == 0
 
     assert "there is no site" in capsys.readouterr().err
@@ -477,7 +479,7 @@ def test_status_is_for_people_or_json_with_the_stacks_outputs(fakes: Fakes, caps
     assert document["load_balancers"] == STATUS["load_balancers"]
 
 
-def test_an_unknown_stack_is_named_with_those_that_there_are_and_nothing_is_started(
+def test_an_unknown_stack_is_an_error_with_the_existing_ones_and_nothing_is_started(
     fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fakes.run("up", "--stack", "lokal") == 2
@@ -487,7 +489,7 @@ def test_an_unknown_stack_is_named_with_those_that_there_are_and_nothing_is_star
 
 
 @pytest.mark.parametrize("command", ["up", "preview"])
-def test_a_key_that_is_mistyped_is_named_in_the_file_that_people_write_and_nothing_is_started(
+def test_a_misspelt_key_is_named_with_the_original_stack_file_and_nothing_is_started(
     fakes: Fakes, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     fakes.stack_file.write_text("config:\n  cloud-controller:cloud: mycloud\n  cloud-controller:clout: mycloud\n")
@@ -506,7 +508,7 @@ def test_a_stack_on_an_account_needs_no_site_whichever_way_its_keys_are_written(
     assert is_recorded(file)
 
 
-def test_a_cloud_that_is_misspelt_is_a_key_that_is_not_known(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_cloud_is_an_unknown_key(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
     fakes.stack_file.write_text("config:\n  cloud-controller:clout: mycloud\n")
 
     assert fakes.run("up") == 2
@@ -529,9 +531,7 @@ def test_a_secret_in_plain_text_is_refused_although_the_site_has_its_own(
     assert fakes.calls == []
 
 
-def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
-    fakes: Fakes, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stack_of_another_cloud_cannot_run_on_a_local_site(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
     fakes.stack_file.write_text("config:\n  cloud-controller:cloud: nimbus\n")
 
     assert fakes.run("up") == 2
@@ -547,7 +547,7 @@ def test_a_stack_of_another_cloud_has_no_place_on_a_local_site(
         (lambda file: file.mkdir(), "cannot be read: Is a directory"),
         (lambda file: file.write_bytes(b"\xff\xfe"), "is not text"),
         (lambda file: file.write_text("config:\n\tcloud: mycloud\n"), "not valid YAML (line 2): a tab"),
-        (lambda file: file.write_text("config:\n  cloud: mycloud\n  cloud: aws\n"), "the same key as in line 2"),
+        (lambda file: file.write_text("config:\n  cloud: mycloud\n  cloud: aws\n"), "duplicate key, also in line 2"),
     ],
 )
 def test_a_stack_file_that_cannot_be_read_is_one_line(
@@ -571,7 +571,7 @@ def test_a_key_of_the_stack_file_needs_no_namespace(fakes: Fakes) -> None:
     assert copy["config"]["cloud-controller:cloud"] == "mycloud"
 
 
-def test_a_down_of_a_stack_that_does_not_exist_names_those_that_do(
+def test_down_of_a_missing_stack_is_an_error_with_the_existing_ones(
     fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fakes.run("up")
@@ -581,7 +581,7 @@ def test_a_down_of_a_stack_that_does_not_exist_names_those_that_do(
     assert "stack 'lcal' does not exist" in capsys.readouterr().err and "engine destroy" not in fakes.calls
 
 
-def test_up_shows_how_to_try_the_stacks_own_load_balancers_alone(
+def test_up_shows_try_commands_only_for_the_stacks_own_load_balancers(
     fakes: Fakes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = {**STATUS["load_balancers"][0], "clusters": ["c-2"], "address": "127.35.0.11", "name": "web"}
@@ -595,7 +595,7 @@ def test_up_shows_how_to_try_the_stacks_own_load_balancers_alone(
 
 
 @pytest.mark.parametrize("arguments", [[], ["explode"], ["up", "--nope"]])
-def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
+def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         command_line.main(arguments)
 
@@ -637,7 +637,7 @@ def test_two_first_runs_at_once_agree_on_one_passphrase(
     key_is_derived, make = threading.Event(), new_crypter
 
     def slowly(passphrase: str) -> PassphraseCrypter:
-        key_is_derived.wait(0.5)  # the other run comes in between, unless it is kept out
+        key_is_derived.wait(0.5)  # the other run would intervene here without the lock
         key_is_derived.set()
         return make(passphrase)
 
@@ -650,7 +650,7 @@ def test_two_first_runs_at_once_agree_on_one_passphrase(
     assert all(open_crypter(passphrase, stack["encryptionsalt"]) for stack in stacks)
 
 
-def test_a_passphrase_of_the_environment_is_used_and_a_wrong_one_is_noticed(
+def test_a_passphrase_in_the_environment_is_used_and_a_wrong_one_detected(
     fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "right")
@@ -659,11 +659,13 @@ def test_a_passphrase_of_the_environment_is_used_and_a_wrong_one_is_noticed(
 
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
 
-    with pytest.raises(SecretsError, match=r"dir/Pulumi\.dir\.yaml: .* does not fit .* from PULUMI_CONFIG_PASSPHRASE:"):
+    with pytest.raises(
+        SecretsError, match=r"dir/Pulumi\.dir\.yaml: .* does not match .* from PULUMI_CONFIG_PASSPHRASE:"
+    ):
         write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
 
 
-def test_a_lost_passphrase_is_an_error_that_says_where_it_belongs(fakes: Fakes, tmp_path: Path) -> None:
+def test_a_lost_passphrase_is_an_error_that_names_its_file(fakes: Fakes, tmp_path: Path) -> None:
     write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
     (tmp_path / "dir" / "passphrase").unlink()
 
@@ -672,7 +674,7 @@ def test_a_lost_passphrase_is_an_error_that_says_where_it_belongs(fakes: Fakes, 
 
 
 @pytest.mark.parametrize("text", ["config: [", "config: {}", ""])
-def test_a_copy_that_somebody_spoilt_is_written_anew(fakes: Fakes, tmp_path: Path, text: str) -> None:
+def test_a_damaged_copy_is_rewritten(fakes: Fakes, tmp_path: Path, text: str) -> None:
     copy = write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a"))
     copy.write_text(text)
 
@@ -684,7 +686,7 @@ def test_a_copy_that_somebody_spoilt_is_written_anew(fakes: Fakes, tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", ["config: [", "config: 3", "other: {}", ""])
-def test_a_stack_file_that_is_none_is_refused_by_name(tmp_path: Path, text: str) -> None:
+def test_a_malformed_stack_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
     source = tmp_path / "Pulumi.local.yaml"
     source.write_text(text)
 
@@ -695,7 +697,7 @@ def test_a_stack_file_that_is_none_is_refused_by_name(tmp_path: Path, text: str)
 # ------------------------------------------------------------------------------------------------------ status as text
 
 
-def test_a_site_that_is_not_up_is_said_to_be_so() -> None:
+def test_the_status_reports_a_site_that_is_not_up() -> None:
     assert render({"state_folder": "/x", "up": False}, {}) == "There is no site in /x."
 
 
@@ -750,7 +752,7 @@ def test_a_volume_is_shown_with_the_machine_that_has_it() -> None:
     ]
 
 
-def test_why_something_is_not_as_it_should_be_stands_beside_it() -> None:
+def test_the_status_shows_the_reason_beside_an_objects_state() -> None:
     balancer = {**STATUS["load_balancers"][0], "state": "failed", "state_reason": "in use", "backends": None}
 
     text = render({**STATUS, "up": False, "load_balancers": [balancer]}, {})
@@ -760,7 +762,7 @@ def test_why_something_is_not_as_it_should_be_stands_beside_it() -> None:
     assert "health unknown" in text
 
 
-def test_every_listener_has_a_command_that_shows_it() -> None:
+def test_the_status_has_a_try_command_for_every_listener() -> None:
     tcp, udp = addresses(STATUS["load_balancers"])["web"]
 
     assert tcp == "curl http://127.35.0.10:8080/"
@@ -768,11 +770,11 @@ def test_every_listener_has_a_command_that_shows_it() -> None:
     assert '"127.35.0.10", 53' in udp
 
 
-def test_no_command_goes_through_a_proxy() -> None:
+def test_try_commands_do_not_use_a_proxy() -> None:
     assert addresses(STATUS["load_balancers"], proxied=True)["web"][0] == "curl --noproxy '*' http://127.35.0.10:8080/"
 
 
-def test_the_command_for_udp_shows_the_answer() -> None:
+def test_the_try_command_for_udp_shows_the_answer() -> None:
     with socket.socket(type=socket.SOCK_DGRAM) as server, ThreadPoolExecutor(1) as pool:
         server.bind(("127.0.0.1", 0))
         server.settimeout(60)

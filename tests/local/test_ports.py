@@ -1,4 +1,4 @@
-"""A busy port is reported with who holds it."""
+"""The error for a busy port names the holder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from local.ports import PortBusyError, require_free, unused_address
 ADDRESS = "127.1.200.1"
 
 
-def test_a_free_port_is_no_error() -> None:
+def test_a_free_port_is_accepted() -> None:
     with socket.create_server((ADDRESS, 0)) as server:
         port = server.getsockname()[1]
 
@@ -24,7 +24,9 @@ def test_a_busy_port_names_its_holder() -> None:
     with socket.create_server((ADDRESS, 0)) as server:
         port = server.getsockname()[1]
 
-        with pytest.raises(PortBusyError, match=rf"etcd cannot listen on {ADDRESS}:{port}: pid {os.getpid()} \("):
+        with pytest.raises(
+            PortBusyError, match=rf"etcd cannot listen on {ADDRESS}:{port}: the port is in use by pid {os.getpid()} \("
+        ):
             require_free(ADDRESS, port, "etcd")
 
 

@@ -21,7 +21,7 @@ from tests.waiting import eventually
 
 Start = Callable[..., Process]
 SECONDS = 60
-"""For what must come."""
+"""For what must happen."""
 
 STUBBORN = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); signal.pause()"
 # pthread_exit in the first thread: /proc says zombie, but the process goes on.
@@ -60,7 +60,7 @@ def test_a_started_process_leads_a_session_of_its_own_and_is_found_by_its_record
     assert processes.find_all(process.record.parent) == [process]
 
 
-def test_it_is_recorded_even_if_its_starter_is_killed_at_once(tmp_path: Path) -> None:
+def test_a_process_is_recorded_even_if_its_starter_is_killed_at_once(tmp_path: Path) -> None:
     record = tmp_path / "orphan.json"
     program = (
         "import os, signal, sys; from pathlib import Path; from local import processes\n"
@@ -76,7 +76,7 @@ def test_it_is_recorded_even_if_its_starter_is_killed_at_once(tmp_path: Path) ->
     assert orphan.stop(SECONDS)
 
 
-def test_who_looks_while_it_is_being_started_finds_it_even_if_its_starter_is_killed_then(tmp_path: Path) -> None:
+def test_a_process_being_started_is_found_even_if_its_starter_is_killed(tmp_path: Path) -> None:
     record, begun, go_on = (tmp_path / name for name in ("orphan.json", "begun", "go-on"))
     move = tmp_path / "bin" / "mv"
     move.parent.mkdir()
@@ -100,7 +100,7 @@ def test_who_looks_while_it_is_being_started_finds_it_even_if_its_starter_is_kil
     assert orphan.stop(SECONDS)
 
 
-def test_a_new_record_is_not_removed_for_the_stale_one_in_whose_place_it_came(
+def test_a_new_record_is_not_removed_as_the_stale_one_that_it_replaced(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = start()
@@ -113,7 +113,7 @@ def test_a_new_record_is_not_removed_for_the_stale_one_in_whose_place_it_came(
         def slowly(path: Path, missing_ok: bool = False) -> None:
             if path == ended.record and not starts:
                 starts.append(pool.submit(start))
-                wait(starts, 0.5)  # the other comes in between, unless he is kept out
+                wait(starts, 0.5)  # the other would intervene here without the lock
             unlink(path, missing_ok=missing_ok)
 
         monkeypatch.setattr(Path, "unlink", slowly)
@@ -123,8 +123,8 @@ def test_a_new_record_is_not_removed_for_the_stale_one_in_whose_place_it_came(
     assert processes.find(ended.record) == new
 
 
-def test_what_is_stopped_as_soon_as_it_is_started_keeps_nobody_from_looking(start: Start) -> None:
-    # Many times: it was one in some hundreds that still held the folder of records, and on a busy machine.
+def test_a_process_paused_at_its_start_does_not_block_the_folder(start: Start) -> None:
+    # Many times: one in some hundreds held the folder of records, on a busy machine.
     for _ in range(100):
         process = start()
         process.signal(signal.SIGSTOP)
@@ -137,7 +137,7 @@ def test_what_is_stopped_as_soon_as_it_is_started_keeps_nobody_from_looking(star
             assert process.wait(SECONDS)
 
 
-def test_what_is_asked_to_end_ends_by_itself_and_its_record_goes(start: Start) -> None:
+def test_a_process_that_ends_on_sigterm_loses_its_record(start: Start) -> None:
     process = start()
 
     assert process.stop(grace_seconds=SECONDS)
@@ -146,7 +146,7 @@ def test_what_is_asked_to_end_ends_by_itself_and_its_record_goes(start: Start) -
     assert process.stop(grace_seconds=10), "stopping what has ended is no error"
 
 
-def test_what_ignores_sigterm_is_killed_after_its_grace(start: Start) -> None:
+def test_a_process_that_ignores_sigterm_is_killed_after_its_grace(start: Start) -> None:
     process = start(sys.executable, "-c", STUBBORN)
     wait_for_log(process, "up")
 
@@ -162,7 +162,7 @@ def test_a_process_whose_first_thread_ended_runs_until_the_others_ended(start: S
     assert not process.wait(0.2)
 
 
-def test_what_a_process_left_behind_in_its_session_is_stopped_with_it(start: Start) -> None:
+def test_stopping_a_process_stops_its_session(start: Start) -> None:
     process = start("sh", "-c", "sleep 600 & echo child $!; trap 'exit 0' TERM; wait")
     child = int(wait_for_log(process, "child ").split()[1])
 
@@ -181,7 +181,7 @@ def test_a_record_whose_process_ended_is_stale_and_removed(start: Start) -> None
 
 
 @pytest.mark.parametrize("field, value", [("start_ticks", 1), ("boot_id", "another-boot")])
-def test_a_pid_that_the_kernel_gave_out_again_is_not_mistaken(start: Start, field: str, value: object) -> None:
+def test_a_reused_pid_is_not_mistaken_for_the_recorded_process(start: Start, field: str, value: object) -> None:
     bystander = start()
     fields = json.loads(bystander.record.read_text()) | {field: value}
     bystander.record.write_text(json.dumps(fields))
@@ -194,9 +194,9 @@ def test_a_pid_that_the_kernel_gave_out_again_is_not_mistaken(start: Start, fiel
     assert bystander.is_running()
 
 
-def test_a_dead_child_is_no_running_process_though_nobody_waited_for_it(start: Start) -> None:
+def test_an_unreaped_dead_child_is_not_running(start: Start) -> None:
     process = start("true")
-    # Wait for its end without collecting it.
+    # Wait for its end without reaping it.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
     assert not process.is_running()
@@ -207,7 +207,7 @@ def test_a_dead_child_is_no_running_process_though_nobody_waited_for_it(start: S
 def test_a_second_start_under_the_same_record_is_refused(start: Start) -> None:
     start()
 
-    with pytest.raises(ProcessError, match="sleeper runs already"):
+    with pytest.raises(ProcessError, match="sleeper is already running"):
         start()
 
 
@@ -216,7 +216,7 @@ def test_a_missing_executable_is_named(start: Start) -> None:
         start("/no/such/program")
 
 
-def test_output_goes_to_the_log_which_nobody_else_may_read(start: Start) -> None:
+def test_output_goes_to_a_private_log(start: Start) -> None:
     process = start("sh", "-c", "echo out; echo err >&2")
     assert process.wait(SECONDS)
 
@@ -232,7 +232,7 @@ def test_the_environment_is_the_given_one_and_arguments_are_taken_literally(star
 
 
 def wait_for_log(process: Process, text: str) -> str:
-    """The first line with this text; the process writes it without being asked."""
+    """The first line with this text; the process writes it by itself."""
 
     def written() -> str | None:
         ended = process.wait(0)

@@ -1,7 +1,7 @@
-"""How Pulumi's CLI is called: command lines and environment.
+"""Calls of Pulumi's CLI: command lines and environment.
 
-Where a test runs something, a script of the name `pulumi` stands in for the CLI: it notes how it was called, and a
-destroy empties the state. What the real one makes of such calls is for test_real_pulumi.py.
+Where a test runs something, a script called `pulumi` replaces the CLI: it records its arguments, and a destroy empties
+the state. test_real_pulumi.py tests the calls of the real one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ sys.exit(int(os.environ.get("FAILS_AT", "-") in sys.argv))
 
 
 class StandIn:
-    """A script that is called like the CLI, first on PATH."""
+    """A script with the CLI's name, first on PATH."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._log = directory / "calls"
@@ -82,7 +82,7 @@ def test_an_operation_names_stack_program_and_the_copy_of_the_stack_file(cli: Pu
 
 
 @pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
-def test_what_changes_something_is_not_asked_about_without_a_terminal(cli: PulumiCli, command: str) -> None:
+def test_the_cli_gets_yes_without_a_terminal(cli: PulumiCli, command: str) -> None:
     assert "--yes" in cli.operation(command, [])
 
 
@@ -92,17 +92,17 @@ def test_on_a_terminal_the_cli_asks_as_it_does(cli: PulumiCli, command: str, ask
 
 
 @pytest.mark.parametrize("command", ["up", "destroy"])
-def test_no_question_stands_in_json_that_a_terminal_shows(cli: PulumiCli, command: str) -> None:
+def test_the_cli_does_not_ask_in_json_output(cli: PulumiCli, command: str) -> None:
     assert "--yes" in cli.operation(command, ["--json"], asks=True)
 
 
-def test_the_stack_is_made_in_its_own_folder_so_that_no_file_of_the_project_is_written(cli: PulumiCli) -> None:
+def test_the_cli_stack_is_created_in_its_own_folder_without_writing_to_the_project(cli: PulumiCli) -> None:
     call = cli.init()
     assert call[:4] == ["stack", "select", "local", "--create"]
     assert call[call.index("--cwd") + 1] == str(cli.stack_dir)
 
 
-def test_backend_and_passphrase_are_the_stacks_and_this_python_comes_first(cli: PulumiCli) -> None:
+def test_the_cli_gets_the_stacks_backend_and_passphrase_and_this_python_first(cli: PulumiCli) -> None:
     environment = cli.environment({"PATH": "/usr/bin", "KEPT": "yes"})
     assert environment["PATH"] == f"{Path(sys.executable).parent}{os.pathsep}/usr/bin"
     assert environment["PULUMI_BACKEND_URL"] == (cli.stack_dir / "pulumi").as_uri()
@@ -110,7 +110,7 @@ def test_backend_and_passphrase_are_the_stacks_and_this_python_comes_first(cli: 
     assert environment["KEPT"] == "yes"
 
 
-def test_a_passphrase_that_the_user_gives_is_the_one(cli: PulumiCli, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_passphrase_from_the_user_takes_precedence(cli: PulumiCli, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
 
     def given(**variables: str) -> dict[str, str]:
@@ -118,11 +118,11 @@ def test_a_passphrase_that_the_user_gives_is_the_one(cli: PulumiCli, tmp_path: P
         return {name: value for name, value in environment.items() if "PASSPHRASE" in name}
 
     assert given(PULUMI_CONFIG_PASSPHRASE="") == {"PULUMI_CONFIG_PASSPHRASE": ""}
-    # The CLI works in another folder than the user stands in.
+    # The CLI works in another folder than the user's shell.
     assert given(PULUMI_CONFIG_PASSPHRASE_FILE="mine") == {"PULUMI_CONFIG_PASSPHRASE_FILE": str(tmp_path / "mine")}
 
 
-def test_a_run_makes_the_stack_then_does_what_is_asked(cli: PulumiCli, stand_in: StandIn) -> None:
+def test_a_run_creates_the_stack_before_the_operation(cli: PulumiCli, stand_in: StandIn) -> None:
     assert cli.run("up", ["--diff"])
 
     made, done = stand_in.calls
@@ -132,18 +132,18 @@ def test_a_run_makes_the_stack_then_does_what_is_asked(cli: PulumiCli, stand_in:
     assert "name: cloud-controller" in (cli.stack_dir / "Pulumi.yaml").read_text()
 
 
-def test_a_failure_is_told_and_a_stack_that_can_not_be_made_ends_it(
+def test_a_failed_operation_is_returned_and_a_failed_stack_creation_raised(
     cli: PulumiCli, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAILS_AT", "up")
     assert not cli.run("up", [])
     monkeypatch.setenv("FAILS_AT", "select")
-    with pytest.raises(PulumiCliError, match="could not make stack 'local'"):
+    with pytest.raises(PulumiCliError, match="could not create stack 'local'"):
         cli.run("up", [])
     assert [call["argv"][0] for call in stand_in.calls] == ["stack", "up", "stack"]
 
 
-def test_without_the_cli_that_is_said(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cli_is_a_clear_error(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(cli.project))
     with pytest.raises(PulumiCliError, match="the Pulumi CLI is not on PATH"):
         cli.run("up", [])
@@ -168,7 +168,7 @@ STACK = {
 }
 
 
-def test_a_stack_in_the_clis_state_is_known_with_its_outputs(cli: PulumiCli) -> None:
+def test_the_outputs_of_a_stack_in_the_clis_state_are_read(cli: PulumiCli) -> None:
     assert not is_in_use(cli.stack_dir)
     write_cli_state(cli, STACK)
     assert is_in_use(cli.stack_dir) and is_in_cli(cli.stack_dir) and not is_in_engine(cli.stack_dir)
@@ -200,22 +200,22 @@ def ended_pid() -> int:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_the_lock_of_a_killed_run_is_told_with_the_command_that_takes_it_away(
+def test_the_lock_of_a_killed_run_is_reported_with_the_command_that_removes_it(
     cli: PulumiCli, ended_pid: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_lock(cli, ended_pid)
 
     cli.run("up", [])
 
-    told = capsys.readouterr().err
-    assert f"a run of stack local was killed (process {ended_pid} on " in told
+    reported = capsys.readouterr().err
+    assert f"a run of stack local was killed (process {ended_pid} on " in reported
     environment = f"PULUMI_BACKEND_URL={(cli.stack_dir / 'pulumi').as_uri()} PULUMI_CONFIG_PASSPHRASE_FILE="
-    assert environment in told and f"pulumi cancel --yes --stack local --cwd {cli.stack_dir}" in told
+    assert environment in reported and f"pulumi cancel --yes --stack local --cwd {cli.stack_dir}" in reported
 
 
 @pytest.mark.parametrize("variable", ["PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"])
 @pytest.mark.usefixtures("stand_in")
-def test_the_command_that_takes_a_lock_away_leaves_the_users_passphrase_alone(
+def test_the_command_that_removes_a_lock_keeps_the_users_passphrase(
     cli: PulumiCli, ended_pid: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str
 ) -> None:
     write_lock(cli, ended_pid)
@@ -223,44 +223,46 @@ def test_the_command_that_takes_a_lock_away_leaves_the_users_passphrase_alone(
 
     cli.run("up", [])
 
-    told = capsys.readouterr().err
-    assert "pulumi cancel --yes" in told and "PASSPHRASE" not in told
+    reported = capsys.readouterr().err
+    assert "pulumi cancel --yes" in reported and "PASSPHRASE" not in reported
 
 
 @pytest.mark.parametrize(("host", "way_out"), [(socket.gethostname(), False), ("elsewhere", True)])
 @pytest.mark.usefixtures("stand_in")
-def test_a_lock_that_may_be_alive_is_waited_for_and_of_another_machine_may_be_taken_away(
+def test_a_lock_that_may_be_alive_is_reported_with_a_removal_only_for_other_machines(
     cli: PulumiCli, capsys: pytest.CaptureFixture[str], host: str, way_out: bool
 ) -> None:
     write_lock(cli, os.getpid(), host)
 
     cli.run("up", [])
 
-    told = capsys.readouterr().err
-    assert f"another run changes stack local (process {os.getpid()} on {host}, since 2026-11-22T12:30:02Z)" in told
-    assert ("; if that machine or process is gone: PULUMI_BACKEND_URL=" in told) is way_out
-    assert ("pulumi cancel --yes --stack local" in told) is way_out
+    reported = capsys.readouterr().err
+    assert (
+        f"another run is changing stack local (process {os.getpid()} on {host}, since 2026-11-22T12:30:02Z)" in reported
+    )
+    assert ("; if that machine or process is gone, remove its lock: PULUMI_BACKEND_URL=" in reported) is way_out
+    assert ("pulumi cancel --yes --stack local" in reported) is way_out
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', '{"pid": null, "hostname": "a", "timestamp": "b"}'])
-def test_a_damaged_lock_is_an_error_that_names_its_file_and_the_way_out(cli: PulumiCli, text: str) -> None:
+def test_a_damaged_lock_is_an_error_that_names_its_file_and_the_remedy(cli: PulumiCli, text: str) -> None:
     (path := lock_file(cli)).write_text(text)
 
     with pytest.raises(StateError) as caught:
         list(ways_past_locks(cli.stack_dir))
 
-    assert str(caught.value).startswith(f"{path} is not a lock of the CLI that can be read: ")
-    assert "if no run changes stack local, this takes it away: PULUMI_BACKEND_URL=" in str(caught.value)
+    assert str(caught.value).startswith(f"{path} is not a readable lock of the Pulumi CLI: ")
+    assert "if no run changes stack local, remove the lock: PULUMI_BACKEND_URL=" in str(caught.value)
 
 
-def test_a_lock_whose_run_has_just_ended_is_none(cli: PulumiCli) -> None:
+def test_a_lock_that_has_just_been_removed_is_ignored(cli: PulumiCli) -> None:
     lock_file(cli).symlink_to("gone")
 
     assert list(ways_past_locks(cli.stack_dir)) == []
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_a_create_that_was_killed_is_told_with_what_clears_it(
+def test_a_killed_create_is_reported_with_the_command_that_clears_it(
     cli: PulumiCli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pending = [{"resource": {"urn": f"urn:pulumi:local::p::t::{name}"}, "type": kind} for name, kind in KILLED.items()]
@@ -268,13 +270,13 @@ def test_a_create_that_was_killed_is_told_with_what_clears_it(
 
     cli.run("preview", [])
 
-    told = capsys.readouterr().err
-    assert "killed while it created web: `up` creates it again" in told
-    assert 'make refresh STACK=local ENGINE=pulumi ARGS="--skip-preview --clear-pending-creates"' in told
-    assert "echo" not in told, "the CLI's next up or refresh settles an update and a delete"
+    reported = capsys.readouterr().err
+    assert "killed while it created web: `up` creates it again" in reported
+    assert 'make refresh STACK=local ENGINE=pulumi ARGS="--skip-preview --clear-pending-creates"' in reported
+    assert "echo" not in reported, "the CLI's next up or refresh settles an update and a delete"
 
 
-def test_a_lock_of_the_cli_is_told_before_anything_is_started(
+def test_a_lock_of_the_cli_is_reported_before_anything_is_started(
     local: Local, stand_in: StandIn, ended_pid: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_lock(local.cli, ended_pid)
@@ -289,7 +291,9 @@ KILLED = {"web": "creating", "echo": "updating", "other": "deleting"}
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_without_locks_and_pending_creates_nothing_is_told(cli: PulumiCli, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_locks_and_pending_creates_nothing_is_reported(
+    cli: PulumiCli, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_cli_state(cli, STACK)
 
     cli.run("up", [])
@@ -297,7 +301,7 @@ def test_without_locks_and_pending_creates_nothing_is_told(cli: PulumiCli, capsy
     assert capsys.readouterr().err == ""
 
 
-def test_a_passphrase_that_does_not_fit_the_clis_state_is_an_error_before_the_cli_is_called(
+def test_a_wrong_passphrase_for_the_clis_state_is_an_error_before_the_cli_is_called(
     cli: PulumiCli, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("local.engine.stack.secrets.ITERATIONS", 10)
@@ -305,7 +309,9 @@ def test_a_passphrase_that_does_not_fit_the_clis_state_is_an_error_before_the_cl
     state = write_cli_state(cli, STACK, secrets_providers=provider)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
 
-    with pytest.raises(SecretsError, match=f"{state}: the passphrase does not fit .* PULUMI_CONFIG_PASSPHRASE: set it"):
+    with pytest.raises(
+        SecretsError, match=f"{state}: the passphrase does not match .* PULUMI_CONFIG_PASSPHRASE: set it"
+    ):
         cli.run("up", [])
     assert stand_in.calls == []
 
@@ -321,7 +327,7 @@ class Local:
         self.started: list[str] = []
         (cli.project / "stacks" / "Pulumi.local.yaml").write_text("config:\n  cloud-controller:cloud: mycloud\n")
         monkeypatch.setattr(command_line, "PROJECT", cli.project)
-        monkeypatch.setattr(command_line, "ensure_binaries", lambda _: None)
+        monkeypatch.setattr("local.commands.ensure_binaries", lambda _: None)
         monkeypatch.setattr(Site, "up", lambda site, _tell: self._up(site))
         monkeypatch.setattr(Site, "endpoint", "http://127.32.0.1:7070")
         monkeypatch.setattr(Site, "token", "site-token")
@@ -350,9 +356,7 @@ def local(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
 
 
 @pytest.mark.parametrize(("command", "called"), [("up", "up"), ("preview", "preview"), ("refresh", "refresh")])
-def test_a_command_goes_to_the_cli_once_the_site_is_up(
-    local: Local, stand_in: StandIn, command: str, called: str
-) -> None:
+def test_the_cli_runs_after_the_site_is_up(local: Local, stand_in: StandIn, command: str, called: str) -> None:
     assert local.run(command, "--engine", "pulumi", "--diff") == 0
 
     argv = stand_in.calls[-1]["argv"]
@@ -371,7 +375,7 @@ def test_down_destroys_the_stack_that_the_cli_holds_then_stops_the_site(local: L
 
 
 @pytest.mark.parametrize("options", [[], ["--delete-unmanaged"]])
-def test_the_clis_guard_is_told_whether_to_delete_what_is_not_declared(
+def test_the_destroy_guard_under_the_cli_gets_the_request_to_delete_undeclared_objects(
     local: Local, stand_in: StandIn, options: list[str]
 ) -> None:
     write_cli_state(local.cli, STACK)
@@ -389,7 +393,7 @@ def test_a_run_that_fails_in_the_cli_is_code_1(
     assert len(stand_in.calls) == 2
 
 
-def test_without_the_cli_nothing_is_started(
+def test_a_missing_cli_is_an_error_before_anything_is_started(
     local: Local, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(local.cli.project))
@@ -397,15 +401,15 @@ def test_without_the_cli_nothing_is_started(
     assert "the Pulumi CLI is not on PATH" in capsys.readouterr().err and local.started == []
 
 
-def test_a_stack_that_the_other_engine_holds_is_left_alone(
+def test_a_stack_in_the_other_engines_state_is_refused(
     local: Local, stand_in: StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_cli_state(local.cli, STACK)
     assert local.run("up") == 1
-    assert "lives in the Pulumi CLI's state: with ENGINE=pulumi" in capsys.readouterr().err
+    assert "is in the Pulumi CLI's state: run it with ENGINE=pulumi" in capsys.readouterr().err
 
     (local.cli.stack_dir / "state.json").write_text(json.dumps({"version": 3, "deployment": {"resources": [STACK]}}))
     assert local.run("up", "--engine", "pulumi") == 1
-    assert "lives in the embedded engine's state: without ENGINE=pulumi" in capsys.readouterr().err
+    assert "is in the embedded engine's state: run it without ENGINE=pulumi" in capsys.readouterr().err
     assert (local.cli.stack_dir / "Pulumi.yaml").exists(), "the place that `pulumi stack import` works in"
     assert local.started == [] and stand_in.calls == []

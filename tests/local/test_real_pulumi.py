@@ -141,7 +141,7 @@ def run(call: list[str], environment: dict[str, str], expect: int) -> str:
 
 
 def changes(preview: str) -> dict[str, int]:
-    """What the CLI's digest of a preview counts, or the engine's events."""
+    """The counts in the CLI's digest of a preview, or in the engine's events."""
     try:
         return dict(json.loads(preview)["changeSummary"])
     except (ValueError, KeyError):
@@ -150,7 +150,7 @@ def changes(preview: str) -> dict[str, int]:
 
 
 def resources(export: str) -> dict[str, Any]:
-    """What must be the same in both states, by URN: neither times, nor ids of provider instances, nor ciphertexts."""
+    """What must be the same in both states, by URN: without times, ids of provider instances and ciphertexts."""
 
     def kept(resource: dict[str, Any]) -> dict[str, Any]:
         left_out = ("created", "modified", "sourcePosition", "stackTrace", "provider", "id")
@@ -170,7 +170,7 @@ def both(tmp_path: Path) -> Both:
     return Both(tmp_path)
 
 
-def test_the_cli_brings_it_up_once_finds_nothing_to_do_then_and_leaves_nothing(both: Both) -> None:
+def test_with_the_cli_up_is_idempotent_and_destroy_leaves_nothing(both: Both) -> None:
     both.pulumi("up")
     assert changes(both.pulumi("preview", "--json", "--expect-no-changes")) == {"same": 4}
     both.pulumi("refresh", "--expect-no-changes")
@@ -178,7 +178,7 @@ def test_the_cli_brings_it_up_once_finds_nothing_to_do_then_and_leaves_nothing(b
     assert resources(both.pulumi_stack("export")) == {}
 
 
-def test_the_cli_takes_our_state_and_its_preview_is_empty(both: Both) -> None:
+def test_the_cli_imports_our_state_and_its_preview_is_empty(both: Both) -> None:
     both.engine("up")
     export = both.state / "export.json"
     both.engine("stack", "export", "--file", str(export))
@@ -189,7 +189,7 @@ def test_the_cli_takes_our_state_and_its_preview_is_empty(both: Both) -> None:
     assert resources(both.pulumi_stack("export")) == resources(export.read_text())
 
 
-def test_we_take_the_clis_state_and_our_preview_is_empty(both: Both) -> None:
+def test_our_engine_imports_the_clis_state_and_its_preview_is_empty(both: Both) -> None:
     both.pulumi("up")
     export = both.state / "export.json"
     export.write_text(both.pulumi_stack("export"))
@@ -200,20 +200,20 @@ def test_we_take_the_clis_state_and_our_preview_is_empty(both: Both) -> None:
     assert resources(both.engine("stack", "export")) == resources(export.read_text())
 
 
-def test_both_write_the_same_state(both: Both) -> None:
+def test_cli_and_engine_write_the_same_state(both: Both) -> None:
     both.engine("up")
     both.pulumi("up")
     assert resources(both.engine("stack", "export")) == resources(both.pulumi_stack("export"))
 
 
-def test_both_plan_the_same_change(both: Both) -> None:
+def test_cli_and_engine_plan_the_same_change(both: Both) -> None:
     both.engine("up")
     both.pulumi("up")
     both.configure(["small", "medium", "large"])
     assert changes(both.engine("preview", "--json")) == changes(both.pulumi("preview", "--json"))
 
 
-def test_both_stop_at_a_mandatory_policy(both: Both) -> None:
+def test_cli_and_engine_stop_at_a_mandatory_policy(both: Both) -> None:
     both.configure(["huge"])
     pack = ("--policy-pack", str(both.pack))
     assert "machine-small" in both.pulumi("preview", *pack, expect=1)

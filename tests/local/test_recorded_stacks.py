@@ -1,4 +1,4 @@
-"""Stacks of a cloud that is not here: `make preview` shows them whole, held to their policies, without an account."""
+"""Stacks of a recorded cloud: `make preview` shows them whole, checked by their policies, without an account."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_preview_of_what_was_recorded_shows_no_change(tmp_path: Path, capsys: 
     assert {step["op"] for step in steps} == {"same"}
 
 
-def test_a_recorded_run_that_is_interrupted_says_so(
+def test_an_interrupted_recorded_run_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(_: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""What the workers of a reconciler promise: one step at a time an object, and a pause after one that failed."""
+"""Workers of a reconciler: one step at a time per object, and a delay after a failure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from local.workers import Workers
 
 SECONDS = 30.0
-"""For what must come."""
+"""For what must happen."""
 
 
 class ExpectedError(Exception):
@@ -20,21 +20,21 @@ class ExpectedError(Exception):
 
 
 class Changes:
-    """Counts what the workers say of changes."""
+    """Counts the reported changes."""
 
     def __init__(self) -> None:
-        self.told = threading.Semaphore(0)
+        self.shown = threading.Semaphore(0)
 
     def await_one(self) -> None:
-        assert self.told.acquire(timeout=SECONDS)
+        assert self.shown.acquire(timeout=SECONDS)
 
     def is_empty(self) -> bool:
-        return not self.told.acquire(blocking=False)
+        return not self.shown.acquire(blocking=False)
 
 
 @contextmanager
 def workers(count: int, changes: Changes, retry_seconds: float = 3600) -> Iterator[Workers]:
-    made = Workers(count, expected=ExpectedError, retry_seconds=retry_seconds, changed=changes.told.release)
+    made = Workers(count, expected=ExpectedError, retry_seconds=retry_seconds, changed=changes.shown.release)
     yield made
     made.stop(wait=True)
 
@@ -53,7 +53,7 @@ def test_an_object_has_one_step_at_a_time_while_others_go_on() -> None:
     assert not second.is_set()
 
 
-def test_the_next_step_begins_after_one_that_is_done() -> None:
+def test_the_next_step_starts_after_the_previous_one_is_done() -> None:
     changes = Changes()
 
     with workers(1, changes) as pool:
@@ -62,7 +62,7 @@ def test_the_next_step_begins_after_one_that_is_done() -> None:
             changes.await_one()
 
 
-def test_a_step_that_did_nothing_is_no_change() -> None:
+def test_a_step_that_did_nothing_is_not_reported_as_a_change() -> None:
     changes = Changes()
 
     with workers(1, changes) as pool:
@@ -85,10 +85,10 @@ def test_an_object_whose_step_failed_waits_and_others_do_not(caplog: pytest.LogC
         changes.await_one()
 
     assert not again.is_set()
-    assert [record.getMessage() for record in of_workers(caplog)] == ["a: no room; trying again"]
+    assert [record.getMessage() for record in of_workers(caplog)] == ["a: no room; retrying"]
 
 
-def test_an_object_whose_step_failed_is_worked_on_again_after_the_pause() -> None:
+def test_a_failed_step_is_retried_after_the_delay() -> None:
     changes = Changes()
 
     with workers(1, changes, retry_seconds=0) as pool:
@@ -99,7 +99,7 @@ def test_an_object_whose_step_failed_is_worked_on_again_after_the_pause() -> Non
         changes.await_one()
 
 
-def test_a_defect_is_logged_with_its_traceback_and_the_worker_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_is_logged_with_its_traceback_and_the_worker_continues(caplog: pytest.LogCaptureFixture) -> None:
     changes = Changes()
 
     with caplog.at_level(logging.WARNING), workers(1, changes) as pool:

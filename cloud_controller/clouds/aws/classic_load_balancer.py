@@ -29,7 +29,7 @@ from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.clouds.retries import RetryPolicy, call
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
 from cloud_controller.load_balancers.operations import (
@@ -220,7 +220,7 @@ class ClassicLoadBalancers:
     def _remember(self, name: str, operation: Operation, groups: tuple[str, ...] | None = None) -> None:
         known = self._memory.get(name)
         if known is not None:
-            observed = replace(after(known.observed, operation), settled=True)
+            observed = replace(apply_operation(known.observed, operation), settled=True)
             self._memory.put(name, Known(observed, known.groups if groups is None else groups))
 
     def _make(self, name: str, operation: CreateLoadBalancer, groups: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""The service controller: load balancers for Services of type LoadBalancer."""
+"""The service controller: gives each Service of type LoadBalancer its load balancer."""

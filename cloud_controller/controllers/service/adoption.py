@@ -1,8 +1,8 @@
-"""How a Service adopts the load balancer that another controller of the cloud made for it. Pure.
+"""Adopts load balancers that another controller of the cloud created. Pure.
 
-A cluster that changes its controller keeps its load balancers and their addresses: each gets its owner's tags, and
-whatever else differs is changed in place afterwards. One that cannot become the wanted one is refused, so that no
-Service gets a second load balancer in silence, and no finalizer is removed while the first one exists.
+A cluster that switches controllers keeps its load balancers and their addresses: each gets its owner's tags, and other
+differences are changed in place afterwards. A load balancer that cannot be adopted is an error of its Service, so that
+no Service silently gets a second load balancer or loses its finalizer while the first one exists.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.diff import forced_differences
 from cloud_controller.load_balancers.model import (
@@ -27,7 +27,7 @@ from cloud_controller.plan import Action, ActionKind, FieldChange
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The actions that adopt, and all load balancers that concern the Service as they are after these."""
+    """The adopting actions, and all load balancers of the Service as they are afterwards."""
 
     actions: tuple[Action, ...]
     observed: tuple[ObservedLoadBalancer, ...]
@@ -42,10 +42,10 @@ def adopt(
     target: str,
     tags: Mapping[str, str],
 ) -> Adoption:
-    """Adopt what other controllers made for the owner. `desired` is None where all that it has is to go.
+    """Adopt what other controllers created for the owner. `desired` is None if everything is to be deleted.
 
-    A Service that has a load balancer of its own keeps that one, and its address: the other one is left alone until the
-    Service goes. Raises InvalidConfiguration for a load balancer that can't be adopted.
+    A Service that already has its own load balancer keeps it and its address; the other one stays until the Service is
+    deleted. Raises InvalidConfiguration if a load balancer cannot be adopted.
     """
     serves = any(owner.owns(lb.model.tags) and lb.state is LoadBalancerState.READY for lb in observed)
     actions: list[Action] = []
@@ -57,28 +57,28 @@ def adopt(
         if lb.adoptable.name != builder.foreign_name(owner):
             continue
         if desired is not None and serves and lb.state is not LoadBalancerState.PARTIAL:
-            reason = "the Service has a load balancer of its own; it goes with the Service"
-            actions.append(Action(ActionKind.IGNORE, target, f"{_named(lb)} stays", reason=reason))
+            reason = "the Service already has its own load balancer; this one is deleted with the Service"
+            actions.append(Action(ActionKind.IGNORE, target, f"keep {_named(lb)}", reason=reason))
             continue
         _require_adoptable(lb, desired, builder.catalogue)
         operation = AdoptLoadBalancer(lb.id, tags)
         changes = (FieldChange("owner", lb.adoptable.maker, "this Service"),)
         summary = f"adopt {_named(lb)}"
         actions.append(Action(ActionKind.UPDATE, target, summary, changes, operation=operation))
-        present.append(after(lb, operation))
+        present.append(apply_operation(lb, operation))
     return Adoption(tuple(actions), tuple(present))
 
 
 def left_alone(lb: ObservedLoadBalancer, target: str) -> Iterator[Action]:
-    """What a plan says of one whose Service does not exist; nothing, where it is not this cluster's."""
+    """The ignored action for an adoptable load balancer whose Service does not exist in this cluster."""
     if lb.adoptable is not None and lb.adoptable.refusal is None:
         reason = "no Service of this cluster has the UID in its name"
-        yield Action(ActionKind.IGNORE, target, f"{_named(lb)} stays", reason=reason)
+        yield Action(ActionKind.IGNORE, target, f"keep {_named(lb)}", reason=reason)
 
 
 def _named(lb: ObservedLoadBalancer) -> str:
     maker = lb.adoptable.maker if lb.adoptable else ""
-    left = "what is left of " if lb.state is LoadBalancerState.PARTIAL else ""
+    left = "the remains of " if lb.state is LoadBalancerState.PARTIAL else ""
     return f"{left}load balancer {lb.id} of {maker}"
 
 
@@ -86,7 +86,7 @@ def _require_adoptable(lb: ObservedLoadBalancer, desired: LoadBalancerModel | No
     if lb.adoptable is None:
         return
     where = f"load balancer {lb.id}"
-    made = f"{lb.adoptable.maker} made it for this Service"
+    made = f"{lb.adoptable.maker} created it for this Service"
     if lb.adoptable.refusal is not None:
         raise InvalidConfiguration(where, f"{made}, but it cannot be adopted: {lb.adoptable.refusal}")
     if desired is None or lb.state is LoadBalancerState.PARTIAL:

@@ -1,4 +1,4 @@
-"""How one action of a service plan is carried out, on the cloud's side or on Kubernetes'."""
+"""Carries out one operation of a Service plan, in the cloud or in Kubernetes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cloud_controller import apply
 from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration, Postponed
 from cloud_controller.controllers.service.checkpoint import forget
 from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer, SetIngress
-from cloud_controller.kube import SERVICES, Kube, Object, PatchType
+from cloud_controller.kube import SERVICES, KubeApi, Object, PatchType
 from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import (
     CreateLoadBalancer,
@@ -26,16 +26,16 @@ KubeOperation = AddFinalizer | RemoveFinalizer | SetIngress
 
 
 def load_balancers_of(cloud: Cloud) -> LoadBalancers:
-    """Raises InvalidConfiguration for a cloud without load balancers."""
+    """The cloud's load balancers. Raises InvalidConfiguration if it has none."""
     if cloud.load_balancers is None:
-        why = f"cloud {cloud.provider_name} has no load balancers"
+        why = f"cloud {cloud.provider_name} does not support load balancers"
         raise InvalidConfiguration("controllers", why, "every controller but service")
     return cloud.load_balancers
 
 
 @apply.performs_in_order(*get_args(KubeOperation), *get_args(Operation))
 def perform(operation: KubeOperation | Operation, run: apply.Run) -> None:
-    """One operation of a plan for all Services (`cloud-controller apply`)."""
+    """Perform one operation of a plan for all Services (`cloud-controller apply`)."""
     if isinstance(operation, KubeOperation):
         change_service(run.kube, operation)
     else:
@@ -45,18 +45,17 @@ def perform(operation: KubeOperation | Operation, run: apply.Run) -> None:
         change_load_balancer(load_balancers, operation)
 
 
-def change_service(kube: Kube, operation: KubeOperation) -> Object:
-    """Change the Service itself; the Service as it is then. May be repeated.
+def change_service(kube: KubeApi, operation: KubeOperation) -> Object:
+    """Change the Service itself and return its new state. Idempotent.
 
-    Raises `ApiError`: NotFoundError if the Service is gone, which ends its plan (nothing is made for it; what was made
-    is an orphan by then).
+    Raises `ApiError`: NotFoundError if the Service is gone, which ends its plan. Its load balancers are orphans then.
     """
     namespace, name = operation.namespace, operation.name
-    # With the UID in it, the patch is refused for another Service that took the name meanwhile.
+    # The UID makes the API server reject the patch if another Service now has the name.
     metadata: dict[str, object] = {"uid": operation.uid}
     patch: dict[str, object]
     match operation:
-        # These merge with the finalizers of others, whatever they are by now.
+        # A strategic merge keeps the finalizers of other controllers.
         case AddFinalizer(finalizer=finalizer):
             patch = {"metadata": {**metadata, "finalizers": [finalizer]}}
             return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC)
@@ -72,15 +71,16 @@ def change_service(kube: Kube, operation: KubeOperation) -> Object:
 
 
 class HandingOver(Postponed):
-    """Old members must serve on until a new one is known to be healthy."""
+    """Old members must keep serving until a new one is healthy."""
 
 
 def change_load_balancer(
     load_balancers: LoadBalancers, operation: Operation, *, handing_over: bool = False
 ) -> ObservedLoadBalancer | None:
-    """Change the cloud; answers a load balancer that was made. May be repeated.
+    """Change the cloud and return a new load balancer, if one was created. Idempotent.
 
-    Raises CloudError, and HandingOver for what must serve a little longer; `handing_over`: some members already do.
+    `handing_over`: a hand-over of this Service's members is already in progress. Raises CloudError, and HandingOver if
+    old members must serve longer.
     """
     if isinstance(operation, CreateLoadBalancer):
         return _create(load_balancers, operation)
@@ -92,7 +92,7 @@ def change_load_balancer(
 
 
 def _create(load_balancers: LoadBalancers, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-    """Make it, though an earlier one of the Service holds its token: one that was preserved, or is being deleted."""
+    """Create it, even if an earlier load balancer (preserved, or being deleted) still occupies the client token."""
     try:
         made = load_balancers.create(operation)
     except Conflict:
@@ -102,7 +102,7 @@ def _create(load_balancers: LoadBalancers, operation: CreateLoadBalancer) -> Obs
     if made.owner != wanted:
         made = load_balancers.create(replace(operation, client_token=f"{operation.client_token}-after-{made.id}"))
     if made.owner != wanted:
-        raise Conflict(f"the cloud answers a creation with {made.id}, which does not carry the tags asked for")
+        raise Conflict(f"creating a load balancer returned {made.id}, which does not have the requested tags")
     return made
 
 
@@ -111,12 +111,12 @@ def _require_successor(load_balancers: LoadBalancers, operation: RemoveMembers) 
     healthy = {key for key, good in health.items() if good}
     serving = any((operation.pool, *member.key) in healthy for member in operation.members)
     if serving and not any((operation.pool, *member.key) in healthy for member in operation.successors):
-        raise HandingOver(f"no new member of pool {operation.pool} of {operation.id} is known to be healthy yet")
+        raise HandingOver(f"no new member of pool {operation.pool} of {operation.id} is healthy yet")
 
 
 def _require_healthy(load_balancers: LoadBalancers, operation: PutListener, before: str) -> None:
-    """A listener that is taken over changes pools once the new one can serve, if the old one does."""
+    """Raise HandingOver until the new pool of a taken-over listener is healthy, provided that the old pool is."""
     healthy = {pool for (pool, _, _), good in load_balancers.health(operation.id).items() if good}
     if before in healthy and operation.listener.pool not in healthy:
-        why = f"no member of pool {operation.listener.pool} of {operation.id} is known to be healthy yet"
-        raise HandingOver(f"{why}; listener {operation.listener} stays with pool {before}")
+        why = f"no member of pool {operation.listener.pool} of {operation.id} is healthy yet"
+        raise HandingOver(f"{why}; listener {operation.listener} keeps pool {before}")

@@ -1,7 +1,7 @@
-"""What the service controller knows of the load balancers in the cloud: read in batches, kept up to date.
+"""Caches the cloud's load balancers for the service controller: read in batches and updated with every change.
 
-A Service whose state is known and settled costs no call. What a change came to is taken over from the change itself;
-the whole is read again from time to time, which finds what others changed.
+A Service whose load balancer is known and settled costs no call. The controller's own changes are applied to the cache
+directly; periodic full reads find changes made by others.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import LoadBalancers
 
 Key = str
-"""NAMESPACE/NAME of a Service, as informers have it."""
+"""NAMESPACE/NAME of a Service, as in informers."""
 
 
 class LoadBalancerCache:
-    """Observed load balancers, and the Services that each is, or has parts, of. Safe to use from any thread.
+    """Observed load balancers, indexed by the Services that own them or parts of them. Thread-safe.
 
-    That is the Service of a tag's UID; where nobody has named one of that UID, the Service that the tag names. What
-    another controller made is found by its name (`LoadBalancerBuilder.foreign_name`).
+    The owner is the Service with the UID in the tags or, if that UID is unknown, the Service that the tags name. Load
+    balancers of other controllers are matched by name (`LoadBalancerBuilder.foreign_name`).
     """
 
     def __init__(self, load_balancers: LoadBalancers, cluster_id: str) -> None:
@@ -34,13 +34,13 @@ class LoadBalancerCache:
         self._foreign_names: dict[str, Key] = {}
         self._clock = 0
         self._written: dict[str, int] = {}
-        self._suspects: dict[Key, int] = {}
-        self._moved: set[Key] = set()
+        self._dirty: dict[Key, int] = {}
+        self._progressed: set[Key] = set()
         self._loaded = False
 
     @property
     def loaded(self) -> bool:
-        """Whether the whole has been read once."""
+        """Whether a full read has completed."""
         return self._loaded
 
     def keys(self) -> set[Key]:
@@ -49,74 +49,74 @@ class LoadBalancerCache:
             return set(self._ids)
 
     def get(self, key: Key) -> tuple[ObservedLoadBalancer, ...]:
-        """The load balancers of this Service, and of others that had its name before; also those with parts of it."""
+        """The load balancers of this Service, and of earlier Services of this name, including shared ones."""
         with self._lock:
             return tuple(self._found[each] for each in self._ids.get(key, ()))
 
     def all(self) -> tuple[ObservedLoadBalancer, ...]:
-        """Every load balancer that is known."""
+        """All cached load balancers."""
         with self._lock:
             return tuple(self._found.values())
 
     def owners(self, key: Key) -> tuple[Owner, ...]:
-        """This Service, and others that had its name before, as far as they have anything in the cloud."""
+        """This Service, and earlier Services of this name, that own anything in the cloud."""
         with self._lock:
             found = (owner for each in self._ids.get(key, ()) for owner in self._found[each].owners)
             return tuple(dict.fromkeys(owner for owner in found if self._key_of(owner) == key))
 
     def unclaimed(self) -> list[ObservedLoadBalancer]:
-        """Those that another controller made for a Service of this cluster that is not known here."""
+        """The adoptable load balancers whose Service is unknown."""
         with self._lock:
             adoptable = [lb for lb in self._found.values() if lb.adoptable and lb.adoptable.refusal is None]
             return [lb for lb in adoptable if lb.id not in self._keys]
 
     def find(self, id: str) -> ObservedLoadBalancer | None:
-        """The load balancer of this id, as far as it is known."""
+        """The load balancer with this id, if cached."""
         with self._lock:
             return self._found.get(id)
 
     def keys_of(self, id: str) -> set[Key]:
-        """The Services that have this load balancer, or parts on it."""
+        """The Services that own this load balancer or parts of it."""
         with self._lock:
             return set(self._keys.get(id, ()))
 
     def unsettled(self) -> dict[str, frozenset[Key]]:
-        """The load balancers on which the cloud is at work, and the Services that each concerns."""
+        """The load balancers that the cloud is still working on, each with its Services."""
         with self._lock:
             return {each: frozenset(keys) for each, keys in self._keys.items() if not self._found[each].settled}
 
-    def take_moved(self) -> set[Key]:
-        """The Services for which a read, whoever's it was, saw the cloud get on with its work; told once."""
+    def take_progressed(self) -> set[Key]:
+        """The Services for which any read has seen progress of the cloud's work; each is returned once."""
         with self._lock:
-            moved, self._moved = self._moved, set()
+            moved, self._progressed = self._progressed, set()
             return moved
 
-    def suspect(self, key: Key) -> None:
-        """What is known of this Service may be wrong: a change of it failed half-way."""
+    def mark_dirty(self, key: Key) -> None:
+        """The cached state of this Service may be wrong, for example after a failed change."""
         with self._lock:
             self._clock += 1
-            self._suspects[key] = self._clock
+            self._dirty[key] = self._clock
 
-    def is_suspect(self, key: Key) -> bool:
-        """Whether the Service must be read again before it is planned for."""
+    def is_dirty(self, key: Key) -> bool:
+        """Whether the Service must be read again before planning."""
         with self._lock:
-            return key in self._suspects
+            return key in self._dirty
 
     def put(self, key: Key, uid: str, lb: ObservedLoadBalancer) -> None:
-        """What a change made for this Service (key and UID) has made of the load balancer."""
+        """Store a load balancer after a change made for this Service (key and UID)."""
         with self._lock:
             self._name(uid, key)
             self._clock += 1
             self._keep(lb)
 
     def load(self, services: Mapping[str, Key], named: Iterable[str] = ()) -> None:
-        """Read everything. What was written or read singly while this read ran is newer, and stays.
+        """Read everything; newer entries, written or refreshed during this read, stay.
 
-        `services` are the Services that exist, by UID; `named` the load balancers that their annotations name.
+        `services`: the keys of the existing Services by UID. `named`: the load balancers that annotations name.
         """
         with self._lock:
             began = self._clock
-            # What was made a moment ago may not be in the cloud's list yet.
+            # The cloud's list may not show recently created load balancers yet.
             ids = {*named, *self._keys}
         found = self._load_balancers.read(None, ids)
         with self._lock:
@@ -124,15 +124,15 @@ class LoadBalancerCache:
             for uid, key in services.items():
                 self._name(uid, key)
             self._take(found, ids | self._found.keys(), began)
-            # Names are known better now.
+            # Re-index, because names may have changed.
             for lb in [*self._found.values()]:
                 self._index(lb)
             self._written = {each: at for each, at in self._written.items() if at > began}
-            self._suspects = {key: at for key, at in self._suspects.items() if at > began}
+            self._dirty = {key: at for key, at in self._dirty.items() if at > began}
             self._loaded = True
 
     def refresh(self, owners: Iterable[tuple[Key, str]], ids: Collection[str] = ()) -> None:
-        """Read the load balancers of these Services (key and UID), and those of these ids, in one batch."""
+        """Read the load balancers of these Services (key and UID) and those with these ids, in one batch."""
         pairs = [*owners]
         with self._lock:
             began = self._clock
@@ -143,8 +143,8 @@ class LoadBalancerCache:
         with self._lock:
             self._take(found, known, began)
             for key, _ in pairs:
-                if self._suspects.get(key, 0) <= began:
-                    self._suspects.pop(key, None)
+                if self._dirty.get(key, 0) <= began:
+                    self._dirty.pop(key, None)
 
     def _name(self, uid: str, key: Key) -> None:
         self._names[uid] = key
@@ -154,7 +154,7 @@ class LoadBalancerCache:
             self._foreign_names[foreign] = key
 
     def _take(self, found: Iterable[ObservedLoadBalancer], asked: Collection[str], began: int) -> None:
-        """Believe a read, except about what was written since it `began`."""
+        """Store the result of a read, except for entries written since it `began`."""
         self._clock += 1
         present = {lb.id: lb for lb in found}
         for each in dict.fromkeys([*present, *asked]):
@@ -162,7 +162,7 @@ class LoadBalancerCache:
                 continue
             before, lb = self._found.get(each), present.get(each)
             if before is not None and not before.settled and before != lb:
-                self._moved |= self._keys.get(each, set())
+                self._progressed |= self._keys.get(each, set())
             if lb is not None:
                 self._keep(lb)
             else:
@@ -197,6 +197,6 @@ class LoadBalancerCache:
     def _key_of(self, owner: Owner) -> Key | None:
         if owner.cluster_id != self._cluster_id:
             return None
-        # The UID decides: the name is for people, who may have changed the tag, or taken it away. Without it, nobody
-        # can be asked whether a Service that is not known here exists: it is left alone.
+        # The UID identifies the Service; the name tag is only informative and may be changed or removed by anyone. If
+        # the UID is unknown and the name is missing, nobody can tell whether the Service exists: leave it alone.
         return self._names.get(owner.uid) or (f"{owner.namespace}/{owner.name}" if owner.name else None)

@@ -1,9 +1,9 @@
-"""What a cloud's load balancers remember, kept in the cluster so that a restart need not ask for it again.
+"""Saves what a cloud's load balancers have read in a ConfigMap, so that a restart need not read it again.
 
-Only for clouds that tell details one by one (`Remembering`). The checkpoint is emptied before the first change of the
-cloud that it does not know of, and written again at rest: what it holds is true, or it is not there. It is emptied by a
-write also where it seems empty, so that what a process that led before still writes is refused (resourceVersion). Lost,
-damaged, another cluster's or another version's: everything is read as if there were none.
+Only for clouds that return details one load balancer at a time (`Remembering`). The checkpoint is emptied before the
+first change of the cloud and saved again once the controller is idle: it is either correct or empty. Even if it seems
+empty, it is written, so that a late write of a previous leader fails (resourceVersion). If it is lost, damaged, of
+another cluster or of another version, everything is read from the cloud.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import binascii
 import hashlib
 import logging
 import threading
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
@@ -22,7 +23,7 @@ from cloud_controller.kube import (
     ApiError,
     ConflictError,
     ForbiddenError,
-    Kube,
+    KubeApi,
     NotFoundError,
     Object,
 )
@@ -30,54 +31,55 @@ from cloud_controller.load_balancers.operations import Remembering
 from cloud_controller.rbac import CHECKPOINT_NAME, LEASE_NAMESPACE
 
 LIMIT = 900_000
-"""Bytes of a memory that are kept at most: a ConfigMap may hold a mebibyte, before base64."""
+"""Maximum bytes of a dump: a ConfigMap may hold 1 MiB, before base64."""
 
 _VERSION = "1"
 _KEY = "load-balancers"
+_WRITE = "cloud-controller/write"
 _METADATA = {"name": CHECKPOINT_NAME, "namespace": LEASE_NAMESPACE}
 
 _log = logging.getLogger(__name__)
 
 
-def checkpoint_of(kube: Kube, cloud: Cloud) -> Checkpoint | None:
-    """The cloud's checkpoint; None where the cloud has nothing to keep."""
+def checkpoint_of(kube: KubeApi, cloud: Cloud) -> Checkpoint | None:
+    """The cloud's checkpoint; None if the cloud has nothing to save."""
     remembering = cloud.load_balancers
     return Checkpoint(kube, cloud.cluster_id, remembering) if isinstance(remembering, Remembering) else None
 
 
-def forget(kube: Kube) -> None:
-    """Empty the checkpoint, wherever it is from: the cloud is about to be changed past it. Raises ApiError."""
+def forget(kube: KubeApi) -> None:
+    """Empty any checkpoint, because the cloud is about to change without updating it. Raises ApiError."""
     with suppress(NotFoundError):
-        # Without a version, it goes over whatever stands there; and the daemon's rights are enough for it.
+        # A replace without resourceVersion is unconditional, and the daemon's permissions allow it.
         kube.replace(CONFIG_MAPS, _config_map(_METADATA))
 
 
 class Checkpoint:
-    """The one ConfigMap, as one process keeps it. Safe to use from any thread."""
+    """One process's view of the checkpoint. Thread-safe."""
 
-    def __init__(self, kube: Kube, cluster_id: str, remembering: Remembering) -> None:
+    def __init__(self, kube: KubeApi, cluster_id: str, remembering: Remembering) -> None:
         self._kube = kube
         self._cluster_id = cluster_id
         self._remembering = remembering
         self._lock = threading.Lock()
         self._present: Object | None = None
         self._full = False
-        """Whether it may hold something."""
+        """Whether the ConfigMap may have content."""
         self._emptied = False
-        """Whether this process has emptied it since it was last written."""
+        """Whether this process has emptied it since the last save."""
         self._digest = ""
         self._writers = 0
-        self._given_up = False
+        self._disabled = False
 
-    def take_up(self) -> None:
-        """Give the cloud's load balancers back what they remembered, where that is whole and ours."""
+    def restore(self) -> None:
+        """Restore the saved state into the cloud's load balancers, if it is intact and belongs to this cluster."""
         with self._lock:
             try:
                 self._find()
             except ApiError as error:
-                # Who may not even read it has never written one; else it may hold anything.
+                # Without read permission this controller never wrote it. After other errors it may have content.
                 self._full = not isinstance(error, ForbiddenError)
-                self._give_up(error)
+                self._disable(error)
                 return
             kept = self._kept()
             if kept is None:
@@ -85,14 +87,14 @@ class Checkpoint:
             try:
                 self._remembering.restore(kept)
             except ValueError as error:
-                _log.warning("checkpoint not taken up: %s", error)
+                _log.warning("checkpoint ignored: %s", error)
                 return
             self._digest = _digest(kept)
-            _log.info("checkpoint taken up bytes=%d", len(kept))
+            _log.info("checkpoint restored bytes=%d", len(kept))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """While the cloud is being changed. Raises ApiError, before anything is changed, where it can't be emptied."""
+        """Hold while changing the cloud. Empties the checkpoint first; raises ApiError if that fails."""
         with self._lock:
             if not self._emptied:
                 self._empty()
@@ -103,10 +105,10 @@ class Checkpoint:
             with self._lock:
                 self._writers -= 1
 
-    def keep(self) -> bool:
-        """Write what is remembered now, unless it stands there; False while the cloud is being changed."""
+    def save(self) -> bool:
+        """Save the present state if it has changed; return False while the cloud is being changed."""
         with self._lock:
-            if self._given_up:
+            if self._disabled:
                 return True
             if self._writers:
                 return False
@@ -116,10 +118,10 @@ class Checkpoint:
             try:
                 self._store(memory)
             except ApiError as error:
-                # Another wrote it, or it may not be written: then what it holds is for others to say.
-                self._give_up(error)
+                # Another process wrote it, or this one lacks the permission: leave it alone from now on.
+                self._disable(error)
                 return True
-            _log.info("checkpoint written bytes=%d", len(memory))
+            _log.info("checkpoint saved bytes=%d", len(memory))
             return True
 
     # ----------------------------------------------------------------------------------------------------- helpers
@@ -135,12 +137,12 @@ class Checkpoint:
         if self._present is None or not self._full:
             return None
         if self._present.get("data") != self._data:
-            _log.info("checkpoint not taken up: it is of %s", self._present.get("data"))
+            _log.info("checkpoint ignored: it belongs to %s", self._present.get("data"))
             return None
         try:
             return base64.b64decode(self._present["binaryData"].get(_KEY, ""), validate=True)
         except binascii.Error as error:
-            _log.warning("checkpoint not taken up: %s", error)
+            _log.warning("checkpoint ignored: %s", error)
             return None
 
     @property
@@ -153,18 +155,18 @@ class Checkpoint:
         except ConflictError:
             self._find()
             self._write({})
-            self._given_up = True
+            self._disabled = True
         except NotFoundError:
             self._present = None
         except ApiError as error:
             if self._full:
                 raise
-            self._give_up(error)
+            self._disable(error)
         self._full, self._emptied = False, True
 
     def _store(self, memory: bytes) -> None:
         before = self._full, self._emptied
-        # A write whose answer is lost may have been done.
+        # A write whose response is lost may have succeeded.
         self._full, self._emptied = True, False
         try:
             self._write({_KEY: base64.b64encode(memory).decode()})
@@ -181,17 +183,20 @@ class Checkpoint:
         if self._present is None:
             self._present = self._kube.create(CONFIG_MAPS, _config_map(_METADATA) | filled)
         else:
-            # With the version, it is refused where another has written since.
+            # With the resourceVersion, the write fails if another process has written since.
             version = {"resourceVersion": self._present["metadata"]["resourceVersion"]}
             self._present = self._kube.replace(CONFIG_MAPS, _config_map(_METADATA | version) | filled)
 
-    def _give_up(self, error: ApiError) -> None:
-        _log.warning("no checkpoint is kept: %s", error)
-        self._given_up = True
+    def _disable(self, error: ApiError) -> None:
+        _log.warning("checkpoint disabled: %s", error)
+        self._disabled = True
 
 
 def _config_map(metadata: Mapping[str, str]) -> Object:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata}}
+    # The API server gives a new version only to what changes: without the mark, emptying it twice would leave a process
+    # that led before the right to write.
+    mark = {"annotations": {_WRITE: uuid.uuid4().hex}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, **mark}}
 
 
 def _digest(memory: bytes) -> str:

@@ -1,7 +1,7 @@
-"""The service controller: every Service that asks for a load balancer has exactly the one that it asks for.
+"""Runs the service controller: every Service that asks for a load balancer gets exactly that one.
 
-`observe` and `plan` serve previews and the command line; `ServiceController` is the daemon's loop, Service by Service.
-One visit to a Service is in `service_visit`, the rules are in `service_plan` and `service_rules`.
+`observe` and `plan` serve previews and the command line; `ServiceController` is the daemon's loop, one Service at a
+time. `reconcile` handles one Service; the rules are in `plan` and `rules`.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.endpoints import ServiceEndpoints, by_service
 from cloud_controller.controllers.service.queue import Cause, WorkQueue, work
+from cloud_controller.controllers.service.reconcile import CONTROLLER, ServiceReconciler
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import (
-    FIRST_LOOK,
-    GATHER_GONE,
-    GATHER_NEW,
+    DEBOUNCE_CHANGED,
+    DEBOUNCE_REMOVED,
     LONGEST_PAUSE,
-    NodeStorm,
+    SHORTEST_PAUSE,
+    NodeDebouncer,
     Polling,
     Round,
 )
-from cloud_controller.controllers.service.visit import CONTROLLER, ServiceVisits
 from cloud_controller.events import Events
 from cloud_controller.kube import (
     ENDPOINT_SLICES,
     NODES,
     SERVICES,
     EventType,
-    Informer,
-    Kube,
+    KubeApi,
     Object,
+    ObjectCache,
     key,
 )
 from cloud_controller.load_balancers.backends import Backends
@@ -60,30 +60,30 @@ RESYNC = "*resync"
 NODES_CHANGED = "*nodes"
 POLL = "*poll"
 CHECKPOINT = "*checkpoint"
-"""Keys of the queue that are no Service: NAMESPACE/NAME never begins with an asterisk."""
+"""Queue keys that do not stand for a Service: NAMESPACE/NAME never starts with an asterisk."""
 
 _RESYNC_RETRY = 15.0
-"""Seconds after which a read of everything that failed is made again at the latest."""
+"""Maximum seconds until a failed full read is retried."""
 
-_SECOND_LOOK = 30.0
-"""Seconds after which everything is read once more where something may have been made that no list shows yet: by the
-process before this one, or by a call whose answer was lost. If its Service is gone by then, nothing else finds it."""
+_SECOND_RESYNC = 30.0
+"""Seconds until a second full read if a load balancer may exist that lists do not show yet: created by the previous
+process, or by a call whose response was lost. If its Service is gone by then, nothing else would find it."""
 
-_REST = 10.0
-"""Seconds between two looks whether there is rest, in which what is remembered can be kept for a restart."""
+_CHECKPOINT_PERIOD = 10.0
+"""Seconds between checks whether the controller is idle, so that the checkpoint can be saved."""
 
 _ENDPOINT_DELAY = 0.5
-"""Seconds for which changes of a Service's pods are gathered: a roll-out is a few changes of members, not many."""
+"""Seconds for which endpoint changes of a Service are batched: a rollout then needs only a few member changes."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """How the controller works. Times are seconds.
+    """The controller's options; times are seconds.
 
-    `resync`: how often everything is read from the cloud and drift is mended; 0: at the start alone. `backend_nodes`,
-    `without_class`, `pod_ranges`, `sharing` and `nameable`: see `Rules`.
+    `resync`: how often all load balancers are read and drift is repaired; 0: only at startup. For the others, see
+    `Rules`.
     """
 
     workers: int = 3
@@ -95,7 +95,7 @@ class ServiceOptions:
     nameable: Nameable = field(default_factory=Nameable)
 
     def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
-        """What plans for this cluster go by."""
+        """The rules for plans of this cluster."""
         return Rules(
             cluster_id,
             classes,
@@ -110,9 +110,9 @@ class ServiceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServiceObservation:
-    """Everything that a plan for all Services needs. `builder` is the pure half of the cloud's load balancers.
+    """Everything that a plan for all Services depends on. `builder` is the pure half of the cloud's load balancers.
 
-    `slices` are the EndpointSlices by Service (NAMESPACE/NAME), where one follows its pods.
+    `slices`: EndpointSlices by Service (NAMESPACE/NAME); empty unless a Service has pods as members.
     """
 
     services: Sequence[Object]
@@ -125,13 +125,13 @@ class ServiceObservation:
     binding: Binding = UNBOUND
 
 
-def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObservation:
-    """Read all load balancers, Services, nodes and, where needed, EndpointSlices, in pages.
+def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObservation:
+    """Read all load balancers, Services, nodes and, if needed, EndpointSlices.
 
-    Raises InvalidConfiguration for a cloud without any load balancers.
+    Raises InvalidConfiguration if the cloud does not support load balancers.
     """
     load_balancers = load_balancers_of(cloud)
-    # In this order: a load balancer that is read, and whose Service is not found later, has none.
+    # Load balancers first: if the Service of one is not in the later list, it is really gone.
     found = {lb.id: lb for lb in load_balancers.read()}
     services = kube.list(SERVICES).items
     named = _named(services, load_balancers) - found.keys()
@@ -151,13 +151,13 @@ def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObse
 
 
 def evidence(observation: ServiceObservation) -> Evidence:
-    """What the cluster's load balancers say about whose they are."""
+    """Which cluster the load balancers belong to, by their tags."""
     services = {service["metadata"]["uid"] for service in observation.services}
     return of_load_balancers(observation.load_balancers, services, observation.cluster_id, observation.binding)
 
 
 def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
-    """What is to be done for every Service; pure."""
+    """The plan for all Services; pure."""
     return service_plan.plan_all(
         observation.services,
         observation.load_balancers,
@@ -169,20 +169,20 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
 
 
 def rules_of(observation: ServiceObservation, options: ServiceOptions) -> Rules:
-    """By what a plan for this observation goes."""
+    """The rules for a plan of this observation."""
     return options.rules(observation.cluster_id, observation.classes, observation.binding)
 
 
 class ServiceController:
-    """The loop. Its informers are started by whoever made them, after this was constructed."""
+    """The daemon's loop. The caller starts the informers after constructing this object."""
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeApi,
         cloud: Cloud,
-        services: Informer,
-        nodes: Informer,
-        slices: Informer,
+        services: ObjectCache,
+        nodes: ObjectCache,
+        slices: ObjectCache,
         events: Events,
         metrics: Metrics,
         options: ServiceOptions,
@@ -203,8 +203,8 @@ class ServiceController:
         deletions = SeenDeletions()
         self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
-        self._backends: Backends | None = None  # Found once for thousands of visits.
-        self._storm = NodeStorm()
+        self._backends: Backends | None = None  # Computed once for thousands of Services.
+        self._debouncer = NodeDebouncer()
         self._node_sync = Round()
         self._polling = Polling()
         self._queue: WorkQueue[str] = WorkQueue(never_costly=(RESYNC, NODES_CHANGED, POLL, CHECKPOINT))
@@ -212,16 +212,16 @@ class ServiceController:
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
         self._unclaimed: set[str] = set()
-        self._visits = ServiceVisits(
+        self._reconciler = ServiceReconciler(
             kube,
             self._load_balancers,
             self._cache,
             events,
             metrics,
             self._rules,
-            come_back=lambda key, seconds: self._queue.add_after(key, seconds),
+            requeue=lambda key, seconds: self._queue.add_after(key, seconds),
             part_freed=self._wake_those_on,
-            creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_LOOK),
+            creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_RESYNC),
             safeguard=safeguard,
             deletions=deletions,
             checkpoint=checkpoint,
@@ -237,7 +237,7 @@ class ServiceController:
         return NAME
 
     def evidence(self) -> Evidence:
-        """Read everything once, which the first resync does not repeat. Raises `CloudError`."""
+        """Read all load balancers; the first resync does not read them again. Raises `CloudError`."""
         self._load()
         self._preloaded = True
         services = {service["metadata"]["uid"] for service in self._services.items()}
@@ -249,7 +249,7 @@ class ServiceController:
             self._queue.add(object_of(target).removeprefix("service/"), Cause.OBJECT)
 
     def start(self, stop: threading.Event) -> None:
-        """Work until `stop` is set; the informers must have synced."""
+        """Start the workers, which run until `stop` is set. The informers must have synced."""
         self._stop = stop
         self._queue.add(RESYNC)
         for number in range(self._options.workers):
@@ -261,56 +261,56 @@ class ServiceController:
             thread.start()
 
     def join(self, timeout: float) -> bool:
-        """Wait for its threads after `stop` was set; False if they have not ended within `timeout` seconds."""
+        """Wait for the workers after `stop` is set; False if they have not ended within `timeout` seconds."""
         end = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
         ended = not any(thread.is_alive() for thread in self._threads)
         if ended and self._checkpoint and self._cache.loaded:
-            self._checkpoint.keep()
+            self._checkpoint.save()
         return ended
 
     def ended(self) -> str | None:
         """See `Controller.ended`."""
         if self._stop is not None and not self._stop.is_set():
             gone = [thread.name for thread in self._threads if not thread.is_alive()]
-            return f"thread {gone[0]} has ended" if gone else None
+            return f"thread {gone[0]} has stopped" if gone else None
         return None
 
     def trouble(self) -> str | None:
-        """Why the load balancers can't be read, or None."""
+        """Why the load balancers cannot be read, or None."""
         return self.ended() or self._trouble
 
     def _close_when(self, stop: threading.Event) -> None:
         stop.wait()
         self._queue.close()
 
-    # ------------------------------------------------------------------------------------------------ what happened
+    # ----------------------------------------------------------------------------------------------------- handlers
 
     def _service_changed(self, type: EventType, old: Object | None, new: Object | None) -> None:
         service = new or old
         if service is None or (old and new and service_rules.service_traits(old) == service_rules.service_traits(new)):
             return
         if type is EventType.DELETED or self._concerns_us(service) or self._cache.get(key(service)):
-            # Our own finalizer and status come back as changes too: they must not bring a Service that failed.
+            # Echoes of our own writes (finalizer, status) must not bypass the backoff of a failed Service.
             asked = old is None or new is None or service_rules.asked_traits(old) != service_rules.asked_traits(new)
             self._queue.add(key(service), Cause.OBJECT if asked else Cause.ROUTINE)
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        # A kubelet's status is posted every few seconds; only what members depend on counts.
+        # Kubelets post their status every few seconds: ignore what does not affect members.
         was = old and service_rules.node_traits(old, self._load_balancers, self._rules)
         is_now = new and service_rules.node_traits(new, self._load_balancers, self._rules)
         if was != is_now:
-            self._storm.changed(GATHER_NEW if is_now and is_now.backend else GATHER_GONE)
-            self._queue.add_after(NODES_CHANGED, self._storm.wait())
+            self._debouncer.changed(DEBOUNCE_CHANGED if is_now and is_now.backend else DEBOUNCE_REMOVED)
+            self._queue.add_after(NODES_CHANGED, self._debouncer.wait())
 
     def _endpoints_changed(self, key: str) -> None:
         service = self._services.get(key)
         if service is not None and self._load_balancers.follows_endpoints(service):
-            self._queue.add_after(key, _ENDPOINT_DELAY, Cause.SURROUNDINGS)
+            self._queue.add_after(key, _ENDPOINT_DELAY, Cause.DEPENDENCY)
 
     def handle(self, key: str) -> None:
-        """Work on one key of the queue. Raises CloudError or ApiError, which has been told at the Service."""
+        """Process one key of the queue. Raises CloudError or ApiError after reporting it in an event."""
         with self._metrics.timed(NAME):
             if key == RESYNC:
                 self._resync()
@@ -320,7 +320,9 @@ class ServiceController:
                 self._poll()
             elif key == CHECKPOINT:
                 self._keep()
-            elif self._backends is not None and self._cache.loaded:  # Else the first resync brings every Service back.
+            elif (
+                self._backends is not None and self._cache.loaded
+            ):  # Otherwise the first resync enqueues every Service.
                 self._sync(key, self._backends)
 
     def _concerns_us(self, service: Object) -> bool:
@@ -335,12 +337,12 @@ class ServiceController:
             self._preloaded = False
         except CloudError as error:
             self._trouble = str(error)
-            # Nothing works without it, so it never waits as long as a single Service's backoff may.
+            # Every Service depends on it, so its retry delay stays below the maximum backoff of a single Service.
             self._queue.add_after(RESYNC, _RESYNC_RETRY, Cause.OBJECT)
             raise
         self._trouble = None
         self._report_unclaimed()
-        # What was held may be gone from the cloud by now: then nothing but this visit forgets it.
+        # A held load balancer may be gone by now: only a reconcile of its Service clears the held action.
         held = (action.target for action in self._safeguard.held() if action.target.startswith("service/"))
         for each in {*self._all_keys(), *(object_of(target).removeprefix("service/") for target in held)}:
             self._queue.add(each)
@@ -348,21 +350,21 @@ class ServiceController:
         if self._options.resync > 0:
             self._queue.add_after(RESYNC, self._options.resync)
         if first:
-            self._queue.add_after(RESYNC, _SECOND_LOOK)
+            self._queue.add_after(RESYNC, _SECOND_RESYNC)
         self._keep_later()
 
     def _load(self) -> None:
         if self._backends is None:
-            # First: from here on Services are visited, and without nodes they would lose all members.
+            # Before anything else: reconciling a Service without nodes would remove all its members.
             self._backends = self._read_nodes()
         services = self._services.items()
         if not self._cache.loaded and self._checkpoint and self._trouble is None:
-            self._checkpoint.take_up()
+            self._checkpoint.restore()
         uids = {service["metadata"]["uid"]: key(service) for service in services}
         self._cache.load(uids, _named(services, self._load_balancers))
 
     def _report_unclaimed(self) -> None:
-        """Log each load balancer of another controller whose Service does not exist, once."""
+        """Log each adoptable load balancer whose Service does not exist, once."""
         unclaimed = {lb.id: lb for lb in self._cache.unclaimed()} if self._options.without_class else {}
         for lb_id in unclaimed.keys() - self._unclaimed:
             for action in service_adoption.left_alone(unclaimed[lb_id], "service"):
@@ -370,26 +372,26 @@ class ServiceController:
         self._unclaimed = {*unclaimed}
 
     def _take_nodes(self) -> None:
-        wait = self._storm.wait()
-        if wait > 0:  # More came: all of them shall be one change of members.
+        wait = self._debouncer.wait()
+        if wait > 0:  # More nodes changed: batch them too.
             self._queue.add_after(NODES_CHANGED, wait)
             return
-        self._storm.over()
+        self._debouncer.reset()
         backends = self._read_nodes()
         if not backends.nodes:
-            self._safeguard.verify()  # An etcd that lost its data must not take every member out.
+            self._safeguard.verify()  # A data loss in etcd must not remove every member.
         self._backends = backends
         keys = self._all_keys()
-        self._node_sync.begin(each for each in keys if not self._queue.must_wait(each, Cause.SURROUNDINGS))
+        self._node_sync.begin(each for each in keys if not self._queue.must_wait(each, Cause.DEPENDENCY))
         for each in keys:
-            self._queue.add(each, Cause.SURROUNDINGS)
+            self._queue.add(each, Cause.DEPENDENCY)
 
     def _all_keys(self) -> list[str]:
         wanted = (key(service) for service in self._services.items() if self._concerns_us(service))
         return sorted({*wanted, *self._cache.keys()})
 
     def _poll(self) -> None:
-        """One batch for all Services that wait for the cloud, so that none of them holds a worker."""
+        """Read all load balancers that the cloud is working on in one batch, so that no Service occupies a worker."""
         waiting = self._cache.unsettled()
         if not waiting:
             return
@@ -398,13 +400,13 @@ class ServiceController:
         except Throttled:
             raise
         except CloudError:
-            # All that wait for the cloud wait for this, so it never waits as long as a single Service's backoff may.
+            # All waiting Services depend on it, so its retry delay stays below the maximum backoff of one Service.
             self._queue.add_after(POLL, LONGEST_PAUSE, Cause.OBJECT)
             raise
         self._poll_later()
 
     def _poll_later(self) -> None:
-        for each in self._cache.take_moved():
+        for each in self._cache.take_progressed():
             self._queue.add(each, Cause.OBJECT)
         waiting = self._cache.unsettled()
         if waiting:
@@ -412,12 +414,12 @@ class ServiceController:
 
     def _keep_later(self) -> None:
         if self._checkpoint:
-            self._queue.add_after(CHECKPOINT, _REST)
+            self._queue.add_after(CHECKPOINT, _CHECKPOINT_PERIOD)
 
     def _keep(self) -> None:
-        """Write the checkpoint, if there is rest."""
-        at_rest = not self._queue.depth() and not self._cache.unsettled()
-        if self._checkpoint and not (at_rest and self._checkpoint.keep()):
+        """Save the checkpoint if the controller is idle."""
+        idle = not self._queue.depth() and not self._cache.unsettled()
+        if self._checkpoint and not (idle and self._checkpoint.save()):
             self._keep_later()
 
     # ------------------------------------------------------------------------------------------------- one Service
@@ -428,21 +430,21 @@ class ServiceController:
         if follows:
             backends = replace(backends, slices=self._endpoints.get(key))
         try:
-            self._visits.visit(key, service, backends)
+            self._reconciler.reconcile(key, service, backends)
         finally:
-            # As upstream: one that failed comes back by itself, and is no part of the round.
+            # As upstream, a failed Service counts as done: its retry is not part of the round.
             if (seconds := self._node_sync.seen(key)) is not None:
                 self._metrics.node_sync_seconds.observe(seconds)
             self._poll_later()
             self._keep_later()
 
     def _wake_those_on(self, id: str, by: str) -> None:
-        """A visit to Service `by` ended a part of a load balancer: another may wait for its port, or for its end."""
+        """Service `by` freed a part of a load balancer: enqueue those that may wait for its port or its deletion."""
         catalogue = self._load_balancers.catalogue
         services = self._services.items()
         waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
         for each in (waiting | self._cache.keys_of(id)) - {by}:
-            self._queue.add_after(each, FIRST_LOOK, Cause.SURROUNDINGS)
+            self._queue.add_after(each, SHORTEST_PAUSE, Cause.DEPENDENCY)
 
     def _read_nodes(self) -> Backends:
         return service_rules.backends_of(self._nodes.items(), self._load_balancers, self._rules)
@@ -452,6 +454,6 @@ class ServiceController:
 
 
 def _named(services: Iterable[Object], builder: LoadBalancerBuilder) -> set[str]:
-    """The load balancers that Services name by annotation."""
+    """The load balancers that Services name in annotations."""
     found = (service_rules.reused_id(service, builder.catalogue) for service in services)
     return {named for named in found if named is not None}

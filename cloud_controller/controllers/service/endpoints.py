@@ -1,4 +1,4 @@
-"""The EndpointSlices of Services whose members follow their pods, by Service."""
+"""Indexes EndpointSlices by Service, for Services whose members are pods."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable, Iterable
 
 from cloud_controller.controllers.service.rules import SERVICE_NAME_LABEL
-from cloud_controller.kube import EventType, Informer, Object, key
+from cloud_controller.kube import EventType, Object, ObjectCache, key
 
 
 class ServiceEndpoints:
-    """Kept from an informer of EndpointSlices; `changed` is told the Service (NAMESPACE/NAME) of each change."""
+    """An index over an EndpointSlice informer; `changed` is called with the Service (NAMESPACE/NAME) of each change."""
 
-    def __init__(self, slices: Informer, changed: Callable[[str], None]) -> None:
+    def __init__(self, slices: ObjectCache, changed: Callable[[str], None]) -> None:
         self._changed = changed
         self._lock = threading.Lock()
         self._by_service: dict[str, dict[str, Object]] = {}
@@ -42,13 +42,13 @@ class ServiceEndpoints:
 
 
 def service_of(endpoint_slice: Object) -> str | None:
-    """NAMESPACE/NAME of the Service whose endpoints these are; None for those of something else."""
+    """NAMESPACE/NAME of the slice's Service; None if it belongs to something else."""
     name = (endpoint_slice["metadata"].get("labels") or {}).get(SERVICE_NAME_LABEL)
     return f"{endpoint_slice['metadata']['namespace']}/{name}" if name else None
 
 
 def by_service(slices: Iterable[Object]) -> dict[str, list[Object]]:
-    """Slices by the Service that they are of."""
+    """Group the slices by Service."""
     found: dict[str, list[Object]] = {}
     for each in slices:
         if service := service_of(each):

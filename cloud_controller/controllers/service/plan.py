@@ -1,7 +1,7 @@
-"""What must happen for each Service to have exactly the load balancer that it asks for: pure functions.
+"""Plans each Service's load balancer: pure functions.
 
-A plan is for now: what can only follow (the status of a load balancer that is still being created, the finalizer of
-one that is still being deleted) is in the plan of the next observation.
+A plan holds only what can be done now. Follow-up changes (the status once a load balancer exists, the finalizer once it
+is deleted) are planned from the next observation.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from cloud_controller.controllers.service.rules import (
     reused_id,
     wants_load_balancer,
 )
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.load_balancers.diff import diff, kept, members_added, members_removed
+from cloud_controller.load_balancers.diff import diff, find_current, members_added, members_removed
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
     Built,
@@ -49,14 +49,14 @@ from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, is_of, re
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
 NO_NODES = "UnAvailableLoadBalancer"
-"""Upstream's reason for a load balancer that has nobody to send to."""
+"""Event reason for a load balancer without members, as upstream."""
 NOT_OFFERED = "NotOffered"
-"""The reason of events about what a Service asks for and its cloud does not honour."""
+"""Event reason for settings of a Service that its cloud does not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddFinalizer:
-    """Put the finalizer on the Service, before anything is made for it."""
+    """Add the finalizer before any cloud resource exists, so that a deleted Service cannot leave one behind."""
 
     namespace: str
     name: str
@@ -66,7 +66,7 @@ class AddFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Take it off: nothing is left in the cloud."""
+    """Remove the finalizer: nothing is left in the cloud."""
 
     namespace: str
     name: str
@@ -86,12 +86,15 @@ class SetIngress:
 
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
-    """The plan for one Service. `warnings` are for its owner, by event reason.
+    """The plan for one Service.
 
-    `failure`: the cloud gave up on the load balancer, and why. `fault`: what is wrong with the Service; the plan is
-    what can be done all the same (members follow the nodes). `preserves`: what is left behind, on purpose. `waits`: the
-    Service gets its address only when the cloud has gone on. `again`: what an earlier visit left is tried once more.
-    `left_out`: endpoints of the Service that may not be members, and why.
+    - `warnings`: events for the Service, as (reason, message).
+    - `failure`: why the cloud failed to provide the load balancer.
+    - `fault`: what is wrong with the Service; the plan then holds what is possible anyway (member updates).
+    - `preserves`: the load balancers that are kept on purpose.
+    - `waits`: the Service gets its address once the cloud has made progress.
+    - `again`: the plan retries what an earlier reconcile began.
+    - `excluded_endpoints`: endpoints that may not be members, and why.
     """
 
     plan: Plan
@@ -101,7 +104,7 @@ class ServicePlan:
     preserves: str | None = None
     waits: bool = False
     again: bool = False
-    left_out: str | None = None
+    excluded_endpoints: str | None = None
 
 
 def target_of(namespace: str, name: str) -> str:
@@ -110,7 +113,7 @@ def target_of(namespace: str, name: str) -> str:
 
 
 def owner_of(service: Object, cluster_id: str) -> Owner:
-    """The Service as what is made for it names it."""
+    """The Service as the owner of its cloud resources."""
     metadata = service["metadata"]
     return Owner(cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
 
@@ -125,34 +128,34 @@ def plan_service(
     builder: LoadBalancerBuilder,
     rules: Rules,
 ) -> ServicePlan:
-    """The plan for one Service, given the load balancers that it owns, has parts on, names, or may adopt."""
+    """The plan for one Service, given the load balancers that it owns, shares, names or may adopt."""
     if not rules.without_class:
-        # Upstream's controller works beside this one: what it made is its own.
+        # Upstream's controller runs too, and still manages the load balancers that it created.
         observed = [lb for lb in observed if lb.adoptable is None]
     if not wants_load_balancer(service, rules, builder):
         return _clean_up(service, observed, builder, rules)
     try:
-        backends, left_out = _allowed(service, backends, builder)
+        backends, excluded = _allowed(service, backends, builder)
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
     found = _ensure(service, observed, backends, builder, rules)
-    if left_out is None:
+    if excluded is None:
         return found
     target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
-    ignored = Action(ActionKind.IGNORE, target, "endpoints are left out", reason=left_out)
-    return replace(found, plan=found.plan + Plan.of([ignored]), left_out=left_out)
+    ignored = Action(ActionKind.IGNORE, target, "exclude endpoints", reason=excluded)
+    return replace(found, plan=found.plan + Plan.of([ignored]), excluded_endpoints=excluded)
 
 
 def plan_orphans(
     observed: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, binding: Binding, *, deleted: bool
 ) -> Plan:
-    """The plan for what is left of a Service that does not exist any more (its finalizer was taken off by hand).
+    """The plan for load balancers whose Service no longer exists (for example, its finalizer was removed by hand).
 
-    Unless its deletion was seen (`deleted`), everything is held: a Service that vanished without one is what a lost or
-    restored etcd, or another cluster's kubeconfig, looks like.
+    Unless this process saw the deletion (`deleted`), all actions are held: Services also vanish when etcd is lost or
+    restored, or with another cluster's kubeconfig.
     """
     target = target_of(owner.namespace, owner.name)
-    why = "its Service does not exist any more"
+    why = "its Service no longer exists"
     plan = Plan()
     for lb in observed:
         mine = owner.owns(lb.model.tags)
@@ -160,15 +163,15 @@ def plan_orphans(
             continue
         tags = next(each for each in (lb.model.tags, *lb.model.part_tags) if owner.owns(each))
         if foreign := binding.foreign_uid(tags):
-            reason = f"it was made for the Kubernetes cluster {foreign}"
-            plan += Plan.of([Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=reason)])
+            reason = f"it belongs to the Kubernetes cluster with UID {foreign}"
+            plan += Plan.of([Action(ActionKind.IGNORE, target, f"keep load balancer {lb.id}", reason=reason)])
             continue
         if mine:
             gone = [replace(a, reason=why) if a.operation else a for a in _deletions([lb], owner, catalogue, target)]
         else:
             gone = [*leave(lb, owner, catalogue, target=target, why=why)]
-        # Its owner itself had left it to others: nothing is lost when it goes after them. Nor with the remains of one
-        # that is gone: who confirmed its end need not do so again.
+        # No hold if the owner had left it to other Services, which are gone now, or for the remains of a load balancer
+        # whose deletion has already begun.
         ours = bool(binding.uid) and tags.get(CLUSTER_UID_TAG) == binding.uid
         remains = ours and lb.state is LoadBalancerState.PARTIAL
         seen = deleted or remains or (mine and LEFT_TAG in lb.model.tags)
@@ -184,9 +187,9 @@ def plan_all(
     builder: LoadBalancerBuilder,
     rules: Rules,
 ) -> Plan:
-    """The plan for every Service, ordered by namespace and name; a Service with a fault gets a line that says so.
+    """The plan for every Service, ordered by namespace and name; a fault of a Service becomes an ignored action.
 
-    `slices` are the EndpointSlices by NAMESPACE/NAME of their Service.
+    `slices`: EndpointSlices by Service (NAMESPACE/NAME).
     """
     eligible = backends_of(nodes, builder, rules)
     present = {lb.id: lb for lb in observed}
@@ -201,7 +204,7 @@ def plan_all(
                 owners[owner.uid] = owner
                 present_of.setdefault(owner.uid, []).append(lb.id)
     plans: list[tuple[str, Plan]] = []
-    # The older Service has a port that two want on a load balancer which they share.
+    # If two Services want the same port of a shared load balancer, the older one gets it.
     for service in sorted(services, key=_by_age):
         metadata = service["metadata"]
         adoptable = adoptable_of.pop(builder.foreign_name(owner_of(service, rules.cluster_id)) or "", [])
@@ -220,8 +223,8 @@ def plan_all(
             plans.append((target_of(owner.namespace, owner.name), left_over))
         else:
             target = target_of("unknown", uid)
-            reason = "no tag names its Service, so that nobody can be asked whether it is gone"
-            stays = (Action(ActionKind.IGNORE, target, f"load balancer {lb.id} stays", reason=reason) for lb in orphans)
+            reason = "no tag names its Service, so it cannot be checked whether the Service still exists"
+            stays = (Action(ActionKind.IGNORE, target, f"keep load balancer {lb.id}", reason=reason) for lb in orphans)
             plans.append((target, Plan.of(stays)))
     for lb in (present[lb_id] for ids in adoptable_of.values() for lb_id in ids):
         whose = lb.adoptable.service if lb.adoptable else ""
@@ -234,7 +237,7 @@ def _carry_out(plan: Plan, present: dict[str, ObservedLoadBalancer]) -> None:
     """What the next Service finds where several share a load balancer."""
     for operation in (action.operation for action in plan.changes):
         if isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer):
-            present[operation.id] = after(present[operation.id], operation)
+            present[operation.id] = apply_operation(present[operation.id], operation)
 
 
 def _by_age(service: Object) -> tuple[str, str, str]:
@@ -253,17 +256,17 @@ def _fault(found: ServicePlan, target: str) -> Plan:
 
 
 def _allowed(service: Object, backends: Backends, builder: LoadBalancerBuilder) -> tuple[Backends, str | None]:
-    """Those of the backends that the Service may send to, and which endpoints are left out and why.
+    """The backends that the Service may use, and which endpoints are excluded and why.
 
-    A node that is about to go serves on where its connections would be cut: its pods may still be there.
+    A node that is about to be removed stays unless the load balancer drains connections: its pods may still serve.
     """
     if builder.drains(service):
         backends = replace(backends, nodes=tuple(node for node in backends.nodes if not node.leaving))
     ranges = builder.pod_ranges(service)
     if ranges is None:
         return backends, None
-    slices, left_out = admitted(backends.slices, service["metadata"]["namespace"], backends.pods, ranges)
-    return replace(backends, slices=slices), left_out
+    slices, excluded = admitted(backends.slices, service["metadata"]["namespace"], backends.pods, ranges)
+    return replace(backends, slices=slices), excluded
 
 
 def _ensure(
@@ -280,15 +283,15 @@ def _ensure(
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, target=target, tags=tags)
-        changes, keeper, serves = _wanted(built, adoption.observed, owner, builder.catalogue, rules, target)
+        changes, current, serves = _wanted(built, adoption.observed, owner, builder.catalogue, rules, target)
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
     if _pods_unknown(service, backends, builder):
-        changes = Plan.of(_kept_as_it_is(action) for action in changes)
-    elsewhere = _elsewhere(built, adoption.observed, keeper, owner)
+        changes = Plan.of(_unless_pods_unknown(action) for action in changes)
+    elsewhere = _elsewhere(built, adoption.observed, current, owner)
     if elsewhere and not serves:
-        why = f"in place of {', '.join(lb.id for lb in elsewhere)}; the address changes"
+        why = f"replaces {', '.join(lb.id for lb in elsewhere)}; the address changes"
         changes = Plan.of(replace(a, reason=a.reason or why) if a.operation else a for a in changes)
     actions: list[Action] = []
     if rules.finalizer not in finalizers(service):
@@ -296,31 +299,31 @@ def _ensure(
         actions.append(Action(ActionKind.UPDATE, target, f"add finalizer {add.finalizer}", operation=add))
     for ignored in built.ignored:
         change = FieldChange(ignored.field, None, ignored.value)
-        actions.append(Action(ActionKind.IGNORE, target, "not offered", (change,), reason=ignored.reason))
+        actions.append(Action(ActionKind.IGNORE, target, "not supported", (change,), reason=ignored.reason))
     actions += adoption.actions
-    # Clients are told of a new address before the old one goes.
-    actions += [action for action in changes if not _ends_another(action, keeper)]
-    status = _status(service, [ingress.to_json() for ingress in keeper.ingress]) if keeper is not None else []
+    # Publish the new address before the old load balancer is removed.
+    actions += [action for action in changes if not _ends_another(action, current)]
+    status = _status(service, [ingress.to_json() for ingress in current.ingress]) if current is not None else []
     if serves:
         actions += status
-    actions += [action for action in changes if _ends_another(action, keeper)]
-    if keeper is not None and serves:
-        actions += _left_behind(elsewhere, keeper, owner, builder.catalogue, target)
+    actions += [action for action in changes if _ends_another(action, current)]
+    if current is not None and serves:
+        actions += _left_behind(elsewhere, current, owner, builder.catalogue, target)
     warnings = [*built.warnings]
     warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
-    waits = not serves and (keeper is None or bool(status))
-    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(keeper), waits=waits)
+    waits = not serves and (current is None or bool(status))
+    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits)
 
 
-def _ends_another(action: Action, keeper: ObservedLoadBalancer | None) -> bool:
-    """Whether it takes something away from a load balancer in whose place another one serves."""
+def _ends_another(action: Action, current: ObservedLoadBalancer | None) -> bool:
+    """Whether the action removes something from a load balancer that `current` replaces."""
     operation = action.operation
     if not isinstance(operation, Operation) or isinstance(operation, CreateLoadBalancer):
         return False
-    return isinstance(operation, DeleteLoadBalancer) or (keeper is not None and operation.id != keeper.id)
+    return isinstance(operation, DeleteLoadBalancer) or (current is not None and operation.id != current.id)
 
 
 def _wanted(
@@ -331,58 +334,58 @@ def _wanted(
     rules: Rules,
     target: str,
 ) -> tuple[Plan, ObservedLoadBalancer | None, bool]:
-    """What is to be done on the load balancer that shall serve, which one that is, and whether it does already."""
+    """The changes for the Service's load balancer, the current one if there is one, and whether it serves already."""
     if built.reuse is None:
         own = [lb for lb in observed if owner.owns(lb.model.tags)]
-        keeper = kept(built.model, own, catalogue)
-        if keeper is not None:
-            require_free_ports(built.model, keeper, owner, force=False)
+        current = find_current(built.model, own, catalogue)
+        if current is not None:
+            require_free_ports(built.model, current, owner, force=False)
         changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
-        return changes, keeper, keeper is not None and keeper.state is LoadBalancerState.READY
-    keeper = next((lb for lb in observed if lb.id == built.reuse.id), None)
-    changes = diff_parts(built, built.reuse, keeper, owner, catalogue, target=target, sharing=rules.sharing)
-    if keeper is None or keeper.state is not LoadBalancerState.READY or not keeper.settled:
-        return changes, keeper, False
-    opened = {listener.key for listener in keeper.model.listeners if owner.owns(listener.tags)}
-    return changes, keeper, {listener.key for listener in built.model.listeners} <= opened
+        return changes, current, current is not None and current.state is LoadBalancerState.READY
+    current = next((lb for lb in observed if lb.id == built.reuse.id), None)
+    changes = diff_parts(built, built.reuse, current, owner, catalogue, target=target, sharing=rules.sharing)
+    if current is None or current.state is not LoadBalancerState.READY or not current.settled:
+        return changes, current, False
+    opened = {listener.key for listener in current.model.listeners if owner.owns(listener.tags)}
+    return changes, current, {listener.key for listener in built.model.listeners} <= opened
 
 
 def _pods_unknown(service: Object, backends: Backends, builder: LoadBalancerBuilder) -> bool:
-    """Whether nobody has told yet which pods the Service has; a Service without any has a slice that says so."""
-    told = bool(backends.slices) or not service["spec"].get("selector")
-    return not told and builder.follows_endpoints(service)
+    """Whether the Service's pods are still unknown: even without pods, a Service has an (empty) EndpointSlice."""
+    known = bool(backends.slices) or not service["spec"].get("selector")
+    return not known and builder.follows_endpoints(service)
 
 
-def _kept_as_it_is(action: Action) -> Action:
-    """Members, and a listener that is taken over, stay as they are until the Service's pods are known."""
-    reason = "no EndpointSlice tells of the Service's pods yet"
+def _unless_pods_unknown(action: Action) -> Action:
+    """Keep members and listeners of others as they are until the Service's pods are known."""
+    reason = "the Service has no EndpointSlice yet"
     if isinstance(action.operation, RemoveMembers):
-        return Action(ActionKind.IGNORE, action.target, "members stay", reason=reason)
+        return Action(ActionKind.IGNORE, action.target, "keep members", reason=reason)
     if isinstance(action.operation, PutListener) and action.operation.instead_of:
-        return Action(ActionKind.IGNORE, action.target, "listener is not taken over yet", reason=reason)
+        return Action(ActionKind.IGNORE, action.target, "do not take over the listener yet", reason=reason)
     return action
 
 
 def _elsewhere(
-    built: Built, observed: Sequence[ObservedLoadBalancer], keeper: ObservedLoadBalancer | None, owner: Owner
+    built: Built, observed: Sequence[ObservedLoadBalancer], current: ObservedLoadBalancer | None, owner: Owner
 ) -> list[ObservedLoadBalancer]:
-    """Where the Service had its listeners before its annotation named another load balancer or none.
+    """The other load balancers that the Service used before its annotation changed.
 
-    Those that are wholly its own, where it shall have one of its own, are `diff`'s.
+    If the Service should have a load balancer of its own, `diff` handles those that it owns.
     """
-    others = (lb for lb in observed if keeper is None or lb.id != keeper.id)
+    others = (lb for lb in observed if current is None or lb.id != current.id)
     return [lb for lb in others if has_parts(lb, owner) or (built.reuse and owner.owns(lb.model.tags))]
 
 
 def _left_behind(
     elsewhere: Sequence[ObservedLoadBalancer],
-    keeper: ObservedLoadBalancer,
+    current: ObservedLoadBalancer,
     owner: Owner,
     catalogue: Catalogue,
     target: str,
 ) -> Iterator[Action]:
-    """The removal of what the Service had elsewhere."""
-    why = f"the Service uses {keeper.id} now; the address changes"
+    """The removal of the Service's parts on its previous load balancers."""
+    why = f"the Service now uses {current.id}; the address changes"
     for lb in elsewhere:
         if has_parts(lb, owner):
             yield from leave(lb, owner, catalogue, target=target, why=why)
@@ -398,7 +401,7 @@ def _followed(
     owner: Owner,
     target: str,
 ) -> list[Action]:
-    """What a Service with a fault still gets: the listeners that it has stay as they are, and lead to today's nodes."""
+    """What a Service with a fault still gets: its existing listeners stay, and their members are updated."""
     try:
         wanted = builder.members(service, backends)
     except InvalidConfiguration:
@@ -416,7 +419,7 @@ def _followed(
                     added += members_added(pool, wanted[listener.key], lb.id, target)
                     removed += members_removed(pool, wanted[listener.key], lb.id, target)
     if _pods_unknown(service, backends, builder):
-        removed = [_kept_as_it_is(action) for action in removed]
+        removed = [_unless_pods_unknown(action) for action in removed]
     return added + removed
 
 
@@ -426,13 +429,13 @@ def _followed(
 def _clean_up(
     service: Object, observed: Sequence[ObservedLoadBalancer], builder: LoadBalancerBuilder, rules: Rules
 ) -> ServicePlan:
-    """For a Service that wants nothing (any more): deleted, of another type, or of a class that others serve."""
+    """The plan for a Service that wants no load balancer: deleted, of another type, or of another class."""
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
     being_deleted = bool(service["metadata"].get("deletionTimestamp"))
     of_type = service["spec"].get("type") == "LoadBalancer"
     if of_type and not being_deleted:
-        # Whatever another controller made for it may serve it still.
+        # A load balancer of another controller may still serve it.
         observed = [lb for lb in observed if lb.adoptable is None]
     try:
         tags = {**owner.tags, **rules.binding.tags}
@@ -440,7 +443,7 @@ def _clean_up(
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
     observed = adoption.observed
-    # Others' parts on what was the Service's do not keep its finalizer.
+    # Parts of other Services on its former load balancer do not keep its finalizer.
     own = [lb for lb in observed if owner.owns(lb.model.tags) and not is_left(lb)]
     shared = [lb for lb in observed if has_parts(lb, owner)]
     if own or shared:
@@ -449,12 +452,12 @@ def _clean_up(
         except InvalidConfiguration as fault:
             return ServicePlan(Plan(), fault=fault)
         if stays:
-            # One that was to take another's place and does not serve yet is no use to anybody, nor are mere parts.
+            # Do not preserve replacements that do not serve yet, or partly deleted load balancers.
             whole = [lb for lb in own if lb.state is not LoadBalancerState.PARTIAL]
-            serving = [lb for lb in whole if _told(service, lb)] or whole
+            serving = [lb for lb in whole if _is_published(service, lb)] or whole
             spare = [lb for lb in own if lb not in serving]
             preserved = _preserve(serving, shared, owner, target)
-            # First, for what serves tells which one is spare.
+            # Deletions first: once the others are released, nothing distinguishes the spare ones.
             deletions = _deletions(spare, owner, builder.catalogue, target)
             return replace(preserved, plan=Plan(adoption.actions) + deletions + preserved.plan)
         plan = Plan(adoption.actions) + _deletions(own, owner, builder.catalogue, target)
@@ -462,11 +465,11 @@ def _clean_up(
             why = "the Service wants no load balancer"
             plan += leave(lb, owner, builder.catalogue, target=target, why=why)
         return ServicePlan(plan, again=not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own))
-    # Of a Service that another implementation serves, neither finalizer nor status is ours, until it is deleted:
-    # then, as upstream, the finalizer goes, for nobody else may know it.
+    # If another controller serves the Service, its finalizer and status are not ours. Once the Service is deleted,
+    # remove our finalizer anyway, as upstream does: no other controller may know it.
     removed = finalizers(service)
     if of_type and not rules.without_class and service["spec"].get("loadBalancerClass") is None:
-        # Upstream's is another controller's here, which has a load balancer to delete before it may go.
+        # Here, upstream's finalizer belongs to another controller, which has to delete its load balancer first.
         removed = [each for each in removed if each != FINALIZER]
     if not removed or (of_type and not being_deleted):
         return ServicePlan(Plan())
@@ -483,12 +486,12 @@ def _preserve(
     actions: list[Action] = []
     for lb in own:
         if lb.state is LoadBalancerState.DELETING:
-            reason = "it is being deleted already"
+            reason = "it is already being deleted"
             actions.append(Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason=reason))
             continue
         free = replace(lb.model, tags=owner.released(lb.model.tags))
         changes = (FieldChange("owner", "this Service", None),)
-        summary = f"leave load balancer {lb.id} ({lb.model.name}), without an owner"
+        summary = f"release load balancer {lb.id} ({lb.model.name}) without deleting it"
         operation = UpdateLoadBalancer(lb.id, free)
         actions.append(Action(ActionKind.UPDATE, target, summary, changes, reason=PRESERVE, operation=operation))
     for lb in shared:
@@ -521,14 +524,14 @@ def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
     ]
 
 
-def _told(service: Object, lb: ObservedLoadBalancer) -> bool:
-    """Whether clients are sent to it."""
+def _is_published(service: Object, lb: ObservedLoadBalancer) -> bool:
+    """Whether the Service's status contains its address."""
     present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
     return any(entry.items() >= ingress.to_json().items() for ingress in lb.ingress for entry in present)
 
 
 def _with_defaults(entry: dict[str, Any]) -> dict[str, Any]:
-    """As the API server stores it: an IP without a mode is a virtual one."""
+    """The entry as the API server stores it: the default mode of an IP is VIP."""
     return {"ipMode": "VIP", **entry} if "ip" in entry else entry
 
 
@@ -536,7 +539,7 @@ def _addresses(ingress: Sequence[dict[str, Any]]) -> str | None:
     return ", ".join(str(entry.get("ip") or entry.get("hostname")) for entry in ingress) or None
 
 
-def _failure(keeper: ObservedLoadBalancer | None) -> str | None:
-    if keeper is None or keeper.state is not LoadBalancerState.FAILED:
+def _failure(current: ObservedLoadBalancer | None) -> str | None:
+    if current is None or current.state is not LoadBalancerState.FAILED:
         return None
-    return f"load balancer {keeper.id} has failed: {keeper.state_reason or 'the cloud names no reason'}"
+    return f"load balancer {current.id} has failed: {current.state_reason or 'the cloud gives no reason'}"

@@ -1,7 +1,7 @@
-"""Which keys need work, each at most once at a time: a queue with delays and a backoff of its own for every key.
+"""A work queue like client-go's: each key at most once at a time, with delays and a backoff per key.
 
-A key that failed waits for its time: what adds it meanwhile brings it no sooner, unless it may mend the failure.
-Keys that cost much processor time have one worker together, so that whoever makes such objects slows down only them.
+Unlike client-go's, a failed key keeps its backoff when it is added again, unless the `Cause` may fix the failure. Keys
+that use much CPU time share one worker, so that the author of such objects slows down only those.
 """
 
 from __future__ import annotations
@@ -22,41 +22,40 @@ from cloud_controller.kube import ApiError
 K = TypeVar("K", bound=str)
 
 _COSTLY = 0.5
-"""Seconds of processor time from which on a key is costly; a usual one takes some thousandths."""
+"""CPU seconds from which a key counts as costly; a usual key takes a few milliseconds."""
 
 _log = logging.getLogger(__name__)
 
 
 class Cause(IntEnum):
-    """Why a key is added."""
+    """Why a key is added; higher values bypass more kinds of `Failure`."""
 
     ROUTINE = 0
-    """A full pass, or the echo of a write of our own."""
-    SURROUNDINGS = 1
-    """Something that its object depends on changed: nodes, pods, another object."""
+    """A full resync, or the echo of our own write."""
+    DEPENDENCY = 1
+    """Something that the object depends on changed: nodes, pods, another object."""
     OBJECT = 2
-    """Its object changed, or what was made for it in the cloud."""
+    """The object itself or its cloud resources changed."""
 
 
 class Failure(IntEnum):
-    """What failed, and so the least `Cause` that brings the key before its time."""
+    """What failed; its value is the lowest `Cause` that bypasses the backoff."""
 
-    OF_OBJECT = Cause.SURROUNDINGS
-    """What the object asks for can't be done."""
+    OF_OBJECT = Cause.DEPENDENCY
+    """The object asks for something impossible."""
     NO_ANSWER = Cause.OBJECT
-    """The cloud or the API server: a change of something that a thousand keys depend on must not ask it each time."""
+    """The cloud or the API server is unavailable. A change that thousands of keys depend on must not retry them all."""
     THROTTLED = Cause.OBJECT + 1
-    """The cloud named the time: nothing comes before it."""
+    """The cloud set the retry time; nothing bypasses it."""
 
 
 class WorkQueue(Generic[K]):
-    """Keys to work on, first in, first out.
+    """A FIFO queue of keys.
 
-    A key that is added while it waits is not queued twice; one that is added while it is worked on is queued again
-    when that work is `done`, so that one key never has two workers. Failures back off per key from `first` seconds,
-    doubling, to `longest`, with up to a tenth of jitter. A key that failed comes at its time, or earlier for a `Cause`
-    that its `Failure` lets through. Of the keys that were costly the last time one is worked on at a time;
-    `never_costly` are those that stand for the work of many.
+    A waiting key is not queued twice. A key that is added while it is processed is queued again when that work is
+    `done`, so no key ever has two workers. Failures back off per key, from `first` seconds, doubling, to `longest`,
+    with up to 10 % jitter; a `Cause` that the `Failure` lets through bypasses the backoff. Only one of the keys that
+    were costly the last time is processed at a time; keys in `never_costly` are exempt.
     """
 
     def __init__(
@@ -79,51 +78,51 @@ class WorkQueue(Generic[K]):
         self._due: dict[K, float] = {}
         self._delayed: list[tuple[float, K]] = []
         self._causes: dict[K, Cause] = {}
-        """The strongest for which each key was added since its work last began."""
+        """The highest cause for which each key was added since its work last began."""
         self._not_before: dict[K, tuple[float, Failure]] = {}
         self._failures: dict[K, int] = {}
         self._retries = 0
         self._closed = False
 
     def depth(self) -> int:
-        """How many keys wait for a worker; those whose time has not come do not."""
+        """The number of keys that wait for a worker; delayed keys do not count."""
         with self._changed:
             self._release()
             return len(self._queued | self._again)
 
     @property
     def retries(self) -> int:
-        """How often keys were added with backoff."""
+        """The number of times that keys were added with backoff."""
         with self._changed:
             return self._retries
 
     def longest_running(self) -> float:
-        """Seconds for which the key has been worked on that was taken first; 0 where none is."""
+        """Seconds since the oldest work in progress began; 0 if there is none."""
         with self._changed:
             return max(0.0, self._clock() - min(self._working.values())) if self._working else 0.0
 
     def add(self, key: K, cause: Cause = Cause.ROUTINE) -> None:
-        """Work on `key` as soon as a worker is free and it need not wait (`must_wait`)."""
+        """Queue `key` now, or when its backoff is over (`must_wait`)."""
         with self._changed:
             self._remember(key, cause)
             self._due.pop(key, None)
             self._add(key)
 
     def add_after(self, key: K, seconds: float, cause: Cause = Cause.ROUTINE) -> None:
-        """Work on `key` in `seconds`, later while it must wait, or earlier where it is due earlier anyway."""
+        """Queue `key` in `seconds`, later if its backoff is longer, or earlier if it is due earlier already."""
         with self._changed:
             self._remember(key, cause)
             self._delay(key, self._clock() + seconds)
 
     def add_failed(self, key: K, seconds: float, failure: Failure) -> None:
-        """Work on `key`, which failed, again in `seconds`, whatever adds it until then; see `Failure`."""
+        """Queue the failed `key` again in `seconds`; until then, only some causes bypass the wait (see `Failure`)."""
         with self._changed:
             until = self._clock() + seconds
             self._not_before[key] = until, failure
             self._delay(key, until)
 
     def add_rate_limited(self, key: K, failure: Failure = Failure.OF_OBJECT) -> float:
-        """Work on `key`, which failed, again after its backoff; returns the seconds until then."""
+        """Queue the failed `key` again after its backoff; return the seconds until then."""
         with self._changed:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
@@ -133,24 +132,24 @@ class WorkQueue(Generic[K]):
         return delay
 
     def must_wait(self, key: K, cause: Cause) -> bool:
-        """Whether `key` failed, and its time has not come for this cause."""
+        """Whether `key` is in backoff that this cause does not bypass."""
         with self._changed:
             until, failure = self._not_before.get(key, (0.0, Failure.OF_OBJECT))
             return cause < failure and until > self._clock()
 
     def forget(self, key: K) -> None:
-        """Begin the key's backoff anew: its work succeeded."""
+        """Reset the key's backoff after a success."""
         with self._changed:
             self._failures.pop(key, None)
             self._not_before.pop(key, None)
 
     def failures(self, key: K) -> int:
-        """How often the key failed since it was last forgotten."""
+        """How often the key has failed since the last `forget`."""
         with self._changed:
             return self._failures.get(key, 0)
 
     def get(self, timeout: float | None = None) -> K | None:
-        """The next key, which the caller must end with `done`; None once closed, or when `timeout` seconds passed."""
+        """The next key, for which the caller must call `done`; None once closed or after `timeout` seconds."""
         deadline = None if timeout is None else self._clock() + timeout
         with self._changed:
             while not self._closed:
@@ -171,11 +170,11 @@ class WorkQueue(Generic[K]):
             return None
 
     def done(self, key: K, seconds: float = 0.0) -> None:
-        """The work on `key` has ended, well or badly, after so many seconds of processor time."""
+        """The work on `key` has ended, successfully or not, after this many CPU seconds."""
         with self._changed:
             self._working.pop(key, None)
             if key in self._costly:
-                self._changed.notify()  # Another may wait for its end.
+                self._changed.notify()  # Another costly key may be waiting for it.
             if seconds >= _COSTLY and key not in self._never_costly:
                 self._costly.add(key)
             else:
@@ -185,7 +184,7 @@ class WorkQueue(Generic[K]):
                 self._add(key)
 
     def close(self) -> None:
-        """Let every waiting `get` return None; keys still queued are dropped."""
+        """Make every waiting `get` return None; queued keys are dropped."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -222,16 +221,16 @@ class WorkQueue(Generic[K]):
         now = self._clock()
         while self._delayed and self._delayed[0][0] <= now:
             due, key = heapq.heappop(self._delayed)
-            if self._due.get(key) == due:  # Else it was added, or became due earlier, meanwhile.
+            if self._due.get(key) == due:  # Otherwise it was queued, or rescheduled earlier, meanwhile.
                 del self._due[key]
                 self._add(key)
 
 
 def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
-    """Take keys and `handle` them until the queue is closed; the body of a worker thread.
+    """Process keys with `handle` until the queue is closed; the body of a worker thread.
 
-    A key whose handling raises `Throttled` comes back after the time that the cloud names, one that raises another
-    `CloudError` or an `ApiError` after its backoff. `handle` has reported the error (event, status) where people look.
+    After `Throttled`, the key is retried when the cloud allows it; after another `CloudError` or an `ApiError`, after
+    its backoff. `handle` itself reports the error to users (event, status).
     """
     while (key := queue.get()) is not None:
         began = time.thread_time()

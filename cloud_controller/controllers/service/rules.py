@@ -1,4 +1,4 @@
-"""Which Services and nodes the service controller is concerned with, and what of them it looks at: pure functions."""
+"""Which Services and nodes the service controller handles, and which of their fields matter: pure functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cloud_controller.load_balancers.pods import Address, PodNetwork, parsed_add
 from cloud_controller.load_balancers.sharing import Sharing
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
-"""Upstream's, so that a cluster may change its controller."""
+"""Upstream's finalizer, so that a cluster can switch controllers."""
 FINALIZER_BESIDE_ANOTHER = "cloud-controller/load-balancer-cleanup"
-"""Where upstream's controller runs beside ours (EKS): its own finalizer it takes off every Service that is deleted, of
-whatever class, and the Service would be gone before its load balancer."""
+"""Used when a managed control plane runs upstream's controller too: that removes its own finalizer from every deleted
+Service of any class, so the Service would be gone before its load balancer."""
 
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
-"""On an EndpointSlice: the Service in whose namespace and for which it is."""
+"""Label of an EndpointSlice: the name of its Service, in the same namespace."""
 
 _TO_BE_DELETED_TAINT = "ToBeDeletedByClusterAutoscaler"
 _CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
@@ -42,18 +42,20 @@ _SPEC_WITHOUT_EFFECT = frozenset(
         "trafficDistribution",
     }
 )
-"""What decides neither listeners nor members (pods come by EndpointSlices)."""
+"""Fields that affect neither listeners nor members (pods come from EndpointSlices)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What a plan depends on besides the objects.
 
-    `backend_nodes`: `eligible` as upstream has it (KEP-3458: neither readiness nor cordon nor role matter), or
-    `ready-workers`: ready workers that are not cordoned. `without_class`: whether Services that name no class are ours;
-    where the cloud's maker runs a controller that takes them (EKS), they are not. `binding`: which Kubernetes cluster
-    this is. `pod_ranges`: those of the cluster, where they are known. `sharing`: which load balancers annotations may
-    name. `nameable`: which other resources that people keep.
+    - `backend_nodes`: `eligible`: as upstream (KEP-3458: readiness, cordon and role do not matter); `ready-workers`:
+      ready workers that are not cordoned.
+    - `without_class`: whether to serve Services without a class. False if a managed control plane does.
+    - `binding`: the identity of this Kubernetes cluster.
+    - `pod_ranges`: the cluster's pod CIDRs, if known.
+    - `sharing`: which load balancers annotations may name.
+    - `nameable`: which other existing resources annotations may name.
     """
 
     cluster_id: str
@@ -67,7 +69,7 @@ class Rules:
 
     @property
     def finalizer(self) -> str:
-        """The one that is put on Services."""
+        """The finalizer to add to Services."""
         return FINALIZER if self.without_class else FINALIZER_BESIDE_ANOTHER
 
 
@@ -75,7 +77,7 @@ class Rules:
 
 
 def wants_load_balancer(service: Object, rules: Rules, builder: LoadBalancerBuilder) -> bool:
-    """Whether the Service shall have a load balancer from this cloud."""
+    """Whether the Service should have a load balancer of this cloud."""
     return (
         service["spec"].get("type") == "LoadBalancer"
         and not service["metadata"].get("deletionTimestamp")
@@ -85,24 +87,24 @@ def wants_load_balancer(service: Object, rules: Rules, builder: LoadBalancerBuil
 
 
 def is_of_our_class(service: Object, rules: Rules) -> bool:
-    """Whether the class that the Service names, or that it names none, makes it ours."""
+    """Whether the Service's class, or its absence, makes this controller responsible."""
     load_balancer_class = service["spec"].get("loadBalancerClass")
     return rules.without_class if load_balancer_class is None else load_balancer_class in rules.classes
 
 
 def has_finalizer(service: Object) -> bool:
-    """Whether a load balancer may have been made for the Service."""
+    """Whether a load balancer may have been created for the Service."""
     return bool(finalizers(service))
 
 
 def finalizers(service: Object) -> list[str]:
-    """Those of the Service that may be ours."""
+    """The Service's finalizers that this controller may have added."""
     present = service["metadata"].get("finalizers") or []
     return [each for each in (FINALIZER, FINALIZER_BESIDE_ANOTHER) if each in present]
 
 
 def asked_traits(service: Object) -> tuple[Any, ...]:
-    """What people ask for by the Service, as far as a plan for it depends on it."""
+    """The user-controlled fields of a Service that its plan depends on."""
     metadata, spec = service["metadata"], service["spec"]
     return (
         metadata["uid"],
@@ -113,9 +115,9 @@ def asked_traits(service: Object) -> tuple[Any, ...]:
 
 
 def service_traits(service: Object) -> tuple[Any, ...]:
-    """All of a Service that a plan for it depends on (upstream: needsUpdate); what else changes brings no visit.
+    """All fields of a Service that its plan depends on (upstream: needsUpdate); other changes are ignored.
 
-    What is not in `asked_traits` is what the controller writes itself.
+    Besides `asked_traits`, these are the fields that the controller itself writes.
     """
     return (
         *asked_traits(service),
@@ -125,7 +127,7 @@ def service_traits(service: Object) -> tuple[Any, ...]:
 
 
 def reused_id(service: Object, catalogue: Catalogue) -> str | None:
-    """The load balancer that the Service names by annotation; None also for a wrong value, which `build` refuses."""
+    """The load balancer that the Service names in an annotation; None for an invalid value, which `build` rejects."""
     try:
         found = catalogue.value(service["metadata"].get("annotations"), "id")
     except InvalidConfiguration:
@@ -134,9 +136,9 @@ def reused_id(service: Object, catalogue: Catalogue) -> str | None:
 
 
 def preserves(service: Object, catalogue: Catalogue) -> bool:
-    """Whether the Service's load balancer shall outlive it.
+    """Whether the load balancer is kept when the Service is deleted.
 
-    Raises InvalidConfiguration for a wrong value: nothing is deleted as long as it is not clear.
+    Raises InvalidConfiguration for an invalid value: NOTHING MAY BE DELETED until it is corrected.
     """
     return catalogue.value(service["metadata"].get("annotations"), "preserve_on_delete") is True
 
@@ -145,9 +147,9 @@ def preserves(service: Object, catalogue: Catalogue) -> bool:
 
 
 class NodeTraits(NamedTuple):
-    """All of a node that load balancers depend on: a change of a node that changes none of it brings no visit.
+    """All fields of a node that load balancers depend on; other changes are ignored.
 
-    `backend` is None where the node may not, or cannot, be a member.
+    `backend` is None if the node may not, or cannot, be a member.
     """
 
     backend: NodeBackend | None
@@ -156,20 +158,20 @@ class NodeTraits(NamedTuple):
 
 
 def node_traits(node: Object, builder: LoadBalancerBuilder, rules: Rules) -> NodeTraits:
-    """What the node is to load balancers."""
+    """The node's fields that load balancers depend on."""
     backend = _backend(node, builder) if _may_serve(node, rules) else None
     return NodeTraits(backend, view.addresses(node), view.pod_cidrs(node))
 
 
 def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Rules) -> Backends:
-    """What may serve any Service: the nodes that load balancers may send to, and where pods have addresses."""
+    """The nodes that load balancers may send traffic to, and the pod network."""
     nodes = sorted(nodes, key=view.age)
     found: dict[str, NodeBackend] = {}
     claimed: set[str] = set()
     own: dict[Address, str] = {}
     for node in nodes:
         backend = _backend(node, builder)
-        # A machine is one node's: of two that claim it, the older's.
+        # If two nodes claim one machine, it belongs to the older one.
         if backend is not None and backend.instance_id not in claimed:
             claimed.add(backend.instance_id)
             if _may_serve(node, rules):
@@ -187,14 +189,14 @@ def _backend(node: Object, builder: LoadBalancerBuilder) -> NodeBackend | None:
 
 
 def _may_serve(node: Object, rules: Rules) -> bool:
-    """Upstream's stableNodeSetPredicates but for the taint, and what `backend_nodes` asks for."""
+    """Upstream's stableNodeSetPredicates except for the taint, and the rule of `backend_nodes`."""
     if rules.backend_nodes == "ready-workers" and not _is_ready_worker(node):
         return False
     metadata = node["metadata"]
     if metadata.get("deletionTimestamp"):
         return False
     excluded = (metadata.get("labels") or {}).get(EXCLUDE_LABEL)
-    # As upstream parses it: anything but a clear "false", also an empty value, excludes.
+    # As upstream parses it: any value except a clear "false" excludes the node, even an empty one.
     return excluded is None or excluded in _FALSE_WORDS
 
 

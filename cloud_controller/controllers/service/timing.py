@@ -1,4 +1,4 @@
-"""When the service controller looks again: after a storm of node changes, and while the cloud is at work."""
+"""Timing of the service controller: debouncing node changes, and polling while the cloud is working."""
 
 from __future__ import annotations
 
@@ -11,62 +11,62 @@ from weakref import WeakValueDictionary
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long changes are gathered: until none came for `quiet` seconds, but `longest` seconds at most."""
+class Debounce:
+    """How long changes are batched: until `quiet` seconds pass without one, but at most `longest` seconds."""
 
     quiet: float
     longest: float
 
 
-GATHER_NEW = Patience(quiet=1.5, longest=15.0)
-"""Nodes that came or changed: two hundred within seconds are one change of members."""
-GATHER_GONE = Patience(quiet=0.5, longest=2.0)
-"""A node that is gone gets requests until its members are out, or a health check has failed."""
+DEBOUNCE_CHANGED = Debounce(quiet=1.5, longest=15.0)
+"""For added and changed nodes: hundreds within seconds become one change of members."""
+DEBOUNCE_REMOVED = Debounce(quiet=0.5, longest=2.0)
+"""For removed nodes: a gone node gets traffic until its members are removed or its health check fails."""
 
 
-class NodeStorm:
-    """Changes of nodes that wait to become one change of members. Safe to use from any thread."""
+class NodeDebouncer:
+    """Batches node changes into one change of members. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._since: dict[Patience, float] = {}
-        self._last: dict[Patience, float] = {}
+        self._since: dict[Debounce, float] = {}
+        self._last: dict[Debounce, float] = {}
 
-    def changed(self, patience: Patience) -> None:
-        """A node changed."""
+    def changed(self, debounce: Debounce) -> None:
+        """Record a change."""
         with self._lock:
             now = self._clock()
-            self._since.setdefault(patience, now)
-            self._last[patience] = now
+            self._since.setdefault(debounce, now)
+            self._last[debounce] = now
 
     def wait(self) -> float:
-        """Seconds until what was gathered is due; 0 if it is, or if there is nothing."""
+        """Seconds until the batch is due; 0 if it is due or empty."""
         with self._lock:
             dues = (min(self._last[p] + p.quiet, since + p.longest) for p, since in self._since.items())
             return max(0.0, min(dues, default=0.0) - self._clock())
 
-    def over(self) -> None:
-        """All that was gathered is being seen to."""
+    def reset(self) -> None:
+        """Start a new batch."""
         with self._lock:
             self._since.clear()
             self._last.clear()
 
 
-FIRST_LOOK = 0.3
+SHORTEST_PAUSE = 0.3
 LONGEST_PAUSE = 10.0
 
 
-def pause_between_looks(age: float, count: int = 1) -> float:
-    """Seconds until `count` things are looked at again of which the youngest has been under way for `age` seconds.
+def poll_interval(age: float, count: int = 1) -> float:
+    """Seconds until `count` operations are polled again, the youngest of which began `age` seconds ago.
 
-    The longer it takes and the more it is, the rarer: what takes a minute is seen at most a quarter of it late.
+    The interval grows with age and count, so completion is noticed at most a quarter of the duration late.
     """
-    return min(LONGEST_PAUSE, max(FIRST_LOOK, age / 4, count / 100))
+    return min(LONGEST_PAUSE, max(SHORTEST_PAUSE, age / 4, count / 100))
 
 
 class Polling:
-    """How often the cloud is asked about what it is at work on. Safe to use from any thread."""
+    """How often the cloud is polled about operations in progress. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -74,31 +74,31 @@ class Polling:
         self._since: dict[str, float] = {}
 
     def pause(self, waiting: Collection[str]) -> float:
-        """Seconds until the next look at these, which are all that there is to wait for."""
+        """Seconds until the next poll of these names, which are all that is waited for."""
         with self._lock:
             now = self._clock()
             self._since = {name: self._since.get(name, now) for name in waiting}
-            return pause_between_looks(now - max(self._since.values(), default=now), len(self._since))
+            return poll_interval(now - max(self._since.values(), default=now), len(self._since))
 
     def pause_of(self, name: str) -> float:
-        """Seconds until the next look at this one."""
+        """Seconds until the next poll of this name."""
         with self._lock:
             now = self._clock()
-            return pause_between_looks(now - self._since.setdefault(name, now))
+            return poll_interval(now - self._since.setdefault(name, now))
 
     def waits_for(self, name: str) -> bool:
-        """Whether this one is waited for."""
+        """Whether this name is being polled."""
         with self._lock:
             return name in self._since
 
-    def over(self, name: str) -> None:
-        """This one is waited for no more."""
+    def stop(self, name: str) -> None:
+        """Stop polling this name."""
         with self._lock:
             self._since.pop(name, None)
 
 
 class Round:
-    """How long it takes until each of many has been seen to. Safe to use from any thread."""
+    """Measures how long it takes to process each of a set of names. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -107,13 +107,13 @@ class Round:
         self._left: set[str] = set()
 
     def begin(self, names: Iterable[str]) -> None:
-        """From now on these are seen to; a round that has not ended yet is forgotten."""
+        """Start a round with these names; an unfinished round is dropped."""
         with self._lock:
             self._began = self._clock()
             self._left = set(names)
 
     def seen(self, name: str) -> float | None:
-        """This one has been; the seconds that the round took if it was the last one."""
+        """Mark the name as processed; return the round's duration if it was the last one."""
         with self._lock:
             if name not in self._left:
                 return None
@@ -122,7 +122,7 @@ class Round:
 
 
 class Locks:
-    """One lock a name, as long as somebody needs it; several are taken in one order."""
+    """One lock per name, as long as it is needed; several are acquired in a fixed order."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

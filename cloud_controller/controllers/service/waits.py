@@ -1,4 +1,4 @@
-"""The Services of which a part has to wait: for new members, so that old ones serve on, or for the cloud."""
+"""Tracks the Services that wait: for new members to become healthy, or for the cloud."""
 
 from __future__ import annotations
 
@@ -7,50 +7,50 @@ from collections.abc import Callable, Sequence
 
 from cloud_controller.cloud_errors import Postponed
 from cloud_controller.controllers.service.apply import HandingOver
-from cloud_controller.controllers.service.events import Said, ServiceEvents
+from cloud_controller.controllers.service.events import Reported, ServiceEvents
 from cloud_controller.controllers.service.timing import Polling
 
 
 class Waits:
-    """Since when each Service (NAMESPACE/NAME) waits, and what its events have said since.
+    """Since when each Service (NAMESPACE/NAME) waits, and the events that it has reported since.
 
-    Handovers and the cloud are apart: while the cloud takes minutes, members without a successor go all the same.
+    Hand-overs are separate from other waits: a slow cloud must not delay the removal of members without successor.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._handovers = Polling(clock)
         self._cloud = Polling(clock)
-        self._said: dict[str, frozenset[Said]] = {}
+        self._reported: dict[str, frozenset[Reported]] = {}
 
     def handing_over(self, key: str) -> bool:
-        """Whether old members of this Service serve on until new ones are healthy."""
+        """Whether old members of this Service keep serving until new ones are healthy."""
         return self._handovers.waits_for(key)
 
     def for_cloud(self, key: str) -> bool:
-        """Whether the cloud is at work on a change of this Service."""
+        """Whether the cloud is still working on a change of this Service."""
         return self._cloud.waits_for(key)
 
-    def said(self, key: str) -> frozenset[Said]:
-        """The events that are not repeated while this Service waits."""
-        return self._said.get(key, frozenset())
+    def reported(self, key: str) -> frozenset[Reported]:
+        """The events that must not be repeated while this Service waits."""
+        return self._reported.get(key, frozenset())
 
-    def begin_or_go_on(self, key: str, postponed: Sequence[Postponed], told: ServiceEvents) -> float:
-        """A visit left these undone; says why, once. Seconds until the next visit."""
+    def postpone(self, key: str, postponed: Sequence[Postponed], events: ServiceEvents) -> float:
+        """Record and report, once, what a reconcile postponed; return the seconds until the next reconcile."""
         handovers = [each for each in postponed if isinstance(each, HandingOver)]
         cloud = [each for each in postponed if not isinstance(each, HandingOver)]
         pauses = []
         for polling, reasons in ((self._handovers, handovers), (self._cloud, cloud)):
             if not reasons:
-                polling.over(key)
+                polling.stop(key)
                 continue
             if not polling.waits_for(key):
-                told.postponed(reasons[-1])
+                events.postponed(reasons[-1])
             pauses.append(polling.pause_of(key))
-        self._said[key] = told.said
+        self._reported[key] = events.reported
         return min(pauses)
 
-    def over(self, key: str) -> None:
-        """Nothing of this Service has to wait."""
-        self._handovers.over(key)
-        self._cloud.over(key)
-        self._said.pop(key, None)
+    def clear(self, key: str) -> None:
+        """This Service no longer waits for anything."""
+        self._handovers.stop(key)
+        self._cloud.stop(key)
+        self._reported.pop(key, None)

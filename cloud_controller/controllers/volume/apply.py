@@ -1,4 +1,4 @@
-"""How each step of a volume plan is carried out, in an order that a crash after any call leaves mendable."""
+"""Carries out the operations of a volume plan, in an order that is safe against a crash after any call."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cloud_controller.controllers.volume.operations import (
     DetachVolume,
     DiscardVolume,
     ReleaseAttachment,
+    ReselectNode,
     ResizeVolume,
-    SelectNodeAnew,
     SetAttached,
     SetAttachError,
     SetCapacity,
@@ -49,9 +49,10 @@ from cloud_controller.volumes import CLAIM_UID_TAG, Volume, Volumes
 
 
 def volumes_of(cloud: Cloud) -> Volumes:
-    """The cloud's volumes. Raises `InvalidConfiguration` for a cloud that has none."""
+    """The cloud's volumes. Raises `InvalidConfiguration` if the cloud does not support volumes."""
     if cloud.volumes is None:
-        raise InvalidConfiguration("controllers", f"cloud {cloud.provider_name} has no volumes; leave out 'volume'")
+        why = f"cloud {cloud.provider_name} does not support volumes"
+        raise InvalidConfiguration("controllers", why, "every controller but volume")
     return cloud.volumes
 
 
@@ -60,16 +61,16 @@ def volumes_of(cloud: Cloud) -> Volumes:
 
 @apply.performs(CreateVolume)
 def create_volume(operation: CreateVolume, run: apply.Run) -> Volume:
-    """The token makes a lost answer harmless, and the tags let a later start find what this one made."""
+    """The token makes a retry after a lost response safe; the tags let a restarted process find the volume."""
     driver = volumes_of(run.cloud).driver
-    run.events.normal(operation.claim, "Provisioning", f"{driver} makes a volume in {operation.request.zone}")
-    with _told(run.events, operation.claim, "ProvisioningFailed"):
+    run.events.normal(operation.claim, "Provisioning", f"{driver} is creating a volume in {operation.request.zone}")
+    with _reporting(run.events, operation.claim, "ProvisioningFailed"):
         return volumes_of(run.cloud).create(operation.request)
 
 
 @apply.performs(CreatePersistentVolume)
 def create_persistent_volume(operation: CreatePersistentVolume, run: apply.Run) -> None:
-    """The name is the claim's UID, so that there never is a second one."""
+    """The name contains the claim's UID, so there is never a second one."""
     try:
         run.kube.create(PERSISTENT_VOLUMES, operation.pv)
     except AlreadyExistsError:
@@ -78,17 +79,17 @@ def create_persistent_volume(operation: CreatePersistentVolume, run: apply.Run) 
     run.events.normal(operation.claim, "ProvisioningSucceeded", message)
 
 
-@apply.performs(SelectNodeAnew)
-def select_node_anew(operation: SelectNodeAnew, run: apply.Run) -> None:
-    """kube-scheduler chooses again where the annotation is missing."""
+@apply.performs(ReselectNode)
+def reselect_node(operation: ReselectNode, run: apply.Run) -> None:
+    """Without the annotation, kube-scheduler selects a node again."""
     patch = {"metadata": {"annotations": {view.SELECTED_NODE: None}}}
     _patch(run, PERSISTENT_VOLUME_CLAIMS, operation.claim, patch)
 
 
 @apply.performs(ResizeVolume)
 def resize_volume(operation: ResizeVolume, run: apply.Run) -> Volume:
-    """The cloud's size comes first: what Kubernetes then says is true."""
-    with _told(run.events, operation.claim, "VolumeResizeFailed"):
+    """Resize in the cloud first, so that the sizes in Kubernetes are never too large."""
+    with _reporting(run.events, operation.claim, "VolumeResizeFailed"):
         return volumes_of(run.cloud).resize(operation.volume.id, operation.size_gib)
 
 
@@ -97,7 +98,7 @@ def set_claim_capacity(operation: SetClaimCapacity, run: apply.Run) -> None:
     """The last step of a resize."""
     patch = {"status": {"capacity": {"storage": operation.size}}}
     if _patch(run, PERSISTENT_VOLUME_CLAIMS, operation.claim, patch, subresource="status"):
-        run.events.normal(operation.claim, "VolumeResizeSuccessful", f"The volume has {operation.size} now")
+        run.events.normal(operation.claim, "VolumeResizeSuccessful", f"Resized volume to {operation.size}")
 
 
 # ----------------------------------------------------------------------------------------------- PersistentVolumes
@@ -105,13 +106,13 @@ def set_claim_capacity(operation: SetClaimCapacity, run: apply.Run) -> None:
 
 @apply.performs(TagVolume)
 def tag_volume(operation: TagVolume, run: apply.Run) -> Volume:
-    """Leaves every other tag as it is."""
+    """Add the tags and keep all others."""
     return volumes_of(run.cloud).tag(operation.volume.id, {**operation.volume.tags, **operation.tags})
 
 
 @apply.performs(SetTopology)
 def set_topology(operation: SetTopology, run: apply.Run) -> None:
-    """What PVLabeler did upstream."""
+    """Does what upstream's PVLabeler did."""
     patch: dict[str, Any] = {"metadata": {"labels": dict(operation.labels)}}
     if operation.node_affinity is not None:
         patch["spec"] = {"nodeAffinity": operation.node_affinity}
@@ -120,49 +121,49 @@ def set_topology(operation: SetTopology, run: apply.Run) -> None:
 
 @apply.performs(SetFinalizer)
 def set_finalizer(operation: SetFinalizer, run: apply.Run) -> None:
-    """Merges with the finalizers of others."""
+    """Keeps the finalizers of other controllers."""
     _patch_finalizer(run, PERSISTENT_VOLUMES, operation.pv, view.PV_FINALIZER, present=operation.present)
 
 
 @apply.performs(SetCapacity)
 def set_capacity(operation: SetCapacity, run: apply.Run) -> None:
-    """Before the claim's: a claim never tells more than its volume."""
+    """Comes before the claim's: a claim must never show more than its volume."""
     _patch(run, PERSISTENT_VOLUMES, operation.pv, {"spec": {"capacity": {"storage": operation.size}}})
 
 
 @apply.performs(DeleteVolume)
 def delete_volume(operation: DeleteVolume, run: apply.Run) -> None:
-    """The PersistentVolume stays until the cloud says that its volume is gone.
+    """Delete the volume; the PersistentVolume stays until the cloud reports that it is gone.
 
-    The API server itself is asked before data is lost: with a cache that is behind, the policy may be Retain by now.
+    DATA IS LOST, so this reads the PersistentVolume first: the cache may lag, and its policy may be Retain by now.
     """
     pv = operation.pv
     present = _present_pv(run, name(pv))
     if present is None or present["metadata"]["resourceVersion"] != pv["metadata"]["resourceVersion"]:
-        raise _changed(f"PersistentVolume {name(pv)} is another one by now; volume {operation.volume.id} stays")
-    with _told(run.events, pv, "VolumeFailedDelete"):
+        raise _changed(f"PersistentVolume {name(pv)} has changed; volume {operation.volume.id} is not deleted")
+    with _reporting(run.events, pv, "VolumeFailedDelete"):
         volumes_of(run.cloud).delete(operation.volume.id)
 
 
 @apply.performs(DiscardVolume)
 def discard_volume(operation: DiscardVolume, run: apply.Run) -> None:
-    """Unless a PersistentVolume does stand for it, which the cache did not show yet."""
+    """Delete the volume, unless it has a PersistentVolume that the cache does not show yet."""
     volume = operation.volume
     present = _present_pv(run, view.pv_name(volume.tags[CLAIM_UID_TAG]))
     if present and (present["spec"].get("csi") or {}).get("volumeHandle") == volume.id:
-        raise _changed(f"PersistentVolume {name(present)} has volume {volume.id} by now; it stays")
-    with _told(run.events, operation.claim, "VolumeFailedDelete"):
+        raise _changed(f"PersistentVolume {name(present)} now uses volume {volume.id}; it is not deleted")
+    with _reporting(run.events, operation.claim, "VolumeFailedDelete"):
         volumes_of(run.cloud).delete(volume.id)
 
 
 @apply.performs(DeletePersistentVolume)
 def delete_persistent_volume(operation: DeletePersistentVolume, run: apply.Run) -> None:
-    """Deleted first and let go then, so that it never stands there without its finalizer."""
+    """Delete first, then remove the finalizer, so that it never exists without finalizer."""
     pv = operation.pv
     if not view.is_deleting(pv):
         try:
             run.kube.delete(PERSISTENT_VOLUMES, name(pv), uid=uid(pv))
-        except (NotFoundError, ConflictError):  # Gone, or another one of the same name.
+        except (NotFoundError, ConflictError):  # Gone, or another one has the name.
             return
     _patch_finalizer(run, PERSISTENT_VOLUMES, pv, view.PV_FINALIZER, present=False)
 
@@ -172,7 +173,7 @@ def delete_persistent_volume(operation: DeletePersistentVolume, run: apply.Run) 
 
 @apply.performs(AttachVolume)
 def attach_volume(operation: AttachVolume, run: apply.Run) -> Volume | None:
-    """Finalizer and ids first: whatever is attached is found again and detached, though PV and Node may be gone."""
+    """Store finalizer and ids first, so that it can be detached even after its PV and Node are gone."""
     attachment, volumes = operation.attachment, volumes_of(run.cloud)
     noted = {VOLUME_ID: operation.volume_id, PROVIDER_ID: operation.provider_id}
     finalizer = attachment_finalizer(volumes.driver)
@@ -193,20 +194,20 @@ def attach_volume(operation: AttachVolume, run: apply.Run) -> Volume | None:
 
 @apply.performs(SetAttached)
 def set_attached(operation: SetAttached, run: apply.Run) -> None:
-    """From now on the kubelet mounts it."""
+    """Tells the kubelet that it can mount the volume."""
     status = {"attached": True, "attachError": None}
     _patch(run, VOLUME_ATTACHMENTS, operation.attachment, {"status": status}, subresource="status")
 
 
 @apply.performs(SetAttachError)
 def set_attach_error(operation: SetAttachError, run: apply.Run) -> None:
-    """kube-controller-manager repeats it at the pod."""
+    """kube-controller-manager reports the error on the pod."""
     _set_attach_error(operation.attachment, operation.message, run)
 
 
 @apply.performs(DetachVolume)
 def detach_volume(operation: DetachVolume, run: apply.Run) -> Volume | None:
-    """The finalizer stays until the cloud says that nothing is attached."""
+    """Detach; the finalizer stays until the cloud reports that nothing is attached."""
     try:
         return volumes_of(run.cloud).detach(operation.volume_id, operation.provider_id)
     except Throttled:
@@ -220,7 +221,7 @@ def detach_volume(operation: DetachVolume, run: apply.Run) -> Volume | None:
 
 @apply.performs(ReleaseAttachment)
 def release_attachment(operation: ReleaseAttachment, run: apply.Run) -> None:
-    """With it the VolumeAttachment goes, and the volume may go to another node."""
+    """Remove the finalizer, so that the volume can be attached to another node."""
     finalizer = attachment_finalizer(volumes_of(run.cloud).driver)
     _patch_finalizer(run, VOLUME_ATTACHMENTS, operation.attachment, finalizer, present=False)
 
@@ -229,7 +230,7 @@ def release_attachment(operation: ReleaseAttachment, run: apply.Run) -> None:
 
 
 def _present_pv(run: apply.Run, pv_name: str) -> Object | None:
-    """As the API server itself has it."""
+    """The PersistentVolume from the API server, not from the cache."""
     try:
         return run.kube.get(PERSISTENT_VOLUMES, pv_name)
     except NotFoundError:
@@ -241,8 +242,8 @@ def _changed(message: str) -> ConflictError:
 
 
 @contextmanager
-def _told(events: Events, obj: Object | None, reason: str) -> Iterator[None]:
-    """An error of the cloud is told at the object, if there is one; one that only asks for patience is not."""
+def _reporting(events: Events, obj: Object | None, reason: str) -> Iterator[None]:
+    """Report cloud errors, except throttling, in an event of the object, if there is one."""
     try:
         yield
     except Throttled:
@@ -262,8 +263,8 @@ def _patch(
     *,
     subresource: str | None = None,
 ) -> bool:
-    """Patch this very object; False where it is gone, or another one has its name by now."""
-    # A UID can't be changed: with it in the patch, another object of the same name is refused.
+    """Patch this object; False if it is gone. Raises for another object with its name."""
+    # UIDs are immutable: the API server rejects the patch for another object with the same name.
     with_uid = {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid(obj)}}
     try:
         run.kube.patch(resource, name(obj), with_uid, namespace(obj), type=type, subresource=subresource)

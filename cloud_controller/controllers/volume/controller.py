@@ -1,7 +1,7 @@
-"""Claims get volumes of the cloud, nodes get them attached, and what nobody needs any more is deleted.
+"""Runs the volume controller: provisions, attaches, resizes and deletes the cloud's volumes.
 
-What a cloud's storage driver does elsewhere (external provisioner, attacher and resizer), with their names for events,
-annotations and finalizers. The rules are in `volume_plan`, the calls in `volume_apply`.
+Does the work of the CSI sidecars (external-provisioner, -attacher and -resizer), with their names of events,
+annotations and finalizers. The rules are in `plan`, the calls in `apply`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from cloud_controller.kube import (
     Handler,
     Informer,
     Kube,
+    KubeApi,
     NotFoundError,
     Object,
     key,
@@ -62,18 +63,18 @@ COMPONENT = "volume-controller"
 """The source of its events."""
 
 WINDOW = 0.1
-"""Seconds for which changes are gathered: a pod waits for each of the few steps to its volume."""
+"""Seconds for which changes are batched. Short, because a pod waits for several steps until its volume is ready."""
 POLL = 0.5
-"""Seconds after which the cloud is asked again about what it is at work on."""
+"""Seconds between polls of operations in the cloud."""
 ORPHAN_DELAY = 10.0
-"""Seconds between the two looks after which a volume that nobody needs is deleted."""
+"""Seconds between the two checks that confirm an orphaned volume before its deletion."""
 
 _CLOUD_WORK = (CreateVolume, AttachVolume, DetachVolume, DeleteVolume, DiscardVolume, ResizeVolume, TagVolume)
 
 
 @dataclass(frozen=True)
 class VolumeInformers:
-    """The caches that the controller lives on, beside that of the nodes."""
+    """The controller's informers, besides that of nodes."""
 
     claims: Informer
     pvs: Informer
@@ -82,7 +83,7 @@ class VolumeInformers:
 
     @classmethod
     def of(cls, kube: Kube) -> VolumeInformers:
-        """New ones; whoever makes them starts them."""
+        """New informers, which the caller must start."""
         return cls(
             Informer(kube, PERSISTENT_VOLUME_CLAIMS),
             Informer(kube, PERSISTENT_VOLUMES),
@@ -94,9 +95,9 @@ class VolumeInformers:
         return iter((self.claims, self.pvs, self.classes, self.attachments))
 
 
-def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObservation:
-    """Every storage object, every node and every volume. Raises `InvalidConfiguration` for a cloud without volumes."""
-    # In this order: a volume that is read, and whose claim is not found later, has none.
+def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObservation:
+    """Read all storage objects, nodes and volumes. Raises `InvalidConfiguration` if the cloud has no volumes."""
+    # Volumes first: if the claim of one is not in the later list, it is really gone.
     volumes = volumes_of(cloud).list()
     observation = _observation(
         cloud,
@@ -115,7 +116,7 @@ def observe(kube: Kube, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeObser
 
 
 class VolumeController(LoopController):
-    """The daemon's loop: what changed at once, everything every `period` seconds (the cloud changes without a word)."""
+    """The daemon's loop: reconciles changes at once, and everything every `period` seconds."""
 
     name = NAME
 
@@ -127,16 +128,16 @@ class VolumeController(LoopController):
         period: float = 300.0,
         orphan_delay: float = ORPHAN_DELAY,
     ) -> None:
-        """Raises `InvalidConfiguration` for a cloud without volumes."""
+        """Raises `InvalidConfiguration` if the cloud does not support volumes."""
         super().__init__(context, COMPONENT, period=period, window=WINDOW)
         self._informers = informers
         self._cloud = volumes_of(context.cloud)
         self._known: dict[str, Volume] = {}
         self._preloaded = False
-        # Said by id, and ids do not come again: whoever still names such a volume costs no further call.
+        # Ids of deleted volumes. Ids are never reused, so objects that still name one cost no more calls.
         self._gone: set[str] = set()
         self._orphan_delay = orphan_delay
-        self._suspects: dict[str, float] = {}
+        self._candidates: dict[str, float] = {}
         self._deleted_claims = SeenDeletions()
         informers.claims.add_handler(self._deleted_claims.handle)
         informers.claims.add_handler(self._triggers(_claim_keys, _claim_facts))
@@ -149,31 +150,31 @@ class VolumeController(LoopController):
         return old is None or new is None or _node_facts(old) != _node_facts(new)
 
     def evidence(self) -> Evidence:
-        """The cluster's volumes; the first pass does not read them again."""
+        """See `Controller.evidence`. The first pass reuses this read."""
         self._known = {volume.id: volume for volume in self._cloud.list()}
         self._preloaded = True
         return evidence(self._observe())
 
     def reconcile(self, keys: frozenset[str] | None) -> Iterable[str]:
-        """One pass; answers the objects to come back to."""
+        """Run one pass; return the objects to retry."""
         if keys is None and not self._preloaded:
             self._known = {volume.id: volume for volume in self._cloud.list()}
             self._gone.clear()
         self._preloaded = False
         observation = self._observe()
         if keys is not None:
-            # The base class knows nodes by their bare names.
+            # The base class uses bare names as keys of nodes.
             keys = related(observation, {each if "/" in each else f"node/{each}" for each in keys})
         stale = to_read(observation, keys) - self._gone
         if keys is None:
-            stale -= self._known.keys()  # These have just been read.
+            stale -= self._known.keys()  # Just read.
         if stale:
             self._read(stale)
             observation = self._observe()
-        suspects = [volume for volume in strays(observation, keys) if may_be_orphan(volume)]
-        looked_at = {each for each in self._suspects if keys is None or f"volume/{each}" in keys}
+        candidates = [volume for volume in strays(observation, keys) if may_be_orphan(volume)]
+        looked_at = {each for each in self._candidates if keys is None or f"volume/{each}" in keys}
         observation = replace(
-            observation, confirmed=self._confirmed(suspects, looked_at), deleted_claims=self._deleted_claims.uids()
+            observation, confirmed=self._confirmed(candidates, looked_at), deleted_claims=self._deleted_claims.uids()
         )
         planned = plan(observation, keys)
         results = self.apply(planned, about=keys)
@@ -191,7 +192,7 @@ class VolumeController(LoopController):
 
     def _triggers(self, keys: Callable[[Object], list[str]], facts: Callable[[Object], object]) -> Handler:
         def handle(_type: EventType, old: Object | None, new: Object | None) -> None:
-            # What the controller writes itself, and what others note for themselves, calls for no pass.
+            # Ignore the controller's own writes and irrelevant fields.
             if old is None or new is None or facts(old) != facts(new):
                 for each in keys(new or old or {}):
                     self.trigger(each)
@@ -215,15 +216,15 @@ class VolumeController(LoopController):
         self._known = {each: volume for each, volume in self._known.items() if each not in ids} | found
         self._gone |= ids - found.keys()
 
-    def _confirmed(self, suspects: Sequence[Volume], looked_at: Collection[str]) -> frozenset[str]:
-        """Those that the API server itself said twice, some time apart, nobody needs."""
-        cleared = {*looked_at} - {volume.id for volume in suspects}
-        self._suspects = {each: first for each, first in self._suspects.items() if each not in cleared}
+    def _confirmed(self, candidates: Sequence[Volume], looked_at: Collection[str]) -> frozenset[str]:
+        """The candidates that two reads of the API server, some time apart, have confirmed as orphans."""
+        cleared = {*looked_at} - {volume.id for volume in candidates}
+        self._candidates = {each: first for each, first in self._candidates.items() if each not in cleared}
         confirmed = set()
         now = time.monotonic()
         handles: set[str] | None = None
-        for volume in suspects:
-            first = self._suspects.get(volume.id)
+        for volume in candidates:
+            first = self._candidates.get(volume.id)
             if first is not None and now < first + self._orphan_delay:
                 self.trigger_after(f"volume/{volume.id}", first + self._orphan_delay - now)
                 continue
@@ -231,19 +232,19 @@ class VolumeController(LoopController):
                 pvs = self.context.kube.list(PERSISTENT_VOLUMES).items
                 handles = {view.handle(pv) for pv in pvs if pv["spec"].get("csi")}
             if volume.id in handles or self._claim_exists(volume):
-                self._suspects.pop(volume.id, None)
+                self._candidates.pop(volume.id, None)
             elif first is None:
-                self._suspects[volume.id] = now
+                self._candidates[volume.id] = now
                 self.trigger_after(f"volume/{volume.id}", self._orphan_delay)
             else:
                 confirmed.add(volume.id)
         return frozenset(confirmed)
 
     def _claim_exists(self, volume: Volume) -> bool:
-        """Whether the claim may still want this volume; one that is bound elsewhere does not."""
+        """Whether the claim exists and may still use this volume, because it is not bound to another one."""
         space, _, claim_name = volume.tags.get(CLAIM_TAG, "").partition("/")
         if not (space and claim_name):
-            return True  # Nobody can be asked: it is left alone.
+            return True  # Unknown claim: keep the volume.
         try:
             claim = self.context.kube.get(PERSISTENT_VOLUME_CLAIMS, claim_name, space)
         except NotFoundError:
@@ -280,7 +281,7 @@ def _observation(
 
 
 def evidence(observation: VolumeObservation) -> Evidence:
-    """What the cluster's volumes say about whose they are."""
+    """Which cluster the volumes belong to."""
     found = [volume for volume in observation.volumes.values() if volume.belongs_to(observation.cluster_id)]
     alive = sum(
         volume.tags[CLAIM_UID_TAG] in observation.claim_by_uid or volume.id in observation.pvs_by_volume
@@ -293,7 +294,7 @@ def evidence(observation: VolumeObservation) -> Evidence:
     return Evidence("volumes", len(found), alive, foreign)
 
 
-# -------------------------------------------------------------------------------------------- what calls for a pass
+# ---------------------------------------------------------------------------------------- keys and relevant fields
 
 
 def _claim_keys(claim: Object) -> list[str]:

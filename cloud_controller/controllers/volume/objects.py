@@ -1,4 +1,4 @@
-"""What Kubernetes' storage objects say, and the PersistentVolume that a new volume gets: pure functions."""
+"""Reads Kubernetes' storage objects, and builds PersistentVolumes: pure functions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PROVISIONER_ANNOTATIONS = (
     "volume.kubernetes.io/storage-provisioner",
     "volume.beta.kubernetes.io/storage-provisioner",
 )
-"""By which kube-controller-manager asks a provisioner for a volume of a claim."""
+"""Set by kube-controller-manager to request a volume for a claim from a provisioner."""
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 PV_FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
-"""external-provisioner's: a PersistentVolume that is deleted before its claim stays until its volume is seen to."""
+"""external-provisioner's finalizer: keeps a PersistentVolume that is deleted before its claim."""
 
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteOncePod")
-"""That only one pod has it is the scheduler's care."""
+"""The scheduler enforces ReadWriteOncePod."""
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _GIB = 1024**3
 _UNITS = {unit: 1024 ** (power + 1) for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))} | {
@@ -39,30 +39,30 @@ _QUANTITY = re.compile(r"(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)(?P<unit>[K
 
 
 def size_bytes(quantity: str | int) -> int:
-    """Kubernetes' quantity in bytes, rounded up. Raises InvalidConfiguration for what is none."""
+    """A Kubernetes quantity in bytes, rounded up. Raises InvalidConfiguration for an invalid one."""
     match = _QUANTITY.fullmatch(str(quantity))
     try:
         if match is None:
             raise InvalidOperation
         number = Decimal(match["number"])
     except InvalidOperation:
-        raise InvalidConfiguration("storage", f"{quantity!r} is no quantity", "for example 10Gi") from None
+        raise InvalidConfiguration("storage", f"{quantity!r} is not a valid quantity", "for example 10Gi") from None
     unit = match["unit"]
     return math.ceil(number / 1000 if unit == "m" else number * _UNITS.get(unit or "", 1))
 
 
 def size_gib(quantity: str | int) -> int:
-    """Whole GiB that hold this quantity; a volume has no less than one."""
+    """The quantity in GiB, rounded up, at least 1."""
     return max(1, -(-size_bytes(quantity) // _GIB))
 
 
 def quantity(gib: int) -> str:
-    """GiB in Kubernetes' words."""
+    """The Kubernetes quantity of this many GiB."""
     return f"{gib}Gi"
 
 
 def requested(claim: Object) -> str:
-    """The storage that a claim asks for."""
+    """The storage that a claim requests."""
     return str((claim["spec"].get("resources", {}).get("requests") or {}).get("storage", "0"))
 
 
@@ -75,61 +75,63 @@ def capacity(obj: Object, part: str) -> str:
 
 
 def provisioner_of(claim: Object) -> str | None:
-    """Who is asked for a volume of this claim; None: nobody, yet."""
+    """The provisioner requested for this claim, or None."""
     annotations = claim["metadata"].get("annotations") or {}
     return next((annotations[key] for key in PROVISIONER_ANNOTATIONS if annotations.get(key)), None)
 
 
 def selected_node(claim: Object) -> str | None:
-    """The node that the scheduler has chosen for the claim's first consumer."""
+    """The node that the scheduler has selected for the claim's first consumer."""
     return (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE) or None
 
 
 def pv_name(claim_uid: str) -> str:
-    """The name of the PersistentVolume that a claim gets."""
+    """The name of a claim's PersistentVolume."""
     return f"pvc-{claim_uid}"
 
 
 def is_deleting(obj: Object) -> bool:
-    """Whether the object has been deleted and waits for its finalizers."""
+    """Whether the object has a deletion timestamp."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
 def wanted_gib(claim: Object, largest: int) -> int:
-    """The size of a volume for this claim. Raises InvalidConfiguration where the cloud has none so large."""
+    """The volume size for this claim. Raises InvalidConfiguration if it exceeds the cloud's maximum."""
     if (size := size_gib(requested(claim))) > largest:
-        why = f"{requested(claim)} is asked for, more than the largest volume has"
+        why = f"{requested(claim)} exceeds the maximum volume size"
         raise InvalidConfiguration("spec.resources.requests.storage", why, f"up to {quantity(largest)}")
     return size
 
 
 def check_claim(claim: Object) -> None:
-    """Raise InvalidConfiguration for what no volume of a cloud can give."""
+    """Raise InvalidConfiguration if the claim requests something unsupported."""
     spec = claim["spec"]
     for mode in spec.get("accessModes") or []:
         if mode not in ACCESS_MODES:
-            why = f"{mode} is asked for, and a volume is attached to one node at a time"
+            why = f"{mode} is not supported: a volume can be attached to only one node at a time"
             raise InvalidConfiguration("spec.accessModes", why, ", ".join(ACCESS_MODES))
     if spec.get("volumeMode", "Filesystem") != "Filesystem":
-        raise InvalidConfiguration("spec.volumeMode", f"{spec['volumeMode']} is not offered", "Filesystem")
+        raise InvalidConfiguration("spec.volumeMode", f"{spec['volumeMode']} is not supported", "Filesystem")
     for field in ("selector", "dataSource", "dataSourceRef", "volumeAttributesClassName"):
         if spec.get(field):
-            raise InvalidConfiguration(f"spec.{field}", "a new volume can't honour it", "none")
+            raise InvalidConfiguration(f"spec.{field}", "not supported for provisioned volumes", "none")
 
 
 def check_parameters(storage_class: Object, allowed: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """The parameters of a StorageClass. Raises InvalidConfiguration for an unknown one, with the nearest name."""
+    """The validated parameters of a StorageClass. Raises InvalidConfiguration, with a hint at the nearest name."""
     given = storage_class.get("parameters") or {}
     where = f"StorageClass {name(storage_class)}: parameters"
     for key, value in sorted(given.items()):
         if key not in allowed:
             nearest = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise InvalidConfiguration(f"{where}.{key}", f"is no parameter{hint}", ", ".join(sorted(allowed)))
+            raise InvalidConfiguration(f"{where}.{key}", f"unknown parameter{hint}", ", ".join(sorted(allowed)))
         if value not in allowed[key]:
             nearest = difflib.get_close_matches(value, allowed[key], n=1, cutoff=0.5)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise InvalidConfiguration(f"{where}.{key}", f"{value!r}{hint}", ", ".join(sorted(allowed[key])))
+            raise InvalidConfiguration(
+                f"{where}.{key}", f"invalid value {value!r}{hint}", ", ".join(sorted(allowed[key]))
+            )
     return dict(given)
 
 
@@ -137,12 +139,12 @@ def check_parameters(storage_class: Object, allowed: Mapping[str, Collection[str
 
 
 def zone_of(node: Object) -> str | None:
-    """The zone that the node's label tells; None before the node is initialised."""
+    """The node's zone label; None before the node is initialised."""
     return (node["metadata"].get("labels") or {}).get(ZONE) or None
 
 
 def zones(storage_class: Object, nodes: Iterable[Object]) -> list[str]:
-    """The zones in which nodes are that may run pods and that the class's `allowedTopologies` let in; sorted."""
+    """The sorted zones of nodes that may run pods and match the class's `allowedTopologies`."""
     nodes = [node for node in nodes if zone_of(node)]
     workers = [node for node in nodes if _CONTROL_PLANE not in node["metadata"]["labels"]]
     terms = storage_class.get("allowedTopologies") or []
@@ -150,7 +152,7 @@ def zones(storage_class: Object, nodes: Iterable[Object]) -> list[str]:
 
 
 def is_allowed(node: Object, terms: Collection[Mapping[str, Any]]) -> bool:
-    """Whether one of the terms (none: all is allowed) fits the node's labels."""
+    """Whether the node's labels match one of the terms; always True without terms."""
     labels = node["metadata"].get("labels") or {}
     return not terms or any(
         all(labels.get(each["key"]) in each["values"] for each in term.get("matchLabelExpressions") or [])
@@ -159,9 +161,9 @@ def is_allowed(node: Object, terms: Collection[Mapping[str, Any]]) -> bool:
 
 
 def choose_zone(claim: Object, among: list[str]) -> str:
-    """The same zone for the same claim each time; the claims of a StatefulSet (`NAME-0`, `NAME-1`) one after another.
+    """Choose a zone deterministically; the claims of a StatefulSet (`NAME-0`, `NAME-1`) rotate through the zones.
 
-    Upstream spreads by name and ordinal too.
+    Like upstream, which also spreads by name and ordinal.
     """
     match = re.fullmatch(r"(?P<base>.*)-(?P<ordinal>[0-9]{1,9})", name(claim))
     base, ordinal = (match["base"], int(match["ordinal"])) if match else (name(claim), 0)
@@ -172,28 +174,28 @@ def choose_zone(claim: Object, among: list[str]) -> str:
 
 
 def reclaim_policy(pv: Object) -> str:
-    """What becomes of the volume when its claim is gone: Delete or Retain."""
+    """The reclaim policy: Delete or Retain."""
     return str(pv["spec"].get("persistentVolumeReclaimPolicy", "Retain"))
 
 
 def is_provisioned_by(pv: Object, provisioner: str) -> bool:
-    """Whether it was made by this provisioner: only such a one's volume is ever deleted."""
+    """Whether this provisioner created it. ONLY THE VOLUMES OF SUCH OBJECTS MAY BE DELETED."""
     return (pv["metadata"].get("annotations") or {}).get(PROVISIONED_BY) == provisioner
 
 
 def handle(pv: Object) -> str:
-    """The id of its volume."""
+    """The id of the PersistentVolume's volume."""
     return str(pv["spec"]["csi"]["volumeHandle"])
 
 
 def node_affinity(zone: str) -> Object:
-    """Only nodes of this zone can use the volume."""
+    """The node affinity of a volume that only this zone's nodes can use."""
     expression = {"key": ZONE, "operator": "In", "values": [zone]}
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
 
 
 def persistent_volume(claim: Object, storage_class: Object, volume: Volume, *, driver: str, provisioner: str) -> Object:
-    """The PersistentVolume of a volume that was made for this claim, bound to it from the start."""
+    """The PersistentVolume of a volume for this claim, bound to the claim."""
     spec: Object = {
         "capacity": {"storage": quantity(volume.size_gib)},
         "accessModes": [*claim["spec"]["accessModes"]],

@@ -1,6 +1,6 @@
-"""What the volume controller sees, and which of it a change concerns: pure functions.
+"""The volume controller's observation, and which objects a change affects: pure functions.
 
-Keys, which are the plan's targets too: `claim/NAMESPACE/NAME`, `pv/NAME`, `attachment/NAME`, `volume/ID`.
+Keys, which are also plan targets: `claim/NAMESPACE/NAME`, `pv/NAME`, `attachment/NAME`, `volume/ID`.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ from cloud_controller.volumes import (
 
 VOLUME_ID = "cloud-controller.io/volume-id"
 PROVIDER_ID = "cloud-controller.io/provider-id"
-"""Annotations of a VolumeAttachment: what is to be detached, should PersistentVolume or Node be gone by then."""
+"""Annotations of a VolumeAttachment: what to detach, even if the PersistentVolume or Node is gone by then."""
 
 Keys = Collection[str] | None
-"""The objects that a plan is about; None: all."""
+"""The objects that a plan covers; None: all."""
 
 
 def attachment_finalizer(driver: str) -> str:
-    """As external-attacher calls it."""
+    """The finalizer of a VolumeAttachment, named like external-attacher's."""
     return f"external-attacher/{driver.replace('.', '-')}"
 
 
 @dataclass(frozen=True)
 class VolumeObservation:
-    """The cluster's storage objects and nodes, the volumes in the cloud, and which orphans were found twice.
+    """The cluster's storage objects and nodes, and the cloud's volumes.
 
-    `deleted_claims`: the UIDs of claims that this process saw with a deletion timestamp. `binding`: whose volumes are
-    this Kubernetes cluster's.
+    - `confirmed`: ids of orphaned volumes that have been confirmed twice.
+    - `deleted_claims`: UIDs of claims whose deletion this process has seen.
+    - `binding`: the identity of this Kubernetes cluster.
     """
 
     cluster_id: str
@@ -89,16 +90,16 @@ class VolumeObservation:
 
     @cached_property
     def volume_by_claim(self) -> Mapping[str, Volume]:
-        """The volumes that this cluster made, by the UID of the claim."""
+        """This cluster's volumes, by claim UID."""
         own = (volume for volume in self.volumes.values() if self.owns(volume))
         return {volume.tags[CLAIM_UID_TAG]: volume for volume in own}
 
     def owns(self, volume: Volume) -> bool:
-        """Whether this cluster's controller made the volume."""
+        """Whether this cluster's controller created the volume."""
         return volume.belongs_to(self.cluster_id) and self.binding.foreign_uid(volume.tags) is None
 
     def is_provisioning(self, claim: Object) -> bool:
-        """Whether a volume of this cloud is asked for, and the claim has none yet."""
+        """Whether the claim requests a volume of this cloud and has none yet."""
         return (
             not claim["spec"].get("volumeName")
             and not view.is_deleting(claim)
@@ -107,25 +108,25 @@ class VolumeObservation:
         )
 
     def bound_pv(self, claim: Object) -> Object | None:
-        """The driver's PersistentVolume that the claim is bound to."""
+        """The driver's PersistentVolume that the claim is bound to, or None."""
         pv = self.pv_by_name.get(claim["spec"].get("volumeName") or "")
         if pv is None or claim.get("status", {}).get("phase") != "Bound" or view.is_deleting(claim):
             return None
         return pv if (pv["spec"].get("claimRef") or {}).get("uid") == uid(claim) else None
 
     def is_removable(self, pv: Object) -> bool:
-        """Whether the volume is to go with its claim."""
+        """Whether the PersistentVolume and its volume are to be deleted."""
         if view.reclaim_policy(pv) != "Delete" or not view.is_provisioned_by(pv, self.provisioner):
             return False
         phase = pv.get("status", {}).get("phase")
         if phase == "Released":
             return True
-        # Deleted by hand before any claim had it; a claim that exists keeps it, whatever the phase.
+        # Deleted by hand before any claim was bound. An existing claim keeps it, whatever the phase.
         claim = (pv["spec"].get("claimRef") or {}).get("uid")
         return view.is_deleting(pv) and phase in ("Available", "Failed") and claim not in self.claim_by_uid
 
     def instance(self, attachment: Object) -> tuple[str | None, str | None]:
-        """Volume id and provider ID that a VolumeAttachment is about: as noted at it, else as PV and Node tell."""
+        """A VolumeAttachment's volume id and provider ID: from its annotations, else from its PV and Node."""
         noted = attachment["metadata"].get("annotations") or {}
         pv = self.pv_by_name.get(pv_of(attachment) or "")
         node = self.node_by_name.get(attachment["spec"]["nodeName"])
@@ -136,13 +137,13 @@ class VolumeObservation:
 
 
 def pv_of(attachment: Object) -> str | None:
-    """The name of the PersistentVolume that is to be attached."""
+    """The name of the attachment's PersistentVolume."""
     found = attachment["spec"].get("source", {}).get("persistentVolumeName")
     return None if found is None else str(found)
 
 
 def related(observation: VolumeObservation, changed: Collection[str]) -> frozenset[str]:
-    """The keys that a change of these may mean something to; `node/NAME` and `class/NAME` are understood too."""
+    """The keys that these changes may affect. Changes may also be `node/NAME` and `class/NAME`."""
     keys = set(changed)
     wider = any(each.startswith(("node/", "class/")) for each in changed)
     for claim in observation.claims:
@@ -159,7 +160,7 @@ def related(observation: VolumeObservation, changed: Collection[str]) -> frozens
 
 
 def to_read(observation: VolumeObservation, keys: Keys) -> set[str]:
-    """The ids of the volumes whose present state a plan for these objects rests on."""
+    """The ids of the volumes whose current state a plan for these objects needs."""
     ids: set[str | None] = set()
     for attachment in chosen(observation.own_attachments, "attachment", keys):
         volume_id, provider_id = observation.instance(attachment)
@@ -185,7 +186,7 @@ def to_read(observation: VolumeObservation, keys: Keys) -> set[str]:
 
 
 def strays(observation: VolumeObservation, keys: Keys = None) -> list[Volume]:
-    """Volumes of this cluster that no PersistentVolume names and whose claim does not wait for them."""
+    """This cluster's volumes that have no PersistentVolume and no waiting claim."""
     return [
         volume
         for volume in observation.volumes.values()
@@ -197,10 +198,10 @@ def strays(observation: VolumeObservation, keys: Keys = None) -> list[Volume]:
 
 
 def may_be_orphan(volume: Volume) -> bool:
-    """Whether a stray may be deleted once nobody is known to need it: no PersistentVolume ever stood for it.
+    """Whether a stray volume may be deleted: only if it never had a PersistentVolume.
 
-    One that was handed over may hold data that somebody retained on purpose, or a cluster that was restored from an
-    older backup may not know of it: it is reported and stays.
+    A VOLUME THAT HAD ONE MAY HOLD RETAINED DATA, or its objects may be missing because the cluster was restored from an
+    older backup: it is reported and kept.
     """
     return PV_TAG not in volume.tags and volume.state is not VolumeState.DELETING
 
@@ -212,9 +213,9 @@ def _is_awaited(claim: Object | None) -> bool:
 def leaving(
     volumes: Iterable[Volume], pvs: Iterable[Object], claims: Iterable[Object]
 ) -> tuple[list[Volume], list[str]]:
-    """Of a cluster's volumes those that the controller has yet to delete, and the claims that go on holding one.
+    """The volumes that the controller still has to delete, and the claims that still hold one.
 
-    A volume of a PersistentVolume that retains it, or one that outlived its PersistentVolume, is neither.
+    Retained volumes, and volumes that outlived their PersistentVolume, are neither.
     """
     alive = {uid(claim): key(claim) for claim in claims if not view.is_deleting(claim)}
     policies = {view.handle(pv): view.reclaim_policy(pv) for pv in pvs if pv["spec"].get("csi")}
@@ -230,15 +231,15 @@ def leaving(
 
 
 def is_attached(attachment: Object) -> bool:
-    """Whether kubelets have been told so."""
+    """Whether `status.attached` is set."""
     return bool(attachment.get("status", {}).get("attached"))
 
 
 def wants_growth(claim: Object, pv: Object) -> bool:
-    """Whether a claim asks for more than its PersistentVolume has."""
+    """Whether a claim requests more than its PersistentVolume has."""
     return view.size_bytes(view.requested(claim)) > view.size_bytes(view.capacity(pv, "spec"))
 
 
 def chosen(objects: Iterable[Object], kind: str, keys: Keys) -> list[Object]:
-    """Those of the objects that the keys name."""
+    """The objects that the keys name."""
     return [obj for obj in objects if keys is None or f"{kind}/{key(obj)}" in keys]

@@ -1,6 +1,6 @@
-"""The steps that lead claims, PersistentVolumes and VolumeAttachments to what they ask for, as data.
+"""The operations of volume plans, as data.
 
-Each is idempotent and safe to be the last one before a crash: the next plan goes on from what it left.
+Each is idempotent, and a crash after it is safe: the next plan continues from there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cloud_controller.volumes import Volume, VolumeRequest
 
 @dataclass(frozen=True, slots=True)
 class CreateVolume:
-    """Make the volume of a claim."""
+    """Create the volume of a claim."""
 
     claim: Object
     request: VolumeRequest
@@ -22,22 +22,22 @@ class CreateVolume:
 
 @dataclass(frozen=True, slots=True)
 class CreatePersistentVolume:
-    """Hand the volume to its claim."""
+    """Create the PersistentVolume that binds the volume to its claim."""
 
     claim: Object
     pv: Object
 
 
 @dataclass(frozen=True, slots=True)
-class SelectNodeAnew:
-    """Take the claim's node back, so that the scheduler chooses another one."""
+class ReselectNode:
+    """Clear the claim's selected node, so that the scheduler selects another one."""
 
     claim: Object
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteVolume:
-    """Delete the volume of a PersistentVolume that is released and keeps nothing."""
+    """Delete the volume of a released PersistentVolume with reclaim policy Delete."""
 
     volume: Volume
     pv: Object
@@ -45,7 +45,7 @@ class DeleteVolume:
 
 @dataclass(frozen=True, slots=True)
 class DiscardVolume:
-    """Delete a volume that no PersistentVolume stands for; `claim` is the one that gets another, if it still waits."""
+    """Delete a volume without PersistentVolume; `claim`: the claim that still waits for another one, if any."""
 
     volume: Volume
     claim: Object | None = None
@@ -53,7 +53,7 @@ class DiscardVolume:
 
 @dataclass(frozen=True, slots=True)
 class TagVolume:
-    """Add these tags to the volume: that its PersistentVolume exists, and which Kubernetes cluster it belongs to."""
+    """Add tags to the volume: the name of its PersistentVolume, and the UID of its Kubernetes cluster."""
 
     volume: Volume
     tags: Mapping[str, str]
@@ -61,7 +61,7 @@ class TagVolume:
 
 @dataclass(frozen=True, slots=True)
 class SetTopology:
-    """Give a PersistentVolume the labels and the node affinity that it lacks (None: it has one)."""
+    """Add missing labels and the missing node affinity (None: it exists) to a PersistentVolume."""
 
     pv: Object
     labels: Mapping[str, str]
@@ -70,7 +70,7 @@ class SetTopology:
 
 @dataclass(frozen=True, slots=True)
 class SetFinalizer:
-    """Put the provisioner's finalizer on a PersistentVolume, or take it off."""
+    """Add the provisioner's finalizer to a PersistentVolume, or remove it."""
 
     pv: Object
     present: bool
@@ -78,14 +78,14 @@ class SetFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class DeletePersistentVolume:
-    """Remove the PersistentVolume whose volume is gone."""
+    """Delete the PersistentVolume of a deleted volume."""
 
     pv: Object
 
 
 @dataclass(frozen=True, slots=True)
 class AttachVolume:
-    """Attach in the cloud, after noting at the VolumeAttachment what will have to be detached."""
+    """Attach in the cloud, after recording in the VolumeAttachment what will have to be detached."""
 
     attachment: Object
     volume_id: str
@@ -94,14 +94,14 @@ class AttachVolume:
 
 @dataclass(frozen=True, slots=True)
 class SetAttached:
-    """Tell kubelet and scheduler that the volume is there."""
+    """Set `status.attached`, for the kubelet and the scheduler."""
 
     attachment: Object
 
 
 @dataclass(frozen=True, slots=True)
 class SetAttachError:
-    """Tell why it is not."""
+    """Set `status.attachError`."""
 
     attachment: Object
     message: str
@@ -109,7 +109,7 @@ class SetAttachError:
 
 @dataclass(frozen=True, slots=True)
 class DetachVolume:
-    """Detach in the cloud; `attachment` is the VolumeAttachment that asked for it, if one did."""
+    """Detach in the cloud; `attachment`: its VolumeAttachment, if there is one."""
 
     attachment: Object | None
     volume_id: str
@@ -118,14 +118,14 @@ class DetachVolume:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseAttachment:
-    """Let the VolumeAttachment go: nothing is attached any more."""
+    """Remove the VolumeAttachment's finalizer, because the volume is detached."""
 
     attachment: Object
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeVolume:
-    """Let the volume grow."""
+    """Grow the volume."""
 
     claim: Object
     volume: Volume
@@ -134,7 +134,7 @@ class ResizeVolume:
 
 @dataclass(frozen=True, slots=True)
 class SetCapacity:
-    """Write the volume's size at its PersistentVolume."""
+    """Write the volume's size to its PersistentVolume."""
 
     pv: Object
     size: str
@@ -142,7 +142,7 @@ class SetCapacity:
 
 @dataclass(frozen=True, slots=True)
 class SetClaimCapacity:
-    """Write the size at the claim, which ends its resize."""
+    """Write the size to the claim, which completes the resize."""
 
     claim: Object
     size: str
@@ -150,7 +150,7 @@ class SetClaimCapacity:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Nothing to carry out: what is wrong is told as a warning at the object."""
+    """Nothing to carry out: the problem is reported in a Warning event of the object."""
 
     obj: Object
     reason: str
@@ -159,4 +159,4 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to carry out: the cloud is at work, and is asked again soon."""
+    """Nothing to carry out: the cloud is still working, and is polled again soon."""

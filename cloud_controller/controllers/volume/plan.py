@@ -1,6 +1,6 @@
-"""What is to be done for claims, PersistentVolumes, VolumeAttachments and volumes: pure functions.
+"""Plans claims, PersistentVolumes, VolumeAttachments and volumes: pure functions.
 
-Each object gets at most a step or two; what follows from them is planned once they are done.
+Each object gets only the next one or two operations; the following ones are planned once these are done.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from cloud_controller.controllers.volume.operations import (
     DiscardVolume,
     Refuse,
     ReleaseAttachment,
+    ReselectNode,
     ResizeVolume,
-    SelectNodeAnew,
     SetAttached,
     SetAttachError,
     SetCapacity,
@@ -58,7 +58,7 @@ from cloud_controller.volumes import (
 
 
 def plan(observation: VolumeObservation, keys: Keys = None) -> Plan:
-    """The next steps for these objects; steps of one kind stand together."""
+    """The next operations for these objects, grouped by kind."""
     found: list[Iterable[Action]] = [
         *(_attachment(observation, each) for each in chosen(observation.own_attachments, "attachment", keys)),
         *(_claim(observation, each) for each in chosen(observation.claims, "claim", keys)),
@@ -78,12 +78,12 @@ def _claim(observation: VolumeObservation, claim: Object) -> Iterator[Action]:
         try:
             yield from _provision(observation, claim)
         except InvalidConfiguration as error:
-            yield _refused("claim", claim, "gets no volume", "ProvisioningFailed", str(error))
+            yield _refused("claim", claim, "cannot provision", "ProvisioningFailed", str(error))
     elif bound := observation.bound_pv(claim):
         try:
             yield from _resize(observation, claim, bound)
         except InvalidConfiguration as error:
-            yield _refused("claim", claim, "is not resized", "VolumeResizeFailed", str(error))
+            yield _refused("claim", claim, "cannot resize", "VolumeResizeFailed", str(error))
 
 
 def _provision(observation: VolumeObservation, claim: Object) -> Iterator[Action]:
@@ -91,7 +91,7 @@ def _provision(observation: VolumeObservation, claim: Object) -> Iterator[Action
     class_name = claim["spec"].get("storageClassName") or ""
     storage_class = observation.class_by_name.get(class_name)
     if storage_class is None or storage_class.get("provisioner") != observation.provisioner:
-        why = f"{class_name!r} is no StorageClass of {observation.provisioner}"
+        why = f"{class_name!r} is not a StorageClass with provisioner {observation.provisioner}"
         raise InvalidConfiguration("spec.storageClassName", why)
     made = observation.volume_by_claim.get(uid(claim))
     if made is not None and made.state is VolumeState.AVAILABLE and _fits(observation, claim, made):
@@ -99,16 +99,16 @@ def _provision(observation: VolumeObservation, claim: Object) -> Iterator[Action
             claim, storage_class, made, driver=observation.driver, provisioner=observation.provisioner
         )
         change = FieldChange("spec.volumeName", None, name(pv))
-        summary = f"gets volume {made.id} in {made.zone}"
+        summary = f"bind volume {made.id} in {made.zone}"
         yield Action(ActionKind.CREATE, target, summary, (change,), operation=CreatePersistentVolume(claim, pv))
     elif made is not None and made.state in (VolumeState.CREATING, VolumeState.DELETING):
         yield _waits(target, f"volume {made.id} is {made.state}")
     elif made is not None and PV_TAG in made.tags:
-        why = f"volume {made.id} had a PersistentVolume before, and is {made.state}: {made.state_reason}"
-        yield _refused("claim", claim, "gets no volume", "ProvisioningFailed", why)
+        why = f"volume {made.id}, which already had a PersistentVolume, is {made.state}: {made.state_reason}"
+        yield _refused("claim", claim, "cannot provision", "ProvisioningFailed", why)
     elif made is not None:
         why = made.state_reason or f"it is {made.state} in {made.zone}"
-        summary = f"remove volume {made.id}, which can't be used"
+        summary = f"delete unusable volume {made.id}"
         yield Action(ActionKind.DELETE, target, summary, reason=why, operation=DiscardVolume(made, claim))
     elif (zone := _zone(observation, claim, storage_class)) is None:
         yield from _without_zone(observation, claim, storage_class)
@@ -128,7 +128,7 @@ def _create(observation: VolumeObservation, claim: Object, storage_class: Object
         client_token=owner.client_token,
     )
     changes = (FieldChange("zone", None, zone), FieldChange("size_gib", None, request.size_gib))
-    summary = f"make a volume of {request.size_gib} GiB in {zone}"
+    summary = f"create a volume of {request.size_gib} GiB in {zone}"
     return Action(ActionKind.CREATE, f"claim/{key(claim)}", summary, changes, operation=CreateVolume(claim, request))
 
 
@@ -137,7 +137,7 @@ def _waits_for_consumer(storage_class: Object) -> bool:
 
 
 def _zone(observation: VolumeObservation, claim: Object, storage_class: Object) -> str | None:
-    """Where the volume is to be; None while that can't be said."""
+    """The zone for the volume; None while it is unknown."""
     selected = view.selected_node(claim)
     if selected:
         node = observation.node_by_name.get(selected)
@@ -149,10 +149,10 @@ def _zone(observation: VolumeObservation, claim: Object, storage_class: Object) 
 
 
 def _fits(observation: VolumeObservation, claim: Object, volume: Volume) -> bool:
-    """Whether the consumer's node, if one is chosen, can use this volume; an earlier node may have been elsewhere.
+    """Whether the consumer's node, if one is selected, can use this volume; an earlier node may have had another zone.
 
-    One that had a PersistentVolume before (the cluster was restored from an older backup) holds the claim's data: it is
-    the one, wherever it lies.
+    A volume that had a PersistentVolume before (the cluster was restored from an older backup) holds the claim's data,
+    so it is always used.
     """
     if PV_TAG in volume.tags:
         return True
@@ -164,15 +164,17 @@ def _without_zone(observation: VolumeObservation, claim: Object, storage_class: 
     target, selected = f"claim/{key(claim)}", view.selected_node(claim)
     if selected and selected not in observation.node_by_name:
         change = FieldChange(f"metadata.annotations[{view.SELECTED_NODE}]", selected, None)
-        summary = "let the scheduler choose another node"
+        summary = "let the scheduler select another node"
         reason = f"node {selected} is gone"
-        yield Action(ActionKind.UPDATE, target, summary, (change,), reason, operation=SelectNodeAnew(claim))
+        yield Action(ActionKind.UPDATE, target, summary, (change,), reason, operation=ReselectNode(claim))
     elif selected:
         yield _idle(target, f"node {selected} is not initialised: it has no label {view.ZONE}")
     elif not _waits_for_consumer(storage_class):
         where = f"StorageClass {name(storage_class)}: allowedTopologies"
         there = ", ".join(view.zones({}, observation.nodes))
-        raise InvalidConfiguration(where, f"no node fits; nodes are in {there}" if there else "no node has a zone yet")
+        raise InvalidConfiguration(
+            where, f"no node matches; nodes are in {there}" if there else "no node has a zone yet"
+        )
 
 
 def _resize(observation: VolumeObservation, claim: Object, pv: Object) -> Iterator[Action]:
@@ -181,26 +183,26 @@ def _resize(observation: VolumeObservation, claim: Object, pv: Object) -> Iterat
         storage_class = observation.class_by_name.get(claim["spec"].get("storageClassName") or "", {})
         volume = observation.volumes.get(view.handle(pv))
         if not storage_class.get("allowVolumeExpansion"):
-            raise InvalidConfiguration("spec.storageClassName", "its StorageClass does not allow volume expansion")
+            raise InvalidConfiguration("spec.storageClassName", "the StorageClass does not allow volume expansion")
         if volume is None:
             raise InvalidConfiguration("spec.volumeName", f"volume {view.handle(pv)} does not exist")
         wanted = view.wanted_gib(claim, observation.largest_gib)
         if volume.size_gib < wanted:
             change = FieldChange("size_gib", volume.size_gib, wanted)
-            summary = f"let volume {volume.id} grow to {wanted} GiB"
+            summary = f"grow volume {volume.id} to {wanted} GiB"
             operation = ResizeVolume(claim, volume, wanted)
             yield Action(ActionKind.UPDATE, target, summary, (change,), operation=operation)
         else:
             size = view.quantity(volume.size_gib)
             change = FieldChange("spec.capacity.storage", has, size)
-            summary = f"write the size of volume {volume.id}"
+            summary = f"set the size of volume {volume.id}"
             yield Action(ActionKind.UPDATE, f"pv/{name(pv)}", summary, (change,), operation=SetCapacity(pv, size))
-    elif view.size_bytes(told := view.capacity(claim, "status")) < view.size_bytes(has):
-        change = FieldChange("status.capacity.storage", told, has)
+    elif view.size_bytes(shown := view.capacity(claim, "status")) < view.size_bytes(has):
+        change = FieldChange("status.capacity.storage", shown, has)
         if view.size_gib(view.requested(claim)) < view.size_gib(has):
-            why = f"{view.requested(claim)} is asked for, the volume has {has} already, and volumes only grow"
-            yield _refused("claim", claim, "does not shrink", "VolumeResizeFailed", why)
-        summary = f"has {has} now"
+            why = f"{view.requested(claim)} is requested, but the volume already has {has} and cannot shrink"
+            yield _refused("claim", claim, "cannot shrink", "VolumeResizeFailed", why)
+        summary = f"set capacity to {has}"
         yield Action(ActionKind.UPDATE, target, summary, (change,), operation=SetClaimCapacity(claim, has))
 
 
@@ -217,7 +219,7 @@ def _pv(observation: VolumeObservation, pv: Object) -> Iterator[Action]:
     handed_over = volume is None or not observation.owns(volume) or PV_TAG in volume.tags
     if ours and volume is not None and (tags := _missing_tags(observation, pv, volume)):
         changes = tuple(FieldChange(f"tags[{tag}]", volume.tags.get(tag), value) for tag, value in tags.items())
-        summary = f"mark volume {volume.id} as this object's"
+        summary = f"tag volume {volume.id} as owned by this object"
         yield Action(ActionKind.UPDATE, target, summary, changes, operation=TagVolume(volume, tags))
     present = view.PV_FINALIZER in (pv["metadata"].get("finalizers") or [])
     if ours and view.reclaim_policy(pv) == "Delete" and not present and not view.is_deleting(pv):
@@ -227,10 +229,10 @@ def _pv(observation: VolumeObservation, pv: Object) -> Iterator[Action]:
 
 
 def _missing_tags(observation: VolumeObservation, pv: Object, volume: Volume) -> dict[str, str]:
-    """The tags that the volume of this PersistentVolume lacks."""
+    """The missing tags of this PersistentVolume's volume."""
     if not observation.owns(volume):
         return {}
-    # The cluster's UID only where a live claim, or a move on purpose, proves that the volume is this cluster's.
+    # Tag the cluster's UID only if an existing claim, or --moved-from-cluster, proves the ownership.
     moved = volume.tags.get(CLUSTER_UID_TAG, "") == observation.binding.moved_from
     proven = moved or volume.tags[CLAIM_UID_TAG] in observation.claim_by_uid
     wanted = {PV_TAG: volume.tags.get(PV_TAG, name(pv)), **(observation.binding.tags if proven else {})}
@@ -245,7 +247,7 @@ def _topology(pv: Object, volume: Volume | None) -> Iterator[Action]:
         return
     if volume is None:
         why = f"volume {view.handle(pv)} does not exist"
-        yield _refused("pv", pv, "has no zone", "VolumeNotFound", why)
+        yield _refused("pv", pv, "cannot set zone", "VolumeNotFound", why)
         return
     facts = {view.ZONE: volume.zone, view.REGION: volume.region}
     labels = {label: value for label, value in facts.items() if label not in present}
@@ -254,25 +256,25 @@ def _topology(pv: Object, volume: Volume | None) -> Iterator[Action]:
     if affinity:
         changes.append(FieldChange("spec.nodeAffinity", None, volume.zone))
     operation = SetTopology(pv, labels, affinity)
-    yield Action(ActionKind.UPDATE, f"pv/{name(pv)}", f"lies in {volume.zone}", tuple(changes), operation=operation)
+    yield Action(ActionKind.UPDATE, f"pv/{name(pv)}", f"set zone {volume.zone}", tuple(changes), operation=operation)
 
 
 def _remove(observation: VolumeObservation, pv: Object, volume: Volume | None) -> Iterator[Action]:
-    target, why = f"pv/{name(pv)}", "its claim is gone, and its policy is Delete"
+    target, why = f"pv/{name(pv)}", "its claim is gone, and its reclaim policy is Delete"
     if name(pv) in observation.attached_pvs:
         yield _idle(target, "a VolumeAttachment still holds it")
     elif volume is None:
-        summary = f"remove it: volume {view.handle(pv)} is gone"
+        summary = f"delete PersistentVolume: volume {view.handle(pv)} is gone"
         yield Action(ActionKind.DELETE, target, summary, reason=why, operation=DeletePersistentVolume(pv))
     elif not observation.owns(volume):
-        message = f"volume {volume.id} does not carry this cluster's tags; it is left alone"
-        yield _refused("pv", pv, "stays", "VolumeFailedDelete", message)
+        message = f"volume {volume.id} does not have this cluster's tags and is not deleted"
+        yield _refused("pv", pv, "keep", "VolumeFailedDelete", message)
     elif volume.attachments:
         first = volume.attachments[0]
         if first.state is AttachmentState.DETACHING:
             yield _waits(target, f"volume {volume.id} is being detached")
         else:
-            summary = f"detach volume {volume.id}, which no VolumeAttachment holds"
+            summary = f"detach volume {volume.id}, which has no VolumeAttachment"
             operation = DetachVolume(None, volume.id, first.provider_id)
             yield Action(ActionKind.UPDATE, target, summary, reason=why, operation=operation)
     elif volume.state is VolumeState.DELETING:
@@ -285,7 +287,7 @@ def _remove(observation: VolumeObservation, pv: Object, volume: Volume | None) -
 def _finalizer(pv: Object, *, present: bool) -> Action:
     before, after = (None, view.PV_FINALIZER) if present else (view.PV_FINALIZER, None)
     change = FieldChange("metadata.finalizers", before, after)
-    summary = f"its volume is {'deleted' if present else 'kept'} when it goes"
+    summary = "add finalizer" if present else "remove finalizer"
     return Action(ActionKind.UPDATE, f"pv/{name(pv)}", summary, (change,), operation=SetFinalizer(pv, present))
 
 
@@ -302,7 +304,7 @@ def _attachment(observation: VolumeObservation, attachment: Object) -> Iterator[
         if not held:
             return
         if found is None or volume is None or provider_id is None:
-            yield Action(ActionKind.UPDATE, target, "is detached: let it go", operation=ReleaseAttachment(attachment))
+            yield Action(ActionKind.UPDATE, target, "release: detached", operation=ReleaseAttachment(attachment))
         elif found.state is AttachmentState.DETACHING:
             yield _waits(target, f"volume {volume.id} is being detached")
         else:
@@ -319,7 +321,7 @@ def _attachment(observation: VolumeObservation, attachment: Object) -> Iterator[
         yield Action(ActionKind.UPDATE, target, summary, operation=operation)
     elif not is_attached(attachment):
         change = FieldChange("status.attached", False, True)
-        yield Action(ActionKind.UPDATE, target, "is attached", (change,), operation=SetAttached(attachment))
+        yield Action(ActionKind.UPDATE, target, "mark as attached", (change,), operation=SetAttached(attachment))
 
 
 def _hindrance(
@@ -331,11 +333,11 @@ def _hindrance(
 ) -> str | None:
     node = attachment["spec"]["nodeName"]
     if volume_id is None:
-        return f"PersistentVolume {pv_of(attachment)} is none of {observation.driver}, or gone"
+        return f"PersistentVolume {pv_of(attachment)} does not exist or is not of driver {observation.driver}"
     if volume is None:
         return f"volume {volume_id} does not exist"
     if provider_id is None:
-        return f"node {node} is gone, or not initialised: it has no provider ID"
+        return f"node {node} does not exist or has no provider ID"
     return None
 
 
@@ -346,7 +348,7 @@ def _attach_error(attachment: Object, why: str) -> Iterator[Action]:
     else:
         change = FieldChange("status.attachError", None, why)
         operation = SetAttachError(attachment, why)
-        yield Action(ActionKind.UPDATE, target, "can't be attached", (change,), operation=operation)
+        yield Action(ActionKind.UPDATE, target, "report attach error", (change,), operation=operation)
 
 
 # ---------------------------------------------------------------------------------------------------------- volumes
@@ -357,21 +359,21 @@ def _stray(observation: VolumeObservation, volume: Volume) -> Iterator[Action]:
     if volume.state is VolumeState.DELETING:
         return
     if foreign := observation.binding.foreign_uid(volume.tags):
-        yield _idle(target, f"it was made for the Kubernetes cluster {foreign}")
+        yield _idle(target, f"it belongs to the Kubernetes cluster with UID {foreign}")
         return
     if not may_be_orphan(volume):
-        why = f"PersistentVolume {volume.tags[PV_TAG]} is gone, and nobody said that its data may go too"
+        why = f"PersistentVolume {volume.tags[PV_TAG]} is gone, but its data must be kept"
         yield _idle(target, why)
         return
     why = f"claim {claim} is gone, and it never had a PersistentVolume"
-    deletion = Action(ActionKind.DELETE, target, "delete it", reason=why, operation=DiscardVolume(volume))
+    deletion = Action(ActionKind.DELETE, target, "delete", reason=why, operation=DiscardVolume(volume))
     if volume.tags[CLAIM_UID_TAG] not in observation.deleted_claims | observation.claim_by_uid.keys():
-        # That claims vanish without a deletion is how a lost or restored etcd looks.
+        # Claims that vanish without a deletion indicate a lost or restored etcd.
         yield from hold([deletion], volume.id, f"{why}; its deletion was not seen")
     elif volume.id in observation.confirmed:
         yield deletion
     else:
-        yield _idle(target, f"claim {claim} seems to be gone; it is deleted when that is confirmed twice")
+        yield _idle(target, f"claim {claim} seems to be gone; deleted once that is confirmed twice")
 
 
 # ---------------------------------------------------------------------------------------------------------- actions
@@ -383,11 +385,11 @@ def _refused(kind: str, obj: Object, summary: str, reason: str, message: str) ->
 
 
 def _waits(target: str, why: str) -> Action:
-    return Action(ActionKind.IGNORE, target, "waits", reason=why, operation=Wait())
+    return Action(ActionKind.IGNORE, target, "wait", reason=why, operation=Wait())
 
 
 def _idle(target: str, why: str) -> Action:
-    return Action(ActionKind.IGNORE, target, "stays as it is", reason=why)
+    return Action(ActionKind.IGNORE, target, "leave unchanged", reason=why)
 
 
 _ORDER = (
@@ -398,7 +400,7 @@ _ORDER = (
     SetAttachError,
     CreatePersistentVolume,
     CreateVolume,
-    SelectNodeAnew,
+    ReselectNode,
     TagVolume,
     SetTopology,
     SetFinalizer,
@@ -412,4 +414,4 @@ _ORDER = (
     Wait,
     type(None),
 )
-"""What lets others go on comes first."""
+"""Order of operations: those that unblock others come first."""

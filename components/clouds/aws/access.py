@@ -36,7 +36,7 @@ def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
 
 
 def kubeconfig(config: Config, cluster_id: str) -> str | None:
-    """An administrator's, where machines of its own run the control plane; None: EKS gives access itself.
+    """An administrator's, where the cluster's machines run the control plane; None: EKS gives access itself.
 
     Raises CloudError.
     """

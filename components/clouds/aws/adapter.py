@@ -35,7 +35,7 @@ ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
 """The services that a simulator replaces, by the provider's names."""
 NLB_CLASS = "cloud-controller/nlb"
 LEASE_ON_EKS = "cloud-controller"
-"""EKS's control plane runs upstream's CCM, which holds the usual Lease: ours would stand by for ever."""
+"""EKS's control plane runs upstream's CCM, which holds the usual Lease: ours would wait for it for ever."""
 
 
 class AwsAdapter(CloudAdapter):

@@ -80,7 +80,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         "instance_profile_arn": with_what_it_needs(node_profile.arn, [*for_nodes, *parameters]),
         "control_plane_profile_arn": with_what_it_needs(plane_profile.arn, [*for_plane, *parameters]),
     }
-    # Not known before the control plane is there: what asks for the cluster then does not ask too early.
+    # Unknown until the control plane exists, so that nothing looks for the cluster too early.
     cluster_id = balancer.id.apply(lambda _: name)
     return ClusterParts(cluster_id, pulumi.Output.secret(kubeconfig), balancer, join)
 

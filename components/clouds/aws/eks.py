@@ -104,7 +104,7 @@ def _keep_network(name: str) -> pulumi.ResourceHook:
         before, after = (((of or {}).get("tags") or {}).get(NETWORK_TAG) for of in (args.old_inputs, args.new_inputs))
         if before is not None and before != after:
             raise ValueError(
-                f"EKS cannot change the VPC or zones of a cluster: {name} has {before}, the program asks for {after}; "
+                f"EKS cannot change the VPC or zones of a cluster: {name} has {before}, the program declares {after}; "
                 f"keep {before} (a pool of count 0 keeps its zones), or make a new cluster with another name"
             )
 

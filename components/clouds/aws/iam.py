@@ -75,7 +75,7 @@ def service_account_role(
     opts: pulumi.ResourceOptions,
     **marks: str,
 ) -> aws.iam.Role:
-    """A role that this ServiceAccount alone takes (IRSA: IAM roles for service accounts); `marks`: more of its tags."""
+    """A role that only this ServiceAccount may assume (IRSA: IAM roles for service accounts); `marks`: further tags."""
 
     def trust(values: list[str]) -> str:
         arn, url = values

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def with_aws_cli(*, cluster: str, region: str, endpoint: str, certificate_authority: str) -> str:
-    """As `aws eks update-kubeconfig` writes it: a token is asked for when it is needed.
+    """As `aws eks update-kubeconfig` writes it: clients get a token when they need one.
 
     It holds no token: that would expire after 15 minutes, and a destroy reads the kubeconfig from the state.
     """

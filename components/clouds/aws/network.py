@@ -2,7 +2,7 @@
 
 Where the CCM writes pod routes, all nodes share one route table, the one with the cluster's tag: upstream's
 controller and ours write to a single table. Where they are not written, each zone's private subnet has a table and a
-NAT gateway of its own, so that a zone that fails takes no other with it.
+NAT gateway of its own, so that the failure of a zone affects no other.
 """
 
 from __future__ import annotations

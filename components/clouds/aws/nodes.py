@@ -108,7 +108,7 @@ def group(
     behind = bool(target_group_arns)
     marks = machine_tags(full, spec)
     if spec.join["control_plane"] == "eks":
-        # Machines alone carry it: on their root volumes it would give these to the driver, too.
+        # Only machines carry it: on their root volumes it would let the driver change these too.
         marks[volumes.MACHINE_TAG] = spec.cluster_name
     return aws.autoscaling.Group(
         full,

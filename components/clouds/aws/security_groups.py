@@ -1,6 +1,6 @@
 """Who may talk to whom: the group of the nodes, and that of the control plane.
 
-The nodes' group alone carries the cluster's tag: by it the CCM finds where to let load balancers in.
+Only the nodes' group carries the cluster's tag, by which the CCM finds the group to admit load balancers to.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ DEFAULT_POD_CIDR = "100.64.0.0/16"
 """Outside of every VPC: a route table has no routes of parts of its own VPC (002 §2.3.2)."""
 DEFAULT_SERVICE_CIDR = "172.20.0.0/16"
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
-"""Of these alone EKS takes a range of Services."""
+"""EKS takes the range of Services only from these."""
 
 
 class AwsClusterArgs(TypedDict):
@@ -81,9 +81,9 @@ def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, 
 def with_what_it_needs(value: pulumi.Output[T], needed: Iterable[pulumi.Resource]) -> pulumi.Output[T]:
     """The value; what uses it is made after `needed`, and is gone before them.
 
-    A subnet is no use without its route, nor a role without its policy, and nothing else tells that to the engine: a
-    destroy would begin with them, and the CCM could not take its load balancers down any more. Unlike a value that
-    is made of theirs, it stays known in a preview that changes one of them.
+    A subnet is useless without its route, and a role without its policy, but the engine does not know that: a destroy
+    would begin with them, and the CCM could no longer delete its load balancers. Unlike a value computed from theirs,
+    it stays known in a preview that changes one of them.
     """
 
     async def together() -> set[pulumi.Resource]:

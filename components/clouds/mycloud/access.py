@@ -1,4 +1,4 @@
-"""How a dynamic provider reaches mycloud: by the stack's config alone, so that no credential is ever an input.
+"""How a dynamic provider reaches mycloud: by the stack's config only, so that no credential is ever an input.
 
 Import-light, because every dynamic provider imports it.
 """

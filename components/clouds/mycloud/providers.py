@@ -343,6 +343,6 @@ def _problem(field: Input, value: Any) -> Problem:
 
 
 def _value(field: Input, properties: Properties) -> Any:
-    """The input's value; an unknown is equal to nothing, so it counts as changed."""
+    """The input's value; an unknown equals nothing, so it counts as changed."""
     value = properties.get(field.name)
     return field.default if value is None else value

@@ -1,4 +1,4 @@
-"""AWS's API at an endpoint of this machine: clients, errors, and waiting for what takes its time."""
+"""AWS's API at an endpoint of this machine: clients, errors, and waiting for slow operations."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from local.engine.providers.provider_inputs import structured
 from local.engine.values import PropertyMap
 
 _PAUSE: Final = 0.2
-"""Seconds between two looks at something that is waited for, at first; then up to ten times that."""
+"""Seconds between two polls, at first; it grows to ten times that."""
 _DUMMY: Final = "simulated"
-"""In the place of credentials where none are given; a simulator need not check them."""
+"""Replaces missing credentials; a simulator need not check them."""
 _PAUSES: Final = (0.2, 0.4, 0.8, 1.6)
-"""Seconds before a call is made again."""
+"""Seconds before a call is repeated."""
 _ASKING: Final = ("describe_", "get_", "list_")
 _THROTTLED: Final = ("Throttl", "RequestLimitExceeded", "TooManyRequests", "RequestThrottled")
-"""How the codes begin by which AWS's services say that they have too much to do."""
+"""The prefixes of the error codes with which AWS's services report throttling."""
 _NEXT: Final = ("NextToken", "Marker")
-"""What names the next page, in answers and in calls; the second is IAM's."""
+"""The keys of the next page's token, in answers and in calls; the second is IAM's."""
 _MAKING: Final = threading.Lock()
-"""Held while a client is made: the session is not safe from several threads meanwhile."""
+"""Held while a client is made: the session is not thread-safe during that."""
 
 
 class AwsError(ProviderError):
-    """The API refused a call; `code` is AWS's."""
+    """The API rejected a call; `code` is AWS's."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -51,45 +51,45 @@ class AwsError(ProviderError):
 
     @property
     def missing(self) -> bool:
-        """Whether it says that what the call is about does not exist."""
+        """Whether the object of the call does not exist."""
         return "NotFound" in self.code or self.code == "NoSuchEntity"
 
     @property
     def throttled(self) -> bool:
-        """Whether it says that AWS has too much to do; nothing was done then."""
+        """Whether the call was throttled, and so had no effect."""
         return self.code.startswith(_THROTTLED)
 
 
 class WaitEnded(ProviderError):
-    """What was waited for did not come in time, or nobody is to wait for it any more."""
+    """The wait timed out or was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Until when a step may wait, and where it tells what for."""
+    """The time limit of a step's waits, and where it reports what it waits for."""
 
     at: float
     report: Report
     stop: threading.Event
-    """Set where nobody is to wait any more."""
+    """Set when all waits are to end."""
 
     def until(self, what: str, done: Callable[[], bool]) -> None:
-        """Look again and again whether something is done. Raises WaitEnded."""
+        """Poll until a condition holds. Raises WaitEnded."""
         pause = _PAUSE
-        told = False
+        reported = False
         while not done():
             if time.monotonic() >= self.at:
-                raise WaitEnded(f"{what}: not in time")
-            if not told:
+                raise WaitEnded(f"{what}: timed out")
+            if not reported:
                 self.report(f"waiting: {what}")
-                told = True
+                reported = True
             if self.stop.wait(min(pause, max(0.0, self.at - time.monotonic()))):
                 raise WaitEnded(f"{what}: interrupted while waiting")
             pause = min(pause * 1.5, _PAUSE * 10)
 
 
 def endpoints_of(config: PropertyMap) -> Mapping[str, str]:
-    """The URL of each service, as a provider's plain inputs name them."""
+    """The URL of each service, from a provider's plain inputs."""
     given = structured(config, "endpoints")
     entries = given if isinstance(given, list) else [given] if given else []
     if not all(isinstance(entry, dict) for entry in entries):
@@ -98,19 +98,19 @@ def endpoints_of(config: PropertyMap) -> Mapping[str, str]:
 
 
 def is_local(config: PropertyMap) -> bool:
-    """Whether a provider's plain inputs lead to this machine and nowhere else."""
+    """Whether a provider's plain inputs refer only to this machine."""
     found = endpoints_of(config)
     return bool(found) and all(_on_loopback(url) for url in found.values())
 
 
 @lru_cache(maxsize=1)
 def shared_session() -> boto3.session.Session:
-    """boto3's, one for all: what it has read of the services' models it keeps, and EC2's takes a second."""
+    """boto3's session, shared by all: it keeps the models of the services, and reading EC2's takes a second."""
     return boto3.session.Session()
 
 
 def _credentials(config: PropertyMap, environment: Mapping[str, str]) -> tuple[str, str, str | None]:
-    """Key, secret and token: the inputs', else the environment's. Neither a user's profile nor a machine's role."""
+    """Key, secret and token: from the inputs, else the environment. Neither a user's profile nor a machine's role."""
     if key := config.get("accessKey"):
         return str(key), str(config.get("secretKey") or ""), config.get("token") or None
     key, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
@@ -128,15 +128,15 @@ def _on_loopback(url: str) -> bool:
 
 
 class Api:
-    """Clients of the services at an endpoint, made on first use. Safe from several threads."""
+    """Clients of the services at an endpoint, made on first use. Thread-safe."""
 
     def __init__(self, config: PropertyMap) -> None:
-        """`config`: the provider's plain inputs. Raises ProviderError for what is missing or leads elsewhere."""
+        """`config`: the provider's plain inputs. Raises ProviderError for missing inputs or an endpoint elsewhere."""
         if not is_local(config):
             raise ProviderError("endpoints must all be on this machine (127.0.0.1)")
         region = config.get("region")
         if not isinstance(region, str) or not region:
-            raise ProviderError("region is not set: config `aws:region`, or the provider's `region`")
+            raise ProviderError("region is missing: set the config value `aws:region`, or the provider's `region`")
         self.region = region
         self._endpoints = endpoints_of(config)
         key, secret, token = _credentials(config, os.environ)
@@ -147,7 +147,7 @@ class Api:
     def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
         """One call, such as ("ec2", "describe_vpcs"). Raises AwsError, ProviderError, OutcomeUnknown.
 
-        It is repeated while AWS has too much to do, and what only asks also where the answer was lost.
+        It is repeated while AWS throttles it; a read is also repeated when the answer was lost.
         """
         for pause in _PAUSES:
             try:
@@ -166,28 +166,28 @@ class Api:
         try:
             answer: dict[str, Any] = getattr(client, operation)(**params)
         except ClientError as error:
-            told = error.response.get("Error", {})
-            code = str(told.get("Code", ""))
-            # A number is no code of AWS's, but HTTP's: a simulator's own page.
-            what = f"HTTP {code}; the endpoint may lack it" if code.isdigit() else f"{code}: {told.get('Message', '')}"
+            info = error.response.get("Error", {})
+            code = str(info.get("Code", ""))
+            # A numeric code is not AWS's, but HTTP's: an error page of a simulator.
+            what = f"HTTP {code}; the endpoint may lack it" if code.isdigit() else f"{code}: {info.get('Message', '')}"
             refused = AwsError(code, f"{service} {operation}: {what}")
             if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500 and not refused.throttled:
                 raise OutcomeUnknown(str(refused)) from None
             raise refused from None
         except ResponseParserError:
             raise OutcomeUnknown(
-                f"{service} {operation}: the answer is none of AWS's; the endpoint may lack it"
+                f"{service} {operation}: the answer is not in AWS's form; the endpoint may lack it"
             ) from None
         except HTTPClientError as error:
             raise OutcomeUnknown(f"{service} {operation}: the answer was lost: {error}") from None
         except EndpointConnectionError as error:
             raise ProviderError(f"{service} {operation}: {error}") from None
         except ParamValidationError as error:
-            # What follows is the value.
+            # The value follows.
             what = str(error).partition(", value: ")[0]
             raise ProviderError(f"{service} {operation}: {' '.join(what.split())}") from None
         except BotoCoreError as error:
-            # Its text may hold the parameters.
+            # Its text may contain the parameters.
             raise ProviderError(f"{service} {operation}: {type(error).__name__}") from None
         return answer
 
@@ -203,7 +203,7 @@ class Api:
             params[name] = answer[name]
 
     def one(self, service: str, operation: str, key: str, **params: Any) -> dict[str, Any] | None:
-        """The one item that is described; None if there is none. Raises as `call` does."""
+        """The one described item; None if there is none. Raises as `call` does."""
         try:
             found = self.call(service, operation, **params)[key]
         except AwsError as error:
@@ -218,9 +218,9 @@ class Api:
         with self._lock:
             if service not in self._clients:
                 if service not in self._endpoints:
-                    raise ProviderError(f"endpoints names no URL for {service}")
-                # botocore's own retries would make twice what was made before the answer was lost; and no proxy that
-                # the environment names is to see what stays on this machine.
+                    raise ProviderError(f"endpoints has no URL for {service}")
+                # botocore's own retries would repeat a create whose answer was lost; and no proxy from the environment
+                # may see calls that stay on this machine.
                 config = Config(retries={"total_max_attempts": 1}, connect_timeout=5, proxies={})
                 make: Any = shared_session().client
                 with _MAKING:
@@ -234,7 +234,7 @@ class Api:
             return self._clients[service]
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         with self._lock:
             for client in self._clients.values():
                 client.close()

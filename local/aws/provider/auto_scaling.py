@@ -1,4 +1,4 @@
-"""Groups that keep as many machines as are wanted."""
+"""Auto-scaling groups, which keep a desired number of machines."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _TRIGGERS: Final = {
     "target_group_arns": "targetGroupArns",
     "vpc_zone_identifier": "vpcZoneIdentifiers",
 }
-"""The inputs that may start an instance refresh, by what pulumi-aws calls them there."""
+"""The inputs that may start an instance refresh, by their names in pulumi-aws."""
 
 
 class Group(Kind):
-    """An auto-scaling group; its id is its name. Making it waits for its machines, deleting it for their end."""
+    """An auto-scaling group; its id is its name. A create waits for its machines, a delete for their end."""
 
     type = "aws:autoscaling/group:Group"
     inputs = frozenset(
@@ -55,7 +55,7 @@ class Group(Kind):
     )
     required = frozenset({"minSize", "maxSize", "launchTemplate"})
     replaces = frozenset({"name", "namePrefix"})
-    untold = frozenset({"namePrefix", "instanceRefresh", "waitForCapacityTimeout", "forceDelete"})
+    write_only = frozenset({"namePrefix", "instanceRefresh", "waitForCapacityTimeout", "forceDelete"})
     defaults: ClassVar[Mapping[str, Value]] = {
         "healthCheckGracePeriod": 300,
         "waitForCapacityTimeout": "10m",
@@ -82,7 +82,7 @@ class Group(Kind):
             ours = any(t["Key"] == TOKEN and t["Value"] == creation.token for t in found.get("Tags", []))
             return name if ours else None
 
-        # Asked first: moto makes another group in the place of the one that has the name.
+        # Checked first: moto replaces an existing group of the same name.
         made = left() or create()
         with completing(made):
             self._await_machines(api, made, inputs, creation.deadline)
@@ -142,9 +142,9 @@ class Group(Kind):
         if not force:
             nothing = {"MinSize": 0, "MaxSize": 0, "DesiredCapacity": 0}
             api.call("autoscaling", "update_auto_scaling_group", AutoScalingGroupName=id, **nothing)
-            deadline.until(f"the machines of {id} to go", lambda: not (self._found(api, id) or {}).get("Instances"))
+            deadline.until(f"the machines of {id} to end", lambda: not (self._found(api, id) or {}).get("Instances"))
         api.call("autoscaling", "delete_auto_scaling_group", AutoScalingGroupName=id, ForceDelete=force)
-        deadline.until(f"{id} to go", lambda: self._found(api, id) is None)
+        deadline.until(f"{id} to be deleted", lambda: self._found(api, id) is None)
 
     def _found(self, api: Api, name: str) -> dict[str, Any] | None:
         return api.one("autoscaling", "describe_auto_scaling_groups", "AutoScalingGroups", AutoScalingGroupNames=[name])
@@ -172,9 +172,9 @@ class Group(Kind):
                 )
 
     def _refresh(self, api: Api, id: str, news: PropertyMap, deadline: Deadline) -> None:
-        """Let AWS replace the machines of the older template; as with the real provider nobody waits for that."""
+        """Let AWS replace the machines of the older template; as with the real provider, nothing waits for that."""
         refresh = news["instanceRefresh"]
-        # Some of the numbers are texts in pulumi-aws.
+        # Some numbers are strings in pulumi-aws.
         given = (refresh.get("preferences") or {}).items()
         preferences = {k: int(v) if isinstance(v, str) and v.isdigit() else v for k, v in given}
         settings = present(Strategy=refresh.get("strategy"), Preferences=pascal(preferences, {}) or None)
@@ -182,17 +182,17 @@ class Group(Kind):
             api.call("autoscaling", "start_instance_refresh", AutoScalingGroupName=id, **settings)
         except ProviderError as error:
             if isinstance(error, AwsError) and error.code == "InstanceRefreshInProgress":
-                deadline.report("an instance refresh runs already; its machines get what it began with")
+                deadline.report("an instance refresh is already running, with an older template")
                 return
-            raise ProviderError(f"{error}; machines of the older template stay until somebody ends them") from None
+            raise ProviderError(f"{error}; machines of the older template stay until they are terminated") from None
 
 
 def _replaces_machines(change: Change) -> bool:
-    """Whether something changed for which the machines that there are shall be replaced. Raises ProviderError."""
+    """Whether a change requires the existing machines to be replaced. Raises ProviderError."""
     triggers = change.news["instanceRefresh"].get("triggers") or ()
     if unknown := set(triggers) - _TRIGGERS.keys():
         known = ", ".join(sorted(_TRIGGERS))
-        raise ProviderError(f"instanceRefresh.triggers: {', '.join(sorted(unknown))} is not known; known: {known}")
+        raise ProviderError(f"instanceRefresh.triggers: {', '.join(sorted(unknown))} is invalid (allowed: {known})")
     return not change.changed.isdisjoint({"launchTemplate", *(_TRIGGERS[name] for name in triggers)})
 
 

@@ -1,4 +1,4 @@
-"""What differs between an object and what the program says, and what of that makes another object. Pure."""
+"""The differences between an object and its inputs, and which of them require a replacement. Pure."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def compare(kind: Kind, request: DiffRequest) -> DiffResult:
     replaces = kind.replaced_by(olds, plain)
     replacing = tuple(path for path in detailed if _key(path) in replaces)
     detailed |= {path: replace(detailed[path], kind=detailed[path].kind.replacing) for path in replacing}
-    # A name that the program gives is still the old one's when the new one is made.
+    # The old object still has the program's name when the new one is made.
     taken = kind.autonamed and not _is_drawn(name_of(request.urn), plain) and plain.get("name") == olds.get("name")
     return DiffResult(bool(detailed), replacing, detailed=detailed, delete_before_replace=kind.delete_first or taken)
 
 
 def read_inputs(kind: Kind, known: PropertyMap, found: PropertyMap) -> PropertyMap:
-    """The inputs as an object has them: those that are known, in their words where these still hold, and its tags."""
+    """The inputs as an object has them: the known ones, in their own form where equivalent, and its tags."""
     keys = {*known, *({"tags"} if kind.taggable else ())}
-    told = {key: found.get(key, known.get(key) if key in kind.untold else None) for key in keys}
-    read = {key: _as_known(kind, key, known.get(key), value) for key, value in told.items()}
+    present = {key: found.get(key, known.get(key) if key in kind.write_only else None) for key in keys}
+    read = {key: _as_known(kind, key, known.get(key), value) for key, value in present.items()}
     return {key: value for key, value in read.items() if value is not None}
 
 
 def said_by_either(old: Value, new: Value) -> Value:
-    """What old or new inputs say, in the words of the new ones; of objects the fields that either has."""
+    """The old or new inputs, in the form of the new ones; of objects the fields that either has."""
     if _are_objects(old, new):
         return {**old, **{key: said_by_either(old.get(key), value) for key, value in new.items()}}
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
@@ -50,7 +50,7 @@ def said_by_either(old: Value, new: Value) -> Value:
 
 
 def imported_inputs(kind: Kind, found: PropertyMap) -> PropertyMap:
-    """The inputs by which a program would say what was found; what says nothing it need not repeat."""
+    """The inputs that would declare the found object; empty values are omitted."""
     return {key: value for key, value in found.items() if key in kind.inputs and (value or key in kind.defaults)}
 
 
@@ -59,7 +59,7 @@ def _key(path: str) -> str:
 
 
 def _is_drawn(resource: str, inputs: PropertyMap) -> bool:
-    """Whether a name was made of the resource's, or of the prefix that it asks for, and random letters."""
+    """Whether a name consists of the resource's name, or its prefix, and random letters."""
     prefix = str(inputs.get("namePrefix", f"{resource}-"))
     return bool(re.fullmatch(re.escape(prefix) + "[0-9a-f]{7}", str(inputs.get("name"))))
 
@@ -80,7 +80,7 @@ def _are_objects(*values: Value) -> bool:
 
 
 def _reordered(old: Value, new: Value) -> bool:
-    """Whether two lists hold the same: none of the lists here has an order that means something."""
+    """Whether two lists have the same items: none of the lists here is ordered."""
     if not (isinstance(old, list) and isinstance(new, list)) or has_unknowns(old) or has_unknowns(new):
         return False
     return sorted(map(_text, old)) == sorted(map(_text, new))
@@ -91,16 +91,16 @@ def _text(value: Value) -> str:
 
 
 def _as_known(kind: Kind, key: str, known: Value, found: Value) -> Value:
-    """What was found, in the words of what was known, where it means the same."""
+    """The found value, in the known value's form if they are equivalent."""
     if _means_the_same(kind, key, known, found) or not (known or found):
         return known
     if _are_objects(known, found) and key != "tags":
-        # Of an object only what the program says is compared: AWS completes the rest.
+        # Only the declared fields of an object are compared: AWS adds the rest.
         return {k: _as_known(kind, "", v, found.get(k, v)) for k, v in known.items()}
     if isinstance(known, list) and isinstance(found, list):
         if len(known) == len(found) and _are_objects(*known, *found):
             return [_as_known(kind, "", k, f) for k, f in zip(known, found, strict=True)]
         return found
-    # Some numbers and truths are texts to one and not to the other.
+    # Some numbers and booleans are strings on one side only.
     retyped = isinstance(known, str) != isinstance(found, str)
     return known if retyped and str(known).lower() == str(found).lower() else found

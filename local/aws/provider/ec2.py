@@ -1,4 +1,4 @@
-"""What the types of EC2 have in common: tags, tokens, and what is described by id."""
+"""Common behaviour of EC2's types: tags, tokens, and descriptions by id."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from local.aws.provider.kind import TOKEN, Change, Creation, Kind, tag_changes, 
 
 
 class Ec2Kind(Kind):
-    """A type that EC2 describes by a list of ids, and tags when it is made."""
+    """A type that EC2 describes by a list of ids, and tags at creation."""
 
     noun: ClassVar[str]
-    """What EC2 calls it in tag specifications, such as `route-table`."""
+    """Its name in tag specifications, such as `route-table`."""
     describe: ClassVar[str]
     items: ClassVar[str]
     """The operation that describes it, and the list in its answer."""
@@ -29,13 +29,13 @@ class Ec2Kind(Kind):
         return api.one("ec2", self.describe, self.items, **{self.ids: [id]})
 
     def made_before(self, api: Api, creation: Creation) -> str | None:
-        """The id of what this very create made in a run that was killed: most creates of EC2 have no token."""
+        """The id of what this same create made in a killed run: most creates of EC2 have no token."""
         filters = [{"Name": f"tag:{TOKEN}", "Values": [creation.token]}]
         found = api.all("ec2", self.describe, self.items, Filters=filters)
         return str(found[0][self.ids.removesuffix("s")]) if found else None
 
     def change_tags(self, api: Api, id: str, change: Change) -> None:
-        """Bring the tags to what is wanted."""
+        """Set the tags to the desired ones."""
         set_tags, gone = tag_changes(change.olds, change.news)
         if set_tags:
             api.call("ec2", "create_tags", Resources=[id], Tags=tag_list(set_tags))
@@ -49,12 +49,12 @@ def arn(api: Api, found: dict[str, Any], noun: str, id: str) -> str:
 
 
 def until_state(api: Api, kind: Ec2Kind, id: str, state: str, deadline: Deadline) -> None:
-    """Wait until EC2 says that the object is in this state. Raises WaitEnded."""
+    """Wait until EC2 reports the object in this state. Raises WaitEnded."""
     deadline.until(f"{id} to be {state}", lambda: (kind.found(api, id) or {}).get("State") == state)
 
 
 def until_deleted(deadline: Deadline, what: str, delete: Callable[[], object]) -> None:
-    """Delete something, again and again while AWS says that it is in use. Raises WaitEnded, AwsError."""
+    """Delete an object, and retry while AWS reports it in use. Raises WaitEnded, AwsError."""
 
     def gone() -> bool:
         try:

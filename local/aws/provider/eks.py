@@ -1,4 +1,4 @@
-"""Clusters whose control plane AWS runs."""
+"""EKS clusters, whose control plane AWS runs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from local.engine.values import PropertyMap, Value
 
 _LET_IN: Final = "bootstrapClusterCreatorAdminPermissions"
 _REACH: Final = {"endpointPublicAccess": True, "endpointPrivateAccess": False, "publicAccessCidrs": None}
-"""Who reaches the endpoint, where the program does not say it; None: as before."""
+"""The endpoint's access where the program does not set it; None: unchanged."""
 
 
 class Cluster(Kind):
-    """A cluster; its id is its name. Making and changing it waits until it is ACTIVE."""
+    """A cluster; its id is its name. A create or change waits until it is ACTIVE."""
 
     type = "aws:eks/cluster:Cluster"
     inputs = frozenset(
@@ -46,13 +46,13 @@ class Cluster(Kind):
     replaces = frozenset({"name", "roleArn", "kubernetesNetworkConfig", "bootstrapSelfManagedAddons"})
     defaults: ClassVar[Mapping[str, Value]] = {"bootstrapSelfManagedAddons": True}
     autonamed = True
-    untold = frozenset({"bootstrapSelfManagedAddons"})
+    write_only = frozenset({"bootstrapSelfManagedAddons"})
     within: ClassVar[Mapping[str, tuple[str, ...]]] = {"vpcConfig": ("clusterSecurityGroupId", "vpcId")}
     moving = frozenset({"platformVersion", "status"})
     timeout = 1800
 
     def replaced_by(self, olds: PropertyMap, news: PropertyMap) -> frozenset[str]:
-        # Who makes a cluster is let in then, or never.
+        # The creator gets access then, or never.
         before, after = ((of.get("accessConfig") or {}).get(_LET_IN) for of in (olds, news))
         return self.replaces if after in (None, before) else self.replaces | {"accessConfig"}
 
@@ -92,7 +92,7 @@ class Cluster(Kind):
         logging = (cluster.get("logging") or {}).get("clusterLogging") or []
         created = cluster.get("createdAt")
         access = dict(cluster.get("accessConfig") or {})
-        # Said at the creation only: AWS does not tell it again.
+        # Write-only at creation: AWS does not return it.
         access |= present(**{_LET_IN: (known.get("accessConfig") or {}).get(_LET_IN)})
         return {
             "arn": cluster["arn"],
@@ -115,7 +115,7 @@ class Cluster(Kind):
 
     def change(self, api: Api, id: str, change: Change) -> None:
         news = change.news
-        # One that did not come to life has nothing that could be changed.
+        # A failed one cannot be changed.
         self._until_active(api, id, change.deadline)
         if "version" in change.changed and "version" in news:
             api.call("eks", "update_cluster_version", name=id, version=news["version"])
@@ -133,7 +133,7 @@ class Cluster(Kind):
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
         del outputs
         api.call("eks", "delete_cluster", name=id)
-        deadline.until(f"{id} to go", lambda: self._found(api, id) is None)
+        deadline.until(f"{id} to be deleted", lambda: self._found(api, id) is None)
 
     def _found(self, api: Api, name: str) -> dict[str, Any] | None:
         return api.one("eks", "describe_cluster", "cluster", name=name)
@@ -143,15 +143,15 @@ class Cluster(Kind):
             cluster = self._found(api, name) or {}
             if cluster.get("status") == "FAILED":
                 issues = (cluster.get("health") or {}).get("issues") or []
-                why = "; ".join(str(issue.get("message")) for issue in issues) or "it does not say why"
-                raise ProviderError(f"AWS could not make {name} (status FAILED): {why}")
+                why = "; ".join(str(issue.get("message")) for issue in issues) or "no reason given"
+                raise ProviderError(f"AWS could not create {name} (status FAILED): {why}")
             return bool(cluster.get("status") == "ACTIVE")
 
         deadline.until(f"{name} to be ACTIVE", active)
 
 
 def _config_updates(change: Change) -> list[dict[str, Any]]:
-    """What AWS takes in calls of their own: who reaches the endpoint, where it has its interfaces, access, logs."""
+    """What AWS changes in separate calls: the endpoint's access, its interfaces, access entries, logs."""
     news, olds = change.news, change.olds
     updates: list[dict[str, Any]] = []
     if "vpcConfig" in change.changed:

@@ -1,4 +1,4 @@
-"""The provider's functions that stacks ask."""
+"""The provider's functions that the stacks use."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from local.engine.values import PropertyMap
 
 
 def answer(api: Api, token: str, args: PropertyMap) -> PropertyMap:
-    """What the function answers. Raises ProviderError for one that is not here, or that fails."""
+    """The function's answer. Raises ProviderError for an unsupported or failed function."""
     function = _FUNCTIONS.get(token)
     if function is None:
-        raise ProviderError(f"the embedded engine's provider does not have it; it has: {', '.join(sorted(_FUNCTIONS))}")
+        raise ProviderError(f"not supported by the embedded engine (supported: {', '.join(sorted(_FUNCTIONS))})")
     if args.get("region") not in (None, api.region):
-        raise ProviderError(f"it answers for the provider's region alone, {api.region}")
+        raise ProviderError(f"region is {args['region']!r}; allowed: the provider's, {api.region!r}")
     return {**args, **function(api, args), "region": api.region}
 
 
 def _availability_zones(api: Api, args: PropertyMap) -> PropertyMap:
     if unknown := args.keys() - {"state", "region"}:
-        raise ProviderError(f"getAvailabilityZones: {', '.join(sorted(unknown))}: not in the embedded engine")
+        raise ProviderError(f"getAvailabilityZones: the embedded engine does not support {', '.join(sorted(unknown))}")
     zones = api.call("ec2", "describe_availability_zones")["AvailabilityZones"]
     wanted: list[dict[str, Any]] = [z for z in zones if args.get("state") in (None, z["State"])]
     return {

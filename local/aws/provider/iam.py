@@ -22,7 +22,7 @@ from local.aws.provider.kind import (
 from local.engine.values import PropertyMap, Value
 
 TAKEN: Final = "EntityAlreadyExists"
-"""How IAM says that a name is taken."""
+"""IAM's error code for a name in use."""
 
 
 class Role(Kind):
@@ -44,7 +44,7 @@ class Role(Kind):
     )
     required = frozenset({"assumeRolePolicy"})
     replaces = frozenset({"name", "namePrefix", "path"})
-    untold = frozenset({"namePrefix", "forceDetachPolicies"})
+    write_only = frozenset({"namePrefix", "forceDetachPolicies"})
     defaults: ClassVar[Mapping[str, Value]] = {"path": "/", "maxSessionDuration": 3600, "forceDetachPolicies": False}
     autonamed = True
     documents = frozenset({"assumeRolePolicy"})
@@ -115,7 +115,7 @@ class Role(Kind):
 
 
 class InstanceProfile(Kind):
-    """By what an instance has a role; its id is its name."""
+    """What gives an instance a role; its id is its name."""
 
     type = "aws:iam/instanceProfile:InstanceProfile"
     inputs = frozenset({"name", "namePrefix", "path", "role", "tags"})
@@ -178,7 +178,7 @@ class InstanceProfile(Kind):
 
 
 def change_tags(api: Api, noun: str, named: Mapping[str, str], change: Change) -> None:
-    """Bring the tags of something of IAM to what is wanted."""
+    """Set the tags of an IAM object to the desired ones."""
     set_tags, gone = tag_changes(change.olds, change.news)
     if set_tags:
         api.call("iam", f"tag_{noun}", Tags=tag_list(set_tags), **named)
@@ -187,7 +187,7 @@ def change_tags(api: Api, noun: str, named: Mapping[str, str], change: Change) -
 
 
 def document(value: Any) -> str:
-    """A document as text: botocore has read it, unless it was none."""
+    """A document as text: botocore has parsed it, unless it was invalid."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

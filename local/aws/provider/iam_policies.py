@@ -1,4 +1,4 @@
-"""IAM: policies, who has them, and the issuers of web identities."""
+"""IAM: policies, their attachments, and issuers of web identities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_VERSIONS: Final = 5
 
 
 class Policy(Kind):
-    """A policy of one's own; its id is its ARN."""
+    """A customer managed policy; its id is its ARN."""
 
     type = "aws:iam/policy:Policy"
     inputs = frozenset({"name", "namePrefix", "path", "description", "policy", "tags"})
@@ -100,7 +100,7 @@ class Policy(Kind):
 
 
 class RolePolicyAttachment(Kind):
-    """That a role has a policy."""
+    """The attachment of a policy to a role."""
 
     type = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
     inputs = frozenset({"role", "policyArn"})
@@ -110,15 +110,15 @@ class RolePolicyAttachment(Kind):
 
     def make(self, api: Api, creation: Creation) -> str:
         role, policy = creation.inputs["role"], creation.inputs["policyArn"]
-        # To attach again what is attached is no error.
+        # Attaching twice is not an error.
         api.call("iam", "attach_role_policy", RoleName=role, PolicyArn=policy)
         return f"{role}-{hashlib.sha256(policy.encode()).hexdigest()[:12]}"
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
-        # An import knows the id alone.
+        # An import has only the id.
         role, policy = (known["role"], known["policyArn"]) if known else id.partition("/")[::2]
         if not policy:
-            raise ProviderError(f"{id!r} does not name an attachment: write ROLE/POLICY-ARN")
+            raise ProviderError(f"{id!r} is not the id of an attachment: write ROLE/POLICY-ARN")
         try:
             attached = api.call("iam", "list_attached_role_policies", RoleName=role)["AttachedPolicies"]
         except AwsError as error:
@@ -129,7 +129,7 @@ class RolePolicyAttachment(Kind):
         return {"role": role, "policyArn": policy} if there else None
 
     def change(self, api: Api, id: str, change: Change) -> None:
-        """Nothing can change in place."""
+        """No input can change in place."""
 
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
         del id, deadline
@@ -137,7 +137,7 @@ class RolePolicyAttachment(Kind):
 
 
 class OpenIdConnectProvider(Kind):
-    """An issuer of tokens that AWS believes; its id is its ARN."""
+    """An issuer of tokens that AWS trusts; its id is its ARN."""
 
     type = "aws:iam/openIdConnectProvider:OpenIdConnectProvider"
     inputs = frozenset({"url", "clientIdLists", "thumbprintLists", "tags"})
@@ -172,7 +172,7 @@ class OpenIdConnectProvider(Kind):
         found = self._found(api, id)
         if found is None:
             return None
-        # AWS drops the scheme; that is no difference to what the program says.
+        # AWS drops the scheme; that is not a difference.
         given = str(known.get("url", ""))
         url = given if _url(given) == _url(found["Url"]) else found["Url"]
         return {

@@ -1,4 +1,4 @@
-"""What the provider knows of one type of resource; `provider.py` does the rest alike for all."""
+"""The interface of one type of resource; `provider.py` has what all types share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from local.engine.providers.provider import OutcomeUnknown, ProviderError
 from local.engine.values import PropertyMap, Value
 
 TOKEN: Final = "embedded-engine/create"
-"""The tag of what this provider made: which create it was, so that a repeated one finds it. Never in outputs."""
+"""The tag that identifies the create of an object, so that a repeated create finds it. Never in outputs."""
 
 Tags = list[dict[str, str]] | Mapping[str, str] | None
-"""Tags as AWS's APIs tell them: EKS's as a map, most as a list."""
+"""Tags in the forms of AWS's APIs: EKS's is a map, most are a list."""
 
 
 class NotReady(ProviderError):
-    """The object `id` exists but is not what it should be yet."""
+    """The object `id` exists but is not in its desired state yet."""
 
     def __init__(self, message: str, id: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class NotReady(ProviderError):
 
 @contextmanager
 def completing(id: str) -> Iterator[None]:
-    """What fails in here leaves an object that is there and not complete. Raises NotReady instead."""
+    """Raises NotReady for a failure inside that leaves an incomplete object."""
     try:
         yield
     except OutcomeUnknown:
@@ -40,7 +40,7 @@ def completing(id: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A create: what shall be, and the token that tells it from any other."""
+    """A create: the desired state, and the token that distinguishes it from any other."""
 
     inputs: PropertyMap
     token: str
@@ -54,7 +54,7 @@ class Creation:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An update in place: from what to what, and which inputs differ."""
+    """An update in place: old and new, and which inputs differ."""
 
     olds: PropertyMap
     news: PropertyMap
@@ -63,42 +63,42 @@ class Change:
 
 
 class Kind(ABC):
-    """One type of resource; inputs and outputs are plain, in pulumi-aws's names."""
+    """One type of resource; inputs and outputs are plain, with pulumi-aws's names."""
 
     type: ClassVar[str]
     inputs: ClassVar[frozenset[str]]
-    """The inputs that it knows; others are refused by name."""
+    """The supported inputs; others are rejected by name."""
     required: ClassVar[frozenset[str]] = frozenset()
     replaces: ClassVar[frozenset[str]] = frozenset()
-    """The inputs whose change makes another object."""
+    """The inputs whose change requires a replacement."""
     defaults: ClassVar[Mapping[str, Value]] = {}
     autonamed: ClassVar[bool] = False
-    """Whether it gets a `name` with random letters where the program gives none."""
+    """Whether it gets a `name` with random letters if the program gives none."""
     taggable: ClassVar[bool] = True
     documents: ClassVar[frozenset[str]] = frozenset()
     """Inputs that are JSON texts: equal documents are no difference."""
-    untold: ClassVar[frozenset[str]] = frozenset({"namePrefix"})
-    """Inputs of which AWS tells nothing afterwards; one of the others that `read` does not find is not there."""
+    write_only: ClassVar[frozenset[str]] = frozenset({"namePrefix"})
+    """Inputs that AWS does not return; any other input that `read` does not find is absent."""
     delete_first: ClassVar[bool] = False
-    """Whether the old one has to go before its replacement can be made."""
+    """Whether the old one must be deleted before its replacement can be made."""
     within: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The fields that AWS adds inside of an object that is an input, by input."""
+    """The fields that AWS adds within an object input, by input."""
     moving: ClassVar[frozenset[str]] = frozenset()
     """Outputs that an update of more than tags may change: unknown in its preview."""
     timeout: ClassVar[float] = 600
 
     def replaced_by(self, olds: PropertyMap, news: PropertyMap) -> frozenset[str]:
-        """The inputs whose change makes another object, where that depends on values."""
+        """The inputs whose change requires a replacement, where that depends on values."""
         del olds, news
         return self.replaces
 
     @abstractmethod
     def make(self, api: Api, creation: Creation) -> str:
-        """Make the object, or find what this very create made; its id. Raises ProviderError, NotReady."""
+        """Make the object, or find the one that this create made; returns its id. Raises ProviderError, NotReady."""
 
     @abstractmethod
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
-        """The outputs as they are; None if it is gone. `known`: its inputs or outputs as far as they are."""
+        """The current outputs; None if it is gone. `known`: its inputs or outputs as far as they are known."""
 
     @abstractmethod
     def change(self, api: Api, id: str, change: Change) -> None:
@@ -106,35 +106,35 @@ class Kind(ABC):
 
     @abstractmethod
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
-        """Delete the object and wait until it is gone. One that is gone already raises AwsError, `missing`."""
+        """Delete the object and wait until it is gone. Raises AwsError with `missing` if it is gone already."""
 
 
 def present(**values: Any) -> PropertyMap:
-    """The values that there are."""
+    """The values that are not None."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def tag_list(tags: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Tags as most of AWS's APIs take them."""
+    """Tags in the form of most of AWS's APIs."""
     return [{"Key": key, "Value": str(value)} for key, value in sorted(tags.items())]
 
 
 def tag_outputs(tags: Tags) -> PropertyMap:
-    """The outputs that tell of tags, without AWS's own and the token."""
+    """The tags as outputs, without AWS's own and the token."""
     own = {k: v for k, v in _pairs(tags).items() if k != TOKEN and not k.startswith("aws:")}
     return {"tags": own, "tagsAll": own} if own else {"tagsAll": {}}
 
 
 def tag_changes(olds: PropertyMap, news: PropertyMap) -> tuple[dict[str, str], list[str]]:
-    """The tags to set, and the keys to take away."""
+    """The tags to set, and the keys to remove."""
     before, after = olds.get("tags") or {}, news.get("tags") or {}
     return {k: v for k, v in after.items() if before.get(k) != v}, sorted(before.keys() - after.keys())
 
 
 def find_or_make(make: Callable[[], str], find: Callable[[], str | None], exists: str) -> str:
-    """Make something that has a name of its own, or find that this create made it already.
+    """Make an object with a unique name, or find the one that this create made already.
 
-    `exists`: how AWS's code for a taken name begins. Raises AwsError if the name is somebody else's.
+    `exists`: the prefix of AWS's code for a name in use. Raises AwsError if another create made it.
     """
     try:
         return make()
@@ -148,7 +148,7 @@ def find_or_make(make: Callable[[], str], find: Callable[[], str | None], exists
 
 
 def made_by(tags: Tags, token: str) -> bool:
-    """Whether these are the tags of what the create with that token made."""
+    """Whether the tags are of an object that the create with that token made."""
     return _pairs(tags).get(TOKEN) == token
 
 
@@ -160,7 +160,7 @@ def pascal(value: Any, renamed: Mapping[str, str]) -> Any:
 
 
 def camel(value: Any, renamed: Mapping[str, str]) -> Any:
-    """The API's answer in the spelling of properties: the other way round."""
+    """The API's answer in the spelling of properties: the reverse."""
     back = {api: ours for ours, api in renamed.items()}
     if isinstance(value, dict):
         return {back.get(k) or k[0].lower() + k[1:]: camel(v, renamed) for k, v in value.items()}
@@ -172,5 +172,5 @@ def _pairs(tags: Tags) -> Mapping[str, str]:
 
 
 def _boolean(value: Any) -> Any:
-    """What some properties of pulumi-aws say as a text."""
+    """A boolean that pulumi-aws has as a string."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""The types that the provider has."""
+"""The supported types."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 RECORDED: Final = frozenset({"aws:eks/accessEntry:AccessEntry", "aws:eks/addon:Addon"})
-"""What no simulator knows and nothing else is made of: only recorded."""
+"""Types that no simulator implements and nothing else depends on: only recorded."""

@@ -1,4 +1,4 @@
-"""How machines are made: launch templates."""
+"""Launch templates, which define how machines are made."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _DATA: Final = frozenset(
         "vpcSecurityGroupIds",
     }
 )
-"""The inputs that make a template's version."""
+"""The inputs that make up a template's version."""
 _SPELLED: Final = {"vpcSecurityGroupIds": "SecurityGroupIds", "securityGroups": "Groups"}
 
 
 class LaunchTemplate(Ec2Kind):
-    """A template with its versions: every change of what it holds is a new one."""
+    """A template with its versions: every change of its data creates a version."""
 
     type = "aws:ec2/launchTemplate:LaunchTemplate"
     noun, describe, items, ids = (
@@ -51,7 +51,7 @@ class LaunchTemplate(Ec2Kind):
     )
     inputs = frozenset({"name", "namePrefix", "description", "updateDefaultVersion", "defaultVersion", "tags", *_DATA})
     replaces = frozenset({"name", "namePrefix"})
-    untold = frozenset({"namePrefix", "updateDefaultVersion"})
+    write_only = frozenset({"namePrefix", "updateDefaultVersion"})
     autonamed = True
     moving = frozenset({"latestVersion", "defaultVersion"})
 
@@ -120,7 +120,7 @@ class LaunchTemplate(Ec2Kind):
 
 
 def _data(inputs: PropertyMap) -> dict[str, Any]:
-    """The inputs as a version of a template holds them."""
+    """The inputs in the form of a template's version."""
     given = {key: inputs[key] for key in _DATA if key in inputs}
     specifications = given.pop("tagSpecifications", None)
     data: dict[str, Any] = pascal(given, _SPELLED)
@@ -134,20 +134,20 @@ def _data(inputs: PropertyMap) -> dict[str, Any]:
 
 
 def _properties(data: Mapping[str, Any]) -> PropertyMap:
-    """What a version of a template holds, as outputs."""
+    """A template's version as outputs."""
     plain = {key: value for key, value in data.items() if key != "TagSpecifications"}
     found: PropertyMap = camel(plain, _SPELLED)
     if specifications := data.get("TagSpecifications"):
         found["tagSpecifications"] = [
             {"resourceType": each["ResourceType"], "tags": {t["Key"]: t["Value"] for t in each.get("Tags", [])}}
             for each in specifications
-            # The template's own tags, which some answers hold beside those of what is made by it.
+            # The template's own tags; some answers have them beside those of the machines.
             if each["ResourceType"] != "launch-template"
         ]
     return found
 
 
 def _account(template: Mapping[str, Any]) -> str:
-    """Whose it is: a template's answer names only who made it."""
+    """The owner: a template's answer has only its creator."""
     parts = str(template.get("CreatedBy", "")).split(":")
     return parts[4] if len(parts) > 4 else ""

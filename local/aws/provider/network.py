@@ -18,19 +18,19 @@ _SUBNET_FLAGS: Final = {
 
 
 class Vpc(Ec2Kind):
-    """Known by its DNS settings, too, which take calls of their own."""
+    """A VPC, with its DNS settings, which need separate calls."""
 
     type = "aws:ec2/vpc:Vpc"
     noun, describe, items, ids = "vpc", "describe_vpcs", "Vpcs", "VpcIds"
     inputs = frozenset({"cidrBlock", "instanceTenancy", "assignGeneratedIpv6CidrBlock", "tags", *_VPC_FLAGS})
     required = frozenset({"cidrBlock"})
     replaces = frozenset({"cidrBlock", "instanceTenancy", "assignGeneratedIpv6CidrBlock"})
-    untold = frozenset({"assignGeneratedIpv6CidrBlock"})
+    write_only = frozenset({"assignGeneratedIpv6CidrBlock"})
     defaults: ClassVar[Mapping[str, Value]] = {"enableDnsSupport": True, "instanceTenancy": "default"}
 
     def replaced_by(self, olds: PropertyMap, news: PropertyMap) -> frozenset[str]:
         del olds
-        # Machines of one's own can be given up, but not asked for later.
+        # Hardware tenancy can be given up, but not requested later.
         return self.replaces - ({"instanceTenancy"} if news.get("instanceTenancy") == "default" else set())
 
     def make(self, api: Api, creation: Creation) -> str:
@@ -94,7 +94,7 @@ class Vpc(Ec2Kind):
 
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
         del outputs
-        # What was in it a moment ago AWS still counts.
+        # AWS still counts what was deleted a moment ago.
         until_deleted(deadline, f"{id} to be empty", lambda: api.call("ec2", "delete_vpc", VpcId=id))
 
     def _set_flags(self, api: Api, id: str, inputs: PropertyMap, changed: frozenset[str]) -> None:
@@ -105,7 +105,7 @@ class Vpc(Ec2Kind):
 
 
 class Subnet(Ec2Kind):
-    """A part of a VPC in one zone."""
+    """A range of a VPC in one zone."""
 
     type = "aws:ec2/subnet:Subnet"
     noun, describe, items, ids = "subnet", "describe_subnets", "Subnets", "SubnetIds"
@@ -165,7 +165,7 @@ class Subnet(Ec2Kind):
         until_deleted(deadline, f"{id} to be empty", lambda: api.call("ec2", "delete_subnet", SubnetId=id))
 
     def _set_flags(self, api: Api, id: str, inputs: PropertyMap, changed: frozenset[str]) -> None:
-        # EC2 takes one at a time.
+        # EC2 changes one attribute per call.
         for ours, theirs in _SUBNET_FLAGS.items():
             if ours in changed:
                 value = {"Value": bool(inputs.get(ours))}
@@ -173,7 +173,7 @@ class Subnet(Ec2Kind):
 
 
 class InternetGateway(Ec2Kind):
-    """A VPC's way to the internet."""
+    """A VPC's gateway to the internet."""
 
     type = "aws:ec2/internetGateway:InternetGateway"
     noun, describe, items, ids = (

@@ -1,4 +1,4 @@
-"""Pulumi's verbs for the types in `kinds`: what is alike for all of them."""
+"""Pulumi's provider protocol for the types in `kinds`: what they share."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AwsProvider:
         self.recorder = recorder(config)
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
-        """`region`, if that is another one; another port of the simulator is not another cloud."""
+        """`region`, if it differs; another port of the simulator is not another cloud."""
         region = without_secrets(config).get("region")
         return ("region",) if region != self._api.region else ()
 
@@ -66,7 +66,7 @@ class AwsProvider:
             return CheckResult(
                 news, (CheckFailure("", f"the embedded engine's provider does not have it; it has: {known}"),)
             )
-        unknown = f"is not known to the embedded engine's provider; known: {', '.join(sorted(kind.inputs))}"
+        unknown = f"is not supported by the embedded engine (supported: {', '.join(sorted(kind.inputs))})"
         failures = [CheckFailure(key, unknown) for key in news if key not in kind.inputs]
         failures += [CheckFailure(key, "is missing") for key in sorted(kind.required - news.keys())]
         inputs = {**{k: v for k, v in kind.defaults.items() if k not in news}, **news}
@@ -95,8 +95,8 @@ class AwsProvider:
         with _told(request.inputs):
             made = kind.make(self._api, creation)
             with completing(made):
-                # AWS may not know at once what it has made.
-                deadline.until(f"{made} to be seen", seen)
+                # AWS may not show at once what it has made.
+                deadline.until(f"{made} to be visible", seen)
         return CreateResult(made, hidden({**plain, **outputs[0]}, request.inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
@@ -115,7 +115,7 @@ class AwsProvider:
         if request.preview:
             return hidden(_previewed(kind, olds, without_secrets(request.old_outputs), plain), request.news)
         with _told(request.news):
-            # Compared with what is there: an interrupted update, or an unfinished create, may have left anything.
+            # Compared with the real object: an interrupted update or unfinished create may have left any state.
             now = self._inputs_now(kind, request.id, said_by_either(olds, plain))
             plain = _without_ignored(plain, now, request.ignore_changes)
             changed = _differing(now, plain)
@@ -131,20 +131,20 @@ class AwsProvider:
             try:
                 kind.remove(self._api, request.id, outputs, self._deadline(kind, request))
             except AwsError as error:
-                # What is missing may be something else: a policy of the role that is to go.
+                # Something else may be missing: a policy of the role to be deleted.
                 if not error.missing or kind.read(self._api, request.id, outputs) is not None:
                     raise
 
     def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
-        """A function's answer. Raises ProviderError, naming those that there are."""
+        """A function's answer. Raises ProviderError, which names the supported ones."""
         return functions.answer(self._api, token, without_secrets(args))
 
     def interrupt(self) -> None:
-        """Whoever waits for AWS, half an hour perhaps, stops."""
+        """End all waits for AWS, which may take half an hour."""
         self._stop.set()
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._api.close()
 
     def _deadline(self, kind: Kind, request: CreateRequest | UpdateRequest | DeleteRequest) -> Deadline:
@@ -153,7 +153,7 @@ class AwsProvider:
     def _inputs_now(self, kind: Kind, id: str, inputs: PropertyMap) -> PropertyMap:
         found = kind.read(self._api, id, inputs)
         if found is None:
-            raise ProviderError(f"{id} is gone: run `refresh`, then `up` makes it anew")
+            raise ProviderError(f"{id} is gone: run `refresh`, after which `up` creates it again")
         return read_inputs(kind, inputs, found)
 
 
@@ -161,11 +161,11 @@ def _kind(urn: str) -> Kind:
     try:
         return KINDS[type_of(urn)]
     except KeyError:
-        raise ProviderError(f"the embedded engine's provider does not have {type_of(urn)}") from None
+        raise ProviderError(f"the embedded engine does not support {type_of(urn)}") from None
 
 
 def _token(urn: str, inputs: PropertyMap) -> str:
-    # Everybody may read a tag: nothing of a secret goes into it.
+    # Tags are readable by all, so they must not contain a secret.
     text = f"{urn}\n{json.dumps(mask(inputs), sort_keys=True, default=str)}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -187,7 +187,7 @@ def _without_ignored(news: PropertyMap, now: PropertyMap, ignored: Sequence[str]
 
 
 def _shown(kind: Kind, inputs: PropertyMap, before: PropertyMap) -> PropertyMap:
-    """The inputs as a preview tells them as outputs: what AWS adds inside of them is as `before`, or unknown."""
+    """The inputs as a preview's outputs: what AWS adds within them is as `before`, or unknown."""
     completed = {
         key: {**{field: (before.get(key) or {}).get(field, UNKNOWN) for field in fields}, **inputs[key]}
         for key, fields in kind.within.items()
@@ -197,7 +197,7 @@ def _shown(kind: Kind, inputs: PropertyMap, before: PropertyMap) -> PropertyMap:
 
 
 def _previewed(kind: Kind, olds: PropertyMap, outputs: PropertyMap, news: PropertyMap) -> PropertyMap:
-    """The outputs after an update, as far as they are known before it: those that no input says stay."""
+    """The outputs after an update, as far as they are predictable: those that no input determines stay."""
     moving = kind.moving if _differing(olds, news) - {"tags"} else ()
     said = kind.inputs & {*olds, *news}
     kept = {key: UNKNOWN if key in moving else value for key, value in outputs.items() if key not in said}
@@ -207,7 +207,7 @@ def _previewed(kind: Kind, olds: PropertyMap, outputs: PropertyMap, news: Proper
 
 @contextmanager
 def _told(inputs: PropertyMap) -> Iterator[None]:
-    """Take the inputs' secrets out of what AWS says about them; what exists but is not complete stays in the state."""
+    """Remove the inputs' secrets from AWS's messages; an incomplete object stays in the state."""
     try:
         yield
     except OutcomeUnknown as error:

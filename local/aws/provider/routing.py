@@ -1,4 +1,4 @@
-"""Route tables, routes, and who follows which table."""
+"""Route tables, routes, and the associations of tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from local.engine.values import PropertyMap
 
 
 class RouteTable(Ec2Kind):
-    """A route table. Its routes are resources of their own, and some are others': a controller's."""
+    """A route table. Its routes are separate resources, and a controller may own some."""
 
     type = "aws:ec2/routeTable:RouteTable"
     noun, describe, items, ids = "route-table", "describe_route_tables", "RouteTables", "RouteTableIds"
@@ -66,7 +66,7 @@ _SAID: Final = {"routeTableId": "RouteTableId", **_TARGETS, **_DESTINATIONS}
 
 
 class Route(Kind):
-    """One route; its id is made of the table's and the destination, as pulumi-aws makes it."""
+    """One route; its id consists of the table's and the destination, as in pulumi-aws."""
 
     type = "aws:ec2/route:Route"
     inputs = frozenset({"routeTableId", *_TARGETS, *_DESTINATIONS})
@@ -92,7 +92,7 @@ class Route(Kind):
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
         del id
         if "routeTableId" not in known:
-            raise ProviderError("a route is imported by more than its id, which is not in the embedded engine")
+            raise ProviderError("the embedded engine cannot import a route: its id alone does not identify it")
         table = api.one("ec2", "describe_route_tables", "RouteTables", RouteTableIds=[known["routeTableId"]])
         for route in (table or {}).get("Routes", []):
             if any(known.get(ours) and route.get(theirs) == known[ours] for ours, theirs in _DESTINATIONS.items()):
@@ -122,7 +122,7 @@ class Route(Kind):
 
 
 class RouteTableAssociation(Kind):
-    """Which route table a subnet, or a gateway, follows."""
+    """The association of a subnet or gateway with a route table."""
 
     type = "aws:ec2/routeTableAssociation:RouteTableAssociation"
     inputs = frozenset({"routeTableId", "subnetId", "gatewayId"})
@@ -157,7 +157,7 @@ class RouteTableAssociation(Kind):
         }
 
     def change(self, api: Api, id: str, change: Change) -> None:
-        """Nothing can change in place."""
+        """No input can change in place."""
 
     def remove(self, api: Api, id: str, outputs: PropertyMap, deadline: Deadline) -> None:
         del outputs, deadline

@@ -13,13 +13,13 @@ from local.engine.values import PropertyMap, Value
 
 
 class SecurityGroup(Ec2Kind):
-    """A group without rules in it: the inputs `ingress` and `egress` are not known here."""
+    """A group without inline rules: the inputs `ingress` and `egress` are not supported."""
 
     type = "aws:ec2/securityGroup:SecurityGroup"
     noun, describe, items, ids = "security-group", "describe_security_groups", "SecurityGroups", "GroupIds"
     inputs = frozenset({"name", "namePrefix", "description", "vpcId", "revokeRulesOnDelete", "tags"})
     replaces = frozenset({"name", "namePrefix", "description", "vpcId"})
-    untold = frozenset({"namePrefix", "revokeRulesOnDelete"})
+    write_only = frozenset({"namePrefix", "revokeRulesOnDelete"})
     defaults: ClassVar[Mapping[str, Value]] = {"description": "Managed by Pulumi", "revokeRulesOnDelete": False}
     autonamed = True
     timeout = 900
@@ -42,12 +42,12 @@ class SecurityGroup(Ec2Kind):
         )
         try:
             group = self.found(api, made) or {}
-            # AWS lets everything out by default; here only what a rule says goes out.
+            # AWS allows all egress by default; here only rules allow it.
             if egress := group.get("IpPermissionsEgress"):
                 api.call("ec2", "revoke_security_group_egress", GroupId=made, IpPermissions=egress)
         except ProviderError as error:
-            # No update would know this rule from those that are declared: the create is to be done again.
-            raise OutcomeUnknown(f"{made} still lets everything out: {error}") from None
+            # No update would distinguish this rule from the declared ones: the create has to be repeated.
+            raise OutcomeUnknown(f"{made} still allows all egress: {error}") from None
         return made
 
     def read(self, api: Api, id: str, known: PropertyMap) -> PropertyMap | None:
@@ -74,7 +74,7 @@ class SecurityGroup(Ec2Kind):
             for operation, key in (("ingress", "IpPermissions"), ("egress", "IpPermissionsEgress")):
                 if rules := group.get(key):
                     api.call("ec2", f"revoke_security_group_{operation}", GroupId=id, IpPermissions=rules)
-        # Network interfaces that go, and groups that refer to it, hold it for a while.
+        # Network interfaces being deleted, and groups that refer to it, hold it for a while.
         until_deleted(deadline, f"{id} to be unused", lambda: api.call("ec2", "delete_security_group", GroupId=id))
 
 
@@ -101,7 +101,7 @@ class _Rule(Ec2Kind):
     egress: bool
 
     def replaced_by(self, olds: PropertyMap, news: PropertyMap) -> frozenset[str]:
-        # A rule's source stays of one kind.
+        # The kind of a rule's source cannot change.
         return self.replaces if _kind_of(olds) == _kind_of(news) else self.replaces | frozenset(_SOURCES)
 
     def make(self, api: Api, creation: Creation) -> str:
@@ -177,14 +177,14 @@ class _Rule(Ec2Kind):
 
 
 class SecurityGroupIngressRule(_Rule):
-    """Who is let in."""
+    """Allowed incoming traffic."""
 
     type = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
     egress = False
 
 
 class SecurityGroupEgressRule(_Rule):
-    """Who is reached."""
+    """Allowed outgoing traffic."""
 
     type = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
     egress = True
@@ -195,7 +195,7 @@ def _kind_of(rule: PropertyMap) -> set[str]:
 
 
 def _permission(rule: PropertyMap) -> dict[str, Any]:
-    """The rule as the older form of EC2's API takes it, in which it is made."""
+    """The rule in the older form of EC2's API, which creates it."""
     about = present(Description=rule.get("description"))
     sources = {
         "cidrIpv4": ("IpRanges", "CidrIp"),

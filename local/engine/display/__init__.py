@@ -1,1 +1,1 @@
-"""How a run is shown."""
+"""Shows a run: on a terminal, in logs, as JSON."""

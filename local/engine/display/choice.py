@@ -1,4 +1,4 @@
-"""Chooses how a run is shown: as a live tree on a terminal, as lines elsewhere, as engine events for programs."""
+"""Chooses a run's display: a live tree on a terminal, lines elsewhere, engine events for programs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Display(Protocol):
         ...
 
     def checking(self, event: Event) -> None:
-        """Take an event of the preview that makes sure before an `up`. If that fails, all its events come again."""
+        """Handle an event of the checking preview before an `up`. If that fails, all its events come again."""
         ...
 
     def close(self, failure: str = "") -> None:
-        """The run is over, or was cut short: by `failure`, if nobody was told of that yet."""
+        """The run is over or was interrupted: by `failure`, if that has not been reported yet."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the command line says of it. `colour`: auto, always or never. `project`: the project's folder."""
+    """The display options of the command line. `colour`: auto, always or never. `project`: the project's folder."""
 
     project: Path
     json: bool = False
@@ -43,17 +43,17 @@ class Choice:
 
 
 def add_choices(command: argparse._ActionsContainer) -> None:
-    """Add the options of a command line that say how its run is shown; their names are the CLI's."""
-    command.add_argument("--json", "-j", action="store_true", help="engine events, one JSON object a line")
-    command.add_argument("--diff", action="store_true", help="show the properties of what is created, too")
+    """Add the display options to a command line; their names are the CLI's."""
+    command.add_argument("--json", "-j", action="store_true", help="print engine events, one JSON object per line")
+    command.add_argument("--diff", action="store_true", help="also show the properties of created resources")
     command.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: on a terminal")
-    command.add_argument("--show-sames", action="store_true", help="show what does not change, too")
+    command.add_argument("--show-sames", action="store_true", help="also show unchanged resources")
     command.add_argument("--suppress-outputs", action="store_true", help="do not show the stack's outputs")
-    command.add_argument("--suppress-progress", action="store_true", help="show only what is done")
+    command.add_argument("--suppress-progress", action="store_true", help="show only completed steps")
 
 
 def choice_of(parsed: argparse.Namespace, project: Path) -> Choice:
-    """What was said with them."""
+    """The choice from the parsed options."""
     wanted = Wanted(
         diff=parsed.diff,
         sames=parsed.show_sames,
@@ -71,7 +71,7 @@ def open_display(choice: Choice, stream: TextIO, environment: Mapping[str, str] 
     colour = has_colour(choice, stream, environment)
     in_ci = environment.get("GITHUB_ACTIONS") == "true" or bool(environment.get("GITLAB_CI"))
     if terminal and not in_ci and _speaks_unicode(stream):
-        # Imported on use: whoever reads lines needs none of it.
+        # Imported on use: only a terminal needs it.
         from local.engine.display.live import LiveTree
 
         return LiveTree(stream, choice.wanted, colour=colour)
@@ -79,13 +79,13 @@ def open_display(choice: Choice, stream: TextIO, environment: Mapping[str, str] 
 
 
 def open_details(choice: Choice, stream: TextIO, environment: Mapping[str, str] = os.environ) -> Display:
-    """A display of every difference, as lines: for who was asked whether to go on, and wants to see more."""
+    """A display of every difference, as lines: for the answer `details` to the question."""
     log = PlainLog(colour=has_colour(choice, stream, environment))
     return Lines(Output(stream), log, replace(choice.wanted, diff=True, progress=False))
 
 
 def has_colour(choice: Choice, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether what is written to the stream is coloured."""
+    """Whether output to the stream is coloured."""
     # https://no-color.org: set and not empty.
     wished = _is_drawn_on(stream, environment) and not environment.get("NO_COLOR")
     return choice.colour == "always" or (choice.colour == "auto" and wished)

@@ -1,4 +1,4 @@
-"""What the logs of CI systems understand beside text: sections that fold, and errors beside the source line."""
+"""The markup of CI systems' logs: sections that fold, and errors linked to the source line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Render = Callable[[Line], str]
 
 
 class Log(Protocol):
-    """How a log is written."""
+    """A log's markup."""
 
     def text(self, parts: Line) -> str:
-        """A line, which the system takes for nothing but text."""
+        """A line that the system interprets as nothing but text."""
         ...
 
     def begin(self, title: Line, name: str, *, open: bool) -> list[str]:
-        """Lines that begin a section under a title. `name` is a word for it. `open`: shown unfolded, if that exists."""
+        """Lines that begin a section under a title. `name` identifies it. `open`: initially unfolded, if supported."""
         ...
 
     def end(self) -> list[str]:
@@ -56,17 +56,17 @@ class PlainLog:
 
 
 class GitHubLog:
-    """GitHub Actions: workflow commands are lines that begin with `::`, or hold `##[`, the form of old."""
+    """GitHub Actions: workflow commands are lines that begin with `::`, or contain the older form `##[`."""
 
     def __init__(self, *, colour: bool, project: Path, workspace: str) -> None:
-        """Positions count from the folder `project`, annotations from the checkout's, `workspace`."""
+        """Positions are relative to the folder `project`, annotations to the checkout's, `workspace`."""
         self._render: Render = coloured if colour else plain
         self._project = project
         self._workspace = workspace
 
     def text(self, parts: Line) -> str:
         shown = self._render(parts).replace("##[", "#\\#[")
-        # Colours go before the text, and the runner looks for commands without minding them.
+        # Colours precede the text, and the runner ignores them when it looks for commands.
         return f"\\{shown}" if plain(parts).lstrip().startswith("::") else shown
 
     def begin(self, title: Line, name: str, *, open: bool) -> list[str]:
@@ -99,7 +99,7 @@ class GitLabLog:
         self._name = ""
 
     def text(self, parts: Line) -> str:
-        # Neutral text holds no carriage return and no escape sequence, without which there is no marker.
+        # Neutral text has no carriage return and no escape sequence, and so no marker.
         return self._render(parts)
 
     def begin(self, title: Line, name: str, *, open: bool) -> list[str]:
@@ -120,7 +120,7 @@ _DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 
 
 def _data(text: str) -> str:
-    """A workflow command's text: one line, whatever it holds."""
+    """A workflow command's text: one line, whatever it contains."""
     lines = [neutral(part) for part in text.splitlines()]
     return "".join(_DATA.get(c, c) for c in "\n".join(lines))
 
@@ -130,7 +130,7 @@ def _property(text: str) -> str:
 
 
 def log_of(environment: Mapping[str, str], *, colour: bool, project: Path) -> Log:
-    """The log that the environment tells of."""
+    """The log for the environment's CI system."""
     if environment.get("GITHUB_ACTIONS") == "true":
         return GitHubLog(colour=colour, project=project, workspace=environment.get("GITHUB_WORKSPACE", ""))
     if environment.get("GITLAB_CI"):

@@ -1,4 +1,4 @@
-"""Asks before an `up` or a `destroy` that replaces or deletes something that exists: yes, no or details."""
+"""Asks before an `up` or `destroy` replaces or deletes existing resources: yes, no or details."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from local.engine.steps.planner import Op
 from local.engine.urn import is_provider
 
 LISTED: Final = 20
-"""So many resources are named; `details` names all."""
+"""How many resources the question names; `details` shows all."""
 
 _DELETING: Final = (Op.DELETE, Op.DELETE_REPLACED)
 _REPLACING: Final = (Op.REPLACE, Op.CREATE_REPLACEMENT, Op.IMPORT_REPLACEMENT, Op.READ_REPLACEMENT)
@@ -24,13 +24,13 @@ class DeclinedError(Exception):
     """The answer was no."""
 
     def __init__(self) -> None:
-        super().__init__("the answer was no: nothing was changed")
+        super().__init__("declined: nothing was changed")
 
 
 def agreed(events: Iterable[Event], out: TextIO, *, colour: bool, details: Callable[[], None]) -> bool:
-    """Whether a run may do what its preview's events tell; a person is asked if something would be lost.
+    """Whether a run may do what its preview found; it asks if resources would be lost.
 
-    `details` shows the whole preview. The end of the input is a no, and so is Ctrl-C: nothing has begun.
+    `details` shows the whole preview. The end of the input and Ctrl-C count as no: nothing has started.
     """
     tree = Tree()
     for event in events:
@@ -61,13 +61,13 @@ def agreed(events: Iterable[Event], out: TextIO, *, colour: bool, details: Calla
 
 
 def asks(out: TextIO, *, yes: bool, json: bool) -> bool:
-    """Whether there is anybody to ask: a terminal on both sides, and no wish to be spared."""
+    """Whether a question can be answered: both sides are a terminal, and `--yes` is not given."""
     # A process may have no standard input at all.
     return not yes and not json and sys.stdin is not None and sys.stdin.isatty() and out.isatty()
 
 
 def _is_lost(row: Row) -> bool:
-    """Whether a real object would be gone, or another one in its place. What is read back is gone already."""
+    """Whether a real object would be deleted or replaced. What the refresh found gone is not counted."""
     step = row.step
     if step is None or row.stage is not Stage.DONE or row.refreshing or step.op not in (*_DELETING, *_REPLACING):
         return False
@@ -79,8 +79,8 @@ def _lines(lost: Sequence[Row]) -> list[Line]:
     deleted = [row for row in lost if row.step is not None and row.step.op in _DELETING]
     counts = {"replaces": len(lost) - len(deleted), "deletes": len(deleted)}
     (verb, count), *more = [each for each in counts.items() if each[1]]
-    told = f"{verb} {count} existing resource{'' if count == 1 else 's'}" + "".join(f" and {v} {c}" for v, c in more)
-    lines = [line(f"This {told}:", Tone.TITLE)]
+    losses = f"{verb} {count} existing resource{'' if count == 1 else 's'}" + "".join(f" and {v} {c}" for v, c in more)
+    lines = [line(f"This {losses}:", Tone.TITLE)]
     for row in lost[:LISTED]:
         word = word_of(Op.DELETE if row in deleted else Op.REPLACE)
         lines.append((Part(f" {word.symbol:<2}", word.tone), Part(f" {row.type} {row.name}")))

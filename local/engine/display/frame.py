@@ -1,4 +1,4 @@
-"""Lays a tree of resources out for a terminal: which rows fit, how wide each column is, what is cut. Pure."""
+"""Lays out a tree of resources for a terminal: which rows fit, how wide each column is, what is cut. Pure."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from local.engine.steps.planner import Op
 from local.engine.urn import STACK_TYPE
 
 INDENT: Final = 8
-"""Where that begins which stands under a row."""
+"""The indent of the lines under a row."""
 PROBLEMS: Final = 2
-"""So many of a row's problems stand under it while the run goes on."""
+"""How many of a row's problems are shown during the run."""
 NARROWEST: Final = 8
-"""No column is cut below that."""
+"""No column is narrower than this."""
 _SPINNER: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """How much room there is, in columns and lines, and how many columns a text takes on it."""
+    """The size in columns and lines, and the number of columns that a text takes."""
 
     columns: int
     lines: int
     width: Callable[[str], int] = len
 
     def fit(self, text: str, columns: int) -> str:
-        """The text, cut with an ellipsis where it is wider than that."""
+        """The text, cut with an ellipsis if it is wider than that."""
         if self.width(text) <= columns:
             return text
         kept = text[: max(columns - 1, 0)]
@@ -55,13 +55,13 @@ class Screen:
 
 
 def running(tree: Tree, screen: Screen, now: float, *, began: float, sames: bool = False) -> list[Line]:
-    """The frame while a run goes on: what failed, what runs and what changed last, as far as there is room.
+    """The frame during a run: failures, running steps and the latest changes, as far as there is room.
 
     `now` and `began`, the run's start, are of the tree's clock.
     """
     footer = [_first_line(problem) for problem in tree.unplaced[-1:]] + [_footer(tree, now - began)]
     footer = [screen.cut(parts) for parts in footer][-max(screen.lines - 1, 1) :]
-    # The titles, the line that tells of more, the footer, and one line that the cursor is left.
+    # The titles, the line that counts the rest, the footer, and one line for the cursor.
     room = screen.lines - 3 - len(footer)
     rows = [row for row in tree.rows.values() if sames or _matters(row)]
     if room < 1 or not rows:
@@ -79,7 +79,7 @@ def running(tree: Tree, screen: Screen, now: float, *, began: float, sames: bool
 
 
 def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False) -> list[Line]:
-    """The tree of all that happened, each resource with its details; it may be taller than the screen."""
+    """The tree of the whole run, each resource with its details; it may be taller than the screen."""
     shown = {row.urn for row in tree.rows.values() if sames or _matters(row) or _plans(row)}
     shown |= {above.urn for urn in list(shown) for above in tree.ancestors(tree.rows[urn])}
     lines: list[Line] = []
@@ -92,7 +92,7 @@ def ended(tree: Tree, screen: Screen, *, diff: bool = False, sames: bool = False
 
 
 def checking(tree: Tree, screen: Screen, now: float, *, began: float) -> list[Line]:
-    """The one line while a preview makes sure before an update."""
+    """The single line during the checking preview before an update."""
     spinner = _SPINNER[int(now * 10) % len(_SPINNER)]
     title = title_of(PREVIEWED_DESTROY if tree.operation == "destroy" else "preview")
     count = tree.counts().total()
@@ -112,7 +112,7 @@ _URGENCY: Final = {Stage.FAILED: 0, Stage.RUNNING: 1, Stage.DONE: 2, Stage.UNTOU
 
 
 def _choose(tree: Tree, rows: Sequence[Row], room: int) -> set[str]:
-    """As many rows as there is room for, the most telling first, each with its parents where these fit, too."""
+    """As many rows as fit, most important first, each with its parents where these fit, too."""
     chosen: set[str] = set()
     for row in sorted(rows, key=lambda row: (_URGENCY[row.stage], -row.changed)):
         if room <= 0:
@@ -128,7 +128,7 @@ def _choose(tree: Tree, rows: Sequence[Row], room: int) -> set[str]:
 
 
 def _under(row: Row) -> list[Line]:
-    """What stands under a row while the run goes on: the first lines of its last problems."""
+    """The lines under a row during the run: the first lines of its last problems."""
     return [(Part(" " * INDENT), *_first_line(problem)) for problem in row.problems[-PROBLEMS:]]
 
 
@@ -196,20 +196,20 @@ def _line(screen: Screen, texts: Sequence[str], widths: Sequence[int], symbol: s
 
 
 def _fit_type(screen: Screen, text: str, columns: int) -> str:
-    """A type behind its branches; where it is too long its beginning goes, for its end says what it is."""
+    """A type after its branches; a long one loses its beginning, because its end is what identifies it."""
     branches = text[: len(text) - len(text.lstrip("│├└─ "))]
     if screen.width(text) <= columns or screen.width(branches) >= columns:
         return screen.fit(text, columns)
-    # The same from behind.
+    # Cut from the front.
     return branches + screen.fit(text[len(branches) :][::-1], columns - screen.width(branches))[::-1]
 
 
 def _widths(screen: Screen, rows: Sequence[Sequence[str]]) -> list[int]:
-    """How wide each column is: as its widest text; where that is too much, the widest columns give way first."""
+    """The column widths: that of the widest text; if there is no room, the widest columns shrink first."""
     widths = [max(screen.width(row[column]) for row in rows) for column in range(4)]
     # The symbol's column and the gaps between the others.
     excess = sum(widths) + 4 + 6 - screen.columns
-    # What it is doing is short and worth most; then the name.
+    # The status is short and most important; then the name.
     for columns in ((3, 0), (3, 0, 1)):
         while excess > 0:
             widest = max(columns, key=lambda column: widths[column])
@@ -231,6 +231,6 @@ def _footer(tree: Tree, seconds: float) -> Line:
 
 
 def _time(seconds: float) -> str:
-    """Whole seconds, from a minute on with minutes."""
+    """Whole seconds, from one minute on with minutes."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"

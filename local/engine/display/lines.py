@@ -1,4 +1,4 @@
-"""Shows a run as lines, each of use on its own: for files, pipes, CI logs and simple terminals."""
+"""Shows a run as lines, each complete in itself: for files, pipes, CI logs and simple terminals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from local.engine.display.summary import (
     outputs_section,
     policy_section,
 )
-from local.engine.display.text import Line, Output, Part, Tone, indented, line, tell_failure
+from local.engine.display.text import Line, Output, Part, Tone, indented, line, report_failure
 from local.engine.display.values import details, plan_of
 from local.engine.display.words import UNCHANGING, note_of, outcome, takes_time, title_of, word_of
 from local.engine.events import (
@@ -36,14 +36,14 @@ from local.engine.steps.planner import Op
 from local.engine.urn import name_of, type_of
 
 QUIET_SECONDS: Final = 30.0
-"""After so long without a word about a running step it is told that it goes on, and what it waits for."""
-TOLD_AT_ONCE: Final = 10
-"""So many steps are named when it is told what goes on."""
+"""A running step without output for this long is reported, with what it waits for."""
+REPORTED_AT_ONCE: Final = 10
+"""How many running steps are named at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of a run is shown. `diff`: the properties of what is created, too; `sames`: what does not change."""
+    """What to show of a run. `diff`: also the properties of created resources; `sames`: also unchanged resources."""
 
     diff: bool = False
     sames: bool = False
@@ -55,7 +55,7 @@ class Wanted:
 class _Running:
     step: StepInfo
     began: float
-    told: float
+    reported: float
     message: str = ""
 
 
@@ -77,10 +77,10 @@ class Lines:
         self._positions: dict[str, str] = {}
         self._told: set[str] = set()
         self._buried = False
-        """Whether the problems have to be told (again) at the end: cut short, or something was told after them."""
+        """Whether the end must report the problems (again): the run was interrupted, or other output followed them."""
         self._previewing = False
         self._reading: set[str] = set()
-        """What is refreshed: its step only reads."""
+        """The resources being refreshed: their step only reads."""
         self._closed = threading.Event()
         self._watch: threading.Thread | None = None
 
@@ -91,40 +91,40 @@ class Lines:
                 self._buried = True
             self._write(lines)
             if self._running and self._watch is None and self._wanted.progress:
-                self._watch = threading.Thread(target=self._keep_telling, name="display", daemon=True)
+                self._watch = threading.Thread(target=self._keep_reporting, name="display", daemon=True)
                 self._watch.start()
 
     def checking(self, event: Event) -> None:
-        """Take an event of the preview that makes sure before an `up`: nothing is told of it."""
+        """Ignore an event of the checking preview before an `up`."""
 
     def close(self, failure: str = "") -> None:
-        """Tell nothing more of what goes on; why it was cut short goes to standard error."""
+        """Stop reporting running steps; the reason for an interruption goes to standard error."""
         self._closed.set()
         if self._watch is not None:
             self._watch.join()
         if failure:
             self._write(self._log.error("the run", failure, ""))
-            tell_failure(failure, self._log.text)
+            report_failure(failure, self._log.text)
 
-    def tell_running(self) -> None:
-        """Tell of each step that has gone on for long without a word what it waits for."""
+    def report_running(self) -> None:
+        """Report what each step waits for that has been running for long without output."""
         with self._lock:
             now = self._now()
-            quiet = [r for r in self._running.values() if now - r.told >= QUIET_SECONDS]
+            quiet = [r for r in self._running.values() if now - r.reported >= QUIET_SECONDS]
             lines = []
-            for running in quiet[:TOLD_AT_ONCE]:
+            for running in quiet[:REPORTED_AT_ONCE]:
                 message = f": {running.message}" if running.message else ""
                 word = f"still {word_of(running.step.op).doing} ({now - running.began:.0f}s){message}"
                 lines.append(self._log.text(_step(running.step, word)))
-            if len(quiet) > TOLD_AT_ONCE:
-                lines.append(self._log.text(line(f"    and {len(quiet) - TOLD_AT_ONCE} more")))
+            if len(quiet) > REPORTED_AT_ONCE:
+                lines.append(self._log.text(line(f"    and {len(quiet) - REPORTED_AT_ONCE} more")))
             for running in quiet:
-                running.told = now
+                running.reported = now
             self._write(lines)
 
-    def _keep_telling(self) -> None:
+    def _keep_reporting(self) -> None:
         while not self._closed.wait(QUIET_SECONDS / 3):
-            self.tell_running()
+            self.report_running()
 
     def _write(self, lines: list[str]) -> None:
         self._out.write("".join(f"{text}\n" for text in lines))
@@ -153,12 +153,12 @@ class Lines:
     def _started(self, event: StepStarted) -> list[str]:
         step = event.step
         self._positions[step.urn] = step.resource.source_position
-        # An `up --refresh` reads first; what comes of that is told as in a refresh.
+        # An `up --refresh` reads first; that part is shown as in a refresh.
         (self._reading.add if step.op is Op.REFRESH else self._reading.discard)(step.urn)
         if not takes_time(event):
             return []
         now = self._now()
-        self._running[step.urn] = _Running(step, began=now, told=now)
+        self._running[step.urn] = _Running(step, began=now, reported=now)
         return [self._log.text(_step(step, word_of(step.op).doing))]
 
     def _done(self, event: StepDone) -> list[str]:
@@ -184,12 +184,12 @@ class Lines:
             return self._waiting(event, where)
         first, *rest = event.message.splitlines() or [""]
         if event.severity not in ("warning", "error") and not (self._previewing and event.urn):
-            told = [f"      {where}{first}", *(f"      {'  ' if where else ''}{text}" for text in rest)]
-            return [self._log.text(line(text)) for text in told] if event.message else []
+            shown = [f"      {where}{first}", *(f"      {'  ' if where else ''}{text}" for text in rest)]
+            return [self._log.text(line(text)) for text in shown] if event.message else []
         self._problems.setdefault(event.urn, []).append(event)
         self._buried = self._buried or bool(rest)
-        # A preview takes seconds: there its problems stand together at the end, and once. Nor is it worth a line each
-        # where ten resources have one problem, such as a cloud that does not answer.
+        # A preview takes seconds: its problems are listed once, at the end. And ten resources with one problem, such as
+        # a cloud that does not answer, do not need a line each.
         if self._previewing or event.message in self._told:
             self._buried = True
             return []
@@ -197,19 +197,19 @@ class Lines:
         return [self._log.text((Part("    "), *labelled(event.severity, f"{where}{first}")))]
 
     def _waiting(self, event: Diagnostic, where: str) -> list[str]:
-        """What a step waits for: told at once the first time, then when it has been quiet for long."""
+        """What a step waits for: reported at once the first time, later only after a long silence."""
         running = self._running.get(event.urn)
         if running is not None:
             first, running.message = not running.message, event.message
             if not first:
                 return []
-            running.told = self._now()
+            running.reported = self._now()
         return [self._log.text(line(f"      {where}{text}")) for text in event.message.splitlines()]
 
     def _summary(self, event: Summary) -> list[str]:
         policies = policy_section(event, [e.finding for e in self._findings])
         sections = [policies]
-        # Packs that all passed bury nothing: they are a line each.
+        # Packs that all passed take a line each and hide nothing.
         if self._buried or self._findings:
             sections.append(diagnostics_section(self._problems))
         if self._wanted.outputs:
@@ -226,10 +226,10 @@ class Lines:
         return ["", *begin, *shown, *self._log.end()]
 
     def _errors(self) -> list[str]:
-        """The errors where a CI system shows them beside the source, what several have in common once."""
+        """The errors in the form that a CI system links to the source; one shared by several resources appears once."""
         found: dict[str, tuple[str, str]] = {}
-        for urn, told in self._problems.items():
-            for diagnostic in told:
+        for urn, problems in self._problems.items():
+            for diagnostic in problems:
                 if diagnostic.severity == "error":
                     found.setdefault(diagnostic.message, (name_of(urn) if urn else "the run", urn))
         for finding in [e.finding for e in self._findings]:

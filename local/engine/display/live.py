@@ -1,4 +1,4 @@
-"""Shows a run on a terminal: a tree that is drawn again in its place while the run goes on, and stays at its end."""
+"""Shows a run on a terminal: a tree redrawn in place during the run, which remains at its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from local.engine.display.summary import (
     policy_section,
 )
 from local.engine.display.terminal import Terminal, width_of
-from local.engine.display.text import Line, Tone, line, tell_failure
+from local.engine.display.text import Line, Tone, line, report_failure
 from local.engine.display.tree import Tree
 from local.engine.display.words import title_of
 from local.engine.events import Event, Prelude, Summary
@@ -31,11 +31,11 @@ from local.engine.events import Event, Prelude, Summary
 DRAWN_EVERY: Final = 0.1
 """Seconds between two drawings."""
 DRAWN_WITHIN: Final = 1.0
-"""Seconds that a drawing may take; a terminal that takes nothing more (Ctrl-S) is not waited for."""
+"""Seconds that a drawing may take; a terminal that accepts nothing (Ctrl-S) is not waited for."""
 
 
 class LiveTree:
-    """An event sink that draws. A thread of its own draws; whoever tells an event only has it noted."""
+    """An event sink that draws. Its own thread draws, so that emitting an event never waits."""
 
     def __init__(
         self, stream: TextIO, wanted: Wanted, *, colour: bool, now: Callable[[], float] = time.monotonic
@@ -52,7 +52,7 @@ class LiveTree:
         self._stop: threading.Event | None = None
         self._cleanup = ExitStack()
         self._lent = False
-        """Whether the terminal was somebody else's since the last drawing."""
+        """Whether another process has used the terminal since the last drawing."""
 
     def __call__(self, event: Event) -> None:
         with self._lock:
@@ -66,31 +66,31 @@ class LiveTree:
                 self._terminal.say([*self._tree_lines(), *self._sections(event)])
 
     def checking(self, event: Event) -> None:
-        """Take an event of the preview that makes sure before an `up`: that it goes on is all that is shown."""
+        """Handle an event of the checking preview before an `up`: only its progress is shown."""
         with self._lock:
             if isinstance(event, Prelude):
                 self._begin(_checking)
             self._note(event)
             if isinstance(event, Summary):
-                # Whoever is asked now whether to go on gets the terminal.
+                # The question that follows needs the terminal.
                 self._end()
 
     def close(self, failure: str = "") -> None:
-        """Give the terminal back, wherever the run is: what is known of one that was cut short stays in sight."""
+        """Release the terminal, wherever the run is; an interrupted run's tree stays visible."""
         with self._lock:
             cut_short = self._stop is not None and self._frame is not _checking
             self._end()
             if cut_short:
                 self._terminal.say([*self._tree_lines(), *_shown(diagnostics_section(self._tree.said))])
         if failure:
-            tell_failure(failure)
+            report_failure(failure)
 
     def _begin(self, frame: Callable[[Tree, Screen, float, float], list[Line]]) -> None:
         self._tree, self._frame, self._began = Tree(), frame, self._now()
         if not self._wanted.progress:
             return
         self._stop = threading.Event()
-        # What writes to standard error meanwhile would break the drawing: it goes above it.
+        # Standard error would break the drawing: it is printed above.
         self._cleanup.enter_context(redirect_stderr(_Above(self._above)))
         if threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGTSTP, self._suspend)
@@ -109,9 +109,9 @@ class LiveTree:
             self._terminal.stop()
 
     def _suspend(self, number: int, frame: object) -> None:
-        """Ctrl-Z: the shell gets the terminal with its cursor; what is drawn after `fg` stands below."""
+        """Ctrl-Z: the shell gets the terminal with its cursor; after `fg` drawing continues below."""
         del number, frame
-        # Neither what is drawn just now nor what is drawn first after `fg` is to stand where the shell writes.
+        # Neither the current drawing nor the first one after `fg` may overlap the shell's output.
         held = self._lock.acquire(timeout=DRAWN_WITHIN)
         self._terminal.lend()
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -127,7 +127,7 @@ class LiveTree:
                 if self._lent:
                     self._lent, self._heard = False, True
                     self._terminal.forget()
-                # The check's line turns; the tree changes with what is heard, and its times every second.
+                # The check's line spins; the tree changes with events, and its times every second.
                 if not stop.is_set() and (self._heard or self._frame is _checking or int(now) != second):
                     self._heard, second = False, int(now)
                     self._terminal.draw(self._frame(self._tree, self._screen(), now, self._began))
@@ -149,7 +149,7 @@ class LiveTree:
 
     def _screen(self) -> Screen:
         size = self._terminal.size()
-        # The last column stays free: a character there would leave the cursor in two places at once.
+        # The last column stays free: a character there makes the cursor's position ambiguous.
         return Screen(size.columns - 1, size.lines, width_of)
 
     def _above(self, text: str) -> None:
@@ -166,7 +166,7 @@ def _shown(*sections: Section | None) -> list[Line]:
 
 
 class _Above(io.TextIOBase):
-    """A text stream that hands on whole lines."""
+    """A text stream that passes on whole lines."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
         self._on_line = on_line

@@ -1,4 +1,4 @@
-"""What stands at the end of a run: policies, diagnostics, outputs, counts and duration, as sections of lines."""
+"""The end of a run as sections of lines: policies, diagnostics, outputs, counts and duration."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from local.engine.steps.planner import Op
 from local.engine.urn import name_of, type_of
 
 Problems = Mapping[str, Sequence[Diagnostic]]
-"""What was told of each resource, by URN; "" is the run."""
+"""The diagnostics of each resource, by URN; "" is the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title and what stands under it. `bad`: nobody should have to open it to see that something is wrong."""
+    """A title and its lines. `bad`: shown unfolded, because something is wrong."""
 
     title: str
     lines: list[Line]
@@ -27,7 +27,7 @@ class Section:
 
 
 def policy_section(event: Summary, findings: Sequence[Finding]) -> Section | None:
-    """Each pack with its verdict and what it found, by rule."""
+    """Each pack with its verdict and findings, by rule."""
     if not event.policy_packs:
         return None
     lines: list[Line] = []
@@ -42,7 +42,7 @@ def policy_section(event: Summary, findings: Sequence[Finding]) -> Section | Non
             tone = Tone.ERROR if level == "mandatory" else Tone.WARNING
             lines.append((Part("        "), Part(f"[{level}]", tone), Part(f" {policy}")))
             lines += indented([line(description)] if description else [], 12)
-            lines += indented([told for violation in violations for told in _violation(violation)], 12)
+            lines += indented([each for violation in violations for each in _violation(violation)], 12)
     return Section("Policies", lines, bad=event.failed)
 
 
@@ -60,13 +60,13 @@ def _verdict(levels: Iterable[str], failed: bool) -> str:
         counts[level] = counts.get(level, 0) + 1
     said = [f"{count} {level}" for level, count in counts.items()]
     if failed and "mandatory" not in counts:
-        # What failed came before some of the rules, or was one.
-        said.append("not evaluated to the end, as the run failed")
+        # The failure preceded some of the rules, or was one.
+        said.append("incomplete, as the run failed")
     return ", ".join(said) or "passed"
 
 
 def diagnostics_section(problems: Problems) -> Section | None:
-    """Every problem with all its lines; what several resources have in common stands once."""
+    """Every problem with all its lines; one shared by several resources appears once."""
     if not problems:
         return None
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
@@ -80,17 +80,17 @@ def diagnostics_section(problems: Problems) -> Section | None:
         for severity, message in messages:
             first, *rest = message.splitlines() or [""]
             lines += [(Part("    "), *labelled(severity, first)), *(line(f"      {text}") for text in rest)]
-    return Section("Diagnostics", lines, bad=any(e.severity == "error" for told in problems.values() for e in told))
+    return Section("Diagnostics", lines, bad=any(e.severity == "error" for each in problems.values() for e in each))
 
 
 def labelled(severity: str, text: str) -> Line:
-    """A message behind its severity; what is only said has none."""
+    """A message with its severity; an info has none."""
     tone = {"error": Tone.ERROR, "warning": Tone.WARNING}.get(severity)
     return (Part(f"{severity}:", tone), Part(f" {text}")) if tone else line(text)
 
 
 def outputs_section(event: Summary) -> Section | None:
-    """The stack's outputs with their changes; a run that failed tells only of changes."""
+    """The stack's outputs with their changes; a failed run shows only changes."""
     lines = indented(output_lines(event.old_outputs, event.new_outputs), 2)
     shown = lines and (not event.failed or event.new_outputs != event.old_outputs)
     return Section("Outputs", lines) if shown else None

@@ -1,4 +1,4 @@
-"""Lines for people: parts with a tone each, made safe from what outsiders put into names and messages."""
+"""Lines for people: parts with a tone each, made safe from names and messages of external origin."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Final, TextIO
 
 _COLOUR_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;:]*m")
 _ACTING: Final = ("Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn")
-"""Unicode categories of characters that act instead of being shown: controls, directions, line separators."""
+"""Unicode categories of characters with an effect of their own: controls, directions, line separators."""
 
 
 class Tone(StrEnum):
-    """What a part of a line is, by the parameter of ANSI's colour sequence that shows it."""
+    """The meaning of a part of a line, by the parameter of the ANSI colour sequence that shows it."""
 
     PLAIN = ""
     CREATE = "32"
@@ -55,7 +55,7 @@ def indented(lines: list[Line], by: int) -> list[Line]:
 
 
 def neutral(text: str) -> str:
-    """Text as it may be shown: its colours are dropped, and characters that would act on a terminal are spelt out."""
+    """Text that is safe to show: without colours, and with control characters escaped."""
     # Most text is harmless.
     if text.isprintable():
         return text
@@ -78,13 +78,13 @@ def coloured(parts: Line) -> str:
     return "".join(f"\x1b[{tone}m{text}\x1b[0m" if tone and text else text for text, tone in shown).rstrip()
 
 
-def tell_failure(message: str, render: Callable[[Line], str] = plain) -> None:
-    """Say on standard error why there was no run, or why it was cut short."""
+def report_failure(message: str, render: Callable[[Line], str] = plain) -> None:
+    """Print on standard error why there was no run, or why it was interrupted."""
     print("\n".join(render(line(text)) for text in f"error: {message}".splitlines()), file=sys.stderr)
 
 
 class Output:
-    """Where a display writes. When nobody reads any more (`| head`) it falls silent: no run is cut short for that."""
+    """A display's output. When its reader is gone (`| head`) it goes silent, so that the run continues."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -92,7 +92,7 @@ class Output:
         self._encoding = getattr(stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> None:
-        """Write and flush. What the stream's encoding lacks is spelt out."""
+        """Write and flush. Characters missing in the stream's encoding are escaped."""
         if self._gone or not text:
             return
         try:

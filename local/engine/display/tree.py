@@ -1,4 +1,4 @@
-"""What is known of each resource while a run goes on, as a tree: whose child it is, what is done, what goes on."""
+"""The known state of each resource during a run, as a tree: its parent, its step and its progress."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from local.engine.steps.planner import Op
 from local.engine.urn import STACK_TYPE, name_of, type_of
 
 _OF_THE_OLD: Final = (Op.DELETE_REPLACED, Op.DISCARD_REPLACED)
-"""Steps of what is replaced, which share their URN with its successor's."""
+"""Steps of replaced resources, which share their URN with the successor's."""
 
 
 class Stage(Enum):
-    """How far a resource is."""
+    """The progress of a resource."""
 
     UNTOUCHED = "untouched"
     RUNNING = "running"
@@ -28,7 +28,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Row:
-    """A resource. `began` is of the tree's clock; `seconds` is how long its step took."""
+    """A resource. `began` is of the tree's clock; `seconds` is the duration of its step."""
 
     urn: str
     parent: str = ""
@@ -36,16 +36,16 @@ class Row:
     stage: Stage = Stage.UNTOUCHED
     planning: bool = False
     refreshing: bool = False
-    """Whether its step only reads how it is."""
+    """Whether its step only reads it."""
     began: float = 0
     seconds: float = 0
     message: str = ""
-    """What it said last: what it waits for."""
+    """Its last progress message: what it waits for."""
     problems: list[Diagnostic] = field(default_factory=list)
     messages: int = 0
-    """How many messages for people to read at the end there are beside its problems."""
+    """The number of its messages for the end besides its problems."""
     changed: int = 0
-    """The number of the event that changed it last."""
+    """The number of the last event that changed it."""
 
     @property
     def type(self) -> str:
@@ -57,12 +57,12 @@ class Row:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing happens, or happened, to it."""
+        """Whether it is unchanged."""
         return self.stage is not Stage.FAILED and (self.step is None or self.step.op in UNCHANGING)
 
 
 class Tree:
-    """The resources of a run, in the order in which they were first heard of."""
+    """The resources of a run, in the order of their first event."""
 
     def __init__(self) -> None:
         self.operation = ""
@@ -70,13 +70,13 @@ class Tree:
         self.rows: dict[str, Row] = {}
         self.findings: list[PolicyEvent] = []
         self.unplaced: list[Diagnostic] = []
-        """Problems of the run itself, told before the stack was heard of."""
+        """Problems of the run itself, reported before the stack's first event."""
         self.said: dict[str, list[Diagnostic]] = {}
-        """What was told for people to read at the end, by URN."""
+        """The messages for the end, by URN."""
         self._events = 0
 
     def take(self, event: Event, now: float) -> None:
-        """Learn from an event. `now`: seconds of any monotonic clock."""
+        """Handle an event. `now`: seconds of any monotonic clock."""
         self._events += 1
         if isinstance(event, Prelude):
             self.operation, self.stack = event.operation, event.stack
@@ -97,9 +97,9 @@ class Tree:
             self._row(parent)
         if isinstance(event, StepStarted):
             row.planning = event.planning
-            # An `up --refresh` reads first; what comes of that is told as in a refresh.
+            # An `up --refresh` reads first; that part is shown as in a refresh.
             row.refreshing = step.op is Op.REFRESH
-            # The old one's deletion is a part of its replacement, after which that stands again.
+            # The old resource's deletion is part of its replacement, whose row then returns.
             if not (step.op in _OF_THE_OLD and row.stage is Stage.DONE):
                 row.step = step
             if takes_time(event) or step.op in (Op.REFRESH, Op.READ):
@@ -134,7 +134,7 @@ class Tree:
         return self.rows.setdefault(urn, Row(urn))
 
     def running(self) -> list[Row]:
-        """The resources whose steps go on."""
+        """The resources with a running step."""
         return [row for row in self.rows.values() if row.stage is Stage.RUNNING]
 
     def counts(self) -> Counter[str]:
@@ -142,7 +142,7 @@ class Tree:
         return Counter(str(r.step.op) for r in self.rows.values() if r.stage is Stage.DONE and r.step is not None)
 
     def ancestors(self, row: Row) -> Iterator[Row]:
-        """Its parent, the parent's parent and so on, as far as they are known."""
+        """Its parent, the parent's parent and so on, as far as known."""
         seen = {row.urn}
         while (above := self.rows.get(row.parent)) is not None and above.urn not in seen:
             seen.add(above.urn)
@@ -156,7 +156,7 @@ class Tree:
             if row.urn in chosen:
                 above = next((a.urn for a in self.ancestors(row) if a.urn in chosen), "")
                 children.setdefault(above, []).append(row)
-        # Not recursive: nothing limits how deep components are nested.
+        # Not recursive: the nesting of components is unlimited.
         result: list[tuple[Row, str]] = []
         open_rows = [(row, "", "") for row in reversed(children.get("", []))]
         while open_rows:

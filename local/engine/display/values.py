@@ -1,4 +1,4 @@
-"""Values, differences and a plan as lines. Secrets are shown as [secret], what is not known as [unknown]."""
+"""Values, differences and plans as lines. Secrets are shown as [secret], unknown values as [unknown]."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from local.engine.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceRe
 
 PLAN: Final = "plan"
 DRIFT: Final = "drift"
-"""An output of the same form: what a refresh found that a plan would have to mend."""
+"""An output of the same form: drift that a refresh found and a plan would correct."""
 
 
 def details(step: StepInfo, *, planning: bool, refreshing: bool, diff: bool) -> list[Line]:
-    """What stands under a step: why it is replaced, what differs, with `diff` what is created, the plan."""
+    """The lines under a step: the replacement's reason, the differences, with `diff` created properties, the plan."""
     lines: list[Line] = []
     if planning or refreshing or diff:
         if step.keys:
@@ -35,9 +35,9 @@ def details(step: StepInfo, *, planning: bool, refreshing: bool, diff: bool) -> 
 
 
 def plan_of(step: StepInfo, *, refreshing: bool) -> list[str]:
-    """The lines of the plan of a resource that does not change; in a refresh of its drift.
+    """The plan's lines of an unchanged resource; in a refresh those of its drift.
 
-    A resource that changes logs its plan by a hook, which stands among the diagnostics as with Pulumi's CLI.
+    A changed resource logs its plan in a hook, which shows it among the diagnostics as with Pulumi's CLI.
     """
     if step.new is None or step.note == UNTARGETED:
         return []
@@ -48,7 +48,7 @@ def plan_of(step: StepInfo, *, refreshing: bool) -> list[str]:
 
 
 def by_sign(text: str) -> Line:
-    """A line in the tone of the sign that it begins with."""
+    """A line in the tone of its leading sign."""
     stripped = text.lstrip()
     return line(text, word_of(_SIGNS[stripped[:2]]).tone) if stripped[:2] in _SIGNS else line(text)
 
@@ -57,7 +57,7 @@ _SIGNS: Final = {"+ ": "create", "- ": "delete", "~ ": "update"}
 
 
 def plan_lines(plan: Value, title: str = PLAN) -> list[str]:
-    """A controller's plan, a line an action: its symbol, target, summary, changes and reason."""
+    """A controller's plan, one line per action: its symbol, target, summary, changes and reason."""
     if isinstance(plan, Secret) or not plan:
         return []
     if plan is UNKNOWN:
@@ -106,9 +106,9 @@ def diff_keys(step: StepInfo) -> str:
 def diff_lines(
     old: PropertyMap, new: PropertyMap, detailed: Mapping[str, object], hidden: Sequence[str] = ()
 ) -> list[str]:
-    """The differing properties, a line each: `+ path: value`, `- path: value`, `~ path: old => new`.
+    """The differing properties, one line each: `+ path: value`, `- path: value`, `~ path: old => new`.
 
-    Of `hidden` ones (`hide_diffs`) the values are not shown.
+    The values of `hidden` ones (`hide_diffs`) are not shown.
     """
     concealed = [paths.named(path) for path in hidden]
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""How operations are told: symbol, tone and the words before, while and after each is done."""
+"""The symbol, tone and terms of each operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from local.engine.urn import is_provider
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One operation's symbol and words: `would` in a preview, `doing` while it goes on, `did` afterwards."""
+    """An operation's symbol and terms: `would` in a preview, `doing` while it runs, `did` afterwards."""
 
     symbol: str
     would: str
@@ -45,13 +45,13 @@ _WORDS: Final = {
 """By Pulumi's name of the operation."""
 
 COUNTED: Final = ("create", "import", "update", "delete", "replace")
-"""The operations that a summary counts, in its order; the parts of a replacement count as the replacement."""
+"""The operations that a summary counts, in order; the parts of a replacement count as the replacement."""
 
 UNCHANGING: Final = frozenset({"same", "read", "read-replacement", "discard", "discard-replaced"})
-"""Operations that change nothing outside of the state."""
+"""Operations that change only the state."""
 
 PREVIEWED_DESTROY: Final = "preview-destroy"
-"""A destroy that only tells, before somebody is asked about it."""
+"""The preview of a destroy, before the question."""
 TITLES: Final = {
     "preview": "Previewing update",
     "up": "Updating",
@@ -62,17 +62,17 @@ TITLES: Final = {
 
 
 def word_of(op: str) -> Word:
-    """The words for an operation."""
+    """The terms of an operation."""
     return _WORDS.get(op) or Word("", op, op, op)
 
 
 def title_of(operation: str) -> str:
-    """What a run is called while it goes on."""
+    """The title of a run in progress."""
     return TITLES.get(operation, operation.capitalize())
 
 
 def outcome(step: StepInfo, seconds: float, *, planning: bool, refreshing: bool) -> str:
-    """The word for a step that is done."""
+    """The term for a completed step."""
     word = word_of(step.op)
     if step.op is Op.SAME:
         return ""
@@ -82,16 +82,16 @@ def outcome(step: StepInfo, seconds: float, *, planning: bool, refreshing: bool)
 
 
 def note_of(step: StepInfo, *, refreshing: bool) -> str:
-    """What is worth a word about the step beside its outcome."""
+    """A note about the step besides its outcome."""
     words = [step.note] if step.note and not refreshing else []
     words += ["simulated"] if step.simulated else []
     return f"[{', '.join(words)}]" if words else ""
 
 
 def takes_time(event: StepStarted) -> bool:
-    """Whether there is something to wait for: components and provider instances have nothing behind them."""
+    """Whether the step takes time: components and provider instances have no object."""
     step = event.step
     if event.planning or step.hidden or step.op is Op.REFRESH or step.op in UNCHANGING:
         return False
-    spared = step.op in (Op.DELETE, Op.DELETE_REPLACED) and bool(step.note)
-    return step.resource.custom and not is_provider(step.type) and not spared
+    only_forgotten = step.op in (Op.DELETE, Op.DELETE_REPLACED) and bool(step.note)
+    return step.resource.custom and not is_provider(step.type) and not only_forgotten

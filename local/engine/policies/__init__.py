@@ -1,1 +1,1 @@
-"""What holds resources to the policy packs."""
+"""Checks resources against policy packs."""

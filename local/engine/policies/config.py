@@ -1,8 +1,8 @@
-"""Which level and settings each rule of a pack gets: the rules' defaults, then the pack's, then the stack's file.
+"""The level and settings of each rule of a pack: from the rule's defaults, the pack and the stack's file.
 
-The analyzer server fills in nothing by itself: the engine completes the configuration from the rules' schemas and
-refuses what does not fit. A file (--policy-pack-config) has a key for each rule, or "all", with a level or an object of
-`enforcementLevel` and the rule's settings; the file beats the pack, a rule's own key beats "all".
+The analyzer server adds no defaults: the engine completes the configuration from the rules' schemas and rejects invalid
+values. A file (--policy-pack-config) has a key for each rule, or "all", with a level or an object of `enforcementLevel`
+and the rule's settings; the file overrides the pack, a rule's own key overrides "all".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ALL = "all"
 
 
 class PolicyConfigError(Exception):
-    """A configuration that does not fit the pack; the message names the rule, the key and what is allowed."""
+    """A configuration that is invalid for the pack; the message names the rule, the key and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RuleConfig:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What the pack says of one of its rules. `schema` is by setting, as in JSON schema's `properties`."""
+    """A rule as the pack declares it. `schema` is by setting, as in JSON schema's `properties`."""
 
     name: str
     level: str
@@ -49,13 +49,13 @@ def parse(document: Any) -> dict[str, RuleConfig]:
 def reconcile(
     rules: Sequence[Rule], initial: Mapping[str, RuleConfig], given: Mapping[str, RuleConfig]
 ) -> dict[str, RuleConfig]:
-    """Each rule's final level and settings. Raises PolicyConfigError for unknown rules and settings that do not fit."""
+    """Each rule's final level and settings. Raises PolicyConfigError for unknown rules and invalid settings."""
     names = [rule.name for rule in rules]
     for name in given:
         if name != ALL and name not in names:
             near = get_close_matches(name, names, n=1)
             hint = f' (did you mean "{near[0]}"?)' if near else ""
-            raise PolicyConfigError(f'the pack has no rule "{name}"{hint}; its rules are {", ".join(sorted(names))}')
+            raise PolicyConfigError(f'the pack has no rule "{name}"{hint} (rules: {", ".join(sorted(names))})')
     return {rule.name: _reconcile_rule(rule, initial, given) for rule in rules}
 
 
@@ -66,14 +66,14 @@ def _parse_rule(name: str, value: Any) -> RuleConfig:
         raise PolicyConfigError(f'"{name}" must be a level ({", ".join(LEVELS)}) or an object, not {value!r}')
     settings = {key: setting for key, setting in value.items() if key != "enforcementLevel"}
     if name == ALL and settings:
-        raise PolicyConfigError(f'"{ALL}" takes only a level; {", ".join(settings)} belong to single rules')
+        raise PolicyConfigError(f'"{ALL}" takes only a level; set {", ".join(settings)} on single rules')
     level = value.get("enforcementLevel")
     return RuleConfig(None if level is None else _level(name, level), settings)
 
 
 def _level(name: str, value: Any) -> str:
     if value not in LEVELS:
-        raise PolicyConfigError(f'"{name}": {value!r} is no level; allowed are {", ".join(LEVELS)}')
+        raise PolicyConfigError(f'"{name}": {value!r} is not a level (allowed: {", ".join(LEVELS)})')
     return str(value)
 
 
@@ -92,7 +92,7 @@ def _reconcile_rule(rule: Rule, initial: Mapping[str, RuleConfig], given: Mappin
 
 
 def _validate(rule: Rule, properties: Mapping[str, Any]) -> None:
-    # Imported on use: a run without packs needs none of it.
+    # Imported on use: only runs with packs need it.
     import jsonschema
 
     schema = {

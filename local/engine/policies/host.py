@@ -1,4 +1,4 @@
-"""Runs a policy pack: the real analyzer server in a process of its own, asked what it thinks of each resource.
+"""Runs a policy pack in the real analyzer server, a process of its own, and queries it about resources.
 
 The process is `python -u -m pulumi.policy ENGINE_ADDRESS PACK_FOLDER`, started as the CLI starts it: in the pack's
 folder, with the interpreter of the virtualenv that PulumiPolicy.yaml names. A rule that cannot run because a value is
@@ -43,20 +43,20 @@ CALL_SECONDS = 300.0
 """A rule that takes longer than this hangs."""
 _LEVELS: tuple[Level, ...] = ("advisory", "mandatory", "disabled", "remediate")
 _KEPT_BACK = frozenset({"PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"})
-"""What a pack has no use for: with these it could read every secret of the stack."""
+"""Removed from the pack's environment: with these it could read every secret of the stack."""
 _SEVERITIES = ("", "low", "medium", "high", "critical")
 
 
 class PolicyError(Exception):
-    """The pack could not be started, configured or asked; the message is for a person."""
+    """The pack could not be started, configured or queried; the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule says of one resource.
+    """The result of one rule for one resource.
 
-    `message` does not repeat `description` (a rule's events have both, in that order). `urn` is never empty: what a
-    stack rule says of no resource is said of the stack. `version` is PulumiPolicy.yaml's.
+    `message` does not repeat `description` (a rule's events have both, in that order). `urn` is never empty: a stack
+    rule's finding without a resource has the stack's. `version` is PulumiPolicy.yaml's.
     """
 
     policy: str
@@ -109,8 +109,8 @@ class PolicyHost:
         """Start the pack's server, configure it, and return when it answers.
 
         `config` holds plain texts by "namespace:key". `policy_config` is the content of --policy-pack-config. `report`
-        gets what the pack prints, a line at a time.
-        Raises PolicyError: no pack there, interpreter missing, crash at start (with its last lines), bad configuration.
+        gets the pack's output, line by line. Raises PolicyError: no pack there, interpreter missing, crash at start
+        (with its last lines), bad configuration.
         """
         pack_dir = pack_dir.resolve()
         pack = _read_pack(pack_dir)
@@ -152,9 +152,9 @@ class PolicyHost:
         return cls(process, channel, info, str(pack.get("version", "")), stack_urn)
 
     def remediate(self, resource: AnalyzedResource) -> tuple[PropertyMap, list[tuple[Finding, Change | None]]]:
-        """The inputs as the pack's remediations leave them, and a finding for each that did something or could not.
+        """The inputs after the pack's remediations, and a finding for each that changed something or failed.
 
-        Beside the finding stand the inputs before and after it; None: they stayed as they were.
+        Each finding has the inputs before and after it; None: unchanged.
         """
         response = self._call(self._stub.Remediate, analyze_request(resource, internal_keys=True), resource.urn)
         properties = resource.properties
@@ -171,12 +171,12 @@ class PolicyHost:
         return properties, findings
 
     def analyze(self, resource: AnalyzedResource) -> list[Finding]:
-        """What the rules for single resources say of it. Raises PolicyError if a rule crashes."""
+        """The findings of the rules for single resources. Raises PolicyError if a rule crashes."""
         response = self._call(self._stub.Analyze, analyze_request(resource, internal_keys=False), resource.urn)
         return self._findings(response, resource.urn)
 
     def analyze_stack(self, resources: Sequence[AnalyzedResource]) -> list[Finding]:
-        """What the rules for the whole stack say. Raises PolicyError if a rule crashes."""
+        """The findings of the rules for the whole stack. Raises PolicyError if a rule crashes."""
         request = analyzer_pb2.AnalyzeStackRequest(resources=[stack_resource(resource) for resource in resources])
         return self._findings(self._call(self._stub.AnalyzeStack, request, "the stack"), self._stack_urn)
 
@@ -189,7 +189,7 @@ class PolicyHost:
         try:
             return method(request, timeout=CALL_SECONDS)
         except grpc.RpcError as error:
-            # The server tells the exception's text only; the traceback is among the lines that went to `report`.
+            # The server returns only the exception's text; the traceback is among the lines passed to `report`.
             raise PolicyError(f"a rule of policy pack {self.name} crashed on {subject}: {_reason(error)}") from None
 
     def _findings(self, response: analyzer_pb2.AnalyzeResponse, default_urn: str) -> list[Finding]:
@@ -197,7 +197,7 @@ class PolicyHost:
         for diagnostic in response.diagnostics:
             level = _LEVELS[diagnostic.enforcementLevel]
             message = diagnostic.message
-            # The server says it of itself, at level advisory; a rule's own words follow its description.
+            # The server's own message, at level advisory; the message of a rule follows its description.
             if message.startswith(f"can't run policy '{diagnostic.policyName}' from policy pack "):
                 level = "not-evaluated"
             message = message.removeprefix(diagnostic.description).removeprefix("\n")
@@ -215,14 +215,14 @@ def _read_pack(pack_dir: Path) -> Mapping[str, Any]:
     try:
         pack = yaml_text.load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise PolicyError(f"{pack_dir} is no policy pack: {path.name}: {error.strerror}") from None
+        raise PolicyError(f"{pack_dir} is not a policy pack: {path.name}: {error.strerror}") from None
     except yaml_text.NotYaml as error:
         raise PolicyError(f"{path} is {error}") from None
     if not isinstance(pack, Mapping):
         raise PolicyError(f"{path} must be an object with at least `runtime`")
     name = _runtime(pack).get("name")
     if name != "python":
-        raise PolicyError(f"{path}: runtime is {name!r}; the embedded engine runs python packs only")
+        raise PolicyError(f"{path}: runtime is {name!r}; the embedded engine supports only python packs")
     return pack
 
 
@@ -239,7 +239,7 @@ def _interpreter(pack_dir: Path, pack: Mapping[str, Any]) -> Path:
         return Path(sys.executable)
     python = pack_dir / str(virtualenv) / "bin" / "python"
     if not python.exists():
-        raise PolicyError(f"{pack_dir / PACK_FILE}: runtime.options.virtualenv: there is no {python}")
+        raise PolicyError(f"{pack_dir / PACK_FILE}: runtime.options.virtualenv: {python} does not exist")
     return python
 
 
@@ -280,7 +280,7 @@ def _configuration(
 
 
 def _reason(error: Exception) -> str:
-    """One line of what went wrong; the server puts a crashed rule's exception behind a fixed phrase."""
+    """The error on one line; the server prefixes a crashed rule's exception with a fixed phrase."""
     if isinstance(error, grpc.Call):
         return (error.details() or str(error.code())).removeprefix("Exception calling application: ")
     return str(error)

@@ -1,4 +1,4 @@
-"""Holds resources to the policy packs: asks every pack, reports what it finds, says what is mandatory and violated."""
+"""Checks resources with every policy pack: reports findings, and whether a mandatory rule is violated."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from local.engine.values import PropertyMap
 
 
 class Policies:
-    """The packs of a run. They start in the background; the first question waits for them."""
+    """The packs of a run. They start in the background; the first check waits for them."""
 
     def __init__(self, starts: Sequence[Callable[[], PolicyHost]] = ()) -> None:
         self.violated = False
-        """Whether something mandatory was found."""
+        """Whether a mandatory rule was violated."""
         self._pool = ThreadPoolExecutor(max(len(starts), 1), thread_name_prefix="policy-pack")
         self._packs: list[Future[PolicyHost]] = [self._pool.submit(start) for start in starts]
 
     def versions(self) -> dict[str, str]:
-        """The packs that were run, with their versions; one that did not start was not."""
+        """The packs that ran, with their versions; one that did not start is not among them."""
         started = [pack.result() for pack in self._packs if pack.exception() is None]
         return {pack.name: pack.version for pack in started}
 
     def check_resource(
         self, run: Run, goal: ResourceState, provider: ResourceState | None
     ) -> tuple[ResourceState, bool]:
-        """The goal as remediations leave it, and whether it violates something mandatory. Raises StackError."""
+        """The goal after remediations, and whether it violates a mandatory rule. Raises StackError."""
         if not self._packs:
             return goal, False
         violated = False
@@ -49,7 +49,7 @@ class Policies:
                     run.emit(PolicyEvent(finding, remediated))
                 goal = replace(goal, inputs=inputs)
             for pack in self._hosts():
-                # The SDK's own keys (`__provider`) are code, nothing that a rule should see.
+                # The SDK's own keys (`__provider`) are code, which rules must not see.
                 public = {k: v for k, v in goal.inputs.items() if not k.startswith("__")}
                 violated |= self._report(run, pack.analyze(_analyzed(goal, provider, public)))
         except PolicyError as error:
@@ -57,7 +57,7 @@ class Policies:
         return goal, violated
 
     def check_stack(self, run: Run, resources: Sequence[ResourceState]) -> None:
-        """Ask the rules for whole stacks, about the resources' outputs."""
+        """Check the resources' outputs with the rules for whole stacks."""
         if not self._packs:
             return
         by_urn = {r.urn: r for r in resources}
@@ -88,7 +88,7 @@ class Policies:
     def _report(self, run: Run, findings: Sequence[Finding]) -> bool:
         for finding in findings:
             run.emit(PolicyEvent(finding))
-        # What a remediation was meant to mend and did not is a violation like any other.
+        # A failed remediation is a violation like any other.
         mandatory = any(f.level in ("mandatory", "remediate") for f in findings)
         self.violated = self.violated or mandatory
         return mandatory
@@ -101,7 +101,7 @@ def _stack_resource(resource: ResourceState, provider: ResourceState | None) -> 
         analyzed,
         parent=resource.parent,
         dependencies=resource.dependencies,
-        # A property that depends on nothing is not worth a word.
+        # A property without dependencies is omitted.
         property_dependencies={k: v for k, v in resource.property_dependencies.items() if v},
     )
 

@@ -1,4 +1,4 @@
-"""What a policy pack is told of a resource, and how that goes over the wire to the analyzer server."""
+"""A resource as a policy pack sees it, and its form on the wire to the analyzer server."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AnalyzedResource:
 
 
 def analyze_request(resource: AnalyzedResource, *, internal_keys: bool) -> analyzer_pb2.AnalyzeRequest:
-    """Ask about one resource. Remediations get the internal keys too, since their answer replaces the inputs."""
+    """The request for one resource. Remediations also get the internal keys, since their answer replaces the inputs."""
     return analyzer_pb2.AnalyzeRequest(
         type=resource.type,
         urn=resource.urn,
@@ -64,7 +64,7 @@ def analyze_request(resource: AnalyzedResource, *, internal_keys: bool) -> analy
 
 
 def stack_resource(resource: AnalyzedResource) -> analyzer_pb2.AnalyzerResource:
-    """One resource of a question about the whole stack."""
+    """One resource of a request for the whole stack."""
     return analyzer_pb2.AnalyzerResource(
         type=resource.type,
         urn=resource.urn,
@@ -111,7 +111,7 @@ def _provider(resource: AnalyzedResource) -> analyzer_pb2.AnalyzerProviderResour
 
 
 def _struct(properties: PropertyMap, *, internal_keys: bool) -> Struct:
-    """As the CLI sends it: secrets marked, references flattened (the server refuses them)."""
+    """As the CLI sends it: secrets marked, references flattened (the server rejects them)."""
     sent = properties if internal_keys else _without_internal_keys(properties)
     return wire.to_struct(sent, resources=False)
 

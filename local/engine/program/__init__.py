@@ -1,1 +1,1 @@
-"""The program that declares the resources, and what it says and is asked."""
+"""The program that declares the resources: running it, and the calls between it and the engine."""

@@ -1,4 +1,4 @@
-"""Calls functions of the running program, by gRPC at the callback server that its SDK listens on."""
+"""Calls functions of the running program, over gRPC through the callback server of its SDK."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Answer = TypeVar("Answer", bound=Message)
 
 
 class CallbackError(Exception):
-    """A function of the program raised, or cannot be reached; the message is one line for a person."""
+    """A function of the program raised or cannot be reached; the message is one line for people."""
 
 
 class Callbacks:
     """The clients of one run, one for each callback server. Safe from several threads.
 
-    A call must not come from the thread of the program's event loop: that is where the function runs. It has no time
-    limit, as a hook may wait for whatever it likes.
+    A call must not come from the thread of the program's event loop, where the function runs. It has no time limit,
+    because a hook may wait for anything.
     """
 
     def __init__(self) -> None:
@@ -35,20 +35,20 @@ class Callbacks:
         self._lock = threading.Lock()
 
     def call(self, callback: callback_pb2.Callback, request: Message, answer: type[Answer]) -> Answer:
-        """What the program's function answers. Raises CallbackError."""
+        """The answer of the program's function. Raises CallbackError."""
         stub = callback_pb2_grpc.CallbacksStub(self._channel(callback.target))
-        asked = callback_pb2.CallbackInvokeRequest(token=callback.token, request=request.SerializeToString())
+        invoke = callback_pb2.CallbackInvokeRequest(token=callback.token, request=request.SerializeToString())
         try:
-            response = stub.Invoke(asked)
+            response = stub.Invoke(invoke)
         except grpc.RpcError as error:
             raise CallbackError(_described(error, callback)) from None
         except ValueError as error:
-            # So says a channel that is closed.
+            # A closed channel raises this.
             raise CallbackError("the run is over") from error
         return answer.FromString(response.response)
 
     def close(self) -> None:
-        """Let go of the connections; what still runs in the program is no longer waited for."""
+        """Close the connections; calls that still run in the program are abandoned."""
         with self._lock:
             for channel in self._channels.values():
                 channel.close()
@@ -63,14 +63,14 @@ class Callbacks:
 
 
 def _check_local(target: str) -> None:
-    # Inputs go there in plain text, secrets among them.
+    # Inputs are sent in plain text, secrets included.
     host, _, port = target.rpartition(":")
     try:
         local = host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         local = False
     if not local or not port.isdigit():
-        raise CallbackError(f"{target or 'an empty address'} is no callback server on this machine")
+        raise CallbackError(f"{target or 'an empty address'} is not a callback server on this machine")
 
 
 def _described(error: Any, callback: callback_pb2.Callback) -> str:
@@ -79,7 +79,7 @@ def _described(error: Any, callback: callback_pb2.Callback) -> str:
         case grpc.StatusCode.UNAVAILABLE:
             return "the program no longer answers"
         case grpc.StatusCode.UNKNOWN:
-            # The SDK's words for an exception: its message, and where it was raised.
+            # The SDK's text for an exception: its message and traceback.
             text = details.removeprefix(f"Invoke callback {callback.token} error: ")
             message = re.split(r':\n(?=  File ")', text, maxsplit=1)[0]
             where = [f"{PurePath(file).name}:{line} in {name}" for file, line, name in _FRAME.findall(text)[-1:]]

@@ -1,4 +1,4 @@
-"""What the program wants of a resource, and how that is read from the request that registers it."""
+"""The desired state of a resource, read from the request that registers it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from local.engine.wire import UNKNOWN_TEXT, from_struct
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A former name of a resource: its whole URN, or what was different then; "" is as now."""
+    """A former name of a resource: its whole URN, or the parts that differed; "" means unchanged."""
 
     urn: str = ""
     name: str = ""
@@ -33,7 +33,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the program wants of a resource. None of an option means that the program did not say."""
+    """The desired state of a resource. None means that the program did not set the option."""
 
     type: str
     name: str
@@ -47,13 +47,13 @@ class Goal:
     retain_on_delete: bool | None = None
     aliases: tuple[Alias, ...] = ()
     import_id: str = ""
-    """The id of the object that is to be taken over instead of making one."""
+    """The id of the existing object to import instead of creating one."""
     template: ResourceState | None = None
     """The remaining options, in the state's own form."""
 
 
 def goal_of(request: Any, root: str) -> Goal:
-    """The goal that a RegisterResourceRequest states; `root` is the project's folder. Raises ValueError, WireError."""
+    """The goal in a RegisterResourceRequest; `root` is the project's folder. Raises ValueError, WireError."""
     timeouts = request.customTimeouts
     template = ResourceState(
         urn="",
@@ -97,7 +97,7 @@ def goal_of(request: Any, root: str) -> Goal:
 
 
 def read_goal_of(request: Any, root: str) -> tuple[Goal, Value]:
-    """What a ReadResourceRequest asks for, and the id of the object, which may be UNKNOWN. Raises WireError."""
+    """The goal in a ReadResourceRequest, and the id of the object, which may be UNKNOWN. Raises WireError."""
     template = ResourceState(
         urn="",
         type=request.type,
@@ -153,31 +153,31 @@ def seconds_of(text: str) -> float:
             continue
         unit = rest[:2] if rest[:2] == "ms" else rest[:1]
         if unit not in _UNITS or not number:
-            raise ValueError(f"{text!r} is not a duration (5m, 90s, 1h30m)")
+            raise ValueError(f"{text!r} is not a valid duration (for example 5m, 90s, 1h30m)")
         total, number, rest = total + float(number) * _UNITS[unit], "", rest[len(unit) :]
     if number:
-        raise ValueError(f"{text!r} is not a duration: its unit is missing (5m, 90s, 1h30m)")
+        raise ValueError(f"{text!r} is not a valid duration: the unit is missing (for example 5m, 90s, 1h30m)")
     return total
 
 
 def _position(position: Any, root: str) -> str:
-    return _told(position.uri, position.line, root)
+    return _relative_position(position.uri, position.line, root)
 
 
 def _stack_trace(frames: Any, root: str) -> tuple[str, ...]:
-    """The frames in the project's own files: neither the engine's, which may be one of them, nor a library's."""
+    """The frames in the project's own files; those of the engine and of libraries are omitted."""
     positions = (_position(frame.pc, root) for frame in frames)
     engine = f"project:///{_ENGINE.removeprefix(root.rstrip('/') + '/')}/"
     return tuple(p for p in positions if p and "/site-packages/" not in p and not p.startswith(engine))
 
 
 @lru_cache(maxsize=1024)
-def _told(uri: str, line: int, root: str) -> str:
-    # Each resource comes with its whole stack, and these are much alike.
+def _relative_position(uri: str, line: int, root: str) -> str:
+    # Each resource comes with its whole stack trace, and these are much alike.
     uri = unquote(uri)
     if not uri.startswith("file://"):
         return ""
     path = uri.removeprefix("file://")
     relative = path.removeprefix(root.rstrip("/") + "/")
-    # A path outside of the project is nobody's business in a state that is shared.
+    # A path outside the project does not belong in a shared state.
     return f"project:///{relative}#{line}" if relative != path else ""

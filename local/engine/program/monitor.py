@@ -1,6 +1,6 @@
-"""The two services that a Pulumi program talks to: the resource monitor and the engine's log.
+"""The two services that a Pulumi program calls: the resource monitor and the engine's log.
 
-The methods take protobuf requests and raise `MonitorError`, which is what a client of gRPC would see; so one object
+The methods take protobuf requests and raise `MonitorError`, the error that a gRPC client would see; so one object
 serves a program in the same process (as `Settings(monitor=...)`) and, through `served.py`, one in another process.
 """
 
@@ -40,7 +40,7 @@ FEATURES: Final = (
     resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_SENDS_OPTIONS_TO_HOOKS,
 )
-"""What the engine tells the SDK that it can do: nothing else is in this tuple than what is done."""
+"""The features reported to the SDK: exactly those implemented here."""
 
 _FEATURE_WORDS: Final = {
     "secrets": resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
@@ -56,7 +56,7 @@ _FEATURE_WORDS: Final = {
     "resourceHooks": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,
     "errorHooks": resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS,
 }
-"""The words by which an older SDK asks for one feature after the other."""
+"""The names under which an older SDK asks for one feature after the other."""
 
 _REFUSED: Final = {
     "remote": "remote components",
@@ -64,13 +64,13 @@ _REFUSED: Final = {
     "state_migrations": "state migrations",
     "envVarMappings": "env_var_mappings",
 }
-"""Options that would change what happens and are not done here, by the name of their field in the request."""
+"""Options that would change the outcome and are not implemented here, by their field in the request."""
 
 _SEVERITIES: Final = {0: "debug", 1: "info", 2: "warning", 3: "error"}
 
 
 class MonitorError(grpc.RpcError):
-    """An answer that is an error, with the methods that the SDK asks of a gRPC error."""
+    """An error answer, with the methods that the SDK expects of a gRPC error."""
 
     def __init__(self, code: grpc.StatusCode, details: str) -> None:
         super().__init__(details)
@@ -95,14 +95,14 @@ class Monitor:
         self._hooks = Hooks(self._run, self._callbacks)
         self._run.hooks = self._hooks
         self.crash: BaseException | None = None
-        """What went wrong in the engine itself while it answered; the run is over."""
+        """A fault of the engine itself during an answer; it ends the run."""
 
     def interrupt(self) -> None:
-        """Begin nothing new: what runs may finish."""
+        """Start nothing new; running steps may finish."""
         self._run.interrupt()
 
     def close(self) -> None:
-        """Let go of the program: its functions are called no more."""
+        """Disconnect from the program: its functions are no longer called."""
         self._callbacks.close()
 
     # ResourceMonitor.
@@ -135,11 +135,11 @@ class Monitor:
                 state = self._deployment.register(goal)
             except Absent as absent:
                 return self._without(request, absent)
-            # The CLI never hands a component the outputs that its last run registered: the program makes them anew.
+            # The CLI never returns a component's outputs of the last run: the program computes them again.
             outputs = state.outputs if state.custom else {}
             return resource_pb2.RegisterResourceResponse(
                 urn=state.urn,
-                # Of a provider instance the SDK builds a reference `URN::ID` and needs the sentinel for that.
+                # The SDK builds a reference `URN::ID` of a provider instance and needs the sentinel for it.
                 id=UNKNOWN_TEXT if state.id is UNKNOWN else str(state.id),
                 object=to_struct(outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
             )
@@ -167,7 +167,7 @@ class Monitor:
             raise Reported(message, urn) from error
 
     def _without(self, request: Any, absent: Absent) -> Any:
-        """The answer to a program that goes on without the resource: nothing of it is known."""
+        """The answer to a program that continues without the resource: its outputs are unknown."""
         if absent.why is Absence.UNTARGETED:
             return resource_pb2.RegisterResourceResponse(urn=absent.urn, unknown=True)
         if not request.supportsResultReporting:
@@ -199,7 +199,7 @@ class Monitor:
             return response
 
     def SignalAndWaitForShutdown(self, request: Any, context: Any = None) -> Any:  # noqa: N802
-        """The program has mentioned all it wants. While it waits here, hooks of what is deleted can still be called."""
+        """The program has registered everything. While it waits here, hooks of deletions can still be called."""
         del request, context
         self._hooks.complete()
         try:
@@ -216,7 +216,7 @@ class Monitor:
         del context
         with self._answering():
             if request.packageRef:
-                raise StackError(f"parameterized packages ({request.packageRef}): not in the embedded engine")
+                raise StackError(f"the embedded engine does not support packageRef {request.packageRef}")
             goal, identity = read_goal_of(request, self._run.project_root)
             try:
                 state = self._deployment.read(goal, identity)
@@ -226,7 +226,7 @@ class Monitor:
                 return resource_pb2.ReadResourceResponse(urn=absent.urn, result=resource_pb2.Result.FAIL)
             return resource_pb2.ReadResourceResponse(
                 urn=state.urn,
-                # An empty one tells the SDK that it is not known.
+                # The SDK treats an empty one as unknown.
                 id="" if state.id is UNKNOWN else str(state.id),
                 properties=to_struct(state.outputs, secrets=request.acceptSecrets, resources=request.acceptResources),
             )
@@ -287,9 +287,9 @@ class Monitor:
             raise self._crashed(error) from error
 
     def _crashed(self, error: BaseException) -> MonitorError:
-        """Keep a fault of the engine or of a provider in this process: whoever runs the program raises it again.
+        """Keep a fault of the engine or of a provider in this process; the runner of the program raises it again.
 
-        The program gets an answer, or it would wait for one forever.
+        The program gets an answer, because it would wait for one forever.
         """
         self._run.failed = True
         self.crash = self.crash or error
@@ -298,10 +298,10 @@ class Monitor:
     def _refuse_unknown_options(self, request: Any) -> None:
         used = {word for name, word in _REFUSED.items() if getattr(request, name, None)}
         if used:
-            message = f"{request.type} {request.name}: {', '.join(sorted(used))}: not in the embedded engine"
+            message = f"{request.type} {request.name}: the embedded engine does not support {', '.join(sorted(used))}"
             self._run.fail(message)
             raise StackError(message)
 
 
 def _unimplemented(what: str) -> MonitorError:
-    return MonitorError(grpc.StatusCode.UNIMPLEMENTED, f"{what}: not in the embedded engine; Pulumi's CLI has it")
+    return MonitorError(grpc.StatusCode.UNIMPLEMENTED, f"the embedded engine does not support {what}, only the CLI")

@@ -1,6 +1,6 @@
-"""Properties on the wire as output values, which say of each value whether it is known or secret, and what it needs.
+"""Properties on the wire as output values: whether each value is known or secret, and its dependencies.
 
-Pure, and over protobuf Structs: the engine's own values have no room for what a single value needs.
+Pure, over protobuf Structs: the engine's own values cannot hold the dependencies of a single value.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from google.protobuf import struct_pb2
 from local.engine.wire import OUTPUT, SECRET, SIGNATURE, is_unknown
 
 Dependencies = Mapping[str, Sequence[str]]
-"""What each property needs, as URNs."""
+"""The dependencies of each property, as URNs."""
 
 
 def as_outputs(properties: struct_pb2.Struct, dependencies: Dependencies) -> struct_pb2.Struct:
-    """The properties with all that is unknown, secret or from another resource as output values.
+    """The properties with everything that is unknown, secret or from another resource as output values.
 
-    Else the SDK would hand an unknown to a function of the program as None, and its answer would lack the property.
+    Otherwise the SDK would pass an unknown to a function as None, and its answer would lack the property.
     """
     struct = struct_pb2.Struct()
     for name, value in properties.fields.items():
@@ -31,7 +31,7 @@ def as_outputs(properties: struct_pb2.Struct, dependencies: Dependencies) -> str
 
 
 def dependencies_of(properties: struct_pb2.Struct, before: Dependencies) -> Dependencies:
-    """What each property needs, with what was known `before`: the Python SDK drops it from what a function answers."""
+    """The dependencies of each property, with those known `before`: the SDK drops them from a function's answer."""
     needed = {name: _named(value) for name, value in properties.fields.items()}
     return {name: sorted({*before.get(name, ()), *urns}) for name, urns in needed.items() if name in before or urns}
 

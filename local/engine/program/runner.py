@@ -1,7 +1,7 @@
 """Runs the Pulumi program, `__main__.py`, against a monitor: in this process, or in one of its own.
 
-In this process is what the command line does: a preview is then done in the time that another interpreter needs to
-start. The SDK keeps its settings in context variables, so each run has a context of its own.
+The command line runs it in this process: a preview is then done in the time that another interpreter needs to start.
+The SDK keeps its settings in context variables, so each run has a context of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EXECUTOR_THREADS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """Which program is run how."""
+    """The program and the settings of its run."""
 
     project: str
     stack: str
@@ -46,9 +46,9 @@ class ProgramRun:
 def run_in_process(
     program: ProgramRun, monitor: Any, on_line: Callable[[str], None], body: Callable[[], object] | None = None
 ) -> str | None:
-    """Run the program here; returns what went wrong, for a person, or None. `on_line` gets what it prints.
+    """Run the program here; returns its failure as a message for people, or None. `on_line` gets what it prints.
 
-    `body` stands in for the folder's `__main__.py`, where the program is a function.
+    `body` replaces the folder's `__main__.py` where the program is a function.
     """
     ended: Future[str | None] = Future()
     context = contextvars.Context()
@@ -56,17 +56,17 @@ def run_in_process(
     def target() -> None:
         try:
             ended.set_result(context.run(_run, program, monitor, on_line, body))
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for the program
+        except BaseException as error:  # noqa: BLE001 - raised again where the program is awaited
             ended.set_exception(error)
 
-    # A thread of its own: the SDK wants one without a running loop, and signals stay the main thread's.
+    # A thread of its own: the SDK needs one without a running loop, and signals must reach the main thread.
     threading.Thread(target=target, name="program", daemon=True).start()
     try:
         return _result(ended)
     except KeyboardInterrupt:
         if ended.done():
             raise
-        # What runs is let finish, and nothing new begins; a second Ctrl-C goes through.
+        # Running steps finish, and no new ones start; a second Ctrl-C is raised.
         monitor.interrupt()
         return _result(ended)
 
@@ -118,13 +118,13 @@ def _run(
             loop.run_until_complete(run_in_stack(lambda: _execute(body, entry)))
     except SystemExit as error:
         return None if error.code in (None, 0) else f"the program called sys.exit({error.code!r})"
-    except Exception as error:  # noqa: BLE001 - whatever the user's program raises is told to the user
+    except Exception as error:  # noqa: BLE001 - every exception of the user's program is reported
         return describe(error, raised)
     finally:
         os.chdir(before)
         sys.path.remove(str(program.directory))
         with warnings.catch_warnings():
-            # The SDK hands out coroutines for values that nobody will ask for once the program has failed.
+            # The SDK creates coroutines for values that remain unused once the program has failed.
             warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
             _wind_up(loop)
         executor.shutdown(wait=True)
@@ -133,7 +133,7 @@ def _run(
 
 
 def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
-    """End what a failed program left waiting. Its first failure was told; asyncio would print all that followed."""
+    """Stop what a failed program left waiting. Its first failure was reported; asyncio would print all others."""
     loop.set_exception_handler(lambda _loop, _context: None)
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
@@ -150,10 +150,10 @@ def _execute(body: Callable[[], object] | None, entry: Path) -> None:
 
 
 class Raised:
-    """Where the program's exceptions were raised, in its own files.
+    """Records where the program's exceptions were raised in its own files.
 
-    asyncio takes an exception's traceback away when its task is awaited a second time, as the SDK does, so that nothing
-    would tell the line of a function that failed in `apply`. It is noted when the first task ends with it.
+    asyncio drops an exception's traceback when its task is awaited a second time, as the SDK does, which would lose the
+    line of a function that failed in `apply`. The traceback is recorded when the first task ends with it.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -167,13 +167,13 @@ class Raised:
         return task
 
     def _note(self, task: asyncio.Task[Any]) -> None:
-        # Not `exception()`: then asyncio would take it for retrieved, and never tell of one that nobody awaits.
+        # Not `exception()`: asyncio would consider it retrieved, and never report one that is not awaited.
         error = task._exception
         if error is not None:
             self._noted.setdefault(id(error), (error, self._frames(error)))
 
     def lines(self, error: BaseException) -> list[str]:
-        """The lines of the program that led to the exception, or to the one that it followed from."""
+        """The lines of the program that led to the exception or to its cause."""
         seen: set[int] = set()
         following: BaseException | None = error
         while following is not None and id(following) not in seen:
@@ -195,7 +195,7 @@ class Raised:
 
 
 def describe(error: BaseException, raised: Raised) -> str:
-    """An exception of the program: only its message where the program means it for people, else where it was raised."""
+    """An exception of the program: only the message if it is meant for people, else also where it was raised."""
     from pulumi import InputPropertiesError, InputPropertyError, RunError
 
     if isinstance(error, RunError | InputPropertyError | InputPropertiesError):
@@ -204,7 +204,7 @@ def describe(error: BaseException, raised: Raised) -> str:
 
 
 class _Lines(io.TextIOBase):
-    """A text stream that hands on whole lines."""
+    """A text stream that passes on whole lines."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
         self._on_line = on_line
@@ -215,7 +215,7 @@ class _Lines(io.TextIOBase):
         return True
 
     def close(self) -> None:
-        """Hand on what is left without a newline."""
+        """Pass on what is left without a newline."""
         if self._rest:
             self.write("\n")
         super().close()
@@ -230,7 +230,7 @@ class _Lines(io.TextIOBase):
 
 
 def run_in_subprocess(program: ProgramRun, address: str, on_line: Callable[[str], None]) -> str | None:
-    """Run the program in an interpreter of its own, which speaks gRPC with a monitor at `address`."""
+    """Run the program in an interpreter of its own, which calls a monitor at `address` over gRPC."""
     settings = {
         "project": program.project,
         "stack": program.stack,
@@ -252,7 +252,7 @@ def run_in_subprocess(program: ProgramRun, address: str, on_line: Callable[[str]
     output, errors = process.communicate(json.dumps(settings))
     for line in output.splitlines():
         on_line(line)
-    return None if process.returncode == 0 else errors.strip() or f"the program ended with {process.returncode}"
+    return None if process.returncode == 0 else errors.strip() or f"the program failed with code {process.returncode}"
 
 
 def main() -> int:

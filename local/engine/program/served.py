@@ -28,12 +28,12 @@ class Served:
         self._server.start()
 
     def close(self) -> None:
-        """Stop listening; running calls are cut."""
+        """Stop listening; running calls are aborted."""
         self._server.stop(None).wait()
 
 
 class _Servicer(resource_pb2_grpc.ResourceMonitorServicer, engine_pb2_grpc.EngineServicer):
-    """Hands calls to the monitor and turns MonitorError into gRPC's own way of failing."""
+    """Passes calls to the monitor and turns MonitorError into a gRPC error."""
 
     def __init__(self, monitor: Monitor) -> None:
         for name in dir(monitor):

@@ -1,8 +1,8 @@
 """Transforms: functions of the program that change a registration before the engine reads it.
 
-The resource's own come first, then those of its parents from the nearest upwards, then the stack's; each sees what the
-one before it has made of properties and options. Name, type and parent never change. They see unknown and secret
-values, and whatever comes from other resources, as outputs.
+The resource's own run first, then those of its parents from the nearest upwards, then the stack's; each gets the
+properties and options as the one before it returned them. Name, type and parent never change. Unknown and secret
+values, and values from other resources, arrive as outputs.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ class Transforms:
         self._lock = threading.Lock()
 
     def add_to_stack(self, callback: callback_pb2.Callback) -> None:
-        """Transform all resources that are registered from now on."""
+        """Transform every later registration."""
         with self._lock:
             self._of_stack.append(callback)
 
     def add_to_invokes(self, callback: callback_pb2.Callback) -> None:
-        """Transform all calls of functions from now on."""
+        """Transform every later call of a function."""
         with self._lock:
             self._of_invokes.append(callback)
 
     def of_resource(
         self, urn: str, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceRequest:
-        """The registration as the transforms make it; the same object if there are none. Raises CallbackError."""
+        """The registration after all transforms; the same object if there are none. Raises CallbackError."""
         callbacks = self._for(urn, request)
         if not callbacks:
             return request
@@ -87,7 +87,7 @@ class Transforms:
         return _changed(request, properties, options, dependencies)
 
     def of_invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeRequest:
-        """The call as the transforms make it; the same object if there are none. Raises CallbackError."""
+        """The call after all transforms; the same object if there are none. Raises CallbackError."""
         with self._lock:
             callbacks = list(self._of_invokes)
         if not callbacks:
@@ -162,7 +162,7 @@ def _changed(
 
 
 def _copy(source: Any, field: str, target: Any, name: str) -> None:
-    """Copy one field between two kinds of message; what is not set stays so."""
+    """Copy one field between two kinds of message; an unset one stays unset."""
     descriptor = source.DESCRIPTOR.fields_by_name[field]
     value = getattr(source, field)
     if descriptor.has_presence:

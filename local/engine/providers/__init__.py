@@ -1,1 +1,1 @@
-"""What manages resources: the protocol, and the providers there are."""
+"""Resource providers: the protocol, and its implementations."""

@@ -19,7 +19,7 @@ import grpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from local.engine.channels import open_channel
-from local.engine.providers.dynamic_errors import told
+from local.engine.providers.dynamic_errors import message_of
 from local.engine.providers.plugin_process import PluginError, PluginProcess
 from local.engine.providers.provider import (
     CheckFailure,
@@ -40,9 +40,9 @@ from local.engine.wire import from_struct, to_struct
 
 PACKAGE: Final = "pulumi-python"
 DEADLINE: Final = "deadline"
-"""The input, in seconds, by which a dynamic resource may say how long it waits."""
+"""The input, in seconds, by which a dynamic resource may limit its wait."""
 _IMPLEMENTATION: Final = "__provider"
-"""The property of every dynamic resource that holds the class which manages it."""
+"""The property of every dynamic resource that holds its pickled provider class."""
 
 
 class DynamicServer:
@@ -107,7 +107,7 @@ class DynamicProvider:
         self._lock = threading.Lock()
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
-        """Nothing: what a change of the stack's config means, each resource's own diff says."""
+        """Nothing: each resource's own diff decides what a change of the stack's config means."""
         del config
         return ()
 
@@ -117,7 +117,7 @@ class DynamicProvider:
         )
         response = self._call("Check", request)
         failures = tuple(CheckFailure(f.property, f.reason) for f in response.failures)
-        # The server returns plain values; what came in as a secret stays one.
+        # The server returns plain values; an input that was secret stays secret.
         return CheckResult(_as_secret_as(from_struct(response.inputs), news), failures)
 
     def diff(self, request: DiffRequest) -> DiffResult:
@@ -149,12 +149,12 @@ class DynamicProvider:
         )
         response = self._call("Create", message)
         if not response.id:
-            raise ProviderError("its provider made it without an id: nobody could read, change or delete it")
+            raise ProviderError("its provider returned no id, so the resource could not be read, changed or deleted")
         return CreateResult(response.id, _unbounded(from_struct(response.properties), bounded, request.inputs))
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         if _IMPLEMENTATION not in inputs and _IMPLEMENTATION not in outputs:
-            raise ProviderError("a dynamic resource cannot be imported: only its program knows how it is managed")
+            raise ProviderError("a dynamic resource cannot be imported: only its program knows its provider")
         request = provider_pb2.ReadRequest(
             id=id, urn=urn, properties=_plain(outputs), inputs=_plain(inputs), name=name_of(urn), type=type_of(urn)
         )
@@ -194,7 +194,7 @@ class DynamicProvider:
         self._call("Delete", message)
 
     def close(self) -> None:
-        """Nothing: the server is the run's and is closed with it."""
+        """Nothing: the run closes the server."""
 
     def _call(self, method: str, message: Any) -> Any:
         stub = self._server.stub()
@@ -205,9 +205,9 @@ class DynamicProvider:
                     self._configured = True
             return getattr(stub, method)(message)
         except grpc.RpcError as error:
-            said = told(error.details() or str(error.code()))
+            said = message_of(error.details() or str(error.code()))
             if error.code() is grpc.StatusCode.UNKNOWN:
-                # The server ran the provider's code, which raised.
+                # The provider's code in the server raised.
                 raise ProviderError(said) from None
             raise OutcomeUnknown(f"the dynamic provider's server was lost: {said}") from None
 
@@ -227,9 +227,9 @@ class DynamicProvider:
 
 
 def _bounded(values: PropertyMap, timeout: float) -> PropertyMap:
-    """The values with a `deadline` that the timeout bounds.
+    """The values with a `deadline` limited by the timeout.
 
-    Pulumi's server of dynamic resources hands no timeout on to the provider; so one that waits has such an input.
+    Pulumi's server of dynamic resources does not pass a timeout to the provider; so one that waits has such an input.
     """
     deadline = values.get(DEADLINE)
     if not timeout or not isinstance(deadline, int | float) or deadline <= timeout:
@@ -238,7 +238,7 @@ def _bounded(values: PropertyMap, timeout: float) -> PropertyMap:
 
 
 def _unbounded(outputs: PropertyMap, bounded: PropertyMap, inputs: PropertyMap) -> PropertyMap:
-    """Outputs as if the deadline had been the program's: it is no difference that the next run should see."""
+    """Outputs with the program's own deadline, so that the next run sees no difference."""
     if bounded is inputs or outputs.get(DEADLINE) != bounded[DEADLINE]:
         return outputs
     return {**outputs, DEADLINE: inputs[DEADLINE]}

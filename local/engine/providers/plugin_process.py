@@ -1,8 +1,8 @@
-"""A plug-in's process: started, watched for the port on its first output line, and gone when the engine is gone.
+"""A plug-in's process: starts it, reads its port from the first output line, and ends it with the engine.
 
 Pulumi's Python servers print the port that they listen on as their first line, then whatever the user's code prints.
-The process is ended with the engine even when the engine is killed: it asks the kernel for a signal at its parent's
-death. That signal is bound to the thread that started the process, so one thread starts it and stays to read from it.
+The process ends even when the engine is killed: it asks the kernel for a signal at its parent's death. That signal is
+bound to the thread that started the process, so one thread starts it and stays to read from it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 START_SECONDS = 60.0
-"""How long a server may take until it names its port: a cold disk, two cores and a large import."""
+"""How long a server may take to print its port: a cold disk, two cores and a large import."""
 STOP_SECONDS = 5.0
 LAST_LINES = 20
 
@@ -40,7 +40,7 @@ class PluginError(Exception):
 
 
 class PluginProcess:
-    """A running plug-in that told its port. `stop` may be called twice."""
+    """A running plug-in with a known port. `stop` may be called twice."""
 
     def __init__(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], on_line: Callable[[str], None]
@@ -48,7 +48,7 @@ class PluginProcess:
         """Start `arguments` and wait for the port; later lines go to `on_line`. Raises PluginError."""
         self._on_line = on_line
         self._last: collections.deque[str] = collections.deque(maxlen=LAST_LINES)
-        self._told = threading.Event()
+        self._reported = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._failure = ""
         self._port = 0
@@ -56,8 +56,8 @@ class PluginProcess:
             target=self._run, args=(list(arguments), cwd, dict(env)), name="plugin-output", daemon=True
         )
         self._reader.start()
-        if not self._told.wait(START_SECONDS):
-            self._failure = f"it named no port within {START_SECONDS:.0f} s"
+        if not self._reported.wait(START_SECONDS):
+            self._failure = f"it printed no port within {START_SECONDS:.0f} s"
         if self._failure:
             self.stop()
             raise PluginError(self._failure, "\n".join(self._last))
@@ -69,7 +69,7 @@ class PluginProcess:
 
     @property
     def last_lines(self) -> str:
-        """What it wrote last on standard error and output."""
+        """The end of its standard error and output."""
         return "\n".join(self._last)
 
     def stop(self) -> None:
@@ -100,8 +100,8 @@ class PluginProcess:
                 start_new_session=True,  # Ctrl-C is the engine's: it lets running steps finish first.
             )
         except OSError as error:
-            self._failure = f"it cannot be started: {error.strerror or error}"
-            self._told.set()
+            self._failure = f"it could not be started: {error.strerror or error}"
+            self._reported.set()
             return
         self._process = process
         assert process.stdout is not None and process.stderr is not None
@@ -114,10 +114,10 @@ class PluginProcess:
             # Its last words are on standard error; wait for them (its end closes the pipe).
             if not first:
                 errors.join(STOP_SECONDS)
-            self._failure = f'its first line is "{first}", not a port' if first else "it ended before it listened"
-        self._told.set()
+            self._failure = f'its first line is "{first}", not a port' if first else "it printed no port"
+        self._reported.set()
         self._follow(process.stdout)
-        # `stop` waits for this thread: so nothing that was written is lost.
+        # `stop` waits for this thread, so no output is lost.
         errors.join()
         process.wait()
 
@@ -125,6 +125,6 @@ class PluginProcess:
         for line in stream:
             text = line.rstrip()
             self._last.append(text)
-            if self._told.is_set():
+            if self._reported.is_set():
                 self._on_line(text)
         stream.close()

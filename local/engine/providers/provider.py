@@ -1,4 +1,4 @@
-"""What the engine asks of a resource provider: the verbs of Pulumi's provider protocol, over the engine's values.
+"""The interface of a resource provider: Pulumi's provider protocol over the engine's values.
 
 Implementations: `dynamic.py` (the real `python -m pulumi.dynamic` server), `kubernetes/` (server-side apply),
 `recorder.py` (only simulates), and those of clouds that a simulator on this machine has (`local.clouds.LocalCloud`).
@@ -16,15 +16,15 @@ from typing import Protocol, runtime_checkable
 from local.engine.values import PropertyMap
 
 Report = Callable[[str], None]
-"""Tell the person who waits, in one line, what the provider is doing or waiting for."""
+"""Report in one line what the provider is doing or waiting for."""
 
 
 class ProviderError(Exception):
-    """The provider could not do it; the message is for a person. Nothing was made, unless `PartialFailure`."""
+    """The operation failed; the message is for people. Nothing was made, unless `PartialFailure`."""
 
 
 class PartialFailure(ProviderError):
-    """The object exists (`id`, `outputs` are true) but did not become ready; the state keeps it, the run fails."""
+    """The object exists (`id`, `outputs` are valid) but did not become ready; the state keeps it, the run fails."""
 
     def __init__(self, message: str, id: str, outputs: PropertyMap) -> None:
         super().__init__(message)
@@ -33,12 +33,12 @@ class PartialFailure(ProviderError):
 
 
 class OutcomeUnknown(ProviderError):
-    """The provider was lost in the middle: nobody knows whether it happened. The operation stays pending."""
+    """The provider was lost during the operation: its outcome is unknown, and it stays pending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffRequest:
-    """A resource as the state has it, and the inputs that it shall have. `ignore_changes` are property paths."""
+    """A resource from the state, and its new inputs. `ignore_changes` are property paths."""
 
     urn: str
     id: str
@@ -50,7 +50,7 @@ class DiffRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateRequest(DiffRequest):
-    """A difference to be carried out. Timeout in seconds, 0 for the provider's default."""
+    """An update to carry out. Timeout in seconds, 0 for the provider's default."""
 
     preview: bool
     timeout: float
@@ -59,7 +59,7 @@ class UpdateRequest(DiffRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRequest:
-    """A resource to be made. Timeout in seconds, 0 for the provider's default."""
+    """A resource to create. Timeout in seconds, 0 for the provider's default."""
 
     urn: str
     inputs: PropertyMap
@@ -70,7 +70,7 @@ class CreateRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRequest:
-    """A resource to be removed. Timeout in seconds, 0 for the provider's default."""
+    """A resource to delete. Timeout in seconds, 0 for the provider's default."""
 
     urn: str
     id: str
@@ -82,7 +82,7 @@ class DeleteRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckFailure:
-    """What is wrong with an input. `property` may be empty."""
+    """An invalid input. `property` may be empty."""
 
     property: str
     reason: str
@@ -90,14 +90,14 @@ class CheckFailure:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Inputs as the provider completed them, and what is wrong with them."""
+    """Inputs as the provider completed them, and the invalid ones."""
 
     inputs: PropertyMap
     failures: tuple[CheckFailure, ...] = ()
 
 
 class DiffKind(StrEnum):
-    """How one property differs, in the words of Pulumi's detailed diff."""
+    """How one property differs, in the terms of Pulumi's detailed diff."""
 
     ADD = "add"
     ADD_REPLACE = "add-replace"
@@ -108,13 +108,13 @@ class DiffKind(StrEnum):
 
     @property
     def replacing(self) -> DiffKind:
-        """The same difference, where it makes the resource be replaced."""
+        """The same difference, but requiring a replacement."""
         return self if self.endswith("-replace") else DiffKind(f"{self}-replace")
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyDiff:
-    """One differing property; `input_diff` says that it was seen between old and new inputs, not in outputs."""
+    """One differing property; `input_diff`: it differs between old and new inputs, not in outputs."""
 
     kind: DiffKind
     input_diff: bool = True
@@ -133,7 +133,7 @@ class DiffResult:
 
 @dataclass(frozen=True, slots=True)
 class CreateResult:
-    """A made object; in a preview `id` is empty and outputs may hold UNKNOWN."""
+    """A created object; in a preview `id` is empty and outputs may hold UNKNOWN."""
 
     id: str
     outputs: PropertyMap
@@ -141,7 +141,7 @@ class CreateResult:
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """The object as it is now; `id` None: it is gone. `inputs` None: the provider does not tell, keep the old ones."""
+    """The current object; `id` None: it is gone. `inputs` None: the provider returns none, keep the old ones."""
 
     id: str | None
     outputs: PropertyMap
@@ -150,19 +150,19 @@ class ReadResult:
 
 @runtime_checkable
 class Functions(Protocol):
-    """A provider that has functions, too."""
+    """A provider that also has functions."""
 
     def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
-        """What the function answers. Raises ProviderError, also for one that it does not have."""
+        """The function's answer. Raises ProviderError, also for an unknown function."""
         ...
 
 
 @runtime_checkable
 class Interruptible(Protocol):
-    """A provider that waits for what it has made to become ready."""
+    """A provider that waits for its objects to become ready."""
 
     def interrupt(self) -> None:
-        """Whoever waits for an object stops: it is there, and not ready. Pulumi's Cancel."""
+        """End all waits: the objects exist and are not ready. Pulumi's Cancel."""
         ...
 
 
@@ -174,9 +174,9 @@ class Provider(Protocol):
     """Whether create and update may be called in a preview (`preview=True`); if not, the engine shows the inputs."""
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
-        """The settings by which an instance with this configuration would manage another place than this one.
+        """The changed settings with which an instance of this configuration would manage another place.
 
-        Whatever this one manages must then be replaced. Pulumi's DiffConfig.
+        What this one manages must then be replaced. Pulumi's DiffConfig.
         """
         ...
 
@@ -197,9 +197,9 @@ class Provider(Protocol):
         ...
 
     def delete(self, request: DeleteRequest) -> None:
-        """Gone already is a success. Raises ProviderError."""
+        """Already gone is a success. Raises ProviderError."""
         ...
 
     def close(self) -> None:
-        """Let go of processes and connections."""
+        """Release processes and connections."""
         ...

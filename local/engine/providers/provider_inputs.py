@@ -1,4 +1,4 @@
-"""What a provider instance is told by its inputs, as the SDK sends them: all but texts are JSON."""
+"""Parses a provider instance's inputs as the SDK sends them: all except strings are JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from local.engine.values import UNKNOWN, PropertyMap, Value
 
 
 def structured(plain: PropertyMap, key: str) -> Value:
-    """A list or an object; None if it is not given. Raises ProviderError for a text that is no JSON."""
+    """A list or an object; None if it is not given. Raises ProviderError for a text that is not JSON."""
     given = plain.get(key)
     if not isinstance(given, str):
         return given
@@ -20,7 +20,7 @@ def structured(plain: PropertyMap, key: str) -> Value:
 
 
 def default_tags_of(plain: PropertyMap) -> dict[str, str]:
-    """The tags that the instance gives to everything, where they are known. Raises ProviderError."""
+    """The tags that the instance gives to every resource, if known. Raises ProviderError."""
     default = structured(plain, "defaultTags")
     tags = default.get("tags") if isinstance(default, dict) else None
     return {str(k): str(v) for k, v in tags.items() if v is not UNKNOWN} if isinstance(tags, dict) else {}

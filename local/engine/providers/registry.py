@@ -12,13 +12,13 @@ from local.engine.urn import package_of
 from local.engine.values import PropertyMap
 
 OTHERS: Final = "*"
-"""In the place of a package's name: what manages every package that has nothing of its own."""
+"""In place of a package's name: the provider of every package that has none."""
 ProviderFactory = Callable[[ResourceState], Provider]
 """Makes a provider from its resource (`pulumi:providers:PACKAGE`), whose inputs are its configuration."""
 
 
 class ProviderRegistry:
-    """Which package is managed by what, and the instances made so far. Safe from several threads."""
+    """The factory of each package, and the instances made so far. Safe from several threads."""
 
     def __init__(self, factories: Mapping[str, ProviderFactory]) -> None:
         self._factories = dict(factories)
@@ -27,15 +27,15 @@ class ProviderRegistry:
         self._lock = threading.Lock()
 
     def check_known(self, package: str) -> None:
-        """Raise ProviderError, naming the package, if nothing here manages it."""
+        """Raise ProviderError, naming the package, if it has no provider here."""
         if package not in self._factories and OTHERS not in self._factories:
             raise ProviderError(
-                f"{package}: no provider for this package in the embedded engine "
-                f"(it has: {', '.join(sorted(self._factories))}); Pulumi's CLI runs it"
+                f"the embedded engine has no provider for package {package} (it has: "
+                f"{', '.join(sorted(self._factories))}); use Pulumi's CLI"
             )
 
     def get(self, resource: ResourceState) -> Provider:
-        """The instance that a provider resource stands for; a changed configuration makes a new one."""
+        """The instance of a provider resource; a changed configuration makes a new one."""
         key = (resource.urn, str(resource.id))
         package = package_of(resource.type)
         self.check_known(package)
@@ -51,7 +51,7 @@ class ProviderRegistry:
             return made
 
     def interrupt(self) -> None:
-        """Have every instance that waits for something wait no more."""
+        """End the waits of every instance."""
         with self._lock:
             for instance in self._instances.values():
                 if isinstance(instance, Interruptible):

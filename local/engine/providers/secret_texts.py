@@ -1,4 +1,4 @@
-"""What of a resource's secrets turns up elsewhere: in errors, and in outputs that have another name than the input."""
+"""Finds a resource's secrets elsewhere: in errors, and in outputs with another name than the input."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from local.engine.stack.resource import mask
 from local.engine.values import PropertyMap, Secret, Value, without_secrets
 
 _SHORTEST: Final = 3
-"""Characters; shorter texts stand in too much that has nothing to do with them."""
+"""Characters; shorter texts occur in too many unrelated places."""
 _SHORTEST_WITHIN: Final = 6
-"""Characters of what makes another output a secret: most outputs hold some three digits."""
+"""Characters that make another output a secret: most outputs contain some three digits."""
 
 
 def masked(message: str, inputs: Value) -> str:
-    """The message without the texts that are secret in the inputs: an API may quote what it refuses."""
+    """The message without the inputs' secret texts: an API may quote what it rejects."""
     for text in sorted(_texts(inputs), key=len, reverse=True):
         message = message.replace(text, "[secret]")
     return message
 
 
 def hidden(outputs: PropertyMap, inputs: PropertyMap) -> PropertyMap:
-    """The outputs, of which those are secret that hold a text that is secret in the inputs: a name within an ARN."""
+    """The outputs, with those secret that contain an input's secret text, such as a name within an ARN."""
     written = [json.dumps(text)[1:-1] for text in _texts(inputs) if len(text) >= _SHORTEST_WITHIN]
 
     def hides(value: Value) -> bool:

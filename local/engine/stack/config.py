@@ -1,4 +1,4 @@
-"""A stack's config: what its file says, completed by what Pulumi.yaml declares, and checked by the CLI's rules."""
+"""A stack's config: the values of its file with the defaults of Pulumi.yaml, checked by the CLI's rules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from local.engine.stack.secrets import Crypter, SecretsError
 from local.engine.values import PropertyMap, Secret
 
 PLACEHOLDER: Final = "[placeholder]"
-"""What stands for each secret in a preview that has no passphrase."""
+"""Replaces each secret in a preview without a passphrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A stack's whole config by full key, each value as text (objects as JSON), secrets told apart."""
+    """A stack's whole config by full key, each value as text (objects as JSON), with the set of secret keys."""
 
     values: Mapping[str, str]
     secret_keys: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class Config:
     warnings: tuple[str, ...] = ()
 
     def as_properties(self, namespace: str = "") -> PropertyMap:
-        """As a property map, for a provider: of one namespace (without it in the keys), or whole."""
+        """As a property map for a provider: of one namespace (without it in the keys), or whole."""
         chosen = {
             k.removeprefix(f"{namespace}:") if namespace else k: k
             for k in sorted(self.values)
@@ -38,12 +38,12 @@ class Config:
         return {name: Secret(self.values[k]) if k in self.secret_keys else self.values[k] for name, k in chosen.items()}
 
     def masked(self) -> dict[str, str]:
-        """For people: [secret] for secrets."""
+        """For people: [secret] in place of secrets."""
         return {k: "[secret]" if k in self.secret_keys else v for k, v in sorted(self.values.items())}
 
 
 def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) -> Config:
-    """Decrypt, and complete with the declared defaults. Without a crypter, secrets become PLACEHOLDER.
+    """Decrypt, and add the declared defaults. Without a crypter, secrets become PLACEHOLDER.
 
     Raises SecretsError for a value that cannot be decrypted.
     """
@@ -76,14 +76,14 @@ def resolve(project: Project, stack_file: StackFile, crypter: Crypter | None) ->
 
 
 def validate(project: Project, stack_file: StackFile, config: Config) -> None:
-    """Raise ProjectError, with the CLI's sentence, for what is missing, a secret in plain text, a wrong type."""
+    """Raise ProjectError, with the CLI's message, for a missing value, a plain-text secret or a wrong type."""
     own = f"{project.name}:"
     missing = [d for key, d in project.schema.items() if key not in config.values and key.startswith(own)]
     if missing:
         names = sorted(f"'{declared.name}'" for declared in missing)
-        told = f"values {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"value {names[0]}"
+        named = f"values {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"value {names[0]}"
         unset = f"{stack_file.path} does not set {'them' if names[1:] else 'it'}"
-        raise _invalid(stack_file, f"is missing configuration {told}", unset)
+        raise _invalid(stack_file, f"is missing configuration {named}", unset)
     for key, declared in sorted(project.schema.items(), key=lambda item: item[1].name):
         if declared.type is None or key not in config.values:
             continue
@@ -101,7 +101,7 @@ def validate(project: Project, stack_file: StackFile, config: Config) -> None:
 
 
 def in_plain_text(project: Project, stack_file: StackFile, key: str) -> str:
-    """What is said of a secret that is not encrypted, with the command that does it, for the folder of the shell."""
+    """The message for an unencrypted secret, with the shell command that encrypts it."""
     name = key.removeprefix(f"{project.name}:")
     words = ["python", "-m", "local.engine", "config", "set", "--secret", name, "--stack", stack_file.stack]
     if project.directory != Path.cwd():
@@ -116,7 +116,7 @@ def _invalid(stack_file: StackFile, wrong: str, cause: str) -> ProjectError:
 
 
 def _decrypt(raw: Any, crypter: Crypter | None) -> tuple[Any, bool]:
-    """The value, and whether a secret stands in it."""
+    """The value, and whether it contains a secret."""
     if isinstance(raw, dict):
         if set(raw) == {"secure"} and isinstance(raw["secure"], str):
             return (crypter.decrypt(raw["secure"]) if crypter else PLACEHOLDER), True
@@ -129,7 +129,7 @@ def _decrypt(raw: Any, crypter: Crypter | None) -> tuple[Any, bool]:
 
 
 def _text(value: Any) -> str:
-    """As the CLI hands a value to a program: a list or map as JSON, anything else as Go prints it."""
+    """The form in which the CLI passes a value to a program: a list or map as JSON, anything else as Go prints it."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""What Pulumi.yaml declares of a stack's config: types, defaults, secrets. Rules and sentences are the CLI's."""
+"""What Pulumi.yaml declares about a stack's config: types, defaults, secrets. Rules and messages are the CLI's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 class DeclarationError(Exception):
-    """A declaration is wrong. The CLI says: could not VERB 'FILE': MESSAGE."""
+    """A declaration is invalid. The CLI's message: could not VERB 'FILE': MESSAGE."""
 
     def __init__(self, verb: str, why: str) -> None:
         super().__init__(why)
@@ -23,7 +23,7 @@ class DeclarationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConfigType:
-    """A type, and of an array that of its items."""
+    """A type, with the item type of an array."""
 
     name: str
     items: ConfigType | None = None
@@ -50,7 +50,7 @@ class ConfigType:
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """A declared key, called as in Pulumi.yaml. Without a default a stack must set it, if it is the project's own."""
+    """A declared key, with the field names of Pulumi.yaml. One of the project's own without a default must be set."""
 
     name: str
     type: ConfigType | None = None
@@ -87,7 +87,7 @@ def _declaration(project: str, name: str, entry: Any) -> ConfigKey:
 
 
 def _contradiction(name: str, kind: ConfigType | None, default: Any, value: Any, *, own: bool) -> str:
-    """What in a declaration does not go together; "" if all does."""
+    """The conflict within a declaration; "" if there is none."""
     if default is not None and value is not None:
         return f"project config '{name}' cannot have both a 'default' and 'value' attribute"
     if own:

@@ -1,4 +1,4 @@
-"""The form of an exported state: whether what stands in a file is of the kind that it must be. Pure."""
+"""Checks the form of an exported state: each field must have the right type. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Final
 Json = Any
 
 VERSIONS: Final = (3, 4)
-"""Deployment versions that are read. 4 is 3 with a list of the `features` that it uses."""
+"""Supported deployment versions. 4 is 3 with a list of the `features` that it uses."""
 
 
 def deployment_of(document: Json) -> dict[str, Json]:
-    """The inner part of an export, well-formed. Raises ValueError, which names what is not."""
+    """The inner part of an export, well-formed. Raises ValueError, which names the invalid field."""
     if not isinstance(document, dict) or "deployment" not in document:
-        raise ValueError("this is no export of a stack: it has no `deployment`")
+        raise ValueError("this is not an export of a stack: `deployment` is missing")
     version = document.get("version")
     if version not in VERSIONS:
         raise ValueError(f"deployment version {version!r} is not one of {', '.join(map(str, VERSIONS))}")
     deployment = document["deployment"] or {}
     if not isinstance(deployment, dict):
-        raise ValueError("this is no export of a stack: `deployment` is not a map")
+        raise ValueError("this is not an export of a stack: `deployment` is not a map")
     for key in ("manifest", "secrets_providers"):
         _check(deployment, key, _map, "deployment")
     _check(deployment.get("secrets_providers") or {}, "state", _map, "deployment.secrets_providers")
@@ -37,21 +37,21 @@ def deployment_of(document: Json) -> dict[str, Json]:
 
 
 def check_resource(resource: dict[str, Json], place: str) -> None:
-    """Raises ValueError if a field of a resource is of another kind than it must be; `place` is where it stands."""
+    """Raise ValueError if a field of the resource has the wrong type; `place` is its position in the export."""
     for key, fits in _FIELDS.items():
         _check(resource, key, fits, place)
 
 
 def _check(data: Mapping[str, Json], key: str, fits: Callable[[Json], bool], place: str) -> None:
     if data.get(key) is not None and not fits(data[key]):
-        raise ValueError(f"{place}: `{key}` can not be {_kind(data[key])}")
+        raise ValueError(f"{place}: `{key}` cannot be {_kind(data[key])}")
 
 
 def _kind(value: Json) -> str:
-    # Never the value: it may be a secret in the wrong place.
+    # Never the value: it may be a misplaced secret.
     if isinstance(value, list):
-        return "such a list"
-    return {dict: "such a map", str: "a text", bool: "a truth value"}.get(type(value), "a number")
+        return "this list"
+    return {dict: "this map", str: "a string", bool: "a boolean"}.get(type(value), "a number")
 
 
 def _text(value: Json) -> bool:

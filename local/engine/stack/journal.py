@@ -1,7 +1,7 @@
-"""The journal of a run: a file to which lines are appended, so that a run that is killed loses none.
+"""The journal of a run: a file to which lines are appended, so that a killed run loses none.
 
-A line is in the kernel's hands when `append` returns. The death of the process, however sudden, cannot take it back; a
-power cut may, for to wait for the disk at every step would make a run several times as long.
+A line has reached the kernel when `append` returns. The death of the process cannot lose it; a power cut may, because
+waiting for the disk at every step would multiply the duration of a run.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 
 class Journal:
-    """Appends to the file, which is made by the first line. Not safe from several threads: its owner sees to that."""
+    """Appends to the file, which the first line creates. Not thread-safe: its owner serializes the calls."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: int | None = None
 
     def append(self, entry: Any) -> None:
-        """Write one entry. Raises OSError, and then the file is as it was."""
+        """Append one entry. Raises OSError, and then the file is unchanged."""
         if self._file is None:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         line = (json.dumps(entry, separators=(",", ":")) + "\n").encode()
@@ -31,29 +31,29 @@ class Journal:
             if os.write(self._file, line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         except OSError:
-            # Half a line in the middle, with other threads' lines after it, would make the whole state unreadable.
+            # Half a line followed by other threads' lines would make the whole state unreadable.
             os.ftruncate(self._file, end)
             raise
 
     def close(self) -> None:
-        """Let go of the file; the next entry opens it again."""
+        """Close the file; the next entry opens it again."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def remove(self) -> None:
-        """Delete the file: what it tells stands in the state now."""
+        """Delete the file after its entries have been folded into the state."""
         self.close()
         self._path.unlink(missing_ok=True)
 
 
 def entries(path: Path) -> Iterator[Any]:
-    """What was written, in its order; nothing if there is no file. Raises ValueError for a line that is not JSON."""
+    """The entries in order; none if there is no file. Raises ValueError for a line that is not JSON."""
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         return
-    # What follows the last newline was being written when the run was killed: its step had not begun.
+    # A run was killed while it wrote what follows the last newline: that step had not started.
     for line in text.split(b"\n")[:-1]:
         if line:
             yield json.loads(line)

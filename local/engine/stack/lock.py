@@ -1,6 +1,6 @@
-"""One run at a time changes a stack: a lock file that the kernel keeps locked for its holder, as long as that lives.
+"""Allows one run at a time to change a stack: the kernel keeps a lock file locked while its holder lives.
 
-The file says which process it is. One that nobody holds was left by a run that was killed; the next run takes it over.
+The file names the process. A file without a holder was left by a killed run; the next run takes it over.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from types import TracebackType
 
 LOCK_FILE = "lock.json"
 LOOK_SECONDS = 0.01
-"""How long a run that begins leaves to somebody who only looks whether there is one."""
+"""How long a starting run waits for one that only checks the lock."""
 
 
 class LockedError(Exception):
-    """Another run, which is alive, holds the lock; the message says which."""
+    """Another live run holds the lock; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock, as its file says: the process, what it does, and since when, for people."""
+    """The holder named in a lock file: the process, its operation and its start, for people."""
 
     pid: int
     operation: str = ""
@@ -40,22 +40,22 @@ class Holder:
 
     @classmethod
     def read(cls, file: int) -> Holder | None:
-        """Who is named in an open lock file; None if nobody is."""
+        """The holder named in an open lock file; None if there is none."""
         try:
             found = json.loads(os.pread(file, 4096, 0))
             return cls(int(found["pid"]), str(found.get("operation", "")), str(found.get("since", "")))
         except (ValueError, KeyError, TypeError):
-            # Killed, or not yet come, between making the file and writing into it.
+            # The other run was killed, or has not written yet, after it created the file.
             return None
 
     def write(self, file: int) -> None:
-        """Name it in an open lock file, in the place of whoever was named there."""
+        """Write it into an open lock file, replacing the previous holder."""
         os.ftruncate(file, 0)
         os.pwrite(file, json.dumps(asdict(self)).encode(), 0)
 
 
 def check_free(directory: Path) -> None:
-    """Raise LockedError if a run that is alive changes the stack. Takes no lock: for who would otherwise wait first."""
+    """Raise LockedError if a live run is changing the stack. Takes no lock: for checks before a long wait."""
     try:
         file = os.open(directory / LOCK_FILE, os.O_RDONLY)
     except FileNotFoundError:
@@ -68,9 +68,9 @@ def check_free(directory: Path) -> None:
 
 
 def cancel(directory: Path) -> int | None:
-    """Take away a dead run's lock; returns that run's process id, or None if there was no lock.
+    """Remove a dead run's lock; returns that run's process id, or None if there was no lock.
 
-    Raises LockedError for a run that is alive: only who runs it knows what it is in the middle of.
+    Raises LockedError for a live run: ending it is up to the person who started it.
     """
     path = directory / LOCK_FILE
     if not path.exists():
@@ -82,7 +82,7 @@ def cancel(directory: Path) -> int | None:
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a run that is alive changes the stack."""
+    """Whether a live run is changing the stack."""
     try:
         check_free(directory)
     except LockedError:
@@ -93,7 +93,7 @@ def is_held(directory: Path) -> bool:
 class StackLock:
     """A context manager that holds the stack's lock for an operation.
 
-    `taken_over` is the process id of a holder that had been killed.
+    `taken_over` is the process id of a killed holder.
     """
 
     def __init__(self, directory: Path, operation: str = "") -> None:
@@ -117,7 +117,7 @@ class StackLock:
 
 
 def _acquire(path: Path) -> int:
-    """The file, made if need be and locked. Raises LockedError."""
+    """The file, created if needed and locked. Raises LockedError."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -134,17 +134,17 @@ def _acquire(path: Path) -> int:
                 return file
         except FileNotFoundError:
             pass
-        # Whoever held it took it away meanwhile: what is locked here is no longer what others would find.
+        # Its holder removed it meanwhile: other runs would not find the file that is locked here.
         os.close(file)
 
 
 def _locked_by(holder: Holder | None) -> LockedError:
     who = f" ({holder})" if holder is not None else ""
-    return LockedError(f"another run{who} is changing this stack; wait for it, or end it with Ctrl-C where it runs")
+    return LockedError(f"another run{who} is changing this stack; wait for it, or press Ctrl-C where it runs")
 
 
 def _is_shared(file: int) -> bool:
-    """Whether nobody has the lock but those who only look, and share it."""
+    """Whether the lock is held only by processes that check it with a shared lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The project's and the stack's files: Pulumi.yaml and Pulumi.STACK.yaml."""
+"""The files of project and stack: Pulumi.yaml and Pulumi.STACK.yaml."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from local.engine.stack.declarations import ConfigKey, DeclarationError, declara
 
 
 class ProjectError(Exception):
-    """The project or the stack's file is wrong; the message names the file, the key and what is allowed."""
+    """The project's or stack's file is invalid; the message names the file, the key and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Pulumi.yaml as far as the engine needs it."""
+    """The part of Pulumi.yaml that the engine needs."""
 
     name: str
     directory: Path
@@ -37,7 +37,7 @@ class StackFile:
     """By full key."""
     salt: str = ""
     written: frozenset[str] = frozenset()
-    """The keys as the file has them: the project's own may lack its namespace."""
+    """The keys as the file spells them: the project's own may lack its namespace."""
 
 
 def load_project(directory: Path) -> Project:
@@ -50,7 +50,7 @@ def load_project(directory: Path) -> Project:
     runtime = data.get("runtime")
     runtime_name = runtime.get("name") if isinstance(runtime, dict) else runtime
     if runtime_name != "python":
-        raise ProjectError(f"{path}: runtime is {runtime_name!r}; this engine runs `python` programs only")
+        raise ProjectError(f"{path}: runtime is {runtime_name!r}; this engine supports only `python`")
     config = data.get("config") or {}
     if not isinstance(config, dict):
         raise ProjectError(f"{path}: `config` must be a map of keys to their types")
@@ -91,7 +91,7 @@ def read_map(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ProjectError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise ProjectError(f"{path} is not text") from None
+        raise ProjectError(f"{path} is not UTF-8 text") from None
     except yaml_text.NotYaml as error:
         raise ProjectError(f"{path} is {error}") from None
     if not isinstance(data or {}, dict):

@@ -1,4 +1,4 @@
-"""What a resource refers to, when that is renamed or gone. Pure."""
+"""Updates a resource's references when what they refer to is renamed or gone. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from local.engine.stack.resource import ResourceState
 
 
 def following(resource: ResourceState, old: str, new: str) -> ResourceState:
-    """The resource with each reference to the URN `old` as one to `new`; the very same one if it has none."""
+    """The resource with each reference to the URN `old` changed to `new`; the same object if it has none."""
     changes: dict[str, object] = {}
     if resource.parent == old:
         changes["parent"] = new
@@ -29,9 +29,9 @@ def following(resource: ResourceState, old: str, new: str) -> ResourceState:
 
 
 def remaining(resource: ResourceState, there: Collection[str]) -> ResourceState:
-    """The resource without references to URNs that are not `there`, as a refresh leaves them; the same one if none is.
+    """The resource without references to URNs outside `there`, as after a refresh; the same object if it has none.
 
-    Its provider stays: that is only forgotten when nothing refers to it.
+    It keeps its provider, which is forgotten only when nothing refers to it.
     """
     if all(urn in there for urn in resource.requires()):
         return resource

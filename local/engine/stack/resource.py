@@ -16,7 +16,7 @@ from local.engine.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNO
 Json = Any
 
 SIMULATED: Final = "__simulated"
-"""The output that marks a resource behind which there is nothing real."""
+"""The output that marks a simulated resource."""
 _TIMEOUTS: Final = ("create", "update", "delete", "read")
 
 
@@ -32,19 +32,19 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ResourceState:
-    """A resource of the last run, or the goal of this one (then without outputs). Frozen: a change makes a new one."""
+    """A resource of the last run, or the goal of this one (then without outputs). Frozen: changes make new objects."""
 
     urn: str
     type: str
     custom: bool
     id: Value = ""
-    """What the provider calls it; "" while it does not exist, UNKNOWN for a new provider instance in a preview."""
+    """The provider's id; "" while it does not exist, UNKNOWN for a new provider instance in a preview."""
     inputs: PropertyMap = field(default_factory=dict)
     outputs: PropertyMap = field(default_factory=dict)
     external: bool = False
-    """Only read (`get`): somebody else's, never changed nor deleted."""
+    """Only read (`get`): managed elsewhere, never changed or deleted."""
     import_id: str = ""
-    """By what id it was imported."""
+    """The id by which it was imported."""
     parent: str = ""
     provider: str = ""
     """The provider instance, as `URN::ID`; empty for components and for provider instances themselves."""
@@ -54,51 +54,51 @@ class ResourceState:
     retain_on_delete: bool = False
     deleted_with: str = ""
     replace_with: tuple[str, ...] = ()
-    """The URNs with which it is replaced."""
+    """The URNs whose replacement also replaces it."""
     replacement_trigger: Value = None
-    """Where this value changes, the resource is replaced; None is no value."""
+    """A change of this value replaces the resource; None is no value."""
     delete: bool = False
-    """Replaced already, still to be deleted."""
+    """Already replaced, and still to be deleted."""
     pending_replacement: bool = False
-    """Deleted already, still to be made anew: so the CLI leaves what it deletes first and then fails to make."""
+    """Already deleted, and still to be recreated: the CLI leaves this when it deletes first and the create fails."""
     taint: bool = False
-    """To be replaced by the next update, as `pulumi state taint` asks for."""
+    """To be replaced by the next update, as `pulumi state taint` requests."""
     additional_secret_outputs: tuple[str, ...] = ()
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     delete_before_replace: bool | None = None
     hide_diffs: tuple[str, ...] = ()
-    """The property paths whose differences are not shown."""
+    """The property paths whose differences are hidden."""
     timeouts: Timeouts = Timeouts()
     resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The names of the hooks that are bound to it, by Pulumi's kind of hook (BeforeCreate, ..., OnError)."""
+    """The names of its hooks, by Pulumi's kind of hook (BeforeCreate, ..., OnError)."""
     init_errors: tuple[str, ...] = ()
     """Why it did not become ready; it exists nevertheless, and the next run updates it."""
     source_position: str = ""
     stack_trace: tuple[str, ...] = ()
-    """Where in the project's files it was registered, innermost first; in the state's form, as `source_position`."""
+    """Where the project's files register it, innermost first; in the state's form, as `source_position`."""
     created: str = ""
     modified: str = ""
     unused: PropertyMap = field(default_factory=dict)
-    """Whatever else a state file says of it, kept as it is: a newer CLI's fields, which mean nothing to this engine."""
+    """Fields of a state file that this engine does not use, such as a newer CLI's; kept as they are."""
 
     @property
     def name(self) -> str:
-        """The name it has in the program."""
+        """Its name in the program."""
         return name_of(self.urn)
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from every other resource of the state: a replaced one shares its URN with its successor."""
+        """Identifies it within the state: a replaced resource shares its URN with its successor."""
         return (self.urn, str(self.id) if self.delete else "")
 
     @property
     def simulated(self) -> bool:
-        """Whether it was only recorded: nothing real was made."""
+        """Whether it is simulated: nothing real was made."""
         return SIMULATED in self.outputs
 
     def requires(self) -> set[str]:
-        """The URNs of whatever must exist before it and longer than it."""
+        """The URNs of all that must be created before it and deleted after it."""
         needed = {*self.dependencies, *(u for urns in self.property_dependencies.values() for u in urns)}
         if self.parent:
             needed.add(self.parent)
@@ -111,12 +111,12 @@ class ResourceState:
 
 
 def to_json(resource: ResourceState, crypter: Crypter) -> Json:
-    """The resource as a state file holds it, secrets encrypted and fields that say nothing left out."""
+    """The resource as a state file holds it, secrets encrypted and empty fields omitted."""
     return _render(resource, lambda value: encode(value, crypter))
 
 
 def to_plain_json(resource: ResourceState) -> Json:
-    """The resource as `stack export --show-secrets` has it: the same form, with each secret's text."""
+    """The resource as in `stack export --show-secrets`: the same form, with secrets in plain text."""
     return _render(
         resource,
         lambda value: _encode(value, lambda secret: {SIGNATURE: SECRET, "plaintext": _plain_text(secret.value)}),
@@ -124,8 +124,8 @@ def to_plain_json(resource: ResourceState) -> Json:
 
 
 def from_json(data: Json, crypter: Crypter) -> ResourceState:
-    """A resource from a state file. Raises SecretsError, KeyError for a file that is none."""
-    # What is taken out is known to this engine; what is left is kept beside it.
+    """A resource from a state file. Raises SecretsError, and KeyError for a malformed file."""
+    # This engine uses the keys that are popped; the rest is kept in `extra`.
     left = dict(data)
     timeouts = left.pop("customTimeouts", None) or {}
     return ResourceState(
@@ -146,7 +146,7 @@ def from_json(data: Json, crypter: Crypter) -> ResourceState:
         deleted_with=left.pop("deletedWith", ""),
         replace_with=_texts(left, "replaceWith"),
         replacement_trigger=decode(left.pop("replacementTrigger", None), crypter),
-        # Until this was seen in the CLI's own states, a path was written as a list of its steps.
+        # Older states of this engine hold a path as a list of its steps.
         hide_diffs=tuple(p if isinstance(p, str) else paths.write(p) for p in left.pop("hideDiff", None) or ()),
         delete=bool(left.pop("delete", False)),
         pending_replacement=bool(left.pop("pendingReplacement", False)),
@@ -175,21 +175,21 @@ def encode(value: Value, crypter: Crypter) -> Json:
 
 
 def mask(value: Value) -> Json:
-    """A value as JSON for people and events: [secret] for secrets, the wire's sentinel for what is unknown."""
+    """A value as JSON for people and events: [secret] for secrets, the wire's sentinel for unknowns."""
     return _encode(value, lambda _: "[secret]")
 
 
 def decode(value: Json, crypter: Crypter) -> Value:
-    """A value from a state file; the opposite of `encode`."""
+    """A value from a state file; the inverse of `encode`."""
     if isinstance(value, list):
         return [decode(v, crypter) for v in value]
     if not isinstance(value, dict):
         return UNKNOWN if value == UNKNOWN_TEXT else value
     signature = value.get(SIGNATURE)
     if signature == SECRET:
-        # An export with --show-secrets has the text itself.
+        # An export with --show-secrets has the plain text.
         text = str(value["plaintext"]) if "plaintext" in value else crypter.decrypt(str(value["ciphertext"]))
-        # The CLI may have secrets within a secret: all of it is one here.
+        # The CLI may nest secrets within a secret; here the whole is one.
         return Secret(without_secrets(decode(json.loads(text), crypter)))
     if signature == RESOURCE:
         return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
@@ -265,7 +265,7 @@ def _render(resource: ResourceState, value: Callable[[Value], Json]) -> Json:
     head: dict[str, Json] = {"urn": r.urn, "custom": r.custom}
     kept = value(r.unused) if r.unused else {}
     if r.replacement_trigger is not None:
-        # Also where it is false or empty: that is a value like any other.
+        # Kept even if false or empty, which are values like any other.
         head["replacementTrigger"] = value(r.replacement_trigger)
     return kept | head | {k: v for k, v in optional.items() if v not in (None, "", False, [], {})}
 
@@ -275,9 +275,9 @@ def _sorted(values: PropertyMap) -> PropertyMap:
 
 
 def with_secret_outputs(resource: ResourceState, *, from_inputs: bool) -> ResourceState:
-    """The resource with those outputs wrapped that the program calls secret or, `from_inputs`, whose inputs are.
+    """The resource with the outputs wrapped that the program calls secret or, `from_inputs`, whose inputs are.
 
-    A provider that takes plain values answers plain ones, also for what it was given as a secret.
+    A provider that takes plain values also returns secret inputs as plain outputs.
     """
     outputs = resource.outputs
     if from_inputs:
@@ -287,7 +287,7 @@ def with_secret_outputs(resource: ResourceState, *, from_inputs: bool) -> Resour
 
 
 def hidden_like(output: Value, given: Value) -> Value:
-    """The output with that wrapped which is secret where it was given."""
+    """The output with the parts wrapped that are secret in the input."""
     if isinstance(given, Secret):
         return _wrap(output)
     if isinstance(output, dict) and isinstance(given, dict):

@@ -1,9 +1,9 @@
-"""How secrets are kept in stack files and state: Pulumi's passphrase format, AES-256-GCM under a PBKDF2 key.
+"""Encrypts secrets in stack files and state: Pulumi's passphrase format, AES-256-GCM under a PBKDF2 key.
 
 A stack file's `encryptionsalt` (in a state: `secrets_providers.state.salt`) is `v1:SALT:v1:NONCE:CIPHERTEXT`, all
-base64; the last three fields are the word "pulumi" encrypted with the key, so that a wrong passphrase is noticed. A
-ciphertext on its own is `v1:NONCE:CIPHERTEXT`, the last 16 bytes of it being the tag. The plaintext is a string in a
-stack file and JSON text in a state. So files written here are read by Pulumi's CLI, and the other way round.
+base64; the last three fields are the word "pulumi" encrypted with the key, which detects a wrong passphrase. A
+ciphertext on its own is `v1:NONCE:CIPHERTEXT`, its last 16 bytes being the tag. The plaintext is a string in a stack
+file and JSON text in a state. So Pulumi's CLI reads files written here, and vice versa.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PASSPHRASE_VARIABLE: Final = "PULUMI_CONFIG_PASSPHRASE"
 
 
 class SecretsError(Exception):
-    """A secret cannot be read or written; the message says why and never holds the secret or the passphrase."""
+    """A secret cannot be decrypted or encrypted; the message never contains the secret or the passphrase."""
 
 
 class WrongPassphraseError(SecretsError):
@@ -35,19 +35,19 @@ class WrongPassphraseError(SecretsError):
 
 
 class Crypter(Protocol):
-    """What turns the text of a secret into a ciphertext that may stand in a file, and back."""
+    """Encrypts the text of a secret, and decrypts it."""
 
     def encrypt(self, plaintext: str) -> str:
-        """A ciphertext `v1:NONCE:CIPHERTEXT`; the same text never gives the same one twice."""
+        """A ciphertext `v1:NONCE:CIPHERTEXT`; the same text gives a different one each time."""
         ...
 
     def decrypt(self, ciphertext: str) -> str:
-        """The text again. Raises SecretsError if the ciphertext is damaged or of another key."""
+        """The plaintext. Raises SecretsError if the ciphertext is damaged or of another key."""
         ...
 
 
 class PassphraseCrypter:
-    """A crypter whose key comes from a passphrase and a salt. `salt` is what the stack file and the state keep."""
+    """A crypter whose key is derived from a passphrase and a salt. Stack file and state keep the `salt`."""
 
     def __init__(self, key: bytes, salt: str) -> None:
         self._cipher = AESGCM(key)
@@ -66,9 +66,9 @@ def open_crypter(passphrase: str, salt: str) -> PassphraseCrypter:
     try:
         proof = _decrypt(AESGCM(key), salt.split(":", 2)[2])
     except SecretsError as error:
-        raise WrongPassphraseError("the passphrase does not fit the salt") from error
+        raise WrongPassphraseError("the passphrase does not match the salt") from error
     if proof != PROOF:
-        raise WrongPassphraseError("the passphrase does not fit the salt")
+        raise WrongPassphraseError("the passphrase does not match the salt")
     return PassphraseCrypter(key, salt)
 
 
@@ -80,11 +80,11 @@ def new_crypter(passphrase: str) -> PassphraseCrypter:
 
 
 def derive_ahead(passphrase: str, salt: str) -> None:
-    """Begin to derive the key of an `encryptionsalt` in another thread, for `open_crypter`. Raises SecretsError."""
+    """Start deriving the key of an `encryptionsalt` in another thread, for `open_crypter`. Raises SecretsError."""
     _deriving(passphrase, _salt_bytes(salt))
 
 
-# A million rounds take half a second: once a process and salt is enough.
+# A million rounds take half a second, so each key is derived once per process.
 _keys: Final[dict[tuple[str, bytes], Future[bytes]]] = {}
 _keys_lock: Final = threading.Lock()
 
@@ -102,7 +102,7 @@ def _deriving(passphrase: str, salt: bytes) -> Future[bytes]:
 def _derive(passphrase: str, salt: bytes, key: Future[bytes]) -> None:
     try:
         key.set_result(hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ITERATIONS, dklen=32))
-    except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the key
+    except Exception as error:  # noqa: BLE001 - raised again where the key is awaited
         key.set_exception(error)
 
 
@@ -129,7 +129,7 @@ def _decrypt(cipher: AESGCM, ciphertext: str) -> str:
     try:
         return cipher.decrypt(nonce, data, None).decode()
     except InvalidTag as error:
-        raise SecretsError("the ciphertext was damaged or made with another key") from error
+        raise SecretsError("the ciphertext is damaged or was made with another key") from error
 
 
 def _to_base64(data: bytes) -> str:

@@ -25,13 +25,13 @@ from local.engine.stack.secrets import (
 from local.engine.stack.state import STATE_FILE, StateError, Store
 
 PASSPHRASE_FILE: Final = "passphrase"
-RIGHT_PASSPHRASE: Final = "the passphrase that they were encrypted with"
+RIGHT_PASSPHRASE: Final = "the passphrase that encrypted them"
 STATE_VARIABLE: Final = "CLOUD_CONTROLLER_STATE"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which stack, where, and how."""
+    """The stack to open, and how."""
 
     project_dir: Path
     stack: str
@@ -41,7 +41,7 @@ class Request:
 
     @property
     def stack_dir(self) -> Path:
-        """Where the stack's state, lock and passphrase are."""
+        """The folder of the stack's state, lock and passphrase."""
         return self.state_dir / "stacks" / self.stack
 
 
@@ -56,11 +56,11 @@ class Session:
 
 
 class PlaceholderCrypter:
-    """Stands in where no passphrase is at hand: every secret reads as the placeholder, and none can be written."""
+    """Used without a passphrase: every secret decrypts to the placeholder, and none can be encrypted."""
 
     def encrypt(self, plaintext: str) -> str:
         del plaintext
-        raise SecretsError("a run with placeholder secrets writes no state")
+        raise SecretsError("a run with placeholder secrets cannot encrypt a secret")
 
     def decrypt(self, ciphertext: str) -> str:
         del ciphertext
@@ -68,7 +68,7 @@ class PlaceholderCrypter:
 
 
 def open_ahead(request: Request) -> None:
-    """Begin to derive the keys that `open_session` will wait for; whatever is wrong with the stack, that tells."""
+    """Start deriving the keys that `open_session` needs; it also reports any error in the stack."""
     try:
         stack_file = load_stack_file(load_project(request.project_dir), request.stack, request.config_file)
         salts = {s for s in (stack_file.salt, salt_of(request.stack_dir)) if s}
@@ -81,9 +81,9 @@ def open_ahead(request: Request) -> None:
 
 
 def open_session(request: Request, *, writable: bool, validated: bool = False) -> Session:
-    """Open a stack. `writable` for a run that changes the state; it then makes what it needs (a salt, a passphrase).
+    """Open a stack. `writable` for a run that changes the state; creates a missing salt and passphrase.
 
-    `validated` for a run of the program: its config must be as Pulumi.yaml declares it.
+    `validated` for a run of the program: its config must match the declarations in Pulumi.yaml.
 
     Raises ProjectError, SecretsError, StateError.
     """
@@ -100,7 +100,7 @@ def open_session(request: Request, *, writable: bool, validated: bool = False) -
     passphrase = passphrase_of(directory, needed=bool(stack_file.salt or state_salt), create=writable)
     salts = {s for s in (stack_file.salt, state_salt) if s}
     for each in salts:
-        # Where the stack file and the state have salts of their own, both keys at once.
+        # If stack file and state have different salts, derive both keys at once.
         derive_ahead(passphrase, each)
     opened: dict[str, Crypter] = {}
     for each in salts:
@@ -113,13 +113,13 @@ def open_session(request: Request, *, writable: bool, validated: bool = False) -
     config = _config(project, stack_file, opened.get(stack_file.salt), validated=validated)
     store = Store(directory, opened.get(salt, _Unsalted()), salt=salt, writable=writable)
     if writable and not state_salt:
-        # The journal's secrets can only be read again with the salt, which stands in the state file.
+        # The journal's secrets can only be decrypted with the salt, which is in the state file.
         store.compact()
     return Session(project, stack_file, config, store)
 
 
 def stack_file_crypter(request: Request, stack_file: StackFile, *, create: bool = False) -> PassphraseCrypter:
-    """The crypter of a stack file's secrets; with `create`, for its first one, that of the state or a new one.
+    """The crypter of a stack file's secrets; with `create`, its first one uses the state's salt or a new one.
 
     Raises SecretsError, StateError.
     """
@@ -134,7 +134,7 @@ def stack_file_crypter(request: Request, stack_file: StackFile, *, create: bool 
 
 def _unsalted(stack_file: StackFile) -> SecretsError:
     return SecretsError(
-        f"{stack_file.path} has secure values but no encryptionsalt: put the one there that they were encrypted with"
+        f"{stack_file.path} has secure values but no encryptionsalt: add the one that they were encrypted with"
     )
 
 
@@ -146,7 +146,7 @@ def _config(project: Project, stack_file: StackFile, crypter: Crypter | None, *,
 
 
 class _Unsalted:
-    """For a state without a salt: no secret can stand in it."""
+    """For a state without a salt, which cannot hold a secret."""
 
     def encrypt(self, plaintext: str) -> str:
         del plaintext
@@ -166,18 +166,18 @@ def salt_of(directory: Path) -> str:
         state = json.loads(path.read_text())
     except ValueError as error:
         raise StateError(
-            f"{path} is damaged ({error}); nothing was done. Put a copy of it there, such as one of `stack export`"
+            f"{path} is damaged ({error}); nothing was changed. Replace it with a copy, such as one of `stack export`"
         ) from error
     try:
         return str(state["deployment"]["secrets_providers"]["state"]["salt"])
     except (KeyError, TypeError) as error:
-        raise SecretsError(f"{path} names no passphrase salt; it was not written by this engine") from error
+        raise SecretsError(f"{path} has no passphrase salt; this engine did not write it") from error
 
 
 def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
-    """The passphrase of the stack in that folder: from the environment, as the CLI takes it, or the file beside it.
+    """The passphrase of the stack in that folder: from the CLI's environment variables, or the file beside the state.
 
-    Without one a stack that has no secrets yet gets a new one, kept there if `create`. Raises SecretsError if `needed`.
+    Without one, a stack without secrets gets a new one, stored there if `create`. Raises SecretsError if `needed`.
     """
     path = directory / PASSPHRASE_FILE
     value = os.environ.get(PASSPHRASE_VARIABLE)
@@ -186,16 +186,16 @@ def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
     if named := os.environ.get(f"{PASSPHRASE_VARIABLE}_FILE"):
         path = Path(named)
         if not path.exists():
-            raise SecretsError(f"{PASSPHRASE_VARIABLE}_FILE names {path}, which does not exist")
+            raise SecretsError(f"{PASSPHRASE_VARIABLE}_FILE is {path}, which does not exist")
     elif path.exists() and not passphrase_in(path):
-        # An empty passphrase is one that somebody set, and never what a full disk left of one.
-        raise SecretsError(f"{path} is empty: put the passphrase into it, or set {PASSPHRASE_VARIABLE}")
+        # An empty passphrase in the environment is intended; an empty file may be the result of a full disk.
+        raise SecretsError(f"{path} is empty: write the passphrase to it, or set {PASSPHRASE_VARIABLE}")
     if path.exists():
         return passphrase_in(path)
     if needed:
         raise SecretsError(
-            f"the stack's passphrase is not known: set {PASSPHRASE_VARIABLE}, or put it into {path}, "
-            "or preview with --placeholder-secrets"
+            f"there is no passphrase for the stack: set {PASSPHRASE_VARIABLE}, write it to {path}, or preview with "
+            "--placeholder-secrets"
         )
     value = randomness.token_urlsafe(24)
     if create:
@@ -208,40 +208,40 @@ def passphrase_of(directory: Path, *, needed: bool, create: bool) -> str:
 
 
 def passphrase_in(path: Path) -> str:
-    """The passphrase that a file holds. Raises SecretsError, without what stands there."""
+    """The passphrase in a file. Raises SecretsError, without the file's content."""
     try:
         return path.read_text().strip()
     except OSError as error:
         raise SecretsError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise SecretsError(f"{path} is not text") from None
+        raise SecretsError(f"{path} is not UTF-8 text") from None
 
 
 def crypter_of(directory: Path, passphrase: str, salt: str, place: Path, *, origin: str = "") -> PassphraseCrypter:
-    """The crypter of the salt that stands in the file `place`, with the passphrase of the stack in that folder.
+    """The crypter of the salt in the file `place`, with the passphrase of the stack in that folder.
 
-    `origin` says where a passphrase comes from that `passphrase_of` did not find.
+    `origin` names the source of a passphrase that is not from `passphrase_of`.
 
-    Raises SecretsError, which names that file, where the passphrase comes from, and the way out.
+    Raises SecretsError, which names that file, the passphrase's source, and the solution.
     """
     try:
         return open_crypter(passphrase, salt)
     except WrongPassphraseError as error:
         origin = origin or _origin_of_passphrase(directory)
-        raise SecretsError(f"{place}: the passphrase does not fit its secrets; it comes from {origin}") from error
+        raise SecretsError(f"{place}: the passphrase does not match its secrets; it comes from {origin}") from error
     except SecretsError as error:
         raise SecretsError(f"{place}: {error}") from error
 
 
 def _origin_of_passphrase(directory: Path) -> str:
-    """Where `passphrase_of` finds the passphrase, and what to do where it is the wrong one."""
+    """Where `passphrase_of` finds the passphrase, and how to correct a wrong one."""
     file, variable, right = directory / PASSPHRASE_FILE, PASSPHRASE_VARIABLE, RIGHT_PASSPHRASE
-    unset = f", or unset the variable: then {file} counts" if file.exists() else ""
+    unset = f", or unset the variable to use {file}" if file.exists() else ""
     if variable in os.environ:
         return f"{variable}: set it to {right}{unset}"
     if named := os.environ.get(f"{variable}_FILE"):
-        return f"{named} ({variable}_FILE): put {right} there{unset}"
-    return f"{file}: put {right} there, or set {variable}"
+        return f"{named} ({variable}_FILE): write {right} to it{unset}"
+    return f"{file}: write {right} to it, or set {variable}"
 
 
 def default_state_dir(project_dir: Path, environment: Mapping[str, str] = os.environ) -> Path:

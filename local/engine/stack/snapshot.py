@@ -1,4 +1,4 @@
-"""What a state holds: resources, and operations of which nobody knows whether they happened."""
+"""The content of a state: resources, and operations with unknown outcome."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local.engine.stack.resource import ResourceState
 
 
 class Operation(StrEnum):
-    """What was being done to a resource when the run ended."""
+    """An operation on a resource that was running when the run ended."""
 
     CREATING = "creating"
     UPDATING = "updating"
@@ -22,7 +22,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PendingOperation:
-    """A side effect that was begun; `resource` is as it was meant to be."""
+    """A side effect that was started; `resource` is its intended result."""
 
     operation: Operation
     resource: ResourceState
@@ -30,17 +30,17 @@ class PendingOperation:
 
 @dataclass(slots=True)
 class Snapshot:
-    """The resources, in an order in which each stands after what it needs, and the operations whose end is unknown."""
+    """The resources, each after what it depends on, and the operations with unknown outcome."""
 
     resources: dict[tuple[str, str], ResourceState] = field(default_factory=dict)
     pending: dict[int, PendingOperation] = field(default_factory=dict)
 
-    def put(self, resource: ResourceState, ends: int | None = None, doomed: ResourceState | None = None) -> None:
-        """Add or change a resource, end the operation that made it so, and keep its `doomed` predecessor beside it."""
-        # What is known keeps its place; `ordered` mends what stands before something that it needs.
+    def put(self, resource: ResourceState, ends: int | None = None, predecessor: ResourceState | None = None) -> None:
+        """Add or change a resource, end its operation, and keep its `predecessor` beside it."""
+        # A known resource keeps its place; `ordered` corrects one that precedes its dependency.
         self.resources[resource.key] = resource
-        if doomed is not None:
-            self.resources[doomed.key] = doomed
+        if predecessor is not None:
+            self.resources[predecessor.key] = predecessor
         if ends is not None:
             self.pending.pop(ends, None)
 
@@ -51,7 +51,7 @@ class Snapshot:
             self.pending.pop(ends, None)
 
     def rename(self, old: str, renamed: ResourceState) -> None:
-        """Put a resource in the place of the one whose URN was `old`; whatever refers to it follows."""
+        """Replace the resource that had the URN `old`; references to it follow."""
         for key, resource in list(self.resources.items()):
             self.resources[key] = following(resource, old, renamed.urn)
         for number, pending in list(self.pending.items()):
@@ -60,20 +60,20 @@ class Snapshot:
         self.resources[renamed.key] = renamed
 
     def all(self) -> list[ResourceState]:
-        """A copy: other threads go on changing the snapshot."""
+        """A copy: other threads continue to change the snapshot."""
         return list(self.resources.values())
 
     def live(self) -> dict[str, ResourceState]:
-        """The resources by URN, without those that only wait for their deletion."""
+        """The live resources by URN, without those that only await deletion."""
         return {r.urn: r for r in self.all() if not r.delete}
 
     def ordered(self) -> list[ResourceState]:
-        """The resources, each after whatever it needs; otherwise in the order in which they came."""
+        """The resources, each after what it depends on; otherwise in their original order."""
         return in_order(self.all())
 
 
 def in_order(resources: Iterable[ResourceState]) -> list[ResourceState]:
-    """Sort so that each stands after what it needs; the order of the rest stays. Cycles are left as they come."""
+    """Sort so that each follows what it depends on; otherwise the order stays. Cycles are left as they are."""
     items = list(resources)
     by_urn: dict[str, list[ResourceState]] = {}
     for item in items:
@@ -83,7 +83,7 @@ def in_order(resources: Iterable[ResourceState]) -> list[ResourceState]:
     for item in items:
         if item.key in visiting:
             continue
-        # Not recursive: what needs what may be a longer chain than Python's stack is deep.
+        # Not recursive: a chain of dependencies may exceed Python's stack.
         path = [(item, iter(_needed(item, by_urn)))]
         visiting.add(item.key)
         while path:

@@ -1,4 +1,4 @@
-"""Changes the text of a stack file: the keys that are not concerned, and the comments, stay as they are. Pure."""
+"""Edits the text of a stack file; other keys and the comments stay as they are. Pure."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def with_salt(text: str, salt: str) -> str:
 
 
 def _document(text: str) -> dict[str, Any]:
-    """All that the text holds, with a map `config` in any case."""
+    """The content of the text, always with a map `config`."""
     data = yaml_text.load(text) or {}
     return {**data, "config": data.get("config") or {}}
 
 
 def _checked(changed: str, wanted: Mapping[str, Any]) -> str:
-    """The changed text, if it holds what it should; else that written anew, without comments."""
+    """The changed text if it has the expected content; else the rewritten content, without comments."""
     try:
         if _document(changed) == wanted:
             return changed
     except yaml_text.NotYaml:
-        pass  # the text had a form, such as an anchor, that cannot be changed in part
+        pass  # the text has a form, such as an anchor, that cannot be changed in part
     return _dumped(wanted)
 
 
@@ -83,7 +83,7 @@ def _pair(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | Non
 
 
 def _end(text: str, node: yaml.Node) -> int:
-    """Where a node ends; the parser's own mark of a block lies behind the comments that follow it."""
+    """Where a node ends; the parser's own end mark of a block is after the comments that follow it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(text, last[1] if isinstance(last, tuple) else last)
@@ -98,7 +98,7 @@ def _block(values: Mapping[str, Any], column: int) -> str:
 def _dumped(values: Mapping[str, Any], width: int = 80) -> str:
     dumped = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True, width=width)
     if any(each in dumped for each in _UNICODE_BREAKS):
-        # PyYAML writes them as they are, and reads them as the folded line's space.
+        # PyYAML writes them unescaped, and reads them as a folded line's space.
         return yaml.safe_dump(dict(values), sort_keys=False, width=width)
     return dumped
 

@@ -1,4 +1,4 @@
-"""The stacks of a state folder: `stack ls`. Nothing is decrypted, so no passphrase is needed."""
+"""Lists the stacks of a state folder: `stack ls`. Nothing is decrypted, so no passphrase is needed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StackSummary:
 
 
 def stacks_in(state_dir: Path) -> list[StackSummary]:
-    """All that have a state, by name. Raises StateError for one that is damaged."""
+    """All stacks that have a state, by name. Raises StateError for a damaged one."""
     return [_summary(path.parent) for path in sorted(state_dir.glob(f"stacks/*/{STATE_FILE}"))]
 
 

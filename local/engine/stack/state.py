@@ -1,9 +1,9 @@
-"""A stack's state: what exists, kept in Pulumi's checkpoint form, with a journal so that a crash loses nothing.
+"""A stack's state in Pulumi's checkpoint form, with a journal so that a crash loses nothing.
 
-`state.json` has the shape of `pulumi stack export`. While a run changes things, every step is first appended to
-`journal.jsonl`: `begin` before a side effect, then `put` or `remove` and `end` after it. A run that ends, and the next
-one that starts, folds the journal into state.json (written beside it and renamed, so never half there). A `begin`
-without an `end` is a pending operation: nobody knows whether it happened.
+`state.json` has the form of `pulumi stack export`. While a run changes things, every step is first appended to
+`journal.jsonl`: `begin` before a side effect, then `put` or `remove` and `end` after it. At its end, and at the start
+of the next run, the journal is folded into state.json (written to another file and renamed, so never partial). A
+`begin` without an `end` is a pending operation: its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from local.engine.stack.snapshot import Operation, PendingOperation, Snapshot
 
 STATE_FILE: Final = "state.json"
 BACKUP_FILE: Final = "state.json.bak"
-"""What state.json was before it was last written anew: before the last run that changed something, or an import."""
+"""The previous state.json: from before the last run that changed something, or an import."""
 JOURNAL_FILE: Final = "journal.jsonl"
 VERSION: Final = "v3.260.0"
 """The CLI version whose state form this is; the CLI refuses a manifest without one."""
@@ -36,11 +36,11 @@ Json = Any
 
 
 class StateError(Exception):
-    """The state cannot be read; the message names the file."""
+    """The state is not readable; the message names the file."""
 
 
 class Store:
-    """The state in memory and on disk. A change outlives a kill when its method returns. Thread-safe."""
+    """The state in memory and on disk. A change is crash-safe when its method returns. Thread-safe."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Store:
         writable: bool,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        """Read what is there; `writable` folds a journal that an earlier run left. Raises StateError, SecretsError."""
+        """Read the existing state; `writable` folds the journal of an earlier run. Raises StateError, SecretsError."""
         self._directory = directory
         self._crypter = crypter
         self._salt = salt
@@ -60,7 +60,7 @@ class Store:
         self._journal = Journal(directory / JOURNAL_FILE)
         self.snapshot, self._written = _load(directory, crypter)
         self._begun = False
-        """Whether the journal tells which state it continues."""
+        """Whether the journal names the state that it continues."""
         self._closed = False
         self._sequence = max(self.snapshot.pending, default=0)
         if writable:
@@ -73,7 +73,7 @@ class Store:
         return _timestamp(self._clock())
 
     def begin(self, operation: Operation, resource: ResourceState) -> int:
-        """Note that a side effect is about to happen. The number ends it."""
+        """Record that a side effect is about to happen. The returned number ends it."""
         with self._lock:
             self._sequence += 1
             number = self._sequence
@@ -83,35 +83,35 @@ class Store:
             return number
 
     def end(self, number: int) -> None:
-        """Note that a side effect happened or certainly did not."""
+        """Record that a side effect happened, or certainly did not."""
         with self._lock:
             self._note({"op": "end", "number": number})
             self.snapshot.pending.pop(number, None)
 
     def settle(self, urn: str) -> None:
-        """End the earlier creates of a resource that an idempotent one has now caught up with."""
+        """End the earlier creates of a resource that an idempotent one has completed."""
         for number, pending in list(self.snapshot.pending.items()):
             if pending.resource.urn == urn and pending.operation is Operation.CREATING:
                 self.end(number)
 
-    def put(self, resource: ResourceState, *, ends: int | None = None, condemns: ResourceState | None = None) -> None:
-        """Add or change a resource, and in the same breath end the operation that made it so.
+    def put(self, resource: ResourceState, *, ends: int | None = None, replaced: ResourceState | None = None) -> None:
+        """Add or change a resource, and end its operation in the same entry.
 
-        What it `condemns`, its predecessor, stays beside it under the same URN until it is deleted.
+        The `replaced` one stays beside it under the same URN until it is deleted.
         """
         with self._lock:
             entry: Json = {"op": "put", "resource": to_json(resource, self._crypter), "ends": ends}
-            doomed = None
-            if condemns is not None:
-                # What it refers to may have been renamed since it was looked up.
-                doomed = replace(self.snapshot.resources.get(condemns.key, condemns), delete=True)
-            if doomed is not None:
-                entry["condemned"] = to_json(doomed, self._crypter)
+            old = None
+            if replaced is not None:
+                # Resources that it refers to may have been renamed since it was read.
+                old = replace(self.snapshot.resources.get(replaced.key, replaced), delete=True)
+            if old is not None:
+                entry["condemned"] = to_json(old, self._crypter)
             self._note(entry)
-            self.snapshot.put(resource, ends, doomed)
+            self.snapshot.put(resource, ends, old)
 
     def rename(self, old: str, renamed: ResourceState) -> None:
-        """Put a resource in the place of the one whose URN was `old`; whatever refers to it follows."""
+        """Replace the resource that had the URN `old`; references to it follow."""
         with self._lock:
             self._note({"op": "rename", "old": old, "resource": to_json(renamed, self._crypter)})
             self.snapshot.rename(old, renamed)
@@ -126,18 +126,18 @@ class Store:
         if self._closed:
             raise StateError("the run is over")
         if not self._begun:
-            # Killed between writing state.json and removing the journal, a run leaves one that the state tells already.
+            # A run killed between writing state.json and removing the journal leaves a journal already in the state.
             self._journal.append({"op": "continues", "state": self._written})
             self._begun = True
         self._journal.append(entry)
 
     def export(self, *, show_secrets: bool = False) -> Json:
-        """The state as `pulumi stack export` prints it; `pulumi stack import` takes it."""
+        """The state in the form of `pulumi stack export`, which `pulumi stack import` accepts."""
         with self._lock:
             return self._document(show_secrets=show_secrets)
 
     def compact(self) -> None:
-        """Write state.json anew and drop the journal; nothing is written where nothing changed."""
+        """Write state.json and drop the journal; nothing is written if nothing changed."""
         with self._lock:
             journal = self._directory / JOURNAL_FILE
             if not journal.exists() and (self._directory / STATE_FILE).exists():
@@ -145,16 +145,16 @@ class Store:
             self._written = _write(self._directory, self._document())
             self._journal.remove()
             self._begun = False
-            # As they are counted when this is read again: the journal from here on ends them by these numbers.
+            # Renumber the operations as reading will: later entries of the journal refer to these numbers.
             self.snapshot.pending = _numbered(self.snapshot.pending.values())
 
     def _document(self, *, show_secrets: bool = False) -> Json:
         return _document(self.snapshot, self._crypter, self._salt, self._clock(), show_secrets=show_secrets)
 
     def close(self) -> None:
-        """Let go of the journal's file; from now on a change raises StateError.
+        """Close the journal; any later change raises StateError.
 
-        Of a run that was cut short a step may still be ending, and the stack may be another run's by then.
+        A step of an interrupted run may still end later, when another run may already own the stack.
         """
         with self._lock:
             self._closed = True
@@ -166,7 +166,7 @@ def _numbered(pending: Iterable[PendingOperation]) -> dict[int, PendingOperation
 
 
 def snapshot_of(deployment: Json, crypter: Crypter) -> Snapshot:
-    """What a well-formed `deployment` holds. Raises SecretsError, ValueError."""
+    """The content of a well-formed `deployment`. Raises SecretsError, ValueError."""
     snapshot = Snapshot()
     for data in deployment.get("resources") or ():
         snapshot.put(from_json(data, crypter))
@@ -177,27 +177,27 @@ def snapshot_of(deployment: Json, crypter: Crypter) -> Snapshot:
 
 
 def _load(directory: Path, crypter: Crypter) -> tuple[Snapshot, str]:
-    """What state and journal tell together, and the digest of the state's text."""
+    """The state and journal together, and the digest of the state's text."""
     path = journal = directory / JOURNAL_FILE
     try:
-        # The journal first: a run that ends meanwhile folds it into the state, which by its digest is seen then.
-        first, *told = [*entries(journal)] or [None]
+        # The journal first: if a run ends meanwhile and folds it into the state, the digest shows that.
+        first, *rest = [*entries(journal)] or [None]
         path = directory / STATE_FILE
         text = _bytes(path)
         snapshot = snapshot_of(deployment_of(json.loads(text)), crypter) if text else Snapshot()
         path = journal
         if first is not None and first["op"] != "continues":
-            raise ValueError("it does not say which state it continues")
-        if told and first["state"] == _digest(text):
-            for entry in told:
+            raise ValueError("it does not name the state that it continues")
+        if rest and first["state"] == _digest(text):
+            for entry in rest:
                 _replay(snapshot, entry, crypter)
-        elif told and first["state"] != _digest(_bytes(directory / BACKUP_FILE)):
+        elif rest and first["state"] != _digest(_bytes(directory / BACKUP_FILE)):
             if next(entries(journal), None) != first:
-                # Whole runs went by between the two reads.
+                # Whole runs happened between the two reads.
                 return _load(directory, crypter)
-            raise ValueError(f"it continues another state than {STATE_FILE}; put that one back, or `stack import` one")
+            raise ValueError(f"it continues another state than {STATE_FILE}; restore that, or use `stack import`")
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise StateError(f"{path} is not a state that this engine can read: {type(error).__name__}: {error}") from error
+        raise StateError(f"{path} is not a valid state: {type(error).__name__}: {error}") from error
     return snapshot, _digest(text)
 
 
@@ -219,8 +219,8 @@ def _replay(snapshot: Snapshot, entry: Json, crypter: Crypter) -> None:
         case "end":
             snapshot.pending.pop(entry["number"], None)
         case "put":
-            doomed = from_json(entry["condemned"], crypter) if "condemned" in entry else None
-            snapshot.put(from_json(entry["resource"], crypter), entry["ends"], doomed)
+            predecessor = from_json(entry["condemned"], crypter) if "condemned" in entry else None
+            snapshot.put(from_json(entry["resource"], crypter), entry["ends"], predecessor)
         case "remove":
             snapshot.remove(_key(entry), entry["ends"])
         case "rename":
@@ -235,16 +235,16 @@ def _key(entry: Json) -> tuple[str, str]:
 
 
 def replace_state(directory: Path, snapshot: Snapshot, crypter: Crypter, salt: str) -> None:
-    """Put another state in the place of what is there, journal and all, readable or not; both stay beside as `.bak`."""
+    """Replace state and journal, readable or not; both are kept beside the new ones as `.bak`."""
     _write(directory, _document(snapshot, crypter, salt, datetime.now(UTC), show_secrets=False))
     journal = directory / JOURNAL_FILE
     if journal.exists():
-        # Only now: until the state has changed it is needed, and from then on it is not read.
+        # Not earlier: the journal is valid until the state has changed, and ignored from then on.
         journal.replace(journal.with_name(f"{JOURNAL_FILE}.bak"))
 
 
 def _write(directory: Path, document: Json) -> str:
-    """Write state.json beside its place and rename it: it is never half there, nor ever missing. Returns its digest."""
+    """Write state.json to another file and rename it: it is never partial or missing. Returns its digest."""
     directory.mkdir(parents=True, exist_ok=True)
     path, backup = directory / STATE_FILE, directory / BACKUP_FILE
     temporary = path.with_suffix(".tmp")
@@ -269,7 +269,7 @@ def _document(snapshot: Snapshot, crypter: Crypter, salt: str, now: datetime, *,
     deployment: Json = {
         "manifest": {
             "time": _timestamp(now),
-            # The CLI checks that a state was made by a program that knows its version: the version's hash.
+            # The CLI checks that a program which knows the version made the state: the magic is the version's hash.
             "magic": sha256(VERSION.encode()).hexdigest(),
             "version": VERSION,
         },

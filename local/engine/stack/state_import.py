@@ -1,4 +1,4 @@
-"""Takes a state that `stack export`, of the CLI or of this engine, wrote in the place of a stack's own."""
+"""Replaces a stack's state with one that `stack export`, of the CLI or of this engine, wrote."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Json = Any
 _SHOWN: Final = 10
 _KNOWN: Final = frozenset({"manifest", "secrets_providers", "resources", "pending_operations", "metadata"})
 _NOT_DONE: Final = {
-    "viewOf": "is a view of another resource: no provider of this engine makes views",
-    "refreshBeforeUpdate": "is to be refreshed before each update: this engine would not do that",
+    "viewOf": "is a view of another resource, which this engine does not support",
+    "refreshBeforeUpdate": "is to be refreshed before each update, which this engine does not support",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What came of it."""
+    """The result of an import."""
 
     resources: int
     warnings: tuple[str, ...]
     backup: Path | None
-    """Where the state is that stood there before."""
+    """The file of the previous state."""
 
 
 def import_state(request: Request, document: Json, *, force: bool = False) -> Imported:
-    """Put an exported state in the place of the stack's. With `force` what is wrong with it is only told.
+    """Replace the stack's state with an exported one. With `force` errors are only reported.
 
-    Raises ProjectError, SecretsError, LockedError, and StateError that names everything that is wrong.
+    Raises ProjectError, SecretsError, LockedError, and StateError with every error in the state.
     """
     project = load_project(request.project_dir)
     stack_file = load_stack_file(project, request.stack, request.config_file)
@@ -52,10 +52,10 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
     wrong = list(problems(deployment, project.name, request.stack))
     if wrong and not force:
         listed = [*wrong[:_SHOWN], *([f"... and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else [])]
-        raise StateError("this state can not be imported (--force does nevertheless):\n  " + "\n  ".join(listed))
+        raise StateError("the state cannot be imported (use --force to import it anyway):\n  " + "\n  ".join(listed))
     with StackLock(request.stack_dir, "stack import"):
         theirs = _salt_of(deployment)
-        # The stack file's comes first: with that one the CLI, too, would write the state at its next change.
+        # The stack file's salt has precedence: the CLI, too, would write the state with it at its next change.
         salt = stack_file.salt or (theirs if _encrypted(deployment) else "")
         passphrase = passphrase_of(request.stack_dir, needed=bool(salt), create=True)
         reader = _reader(deployment, theirs, passphrase)
@@ -63,7 +63,7 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
         try:
             snapshot = snapshot_of(deployment, reader or writer)
         except (KeyError, TypeError, ValueError) as error:
-            raise StateError(f"this state can not be read: {type(error).__name__}: {error}") from error
+            raise StateError(f"the state is not readable: {type(error).__name__}: {error}") from error
         settled = list(_settle_creates(snapshot))
         _adopt_updates(snapshot)
         replaces = (request.stack_dir / STATE_FILE).exists()
@@ -73,11 +73,11 @@ def import_state(request: Request, document: Json, *, force: bool = False) -> Im
 
 
 def problems(deployment: dict[str, Json], project: str, stack: str) -> Iterator[str]:
-    """What is wrong with a state as that of this stack, one line each; what the CLI checks, and what would get lost."""
+    """The errors in a state for this stack, one line each: the CLI's checks, and what would be lost."""
     manifest = deployment.get("manifest") or {}
     version = str(manifest.get("version") or "")
     if manifest.get("magic", "") != (sha256(version.encode()).hexdigest() if version else ""):
-        yield "manifest: `magic` does not fit `version`: the file is damaged or was changed"
+        yield "manifest: `magic` does not match `version`: the file is damaged or was edited"
     resources = deployment.get("resources") or []
     everywhere = {each.get("urn") for each in resources}
     seen: set[str] = set()
@@ -86,11 +86,11 @@ def problems(deployment: dict[str, Json], project: str, stack: str) -> Iterator[
     for index, resource in enumerate(resources):
         urn, kind = resource.get("urn"), resource.get("type")
         if not urn or not kind:
-            yield f"resource {index}: it has no `{'type' if urn else 'urn'}`"
+            yield f"resource {index}: `{'type' if urn else 'urn'}` is missing"
             continue
         yield from _misnamed(urn, kind, project, stack)
         if resource.get("id") and not resource.get("custom"):
-            yield f"{urn}: it has an id though it is a component"
+            yield f"{urn}: is a component but has an id"
         for what, needed in _needs(resource):
             if needed not in seen:
                 place = "comes after it" if needed in everywhere else "is missing"
@@ -102,7 +102,7 @@ def problems(deployment: dict[str, Json], project: str, stack: str) -> Iterator[
             providers.add(f"{urn}::{resource.get('id', '')}")
         if not resource.get("delete"):
             if urn in alive:
-                yield f"{urn}: it is there twice"
+                yield f"{urn}: duplicate URN"
             alive.add(urn)
         seen.add(urn)
         yield from (f"{urn}: it {why}" for key, why in _NOT_DONE.items() if resource.get(key))
@@ -115,9 +115,9 @@ def _misnamed(urn: str, kind: str, project: str, stack: str) -> Iterator[str]:
         yield str(error)
         return
     if (name.stack, name.project) != (stack, project):
-        yield f"{urn}: it belongs to stack {name.stack!r} of project {name.project!r}, not to {stack!r} of {project!r}"
+        yield f"{urn}: belongs to stack {name.stack!r} of project {name.project!r}, not to {stack!r} of {project!r}"
     if urns.type_of(urn) != kind:
-        yield f"{urn}: its type is {kind!r}"
+        yield f"{urn}: `type` is {kind!r}, unlike the type in the URN"
 
 
 def _needs(resource: dict[str, Json]) -> Iterator[tuple[str, str]]:
@@ -132,9 +132,9 @@ def _needs(resource: dict[str, Json]) -> Iterator[tuple[str, str]]:
 
 
 def _settle_creates(snapshot: Snapshot) -> Iterator[str]:
-    """Drop the creates that the CLI has done again: it keeps them pending, beside the resource that it then made.
+    """Drop the creates that the CLI has repeated: it keeps them pending, beside the resource that it then made.
 
-    To do one of them once more would put yet another object in the place of the one that the state knows.
+    Repeating one again would replace the object that the state knows with yet another one.
     """
     live = snapshot.live()
     for number, pending in list(snapshot.pending.items()):
@@ -142,13 +142,13 @@ def _settle_creates(snapshot: Snapshot) -> Iterator[str]:
         if pending.operation is Operation.CREATING and known and known.inputs == pending.resource.inputs:
             del snapshot.pending[number]
             yield (
-                f"{urn}: an interrupted create is dropped, because {known.id} was made after it; "
-                "look whether the cloud has a second object, which no state knows"
+                f"{urn}: dropped an interrupted create, because {known.id} was made after it; check the cloud for a "
+                "second object, which no state knows"
             )
 
 
 def _adopt_updates(snapshot: Snapshot) -> None:
-    """Give the interrupted updates the id of what they update, which the CLI leaves out."""
+    """Give the interrupted updates the id of the updated resource, which the CLI omits."""
     live = snapshot.live()
     for number, pending in list(snapshot.pending.items()):
         if pending.operation is Operation.UPDATING and (known := live.get(pending.resource.urn)):
@@ -157,41 +157,41 @@ def _adopt_updates(snapshot: Snapshot) -> None:
 
 def _warnings(deployment: dict[str, Json], snapshot: Snapshot) -> Iterator[str]:
     if unknown := sorted(set(deployment) - _KNOWN):
-        yield f"not taken over, for this engine does not know it: {', '.join(unknown)}"
+        yield f"unknown to this engine and not imported: {', '.join(unknown)}"
     if snapshot.pending:
         names = ", ".join(f"{each.operation} {each.resource.urn}" for each in snapshot.pending.values())
-        yield f"pending operations are taken over, and the next up, refresh or destroy resolves them: {names}"
+        yield f"imported pending operations, which the next up, refresh or destroy resolves: {names}"
 
 
 def _salt_of(deployment: dict[str, Json]) -> str:
-    """The salt of the passphrase that the state's secrets are encrypted with; "" without one."""
+    """The salt of the passphrase that encrypted the state's secrets; "" without one."""
     provider = deployment.get("secrets_providers") or {}
     if provider.get("type", "passphrase") != "passphrase":
         if _encrypted(deployment):
             raise SecretsError(
-                f"its secrets are kept by {provider['type']!r}, and this engine reads those of a passphrase only; "
-                "export it with --show-secrets"
+                f"its secrets provider is {provider['type']!r}, and this engine supports only a passphrase; export "
+                "it with --show-secrets"
             )
         return ""
     return str((provider.get("state") or {}).get("salt", ""))
 
 
 def _reader(deployment: dict[str, Json], salt: str, passphrase: str) -> Crypter | None:
-    """What decrypts the state's secrets; None if there is nothing to decrypt."""
+    """The crypter for the state's secrets; None if there is nothing to decrypt."""
     if not _encrypted(deployment):
         return None
     if not salt:
-        raise SecretsError("it holds encrypted secrets, but not the salt of their passphrase")
+        raise SecretsError("it has encrypted secrets, but not the salt of their passphrase")
     try:
         return open_crypter(passphrase, salt)
     except SecretsError as error:
         raise SecretsError(
-            "the passphrase is not the one of the state's secrets; set it to that one, or export with --show-secrets"
+            "the passphrase does not match the state's secrets; set theirs, or export with --show-secrets"
         ) from error
 
 
 def _encrypted(value: Json) -> bool:
-    """Whether a ciphertext stands anywhere in it."""
+    """Whether it contains a ciphertext."""
     if isinstance(value, dict):
         if value.get(SIGNATURE) == SECRET:
             return "plaintext" not in value

@@ -1,1 +1,1 @@
-"""What happens to each resource, and in which order."""
+"""The steps of each resource, and their order."""

@@ -1,4 +1,4 @@
-"""Under what names a resource may stand in the state. Pure: a goal and its parents' names in, URNs out."""
+"""The former names under which a resource may be in the state. Pure: a goal and its parents' names in, URNs out."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from local.engine.program.goal import Alias, Goal
 
 
 def former_urns(goal: Goal, urn: str, stack: str, project: str, parents: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The URNs that a resource may have had, likeliest first: its own aliases, and those that follow from its parent's.
+    """The URNs that a resource may have had, likeliest first: from its own aliases, and from its parent's.
 
-    `parents` has, by present URN, those that each resource registered before may have had.
+    `parents` has, by present URN, the possible former URNs of each resource registered before.
     """
     named = [u for alias in goal.aliases for u in _collapse(alias, goal, stack, project, parents)]
     inherited = [
@@ -28,7 +28,7 @@ def _collapse(
     if alias.no_parent:
         found: tuple[str, ...] = ("",)
     elif alias.parent:
-        # A parent that is named may itself have had another name when this was its child.
+        # The parent in an alias may itself have had another name when this was its child.
         found = (alias.parent, *parents.get(alias.parent, ()))
     else:
         found = (goal.parent,)
@@ -37,7 +37,7 @@ def _collapse(
 
 
 def _inherited(child: str, parent: str, former_parent: str) -> str:
-    """What a child was called under its parent's former name; its own name began with the parent's in either case."""
+    """The child's URN under its parent's former name; its own name started with the parent's in either case."""
     name, prefix = urns.name_of(child), urns.name_of(parent)
     if name.startswith(prefix):
         name = urns.name_of(former_parent) + name.removeprefix(prefix)
@@ -46,6 +46,6 @@ def _inherited(child: str, parent: str, former_parent: str) -> str:
 
 def _child(parent: str, type: str, name: str, stack: str, project: str) -> str:
     if parent and urns.type_of(parent) != urns.STACK_TYPE:
-        # What had a parent was of its parent's stack and project, whatever these are now.
+        # A child was in its parent's former stack and project, whatever these are now.
         stack, project = urns.stack_of(parent), urns.project_of(parent)
     return urns.make(stack, project, parent, type, name)

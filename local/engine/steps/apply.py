@@ -1,4 +1,4 @@
-"""Carries out one resource's step with its provider, and journals it: create, update, or only tell in a preview."""
+"""Carries out and journals one resource's step: create, update, or only a report in a preview."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from local.engine.steps.run import Run
 def create(
     run: Run, goal: ResourceState, *, replaces: ResourceState | None = None, hooked: bool = True
 ) -> ResourceState:
-    """Make a custom resource; returns it with id and outputs. Raises ProviderError, StackError.
+    """Create a custom resource; returns it with id and outputs. Raises ProviderError, StackError.
 
-    What it `replaces` stays in the state, to be deleted at the run's end, unless they are the same object. Without
-    `hooked` its hooks are left out.
+    The resource that it `replaces` stays in the state until the run's end deletes it, unless they are the same object.
+    Without `hooked` its hooks do not run.
     """
     exists: ResourceState | None = None
 
@@ -36,7 +36,7 @@ def create(
         try:
             return _create(run, goal, replaces)
         except PartialFailure:
-            # Another try must not make another one: it updates this, as the next run would.
+            # A retry must not create a second object: it updates this one, as the next run would.
             exists = run.store.snapshot.resources.get(goal.key)
             raise
 
@@ -44,7 +44,7 @@ def create(
 
 
 def update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
-    """Change a custom resource in place; returns it with its new outputs. Raises ProviderError, StackError."""
+    """Update a custom resource in place; returns it with its new outputs. Raises ProviderError, StackError."""
     return carry_out(run.hooks, "update", old, goal, lambda: _update(run, old, goal))
 
 
@@ -71,13 +71,13 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
     except PartialFailure as failure:
         broken = replace(goal, id=failure.id, init_errors=(str(failure),))
         made_nevertheless = _finished(broken, provider.accepts_secrets, outputs=failure.outputs)
-        run.store.put(made_nevertheless, ends=number, condemns=condemned(replaces, broken))
+        run.store.put(made_nevertheless, ends=number, replaced=replaced_object(replaces, broken))
         raise
     except ProviderError:
         run.store.end(number)
         raise
     done = _finished(replace(goal, id=made.id), provider.accepts_secrets, outputs=made.outputs)
-    run.store.put(done, ends=number, condemns=condemned(replaces, done))
+    run.store.put(done, ends=number, replaced=replaced_object(replaces, done))
     run.store.settle(goal.urn)
     return done
 
@@ -119,9 +119,9 @@ def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
     return done
 
 
-def condemned(old: ResourceState | None, new: ResourceState) -> ResourceState | None:
-    """What is to be deleted once the new one is there: the old one, unless they are the same object."""
-    # An id is unique where its provider manages: in another cluster it is another object's.
+def replaced_object(old: ResourceState | None, new: ResourceState) -> ResourceState | None:
+    """What to delete once the new resource exists: the old one, unless they are the same object."""
+    # An id is unique only where its provider manages: in another cluster it belongs to another object.
     return old if old is not None and (old.id != new.id or provider_changed(old.provider, new.provider)) else None
 
 

@@ -1,4 +1,4 @@
-"""Deletes resources: each as soon as nothing that is deleted with it needs it any more."""
+"""Deletes resources: each as soon as no other resource to delete depends on it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from local.engine.urn import is_provider
 
 
 class Deletions(Work[ResourceState]):
-    """The order of deletions. What a failed one needs stays, as does what that needs in turn."""
+    """The order of deletions. What a failed one depends on is kept, and so on recursively."""
 
     def __init__(self, candidates: Iterable[ResourceState]) -> None:
-        # The last made first: so it is the likelier one that nothing needs.
+        # The newest first: it most likely has no dependents.
         self._waiting = {r.key: r for r in reversed(list(candidates))}
-        # A replaced resource shares its URN with its successor: whoever needs the URN may need either.
+        # A replaced resource shares its URN with its successor: a dependent of the URN may depend on either.
         self._needed = Counter(urn for r in self._waiting.values() for urn in r.requires())
         self._by_urn: dict[str, list[ResourceState]] = {}
         for resource in self._waiting.values():
@@ -56,9 +56,9 @@ class Deletions(Work[ResourceState]):
 
 
 def delete_all(run: Run, candidates: Sequence[ResourceState]) -> None:
-    """Delete the candidates, and forget them. In a preview only tell. Raises ProtectedError before anything is done.
+    """Delete the candidates, and forget them. A preview only reports. Raises ProtectedError before the first deletion.
 
-    After a failure nothing new begins, or, with `--continue-on-error`, whatever the failed one does not need.
+    After a failure nothing new starts or, with `--continue-on-error`, only what the failed one does not depend on.
     """
     check_protection(r for r in candidates if not r.delete)
     run_all(
@@ -71,27 +71,27 @@ def delete_all(run: Run, candidates: Sequence[ResourceState]) -> None:
 
 
 def targeted(run: Run, candidates: Sequence[ResourceState]) -> list[ResourceState] | None:
-    """Those of the candidates that `--target` allows to delete; None, and the run has failed, if it forbids it.
+    """The candidates that `--target` allows to delete; None, with the run failed, if it forbids one.
 
-    What depends on a target has to go with it, which must be asked for, too.
+    What depends on a target must be deleted with it, which needs its own target or --target-dependents.
     """
     if run.targets is None:
         return list(candidates)
-    doomed = run.targets.with_dependents(run.store.snapshot.all())
-    chosen = [r for r in candidates if r.urn in doomed]
-    unasked = [] if run.targets.dependents else [r for r in chosen if not run.targets.names(r.urn)]
-    for resource in unasked:
-        run.fail(unasked_deletion(resource.urn), resource.urn)
-    return None if unasked and not run.dry_run else chosen
+    urns = run.targets.with_dependents(run.store.snapshot.all())
+    chosen = [r for r in candidates if r.urn in urns]
+    untargeted = [] if run.targets.dependents else [r for r in chosen if not run.targets.names(r.urn)]
+    for resource in untargeted:
+        run.fail(untargeted_deletion_message(resource.urn), resource.urn)
+    return None if untargeted and not run.dry_run else chosen
 
 
-def unasked_deletion(urn: str) -> str:
-    """What is said of a resource that would have to be deleted with a target."""
-    return f"{urn} would be deleted, but is no --target; make it one, too, or add --target-dependents"
+def untargeted_deletion_message(urn: str) -> str:
+    """The message for a resource that would have to be deleted with a target."""
+    return f"{urn} would be deleted, but is not a --target; make it one, or add --target-dependents"
 
 
 def unprotected(resources: Sequence[ResourceState]) -> list[ResourceState]:
-    """What can be deleted while all that is protected, and what that needs, stays."""
+    """What can be deleted while protected resources and their dependencies stay."""
     protected = {r.urn for r in resources if r.protect}
     kept = protected | needed_by(protected, resources)
     return [r for r in resources if r.urn not in kept]
@@ -100,9 +100,9 @@ def unprotected(resources: Sequence[ResourceState]) -> list[ResourceState]:
 def delete_one(
     run: Run, resource: ResourceState, together: Collection[ResourceState] = (), *, op: Op | None = None
 ) -> bool:
-    """Delete one resource; False (and the run has failed) if its provider could not."""
+    """Delete one resource; False, with the run failed, if its provider could not."""
     if resource.external:
-        # Somebody else's: it was only read, and is only forgotten.
+        # An external resource was only read, and is only forgotten.
         op = Op.DISCARD_REPLACED if resource.delete else Op.DISCARD
     op = op or (Op.DELETE_REPLACED if resource.delete else Op.DELETE)
     retained = resource.retain_on_delete

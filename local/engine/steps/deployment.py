@@ -1,7 +1,7 @@
-"""What happens when the program registers a resource: check, policies, diff, and the step that follows from it.
+"""Handles a resource's registration by the program: check, policies, diff, and the resulting step.
 
-Registrations come from several threads at once, each when the program knows what the resource depends on; so the
-program's own order is the order of the steps, and what is independent runs in parallel. Deletions follow at the end.
+Registrations come from several threads at once, each when the program knows the resource's dependencies; so the steps
+follow the program's own order, and independent ones run in parallel. Deletions follow at the end.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class Deployment:
         self._providers = ProviderInstances(run, self._steps, self._olds, self._renaming.claim)
         self._finished = False
         self._root: ResourceState | None = None
-        """The stack with its outputs of this run and, until the program has ended well, those of the last one."""
+        """The stack with its outputs of this run and, until the program has succeeded, those of the last one."""
         self.new_outputs: PropertyMap | None = None
 
     def register(self, goal: Goal) -> ResourceState:
-        """Bring one resource about.
+        """Carry out the step of one resource.
 
-        Raises StackError, reported already, which ends the program, or Absent, with which it goes on.
+        Raises StackError, reported already, which ends the program, or Absent, with which it continues.
         """
         return self._mention(goal, lambda urn: self._bring_about(urn, goal))
 
     def read(self, goal: Goal, id: Value) -> ResourceState:
-        """Read an object that is somebody else's. Raises as `register` does."""
+        """Read an external object. Raises as `register` does."""
         return self._mention(goal, lambda urn: self._read(urn, goal, id))
 
     def _mention(self, goal: Goal, step: Callable[[str], ResourceState]) -> ResourceState:
@@ -83,7 +83,7 @@ class Deployment:
         return done
 
     def register_outputs(self, urn: str, outputs: PropertyMap) -> None:
-        """Take a component's outputs; the root stack's are the stack's."""
+        """Keep a component's outputs; the root stack's are the stack's."""
         run = self.run
         with run.lock:
             if urn in run.errored or urn in self._selection.skipped or urn in self._selection.kept:
@@ -95,7 +95,7 @@ class Deployment:
                 outputs = self._known(urn, outputs)
             if urns.type_of(urn) == urns.STACK_TYPE:
                 self.new_outputs = outputs
-                # The SDK registers the outputs of a program that raises, too: those to which it came.
+                # The SDK also registers the outputs of a program that raised: those that it had set by then.
                 before = self._olds[urn].outputs if urn in self._olds else {}
                 outputs = {**before, **outputs}
                 self._root = replace(state, outputs=outputs)
@@ -109,7 +109,7 @@ class Deployment:
             run.hooks.after(operation, old, done)
 
     def lookup(self, urn: str) -> ResourceState:
-        """A registered resource, for the program that holds a reference to it."""
+        """A registered resource, for a reference of the program."""
         with self.run.lock:
             found = self.run.registered.get(urn)
         if found is None:
@@ -117,7 +117,7 @@ class Deployment:
         return found
 
     def invoke(self, token: str, args: PropertyMap, provider: str, version: str) -> PropertyMap:
-        """What a provider's function answers, by the instance `provider` (URN::ID) or the default one.
+        """The answer of a provider's function, from the instance `provider` (URN::ID) or the default one.
 
         Raises StackError.
         """
@@ -135,22 +135,22 @@ class Deployment:
             raise StackError(f"invoke {token}: its provider {reference} is not registered")
         instance = provider_instance(run, state)
         if not isinstance(instance, Functions):
-            raise StackError(f"invoke {token}: functions of this provider are not in the embedded engine")
+            raise StackError(f"invoke {token}: the embedded engine does not support functions of this provider")
         if isinstance(instance, Recorder):
             with run.lock:
                 run.simulated_answers.add(token)
         return instance
 
     def _known(self, urn: str, outputs: PropertyMap) -> PropertyMap:
-        """The outputs; what came to nothing this time (a failed or untargeted resource's) stays what it was."""
+        """The outputs; unknown ones of failed or untargeted resources keep their old values."""
         before = self._olds[urn].outputs if urn in self._olds else {}
         kept = {k: before[k] for k, v in outputs.items() if has_unknowns(v) and k in before}
         return {k: v for k, v in outputs.items() if not has_unknowns(v)} | kept
 
     def finish(self, *, complete: bool) -> None:
-        """After the program: the stack's policies, then delete what it no longer mentions. Done once only.
+        """After the program: check the stack's policies, then delete what it no longer declares. Effective only once.
 
-        Not if the program was not `complete`: it may have had more to mention.
+        If the program is not `complete`, nothing is deleted: it may have had more to declare.
         """
         run = self.run
         if self._finished:
@@ -164,7 +164,7 @@ class Deployment:
         if run.closed:
             return
         for interrupted in self._interrupted.values():
-            # The program no longer wants it; to be deleted it must be known.
+            # The resource is to be deleted, which needs its provider.
             pending.adopt(run, interrupted)
         resources = run.store.snapshot.all()
         mentioned = run.registered.keys() | self._replacement.deleted | self._selection.skipped | run.errored
@@ -176,7 +176,7 @@ class Deployment:
             run.fail(str(error))
 
     def _settle_outputs(self, *, complete: bool) -> None:
-        """Forget the outputs that the program no longer exports. One that failed may have had more to export."""
+        """Forget the outputs that the program no longer exports. A failed program may have had more to export."""
         if self._root is None or self.new_outputs is None:
             return
         if not complete:
@@ -188,7 +188,7 @@ class Deployment:
                 self.run.store.put(done)
 
     def _check_targets(self) -> bool:
-        """Whether each target exists. Only the program says what there would be, so this comes after it."""
+        """Check that each target exists. Only the program knows all resources, so this follows it."""
         run = self.run
         return run.targets is None or run.all_known(run.targets, {*self._olds, *self._renaming.claimed})
 
@@ -198,7 +198,7 @@ class Deployment:
         self._renaming.recognise(urn, goal)
         if urns.is_provider(goal.type):
             if goal.import_id:
-                raise StackError("a provider is nothing that could be imported", urn)
+                raise StackError("a provider cannot be imported", urn)
             self.run.providers.check_known(urns.package_of(goal.type))
         state = self._state_of(urn, goal)
         if not self._selection.includes(state, exists=urn in self._olds):
@@ -217,10 +217,10 @@ class Deployment:
         return reading.read(self.run, old, state)
 
     def _untargeted(self, goal: ResourceState) -> ResourceState:
-        """What exists stays as it is, whatever the program wants of it; what does not exist is not made."""
+        """The step of an untargeted resource: an existing one stays as it is, a new one is not created."""
         run = self.run
         if run.replaces is not None and run.replaces.names(goal.urn):
-            raise StackError("--replace names it, but --target does not: it has to be a target, too")
+            raise StackError("--replace selects it, but --target does not: add it as a target")
         old = self._olds.get(goal.urn)
         if old is None:
             raise Absent(goal.urn, Absence.UNTARGETED)
@@ -228,10 +228,10 @@ class Deployment:
             return old
 
     def _check_needs(self, goal: ResourceState) -> None:
-        """Raise what is to be raised if something that it needs is not there, and will not be in this run."""
+        """Raise if a dependency of it does not exist and will not exist in this run."""
         run = self.run
         if missing := self._selection.missing(goal):
-            raise StackError(f"it needs {', '.join(sorted(missing))}, which does not exist and is no --target")
+            raise StackError(f"it depends on {', '.join(sorted(missing))}, which does not exist and is not a --target")
         if run.continue_on_error and goal.requires() & run.errored:
             run.errored.add(goal.urn)
             raise Absent(goal.urn, Absence.SKIPPED)
@@ -267,6 +267,6 @@ class Deployment:
 
 
 def _position_of(resource: ResourceState) -> str:
-    """Where people look first for it: the line of `__main__.py` that leads to it, if there is one."""
+    """Its position for people: the line of `__main__.py` that leads to it, if there is one."""
     positions = (resource.source_position, *resource.stack_trace)
     return next((p for p in positions if p.startswith("project:///__main__.py#")), resource.source_position)

@@ -1,4 +1,4 @@
-"""`destroy --run-program`: the program runs, but makes nothing; it lends its hooks and providers to the deletion."""
+"""`destroy --run-program`: the program runs without creating anything, for its hooks and provider settings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from local.engine.values import PropertyMap, Value, has_unknowns
 
 
 class Destruction(Deployment):
-    """One run of the program after which everything is deleted; its registrations are answered from the state."""
+    """One run of the program followed by the deletion of everything; the state answers its registrations."""
 
     def __init__(self, run: Run, delete: Callable[[], None]) -> None:
-        """`delete` is called when the program has ended well, while its hooks can still be called."""
+        """`delete` is called when the program has succeeded, while its hooks can still be called."""
         super().__init__(run, Policies([]))
         self._delete = delete
 
     def register(self, goal: Goal) -> ResourceState:
-        """What the state knows of the resource. Raises Absent if it knows none, StackError once the run has failed."""
+        """The resource from the state. Raises Absent if there is none, StackError once the run has failed."""
         run = self.run
         if run.stopping:
             raise StackError("the run has failed already")
@@ -41,16 +41,16 @@ class Destruction(Deployment):
         return known
 
     def read(self, goal: Goal, id: Value) -> ResourceState:
-        """As `register`: what is somebody else's may be gone by now."""
+        """As `register`: the external object may be gone."""
         del id
         return self.register(goal)
 
     def register_outputs(self, urn: str, outputs: PropertyMap) -> None:
-        """They are of no use any more."""
+        """Ignored: the outputs are no longer used."""
         del urn, outputs
 
     def finish(self, *, complete: bool) -> None:
-        """Delete. Not if the program was not `complete`: it may not have registered all hooks. Done once only."""
+        """Delete, if the program is `complete`: otherwise hooks may be missing. Effective only once."""
         if self._finished:
             return
         self._finished = True

@@ -1,4 +1,4 @@
-"""Takes over an object that exists, by its id, instead of making one: the option `import_`."""
+"""Imports an existing object by its id instead of creating one: the option `import_`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from local.engine.steps.run import Run, StackError
 from local.engine.values import PropertyMap
 
 Complete = Callable[[ResourceState, PropertyMap], ResourceState]
-"""The goal with the inputs that the provider and the policies make of it, given the old ones."""
+"""The goal with the inputs as provider and policies return them, given the old ones."""
 
 
 def is_wanted(old: ResourceState | None, import_id: str) -> bool:
-    """Whether the object is still to be taken over: nothing is there yet, or another than the one that is named."""
+    """Whether the import is still due: nothing is in the state yet, or another object than the named one."""
     return bool(import_id) and (old is None or old.external or (old.import_id or old.id) != import_id)
 
 
 def take_over(
     run: Run, provider: Provider, old: ResourceState | None, goal: ResourceState, import_id: str, complete: Complete
 ) -> ResourceState:
-    """Read the object and keep it as the resource; whatever was that before is deleted at the run's end.
+    """Read the object and keep it as the resource; the run's end deletes its predecessor.
 
-    It has to be what the program says, or the next update would change what nobody meant to change; in a preview that
-    is a warning. Nothing real is changed, so a run that is killed here only has to be run again. Raises StackError,
-    ProviderError.
+    It must match the program, because the next update would change it otherwise; in a preview a mismatch is a warning.
+    Nothing real is changed, so after a kill here the run only has to be repeated. Raises StackError, ProviderError.
     """
     step = StepInfo(Op.IMPORT if old is None else Op.IMPORT_REPLACEMENT, goal.urn, goal.type, old, goal)
     with run.step(step) as finish:
@@ -38,7 +37,7 @@ def take_over(
         if found.id is None:
             raise StackError(f"resource {import_id!r} does not exist")
         if found.inputs is None:
-            raise StackError(f"its provider does not tell the inputs of {import_id!r}: it cannot be imported")
+            raise StackError(f"{import_id!r} cannot be imported: its provider does not return its inputs")
         now = run.store.now()
         goal = replace(goal, id=found.id, import_id=import_id, outputs=found.outputs, created=now, modified=now)
         goal = with_secret_outputs(goal, from_inputs=not provider.accepts_secrets)
@@ -48,7 +47,7 @@ def take_over(
         decision = decide(replace(there, protect=False), goal, diff)
         _compare(run, goal, decision)
         if not run.dry_run:
-            run.store.put(goal, condemns=apply.condemned(old, goal))
+            run.store.put(goal, replaced=apply.replaced_object(old, goal))
         finish(replace(step, old=there, new=goal, detailed=decision.detailed))
     return goal
 

@@ -1,4 +1,4 @@
-"""Runs pieces of work in threads, each when it may begin, no more than so many at a time."""
+"""Runs pieces of work in threads, each when it may start, with a limit on how many at a time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Item = TypeVar("Item")
 
 
 class Work(Protocol[Item]):
-    """What is to be done, and what of it may begin now. Asked from one thread only."""
+    """The work to do, and which of it may start now. Called from one thread only."""
 
     def take(self) -> Item | None:
-        """The next piece that may begin; None if there is none, or none yet."""
+        """The next piece that may start; None if there is none, or none yet."""
         ...
 
     def done(self, item: Item, ok: bool) -> None:
-        """A piece has ended, well or not: others may begin because of it."""
+        """A piece has ended, successful or not; others may start because of it."""
         ...
 
 
@@ -31,9 +31,9 @@ def run_all(
     stopping: Callable[[], bool],
     interrupt: Callable[[], None],
 ) -> None:
-    """Do all of it; `do` returns whether a piece went well. While `stopping` nothing new begins; what runs may finish.
+    """Do all of it; `do` returns whether a piece succeeded. While `stopping` nothing new starts; running pieces finish.
 
-    Ctrl-C calls `interrupt`, which should make it stop; a second one goes through.
+    Ctrl-C calls `interrupt`, which should make it stop; a second one is raised.
     """
     pool = ThreadPoolExecutor(workers)
     running: dict[Future[bool], Item] = {}
@@ -55,12 +55,12 @@ def run_all(
             for future in ended:
                 work.done(running.pop(future), future.result())
     finally:
-        # Whoever closes the providers next ends what they still wait for.
+        # Closing the providers ends what these still wait for.
         pool.shutdown(wait=not running, cancel_futures=True)
 
 
 class Independent(Work[Item]):
-    """Pieces of which none needs another."""
+    """Pieces without dependencies between them."""
 
     def __init__(self, items: list[Item]) -> None:
         self._items = list(reversed(items))

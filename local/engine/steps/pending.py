@@ -1,9 +1,9 @@
-"""Resolves what an interrupted run left undecided, so that nothing is made twice and nothing is lost.
+"""Resolves the pending operations of an interrupted run, so that nothing is made twice and nothing is lost.
 
-The providers' creates are idempotent (a token, a name or server-side apply tells a repeated one), so an interrupted
-create is done again with the very inputs it was begun with: it finds what it made, or makes it. An interrupted delete
-is done again too: gone already is a success. After an interrupted update the old state still stands, but nobody knows
-how much of it is still true: so the next `up` updates it, whatever the program wants by then.
+The providers' creates are idempotent (they recognise a repetition by a token, a name or server-side apply), so an
+interrupted create is repeated with the same inputs: it finds what it made, or makes it. An interrupted delete is
+repeated too: already gone is a success. After an interrupted update the old state is kept, but may be outdated: so the
+next `up` updates the resource, whatever the program declares by then.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from local.engine.steps.planner import Op
 from local.engine.steps.run import Run, StackError, info_of
 
 HALF_DONE = "an update of it was interrupted"
-"""Why a resource is not as its state says."""
+"""Why a resource may differ from its state."""
 ADOPT_SECONDS = 5.0
-"""How long an object that is only looked for, to be read or deleted, may take to become ready: it need not be."""
+"""How long an object that is only looked up, to be read or deleted, may take to become ready: it need not be."""
 
 
 def resolve(run: Run, *, creates: bool) -> None:
-    """Finish the pending operations; what cannot be finished yet stays pending. A preview only tells of them.
+    """Finish the pending operations; those that cannot be finished yet stay pending. A preview only reports them.
 
-    Without `creates`, these are left to the program's registrations: then whatever they wait for is made meanwhile.
+    Without `creates`, these are left to the program's registrations, when their dependencies have been made.
     """
     pending = dict(run.store.snapshot.pending)
     if run.dry_run:
-        _foresee(run, list(pending.values()))
+        _preview_resolution(run, list(pending.values()))
         return
     order = {r.key: i for i, r in enumerate(in_order(p.resource for p in pending.values()))}
     for number, operation in sorted(pending.items(), key=lambda item: order[item[1].resource.key]):
         resource = operation.resource
         if number not in run.store.snapshot.pending:
-            # Another create of the same resource, interrupted as well, has settled it.
+            # Another interrupted create of the same resource has settled it.
             continue
         run.emit(Diagnostic("warning", f"an earlier run was interrupted while {operation.operation} it", resource.urn))
         if operation.operation is Operation.CREATING:
@@ -48,7 +48,7 @@ def resolve(run: Run, *, creates: bool) -> None:
                 adopt(run, resource)
         elif operation.operation is Operation.DELETING and _is_known(run, resource):
             if hooks := delete_hooks(resource):
-                warning = f"it is deleted without its hooks ({', '.join(hooks)}): no program runs yet"
+                warning = f"deleting it without its hooks ({', '.join(hooks)}): no program runs yet"
                 run.emit(Diagnostic("warning", warning, resource.urn))
             if delete_one(run, resource):
                 run.store.end(number)
@@ -59,28 +59,28 @@ def resolve(run: Run, *, creates: bool) -> None:
 
 
 def _is_known(run: Run, resource: ResourceState) -> bool:
-    """Whether this very object is in the state still, and not another that has taken its place."""
+    """Whether this object is still in the state, and not its successor."""
     known = run.store.snapshot.resources.get(resource.key)
     return known is not None and known.id == resource.id
 
 
 def _doubtful(run: Run, resource: ResourceState) -> ResourceState:
-    """What the state has of a resource whose update was interrupted, so that the next comparison is not trusted."""
+    """The state of a resource whose update was interrupted, marked so that the next comparison does not trust it."""
     return replace(run.store.snapshot.resources[resource.key], init_errors=(HALF_DONE,))
 
 
-def _foresee(run: Run, pending: list[PendingOperation]) -> None:
-    """Tell what `up` will resolve first, and go on in memory as if it had: what was being deleted is gone then.
+def _preview_resolution(run: Run, pending: list[PendingOperation]) -> None:
+    """Report what `up` will resolve first, and continue in memory as if it had: what was being deleted is gone.
 
-    Planned from what is half deleted, a preview would fail (a declared machine that is gone), and `up`, which makes
-    sure by a preview, with it.
+    Planned from a half-deleted state, a preview would fail (a declared machine that is gone), and so would `up`, which
+    starts with one.
     """
-    told = set()
+    reported = set()
     for operation in pending:
         resource = operation.resource
-        if (operation.operation, resource.key) not in told:
-            told.add((operation.operation, resource.key))
-            message = f"an earlier run was interrupted while {operation.operation} it; the next one resolves that first"
+        if (operation.operation, resource.key) not in reported:
+            reported.add((operation.operation, resource.key))
+            message = f"an earlier run was interrupted while {operation.operation} it; the next run resolves that first"
             run.emit(Diagnostic("warning", message, resource.urn))
         if operation.operation is Operation.DELETING:
             run.store.snapshot.resources.pop(resource.key, None)
@@ -89,29 +89,29 @@ def _foresee(run: Run, pending: list[PendingOperation]) -> None:
 
 
 def interrupted_creates(run: Run) -> dict[str, ResourceState]:
-    """What was being created when a run ended, by URN."""
+    """The interrupted creates of the last run, by URN."""
     pending = run.store.snapshot.pending.copy().values()
     return {p.resource.urn: p.resource for p in pending if p.operation is Operation.CREATING}
 
 
 def forget_creates(run: Run) -> None:
-    """Take a person's word for it that what was being created does not exist."""
+    """Forget the interrupted creates because the user says that nothing was made."""
     for urn in interrupted_creates(run):
-        run.emit(Diagnostic("warning", "forgotten, as asked: if it was made, nobody will delete it", urn))
+        run.emit(Diagnostic("warning", "forgotten, as requested: if it was made, nothing will delete it", urn))
         run.store.settle(urn)
 
 
 def adopt(run: Run, goal: ResourceState) -> None:
-    """Bring an object into the state of which nobody knows whether it was made, ready or not."""
-    run.emit(Diagnostic("info", "made again, as it was begun, to learn what is there", goal.urn))
+    """Bring an object with unknown outcome into the state, ready or not."""
+    run.emit(Diagnostic("info", "repeating its create, to learn what exists", goal.urn))
     timeout = min(goal.timeouts.create or ADOPT_SECONDS, ADOPT_SECONDS)
     resume(run, replace(goal, timeouts=replace(goal.timeouts, create=timeout)), hooked=False)
 
 
 def resume(run: Run, goal: ResourceState, *, hooked: bool = True) -> ResourceState | None:
-    """Do an interrupted create again, with the inputs that it was begun with; None if that was not possible.
+    """Repeat an interrupted create with the same inputs; None if that was not possible.
 
-    Its hooks are run again, too, unless `hooked` is False: nobody knows how far they came.
+    Its hooks run again unless `hooked` is False: how far they came is unknown.
     """
     step = info_of(Op.CREATE, new=goal, note="resumed")
     started = time.monotonic()
@@ -120,8 +120,8 @@ def resume(run: Run, goal: ResourceState, *, hooked: bool = True) -> ResourceSta
     try:
         made = apply.create(run, goal, replaces=live, hooked=hooked)
     except StackError as error:
-        # What managed it is gone, and it with it.
-        run.emit(Diagnostic("warning", f"given up: {error}", goal.urn))
+        # Its provider's cluster or account is gone, and the object with it.
+        run.emit(Diagnostic("warning", f"dropped: {error}", goal.urn))
         run.store.settle(goal.urn)
         return None
     except PartialFailure as failure:
@@ -130,7 +130,7 @@ def resume(run: Run, goal: ResourceState, *, hooked: bool = True) -> ResourceSta
         return run.store.snapshot.live()[goal.urn]
     except ProviderError as error:
         run.emit(StepFailed(step))
-        run.emit(Diagnostic("warning", f"cannot be finished: {error}", goal.urn))
+        run.emit(Diagnostic("warning", f"could not be finished: {error}", goal.urn))
         return None
     done = info_of(Op.CREATE, new=made, note="resumed")
     run.emit(StepDone(done, planning=False, seconds=time.monotonic() - started))
@@ -139,11 +139,11 @@ def resume(run: Run, goal: ResourceState, *, hooked: bool = True) -> ResourceSta
 
 
 def report_remaining(run: Run) -> None:
-    """Fail a run that ends with operations of which nobody knows whether they happened."""
+    """Fail a run that ends with pending operations."""
     remaining = run.store.snapshot.pending.values()
     if remaining and not run.dry_run:
         names = ", ".join(f"{p.operation} {p.resource.urn}" for p in remaining)
         run.fail(
-            f"undecided still: {names}; run it again when the cause is mended, "
-            f"or `refresh --clear-pending-creates` if you know that it was not made"
+            f"the outcome is still unknown: {names}; fix the cause and run again, or use `refresh "
+            "--clear-pending-creates` if it was not made"
         )

@@ -1,4 +1,4 @@
-"""What has to happen to a resource: same, create, update, replace or delete. Pure: values in, decisions out."""
+"""Decides the step of a resource: same, create, update, replace or delete. Pure: values in, decisions out."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from local.engine.urn import is_provider, name_of, type_of
 from local.engine.values import Value, without_secrets
 
 _INIT_ERROR: Final = "#initerror"
-"""The path by which `replaceOnChanges` names that a resource did not become ready; `*` holds it, too."""
+"""The path for a failed readiness in `replaceOnChanges`; `*` includes it."""
 _NAMED: Final = 5
-"""So many protected resources are named: a protected stack has dozens."""
+"""How many protected resources a message names: a protected stack has dozens."""
 
 
 UNPROTECT: Final = (
-    "let the program declare it without `protect` (in a stack file of this project `protect: false`), run `up`, then "
-    "this again"
+    "declare it in the program without `protect` (in a stack file of this project `protect: false`), run `up`, then "
+    "retry"
 )
-"""The steps by which what is protected may be replaced or deleted."""
+"""How to make a protected resource replaceable or deletable."""
 
 
 class Op(StrEnum):
@@ -48,13 +48,13 @@ class Op(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What happens to a resource and why. `detailed` is keyed by property path."""
+    """A resource's step and its reason. `detailed` is keyed by property path."""
 
     op: Op
     detailed: dict[str, PropertyDiff] = field(default_factory=dict)
     replace_keys: tuple[str, ...] = ()
     delete_first: bool = False
-    """Replace by deleting the old one before the new one is made."""
+    """Delete the old one before the new one is made."""
 
     @property
     def keys(self) -> list[str]:
@@ -67,7 +67,7 @@ class ProtectedError(Exception):
 
 
 def diff_request(old: ResourceState, new: ResourceState) -> DiffRequest:
-    """What a provider is asked about a resource that exists and its new inputs."""
+    """The request to a provider to compare an existing resource with its new inputs."""
     return DiffRequest(
         urn=new.urn,
         id=str(old.id),
@@ -79,9 +79,9 @@ def diff_request(old: ResourceState, new: ResourceState) -> DiffRequest:
 
 
 def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Sequence[str] = ()) -> Decision:
-    """The step for a resource that exists. Raises ProtectedError if that would delete a protected one.
+    """The step of an existing resource. Raises ProtectedError if that would delete a protected one.
 
-    `forced` names reasons to replace it that do not lie in its properties.
+    `forced` has reasons for a replacement other than its properties.
     """
     detailed = dict(diff.detailed)
     if not detailed and diff.changed is not False:
@@ -90,7 +90,7 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
             detailed = limited_to(detailed, diff.diffs)
     changed = bool(detailed) if diff.changed is None else diff.changed
     replace_keys = [*diff.replaces, *(p for p, d in detailed.items() if d.kind.endswith("-replace"))]
-    # A provider that says that something changes, but not what, leaves nothing that `replaceOnChanges` could match.
+    # Without the changed paths from the provider, `replaceOnChanges` has nothing to match.
     matched = diff.detailed if diff.changed is not None else detailed
     wished = _forced(matched if changed else {}, new.replace_on_changes, broken=bool(old.init_errors))
     detailed |= {p: replace(detailed[p], kind=detailed[p].kind.replacing) for p in wished if p in detailed}
@@ -104,17 +104,17 @@ def decide(old: ResourceState, new: ResourceState, diff: DiffResult, forced: Seq
     asked += forced
     replace_keys += asked
     if replace_keys:
-        # What is no longer to be protected may be replaced in the same run.
+        # A resource that loses its protection may be replaced in the same run.
         if old.protect and new.protect:
             because = ", ".join(dict.fromkeys(replace_keys))
             raise ProtectedError(
-                f"{named(old)} must be replaced (because of {because}) but is protected; undo what replaces it, "
-                f"or {UNPROTECT}"
+                f"{named(old)} must be replaced (because of {because}) but is protected; undo that change, or "
+                f"{UNPROTECT}"
             )
         first = new.delete_before_replace
         if first is None:
-            # Providers here tell a repeated create by its inputs: for the same ones they hand out the old object. In
-            # another place, such as another cluster, no name is taken yet.
+            # The providers recognise a repeated create by its inputs and return the old object for the same ones. In
+            # another place, such as another cluster, no name is in use yet.
             first = not elsewhere and (diff.delete_before_replace or (bool(asked) and not changed))
         return Decision(Op.REPLACE, detailed, tuple(dict.fromkeys(replace_keys)), first)
     if changed or old.init_errors:
@@ -129,21 +129,21 @@ def _forced(detailed: Mapping[str, PropertyDiff], patterns: Sequence[str], *, br
 
 
 def triggered(old: Value, new: Value) -> bool:
-    """Whether a changed replacement trigger asks for a replacement: not where there was none before, or is none now.
+    """Whether a changed replacement trigger requires a replacement: not if it was or is absent.
 
-    What is not known yet counts as changed; whether it is secret does not count.
+    An unknown value counts as changed; a change of secrecy does not count.
     """
     old, new = without_secrets(old), without_secrets(new)
     return old is not None and new is not None and (old != new or isinstance(old, bool) != isinstance(new, bool))
 
 
 def provider_changed(old: str, new: str) -> bool:
-    """Whether another provider instance, as `URN::ID`, manages other objects than the old one did."""
+    """Whether another provider instance, as `URN::ID`, manages other objects than the old one."""
     old_urn, new_urn = old.rpartition("::")[0], new.rpartition("::")[0]
     if old_urn == new_urn:
         # Another id under the same name: the provider was itself replaced, by one of another cluster.
         return old != new
-    # A default provider's name holds the SDK's version: an upgrade is no reason to replace what it manages.
+    # A default provider's name contains the SDK's version: an upgrade must not replace what it manages.
     return not (_is_default(old_urn) and _is_default(new_urn))
 
 
@@ -153,16 +153,16 @@ def _is_default(urn: str) -> bool:
 
 
 def check_protection(candidates: Iterable[ResourceState]) -> None:
-    """Raise ProtectedError, naming the first ones, if a protected resource is among those to be deleted."""
+    """Raise ProtectedError, naming the first ones, if a protected resource is among those to delete."""
     protected = [named(r) for r in candidates if r.protect]
     if protected:
         others = [f"{len(protected) - _NAMED} more"] if len(protected) > _NAMED else []
         lines = [f"  {each}" for each in (*protected[:_NAMED], *others)]
-        raise ProtectedError("\n".join(["what would be deleted is protected:", *lines, UNPROTECT]))
+        raise ProtectedError("\n".join(["protected resources would be deleted:", *lines, UNPROTECT]))
 
 
 def named(resource: ResourceState) -> str:
-    """What people call a resource."""
+    """The resource's name for people."""
     return f"{type_of(resource.urn)} {name_of(resource.urn)}"
 
 
@@ -172,11 +172,11 @@ def goes_with(resource: ResourceState, deleted: Iterable[ResourceState]) -> bool
 
 
 def dependents(urn: str, resources: Sequence[ResourceState]) -> list[ResourceState]:
-    """Whatever depends on `urn`, directly or through others, each after what it depends on; children do not count."""
+    """All resources that depend on `urn`, directly or not, each after its dependencies; children do not count."""
     found: set[str] = {urn}
     result: list[ResourceState] = []
     for resource in resources:
-        # What it needs of its parent beside being its child does count.
+        # A dependency on its parent beyond being its child does count.
         if not resource.delete and resource.urn != urn and replace(resource, parent="").requires() & found:
             found.add(resource.urn)
             result.append(resource)
@@ -184,11 +184,11 @@ def dependents(urn: str, resources: Sequence[ResourceState]) -> list[ResourceSta
 
 
 def is_hidden(resource: ResourceState) -> bool:
-    """Whether people are not shown it: the default providers, which no program mentions."""
+    """Whether it is hidden from people: the default providers, which no program declares."""
     return is_provider(resource.type) and not resource.parent and _is_default(resource.urn)
 
 
 def default_provider_name(package: str, version: str) -> str:
-    """The name of the provider instance that is made for resources which name none."""
+    """The name of the default provider instance, for resources that name none."""
     # The dynamic provider's version is the SDK's own and is not part of its name.
     return f"default_{version.replace('.', '_')}" if version and package != "pulumi-python" else "default"

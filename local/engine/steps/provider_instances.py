@@ -1,4 +1,4 @@
-"""Which provider instance manages a resource, and the instances themselves, which are resources, too."""
+"""Finds the provider instance that manages a resource, and registers the instances, which are resources, too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProviderInstances:
     """The provider instances of one run of the program. Safe from several threads."""
 
     def __init__(self, run: Run, steps: Steps, olds: Mapping[str, ResourceState], claim: Callable[[str], None]) -> None:
-        """`claim` notes that a URN is registered."""
+        """`claim` records that a URN is registered."""
         self._run = run
         self._steps = steps
         self._olds = olds
@@ -34,20 +34,20 @@ class ProviderInstances:
         self._given: dict[str, Mapping[str, str]] = {}
 
     def give(self, urn: str, providers: Mapping[str, str]) -> None:
-        """Note the providers that a registered resource hands on to its children, by package."""
+        """Record the providers that a registered resource passes to its children, by package."""
         with self._run.lock:
             self._given[urn] = providers
 
     def of(self, goal: Goal) -> str:
         """The reference, `URN::ID`, to the instance that manages a custom resource: its own, its parent's or a default.
 
-        Raises ProviderError for a package that nothing here manages.
+        Raises ProviderError for a package without a provider here.
         """
         return goal.provider or self._inherited(goal) or self.default(urns.package_of(goal.type), goal.version)
 
     @staticmethod
     def inputs_of(goal: Goal) -> PropertyMap:
-        """What the state keeps as the inputs of a provider instance."""
+        """The inputs of a provider instance as the state keeps them."""
         return {INTERNAL: {}, **goal.inputs} | ({"version": goal.version} if goal.version else {})
 
     def _inherited(self, goal: Goal) -> str:
@@ -63,7 +63,7 @@ class ProviderInstances:
         return ""
 
     def default(self, package: str, version: str) -> str:
-        """The reference to the instance for what names none. Raises ProviderError as `of` does."""
+        """The reference to the default instance. Raises ProviderError as `of` does."""
         run = self._run
         run.providers.check_known(package)
         provider_type = urns.PROVIDER_PREFIX + package
@@ -87,9 +87,9 @@ class ProviderInstances:
         return f"{instance.urn}::{_id_text(instance.id)}"
 
     def register(self, goal: ResourceState) -> ResourceState:
-        """A provider instance is a resource without anything behind it: its inputs configure what manages others."""
+        """A provider instance has no object behind it: its inputs configure how others are managed."""
         run = self._run
-        goal = self._steps.police(goal)
+        goal = self._steps.check_policies(goal)
         public = {k: v for k, v in goal.inputs.items() if k != INTERNAL}
         old = self._steps.left(goal.urn)
         if old is None:
@@ -105,17 +105,17 @@ class ProviderInstances:
             done = replace(done, id=UNKNOWN if run.dry_run else str(uuid.uuid4()), created=run.store.now())
         if decision.op is not Op.SAME:
             done = replace(done, modified=run.store.now())
-        # A replaced one stays until what it manages is deleted.
-        condemns = old if decision.op is Op.REPLACE else None
+        # A replaced instance stays until its resources are deleted.
+        replaced = old if decision.op is Op.REPLACE else None
         with run.step(step_of(decision, old, done)):
             hooks = None if decision.op is Op.SAME else run.hooks
-            operation: Operation = "create" if condemns else "update"
-            before = None if condemns else old
-            carry_out(hooks, operation, before, done, lambda: self._steps.keep(done, unless=old, condemns=condemns))
+            operation: Operation = "create" if replaced else "update"
+            before = None if replaced else old
+            carry_out(hooks, operation, before, done, lambda: self._steps.keep(done, unless=old, replaced=replaced))
         return done
 
     def _other_place(self, old: ResourceState, goal: ResourceState) -> tuple[str, ...]:
-        """The settings by which a provider would now manage another place than before, such as another cluster."""
+        """The changed settings that make a provider manage another place, such as another cluster."""
         if old.inputs == goal.inputs:
             return ()
         return instance(self._run, old).replaced_by(settings_of(self._run, goal).inputs)

@@ -1,4 +1,4 @@
-"""Reads an object that is somebody else's: `get`, and what other stacks put out. The state keeps it as external."""
+"""Reads an external object: `get`, and other stacks' outputs. The state keeps it as external."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from local.engine.values import UNKNOWN
 
 
 def read(run: Run, old: ResourceState | None, goal: ResourceState) -> ResourceState:
-    """The resource with its outputs as they are, also in a preview; only an id that is not known yet gives none.
+    """The resource with its present outputs, also in a preview; only an unknown id gives none.
 
-    What the program made itself before is deleted at the run's end, unless it is that very object, which is let go.
-    Raises StackError, ProviderError.
+    The run's end deletes the program's own predecessor unless it is that same object, which is released. Raises
+    StackError, ProviderError.
     """
     provider = provider_of(run, goal)
     relinquished = old if old is not None and not old.external and old.id != goal.id else None
     step = StepInfo(Op.READ_REPLACEMENT if relinquished else Op.READ, goal.urn, goal.type, old, goal)
     with run.step(step) as finish:
         if goal.id is not UNKNOWN:
-            # A provider finds what it may need besides the id in either of the two.
+            # A provider may need either of the two besides the id.
             found: ReadResult = provider.read(goal.urn, str(goal.id), goal.inputs, goal.inputs)
             if found.id is None:
                 raise StackError(f"resource {goal.id!r} does not exist")
@@ -36,6 +36,6 @@ def read(run: Run, old: ResourceState | None, goal: ResourceState) -> ResourceSt
         if old is None or (old.inputs, old.outputs) != (goal.inputs, goal.outputs):
             goal = replace(goal, modified=run.store.now())
         if not run.dry_run and goal != old:
-            run.store.put(goal, condemns=apply.condemned(relinquished, goal))
+            run.store.put(goal, replaced=apply.replaced_object(relinquished, goal))
         finish(replace(step, new=goal))
     return goal

@@ -1,4 +1,4 @@
-"""Reads every resource as it really is, and brings the state up to date: `refresh`."""
+"""Reads every real resource and updates the state: `refresh`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from local.engine.values import PropertyMap
 
 
 def refresh(run: Run, *, note: str = "") -> None:
-    """Refresh all resources, or the targets, independent of each other. Nothing real is changed.
+    """Refresh all resources, or the targets, independently of each other. Nothing real is changed.
 
-    What is gone is forgotten, and so is, unasked, what is `deletedWith` it. A preview keeps what it finds in memory,
-    for what is planned after it. The `note` stands beside what changed.
+    What is gone is forgotten, and so is what is `deletedWith` it, without a read. A preview keeps the result in memory
+    for the plan that follows. The `note` is shown beside each change.
     """
     resources = run.store.snapshot.ordered()
     present = Counter(r.urn for r in resources)
@@ -34,17 +34,17 @@ def refresh(run: Run, *, note: str = "") -> None:
         _Reads(resources),
         lambda resource: _refresh_one(run, resource, note, present),
         workers=run.parallel,
-        # One that cannot be read is no reason not to look at the others.
+        # One failed read does not prevent the others.
         stopping=lambda: run.interrupted,
         interrupt=run.interrupt,
     )
 
 
 class _Reads(Work[ResourceState]):
-    """All at once, but that what is `deletedWith` another waits for it: if that is gone, it need not be asked for."""
+    """All at once, except that what is `deletedWith` another waits for it: if that is gone, it needs no read."""
 
     def __init__(self, resources: Iterable[ResourceState]) -> None:
-        """`resources`: each after what it needs."""
+        """`resources`: each after its dependencies."""
         self._left: Counter[str] = Counter()
         self._ready: deque[ResourceState] = deque()
         self._waiting: dict[str, list[ResourceState]] = {}
@@ -66,7 +66,7 @@ class _Reads(Work[ResourceState]):
 def _refresh_one(run: Run, old: ResourceState, note: str, present: Counter[str]) -> bool:
     named = {key: urns for key, urns in old.property_dependencies.items() if urns}
     if named != old.property_dependencies and not run.dry_run:
-        # As the CLI's refresh writes it; the next `up` lists the properties without dependencies again.
+        # As the CLI's refresh writes it; the next `up` restores the properties without dependencies.
         old = replace(old, property_dependencies=named)
         run.store.put(old)
     if not old.custom or is_provider(old.type) or old.pending_replacement:
@@ -74,7 +74,7 @@ def _refresh_one(run: Run, old: ResourceState, note: str, present: Counter[str])
         return True
     try:
         with run.step(info_of(Op.REFRESH, old=old, new=old)) as finish:
-            # One that was replaced shares its URN with its successor: either may be what is meant.
+            # A replaced resource shares its URN with its successor: either may be meant.
             swept = bool(old.deleted_with) and not present[old.deleted_with]
             found = _forgotten(run, old) if swept else _read(run, old)
             if found.op is Op.DELETE:
@@ -115,8 +115,8 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
         run.store.put(replace(new, modified=run.store.now()))
     if old.init_errors or new.id != old.id:
         return StepInfo(Op.UPDATE, old.urn, old.type, old, new)
-    # What changes by itself (a resource version, a status) is no drift: the provider says whether it matters to what
-    # the program asked for, as in the CLI's refresh.
+    # What changes by itself (a resource version, a status) is not drift: the provider decides whether it affects the
+    # program's inputs, as in the CLI's refresh.
     diff = DiffResult(None) if old.external else provider.diff(diff_request(new, old))
     detailed = differences(old.outputs, new.outputs)
     if diff.changed is False or (diff.changed is None and new.inputs == old.inputs and not detailed):
@@ -127,8 +127,8 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
 
 
 def _inputs(old: ResourceState, read: PropertyMap | None, *, plain: bool) -> PropertyMap:
-    """What was read, or the old ones; what was secret in these stays so where the provider knows of no secrets."""
-    # What was only read has those inputs by which it is found.
+    """The inputs that were read, or the old ones; secrets stay secret where the provider does not know them."""
+    # The inputs of an external resource are the keys by which it is found.
     if read is None or old.external:
         return old.inputs
     return {k: hidden_like(v, old.inputs.get(k)) for k, v in read.items()} if plain else read

@@ -1,4 +1,4 @@
-"""The steps of one resource that the program registers: check, policies, diff, and what follows from it."""
+"""The steps of one registered resource: check, policies, diff, and the resulting step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from local.engine.values import PropertyMap
 
 
 class Steps:
-    """What is done to resources in one run of the program. Safe from several threads."""
+    """Carries out the steps of resources in one run of the program. Safe from several threads."""
 
     def __init__(
         self,
@@ -31,21 +31,21 @@ class Steps:
         olds: Mapping[str, ResourceState],
         interrupted: MutableMapping[str, ResourceState],
     ) -> None:
-        """`olds`: what the state had, by URN; `interrupted`: what was being created when the last run was killed."""
+        """`olds`: the state's resources by URN; `interrupted`: the creates of a killed run."""
         self._run = run
         self._policies = policies
         self._replacement = replacement
         self._olds = olds
         self._interrupted = interrupted
         self.begun: dict[str, tuple[Operation, ResourceState | None]] = {}
-        """Components whose hooks after their step are still to come, with the step's operation and old state."""
+        """Components whose hooks after the step are still to run, with the step's operation and old state."""
 
     def left(self, urn: str) -> ResourceState | None:
-        """What is there of the last run under this URN; nothing, where it was deleted before its turn."""
+        """The old resource under this URN; None if it was deleted ahead of its turn."""
         return None if urn in self._replacement.deleted else self._olds.get(urn)
 
     def resource(self, goal: ResourceState, import_id: str = "") -> ResourceState:
-        """Bring a custom resource or a component about; `import_id` names an object that is there and to be taken over.
+        """Carry out the step of a custom resource or component; `import_id` names an existing object to import.
 
         Raises StackError, ProviderError, ProtectedError.
         """
@@ -55,7 +55,7 @@ class Steps:
         if goal.urn in self._replacement.deleted:
             return self._create_after_deletion(goal)
         if old is not None and old.custom != goal.custom:
-            raise StackError("it was a component and is now a custom resource, or the other way round: rename it")
+            raise StackError("it changed between component and custom resource: rename it")
         if not goal.custom:
             return self.component(old, goal)
         provider = provider_of(self._run, goal)
@@ -65,13 +65,13 @@ class Steps:
             return self._import(provider, old, goal, import_id)
         raw = goal.inputs
         if old is None or old.external or old.pending_replacement:
-            # What was only read is somebody else's: it is no longer referred to, and one of our own is made.
-            goal = self.police(replace(goal, inputs=self._check(provider, goal, {}, raw), unused={}))
+            # The old one was external: release it, and create one of our own.
+            goal = self.check_policies(replace(goal, inputs=self._check(provider, goal, {}, raw), unused={}))
             step = StepInfo(Op.REPLACE if old else Op.CREATE, goal.urn, goal.type, old, goal)
             return self._create(goal, step, old if old is not None and old.external else None)
         kept = keep_old(raw, old.inputs, goal.ignore_changes)
         checked = self._check(provider, goal, old.inputs, kept)
-        goal = self.police(replace(goal, inputs=checked))
+        goal = self.check_policies(replace(goal, inputs=checked))
         remediated = goal.inputs != checked
         decision = self._decide(provider, old, goal)
         if decision.op is not Op.REPLACE:
@@ -79,7 +79,7 @@ class Steps:
         if decision.op is Op.SAME:
             done = replace(goal, id=old.id, outputs=old.outputs, created=old.created, modified=old.modified)
             if resumed is not None:
-                # Its create was told already.
+                # Its create was reported already.
                 self.keep(done, unless=old)
                 return done
             with self._run.step(step_of(decision, old, done)):
@@ -92,37 +92,37 @@ class Steps:
             return done
         if import_id:
             self._refuse_to_replace_imported(goal.urn)
-        # A replacement is checked as if nothing had been: so it gets a new automatic name beside the old one's, and the
-        # program's value of what it ignores the changes of.
-        anew = replace(goal, inputs=self._check(provider, goal, {}, raw), unused={})
-        return self._replace(old, self.police(anew) if remediated else anew, decision)
+        # A replacement is checked without the old inputs: so it gets a new automatic name and the program's values of
+        # ignored properties.
+        created = replace(goal, inputs=self._check(provider, goal, {}, raw), unused={})
+        return self._replace(old, self.check_policies(created) if remediated else created, decision)
 
     def _import(
         self, provider: Provider, old: ResourceState | None, goal: ResourceState, import_id: str
     ) -> ResourceState:
         def complete(goal: ResourceState, olds: PropertyMap) -> ResourceState:
-            return self.police(replace(goal, inputs=self._check(provider, goal, olds, goal.inputs)))
+            return self.check_policies(replace(goal, inputs=self._check(provider, goal, olds, goal.inputs)))
 
         if old is not None:
             self._replacement.replaced.add(goal.urn)
         return importing.take_over(self._run, provider, old, goal, import_id, complete)
 
     def _refuse_to_replace_imported(self, urn: str) -> None:
-        message = "what was imported and still has the option `import_` may not be replaced: take the option away"
+        message = "an imported resource that still has the option `import_` cannot be replaced: remove the option"
         if not self._run.dry_run:
             raise StackError(message, urn)
         self._run.emit(Diagnostic("warning", message, urn))
 
     def _resume(self, goal: ResourceState) -> ResourceState | None:
-        """Finish the create that an earlier run was killed in: then it is an old resource like any other."""
+        """Finish the create of a killed run; it is then an old resource like any other."""
         interrupted = self._interrupted.pop(goal.urn, None)
         if interrupted is None:
             return None
-        # The hooks are those that this program has registered.
+        # This program's hooks run.
         return pending.resume(self._run, replace(interrupted, resource_hooks=goal.resource_hooks))
 
     def component(self, old: ResourceState | None, goal: ResourceState) -> ResourceState:
-        goal = self.police(goal)
+        goal = self.check_policies(goal)
         now = self._run.store.now()
         if old is None:
             made = replace(goal, created=now, modified=now)
@@ -142,7 +142,7 @@ class Steps:
         return done
 
     def _begin_component(self, operation: Operation, old: ResourceState | None, new: ResourceState) -> None:
-        """Run the hooks before it. Those after it wait for its outputs: then its children are done, too."""
+        """Run the hooks before it. Those after it wait for its outputs, when its children are done, too."""
         run = self._run
         if run.hooks is not None and new.resource_hooks:
             run.hooks.before(operation, old, new)
@@ -150,28 +150,28 @@ class Steps:
                 self.begun[new.urn] = (operation, old)
 
     def keep(
-        self, resource: ResourceState, *, unless: ResourceState | None = None, condemns: ResourceState | None = None
+        self, resource: ResourceState, *, unless: ResourceState | None = None, replaced: ResourceState | None = None
     ) -> ResourceState:
         if not self._run.dry_run and resource != unless:
-            self._run.store.put(resource, condemns=condemns)
+            self._run.store.put(resource, replaced=replaced)
         return resource
 
     def _check(self, provider: Provider, goal: ResourceState, olds: PropertyMap, news: PropertyMap) -> PropertyMap:
         result = provider.check(goal.urn, olds, news)
         if result.failures:
-            # Each is one line; the resource's own name stands before them.
+            # One line each; the resource's name precedes them.
             lines = [f"{f.property}: {f.reason}" if f.property else f.reason for f in result.failures]
             raise StackError("\n".join(lines), goal.urn)
         return result.inputs
 
-    def police(self, goal: ResourceState) -> ResourceState:
+    def check_policies(self, goal: ResourceState) -> ResourceState:
         goal, violated = self._policies.check_resource(self._run, goal, self._provider_state(goal))
         if violated and not self._run.dry_run:
             self._block(goal.urn)
         return goal
 
     def _block(self, urn: str) -> None:
-        self._run.fail("blocked: it violates a mandatory policy", urn)
+        self._run.fail("blocked by a mandatory policy", urn)
         raise Reported("a mandatory policy is violated", urn)
 
     def _provider_state(self, goal: ResourceState) -> ResourceState | None:
@@ -194,7 +194,7 @@ class Steps:
         except ProtectedError as error:
             if not self._run.dry_run:
                 raise
-            # A preview shows what it is that would replace it, and what else there would be to do.
+            # A preview shows the cause of the replacement and the remaining changes.
             self._run.fail(str(error), goal.urn)
             return decide(replace(old, protect=False), goal, diff, forced)
 
@@ -202,7 +202,7 @@ class Steps:
         old = self._olds[goal.urn]
         self._replacement.replaced.add(goal.urn)
         goal = replace(goal, inputs=self._check(provider_of(self._run, goal), goal, {}, goal.inputs))
-        return self._create(self.police(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal))
+        return self._create(self.check_policies(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal))
 
     def _create(self, goal: ResourceState, step: StepInfo, replaces: ResourceState | None = None) -> ResourceState:
         with self._run.step(step) as finish:
@@ -223,7 +223,7 @@ class Steps:
 
 
 def step_of(decision: Decision, old: ResourceState, new: ResourceState) -> StepInfo:
-    """The step that follows from a decision."""
+    """The step of a decision."""
     return StepInfo(
         decision.op, new.urn, new.type, old, new, decision.replace_keys, decision.detailed, hidden=is_hidden(new)
     )

@@ -1,4 +1,4 @@
-"""Recognises what the program calls by another name than the state does, and renames it there."""
+"""Recognises resources that the program has renamed, and renames them in the state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Renaming:
         interrupted: MutableMapping[str, ResourceState],
         replacement: Replacement,
     ) -> None:
-        """What the state had by URN, what was being created, and what is deleted before its turn: these follow."""
+        """The state's resources by URN, the interrupted creates, and the early deletions: all of them are renamed."""
         self._run = run
         self._olds = olds
         self._interrupted = interrupted
@@ -33,26 +33,26 @@ class Renaming:
         self.claimed: dict[str, str] = {}
         """The URNs that the program has registered, and where."""
         self._taken: dict[str, str] = {}
-        """By former URN, that of the resource which had it."""
+        """The renamed resource, by its former URN."""
         self._former: dict[str, tuple[str, ...]] = {}
-        """By present URN, those under which its children may stand in the state."""
+        """The URNs under which its children may be in the state, by present URN."""
 
     def claim(self, urn: str) -> None:
-        """Note that the program registers this URN; may have to wait. Raises StackError if it does so twice."""
+        """Record that the program registers this URN; may have to wait. Raises StackError for a second registration."""
         with self._run.lock:
             if urn in self.claimed:
                 place = place_of(self.claimed[urn])
                 other = f"; the other one is at {place}" if place else ""
-                raise StackError(f"two resources have this URN: give one another name or parent{other}", urn)
+                raise StackError(f"two resources have this URN: change the name or parent of one{other}", urn)
             if urn in self._taken:
-                raise StackError(f"{urn} is an alias of {self._taken[urn]}, which was taken for what that was", urn)
+                raise StackError(f"{urn} is an alias of {self._taken[urn]}, which took over its resource", urn)
             self.claimed[urn] = self._run.positions.get(urn, "")
-            self._replacement.spare(urn)
+            self._replacement.mark_registered(urn)
 
     def recognise(self, urn: str, goal: Goal) -> None:
-        """Rename what stands in the state under an alias of the resource. Raises StackError if another has that URN.
+        """Rename the old resource found under an alias. Raises StackError if another resource has that URN.
 
-        The journal has it before anything else happens to the resource: whatever follows, it has one name only.
+        The journal records this first, so that the resource has only one name in all that follows.
         """
         old = self._former_urn(urn, goal)
         if old is None:
@@ -60,7 +60,7 @@ class Renaming:
         with self._run.lock:
             interrupted = self._interrupted.pop(old, None)
         if interrupted is not None:
-            # Under the name that it was begun with: to repeat it is safe only with the same request.
+            # Under its original name: a repeated create is safe only with the same request.
             hooks = goal.template.resource_hooks if goal.template is not None else {}
             made = pending.resume(self._run, replace(interrupted, resource_hooks=hooks))
             with self._run.lock:
@@ -76,17 +76,17 @@ class Renaming:
             if not goal.aliases and goal.parent not in self._former:
                 return None
             former = former_urns(goal, urn, run.stack, run.project, self._former)
-            # Of a resource that has its name already, children may still have their old ones: a run was killed between.
+            # The resource may have its name already and its children not: a run was killed between the two.
             self._former[urn] = tuple(former)
             if urn in self._olds or urn in self._interrupted:
                 return None
             old = next((u for u in former if self._is_known(u)), None)
             if old is None:
                 return None
-            self._replacement.spare(old)
+            self._replacement.mark_registered(old)
             if old in self.claimed or old in self._taken:
                 other = self._taken.get(old, old)
-                raise StackError(f"its alias {old} is the URN of {other}: only one of them can be what that was", urn)
+                raise StackError(f"its alias {old} is the URN of {other}: change one of them", urn)
             self._taken[old] = urn
             self._former[urn] = (old,)
             return old

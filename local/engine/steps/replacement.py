@@ -1,4 +1,4 @@
-"""Replacing a resource by deleting it first: what depends on it may have to go before it and be made again."""
+"""Replaces a resource by deleting it first; its dependents may have to be deleted before it and created again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState
-from local.engine.steps.deletion import delete_one, unasked_deletion
+from local.engine.steps.deletion import delete_one, untargeted_deletion_message
 from local.engine.steps.managers import provider_of
 from local.engine.steps.planner import UNPROTECT, Op, ProtectedError, decide, dependents, diff_request, named
 from local.engine.steps.run import Reported, Run, StackError
@@ -17,79 +17,79 @@ from local.engine.values import UNKNOWN, PropertyMap
 
 
 class Replacement:
-    """The deletions of one run that come before their turn. Safe from several threads."""
+    """The early deletions of one run. Safe from several threads."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self.deleted: set[str] = set()
-        """The URNs that were deleted because of another; the program makes them again."""
+        """The URNs deleted because of another; the program creates them again."""
         self.replaced: set[str] = set()
-        """The URNs that were replaced: `replaceWith` asks for them."""
-        self._spared: set[str] = set()
-        self._condemned: set[str] = set()
-        """The URNs that are being deleted now, or are about to be."""
+        """The replaced URNs, for `replaceWith`."""
+        self._registered: set[str] = set()
+        self._deleting: set[str] = set()
+        """The URNs that are being deleted, or are about to be."""
         self._settled = threading.Condition(run.lock)
 
-    def spare(self, urn: str) -> None:
-        """From now on it is the program's own registration that decides about it; what is being deleted is waited for.
+    def mark_registered(self, urn: str) -> None:
+        """Leave the resource to the program's own registration from now on; waits for a deletion in progress.
 
-        What is registered already needs nothing that is still to be replaced, whatever it needed in the last run.
+        A registered resource no longer depends on what is still to be replaced, whatever its old state says.
         """
         with self._settled:
-            self._settled.wait_for(lambda: urn not in self._condemned)
-            self._spared.add(urn)
+            self._settled.wait_for(lambda: urn not in self._deleting)
+            self._registered.add(urn)
 
     def delete_first(self, old: ResourceState) -> None:
-        """Delete what is replaced, and before it what cannot stay without it. Raises StackError, ProtectedError."""
+        """Delete a replaced resource, after its dependents that must go too. Raises StackError, ProtectedError."""
         self._delete_dependents(old)
         if not delete_one(self._run, old, op=Op.DELETE_REPLACED):
             raise Reported("the old one could not be deleted")
 
     def _delete_dependents(self, old: ResourceState) -> None:
-        """Delete first whatever would have to be replaced itself once this is gone; the program makes it again."""
-        doomed = self._condemn(old)
+        """Delete the dependents that its deletion forces to be replaced; the program creates them again."""
+        to_delete = self._claim(old)
         try:
-            for resource in reversed(doomed):
+            for resource in reversed(to_delete):
                 if not delete_one(self._run, resource, op=Op.DELETE_REPLACED):
                     raise Reported(f"{resource.urn} could not be deleted")
                 self.deleted.add(resource.urn)
         finally:
             with self._settled:
-                self._condemned -= {r.urn for r in doomed}
+                self._deleting -= {r.urn for r in to_delete}
                 self._settled.notify_all()
 
-    def _condemn(self, old: ResourceState) -> list[ResourceState]:
-        """What is to be deleted before the old one. Until then nobody else begins anything with it."""
+    def _claim(self, old: ResourceState) -> list[ResourceState]:
+        """The dependents to delete before the old one. Until they are deleted, no other thread touches them."""
         while True:
-            doomed = self._followers(old)
-            urns = {r.urn for r in doomed}
+            to_delete = self._followers(old)
+            urns = {r.urn for r in to_delete}
             with self._settled:
-                if urns & self._spared:
-                    # Registered meanwhile: it may be another's reason to go.
+                if urns & self._registered:
+                    # Registered meanwhile: it may be the reason for another's replacement.
                     continue
-                if urns & self._condemned:
-                    self._settled.wait_for(partial(self._condemned.isdisjoint, urns))
+                if urns & self._deleting:
+                    self._settled.wait_for(partial(self._deleting.isdisjoint, urns))
                     continue
-                self._condemned |= urns
-                return doomed
+                self._deleting |= urns
+                return to_delete
 
     def _followers(self, old: ResourceState) -> list[ResourceState]:
-        """What would have to be replaced itself, each after what it depends on. Raises if one of it may not go."""
+        """The dependents to be replaced, each after what it depends on. Raises if one of them must not be deleted."""
         run = self._run
         replaced = {old.urn}
-        doomed: list[ResourceState] = []
+        to_delete: list[ResourceState] = []
         for resource in dependents(old.urn, run.store.snapshot.ordered()):
-            if not resource.custom or resource.urn in self._spared or not self._must_follow(resource, replaced):
+            if not resource.custom or resource.urn in self._registered or not self._must_follow(resource, replaced):
                 continue
             if run.targets is not None and not (run.targets.dependents or run.targets.names(resource.urn)):
-                raise StackError(unasked_deletion(resource.urn), resource.urn)
+                raise StackError(untargeted_deletion_message(resource.urn), resource.urn)
             if resource.protect:
                 raise ProtectedError(
                     f"{named(resource)} must be replaced with {named(old)} but is protected; {UNPROTECT}"
                 )
             replaced.add(resource.urn)
-            doomed.append(resource)
-        return doomed
+            to_delete.append(resource)
+        return to_delete
 
     def _must_follow(self, resource: ResourceState, replaced: set[str]) -> bool:
         if resource.external or resource.pending_replacement:

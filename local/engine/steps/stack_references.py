@@ -1,4 +1,4 @@
-"""The outputs of other stacks, in the same state folder: `StackReference`, as a provider that can only be read."""
+"""The outputs of other stacks in the same state folder: `StackReference`, as a read-only provider."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from local.engine.values import PropertyMap, Value, has_secrets
 
 PACKAGE: Final = "pulumi"
 ORGANIZATION: Final = "organization"
-"""The one organization of a state that lies in files."""
+"""The only organization of a file backend."""
 
 
 class StackReferences:
-    """The package `pulumi`. Each stack is opened once in a run."""
+    """The package `pulumi`. Each stack is opened once per run."""
 
     accepts_secrets = True
     supports_preview = True
 
     def __init__(self, stacks: Path, *, placeholder_secrets: bool = False) -> None:
-        """`stacks`: the folder of all of them; with `placeholder_secrets` no passphrase is asked for."""
+        """`stacks`: the folder of all stacks; with `placeholder_secrets` no passphrase is needed."""
         self._stacks = stacks
         self._placeholder_secrets = placeholder_secrets
         self._outputs: dict[Path, PropertyMap] = {}
         self._lock = threading.Lock()
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
-        """Raises ProviderError for a stack that is not there or cannot be read."""
+        """Raises ProviderError for a stack that does not exist or cannot be read."""
         del urn, outputs
         name = str(inputs.get("name") or id)
         directory, project = self._locate(name)
@@ -65,10 +65,10 @@ class StackReferences:
     def _locate(self, name: str) -> tuple[Path, str]:
         *qualifiers, stack = name.split("/")
         if len(qualifiers) > 2 or not stack or (qualifiers and qualifiers[0] != ORGANIZATION):
-            raise ProviderError(f"{name!r} is no stack's name: write STACK or {ORGANIZATION}/PROJECT/STACK")
+            raise ProviderError(f"{name!r} is not a valid stack name: write STACK or {ORGANIZATION}/PROJECT/STACK")
         known = sorted(found.parent.name for found in self._stacks.glob(f"*/{STATE_FILE}"))
         if stack not in known:
-            raise ProviderError(f"unknown stack {name!r}; the state folder has: {', '.join(known) or 'none'}")
+            raise ProviderError(f"unknown stack {name!r} (stacks in the state folder: {', '.join(known) or 'none'})")
         return self._stacks / stack, qualifiers[1] if len(qualifiers) == 2 else ""
 
     def _read(self, name: str, directory: Path, project: str) -> PropertyMap:
@@ -82,7 +82,7 @@ class StackReferences:
             raise ProviderError(f"stack {name!r}: {error}") from error
         root = next((r for r in resources if r.type == urns.STACK_TYPE), None)
         if root is not None and project and urns.project_of(root.urn) != project:
-            raise ProviderError(f"unknown stack {name!r}: that stack is of project {urns.project_of(root.urn)!r}")
+            raise ProviderError(f"unknown stack {name!r}: the stack belongs to project {urns.project_of(root.urn)!r}")
         return root.outputs if root is not None else {}
 
     def diff(self, request: DiffRequest) -> DiffResult:
@@ -111,11 +111,11 @@ class StackReferences:
 
 
 def _refuse(urn: str) -> NoReturn:
-    raise ProviderError(f"{urns.type_of(urn)} can only be read")
+    raise ProviderError(f"{urns.type_of(urn)} is read-only")
 
 
 class _WhenNeeded:
-    """A crypter that is opened by the first secret: a stack without any needs no passphrase."""
+    """A crypter that the first secret opens: a stack without any needs no passphrase."""
 
     def __init__(self, open: Callable[[], Crypter]) -> None:
         self._open = open
@@ -123,7 +123,7 @@ class _WhenNeeded:
 
     def encrypt(self, plaintext: str) -> str:
         del plaintext
-        raise SecretsError("the state of another stack is only read")
+        raise SecretsError("the state of another stack is read-only")
 
     def decrypt(self, ciphertext: str) -> str:
         if self._opened is None:
@@ -133,9 +133,9 @@ class _WhenNeeded:
 
 def _open(directory: Path, salt: str) -> Crypter:
     beside = directory / PASSPHRASE_FILE
-    # The passphrase of the environment is that of the stack that is worked on; this one may have its own beside it.
+    # The passphrase in the environment is the current stack's; this one may have its own file.
     if beside.exists():
-        passphrase, origin = passphrase_in(beside), f"{beside}: put {RIGHT_PASSPHRASE} there"
+        passphrase, origin = passphrase_in(beside), f"{beside}: write {RIGHT_PASSPHRASE} to it"
     else:
         passphrase, origin = passphrase_of(directory, needed=True, create=False), ""
     return crypter_of(directory, passphrase, salt, directory / STATE_FILE, origin=origin)

@@ -1,6 +1,6 @@
-"""Which resources an operation is about: `--target`, `--replace`. Pure.
+"""The selection of resources: `--target`, `--replace`. Pure.
 
-A target is a URN, or a pattern in which `*` stands for any text without a colon and `**` for any text at all.
+A target is a URN, or a pattern: `*` matches any text without a colon, `**` any text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from local.engine.urn import STACK_TYPE, is_provider, name_of
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """A set of URNs, given by URNs and patterns; `dependents`: also whatever depends on one of them."""
+    """A set of URNs, given as URNs and patterns; `dependents`: with all that depend on one of them."""
 
     patterns: tuple[str, ...]
     dependents: bool = False
@@ -26,11 +26,11 @@ class Targets:
         object.__setattr__(self, "_matcher", re.compile("|".join(f"(?:{_expression(p)})" for p in self.patterns)))
 
     def names(self, urn: str) -> bool:
-        """Whether the URN itself is asked for."""
+        """Whether the URN itself is selected."""
         return self._matcher.fullmatch(urn) is not None
 
     def unknown(self, urns: Collection[str]) -> list[str]:
-        """An error message for each URN that is asked for and is not among these; a pattern may match nothing."""
+        """An error message for each selected URN that is not among these; a pattern may match nothing."""
         return [_unknown(p, urns) for p in self.patterns if "*" not in p and p not in urns]
 
     def idle(self, urns: Collection[str]) -> list[str]:
@@ -41,9 +41,9 @@ class Targets:
         return [_unmatched(p, urns) for p in matching_none]
 
     def with_dependents(self, resources: Iterable[ResourceState]) -> set[str]:
-        """The URNs that are asked for, and all that cannot be without them, directly or through others.
+        """The selected URNs, and all that depend on them, directly or indirectly.
 
-        Children need their parents, resources their provider.
+        Children depend on their parents, resources on their provider.
         """
         found: set[str] = set()
         remaining = list(resources)
@@ -56,18 +56,18 @@ class Targets:
 
 
 class Selection:
-    """Which of the program's registrations are worked on; they come in the order of their dependencies."""
+    """The selection among the program's registrations, which arrive in the order of their dependencies."""
 
     def __init__(self, targets: Targets | None) -> None:
         self._targets = targets
         self._chosen: set[str] = set()
         self.kept: set[str] = set()
-        """What exists and is no target: it stays as it is."""
+        """Existing resources that are not targets: they stay as they are."""
         self.skipped: set[str] = set()
-        """What does not exist and is no target: it is not made."""
+        """New resources that are not targets: they are not created."""
 
     def includes(self, goal: ResourceState, *, exists: bool) -> bool:
-        """Whether a resource is worked on. Providers and the stack itself always are: the others need them."""
+        """Whether a resource is worked on. Providers and the stack itself always are: the others depend on them."""
         targets = self._targets
         if targets is None:
             return True
@@ -80,12 +80,12 @@ class Selection:
         return False
 
     def missing(self, goal: ResourceState) -> set[str]:
-        """What a resource that is worked on needs and cannot have."""
+        """The dependencies of a resource that will not exist in this run."""
         return goal.requires() & self.skipped
 
 
 def needed_by(urns: Iterable[str], resources: Iterable[ResourceState]) -> set[str]:
-    """The URNs of all that these need, directly or through others; without themselves, unless they need each other."""
+    """The URNs of all that these depend on, directly or indirectly; without themselves except in a cycle."""
     requirements: dict[str, set[str]] = {}
     for resource in resources:
         requirements.setdefault(resource.urn, set()).update(resource.requires())
@@ -109,7 +109,7 @@ def _unknown(target: str, urns: Collection[str]) -> str:
     if same_name:
         return f"{what}; a target is a URN, or a pattern such as '**::{target}': {', '.join(same_name)}"
     nearest = _nearest(target, urns)
-    # `$Type` in double quotes or none is a variable to a shell.
+    # A shell expands `$Type` in double quotes or none as a variable.
     hint = "; quote the `$` of a URN for the shell" if "$" in nearest and "$" not in target else ""
     return f"{what}{f'; did you mean {nearest!r}?' if nearest else ''}{hint}"
 
@@ -120,7 +120,7 @@ def _unmatched(pattern: str, urns: Collection[str]) -> str:
 
 
 def _nearest(target: str, urns: Collection[str]) -> str:
-    """The URN that has the nearest name; of those with one name, the most similar one."""
+    """The URN with the nearest name; among equal names, the most similar URN."""
     name = target.rpartition("::")[2]
     names = difflib.get_close_matches(name, {name_of(u) for u in urns}, n=1)
     alike = sorted(u for u in urns if [name_of(u)] == names)

@@ -1,1 +1,1 @@
-"""The programs of the catalogue's example images: something real behind a load balancer."""
+"""The programs of the catalogue's example images, for use behind a load balancer."""

@@ -14,7 +14,7 @@ def main() -> None:
     """Serve until SIGTERM, which ends the process by its default action."""
     host, port = os.environ.get("POD_IP"), int(os.environ.get("PORT", "8053"))
     if not host:
-        raise SystemExit("POD_IP is not set: give the container an env with fieldRef status.podIP")
+        raise SystemExit("POD_IP is not set: add an env with fieldRef status.podIP to the container")
     name = (os.environ.get("POD_NAME") or os.environ["HOSTNAME"]).encode()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

@@ -1,4 +1,4 @@
-"""A web server that says which pod answered: `registry.local/web`.
+"""A web server that names the answering pod: `registry.local/web`.
 
 Environment: PORT (default 8080), POD_IP (the address to bind), POD_NAME, NODE_NAME.
 """
@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """One line a request; health checks are left out, for they would be most of the log."""
+        """One line per request, without health checks, which would be most of the log."""
         if self.path != "/healthz":
             sys.stdout.write(f"{self.client_address[0]} {format % args}\n")
 
@@ -55,9 +55,9 @@ def main() -> None:
     """Serve until SIGTERM."""
     host, port = os.environ.get("POD_IP"), int(os.environ.get("PORT", "8080"))
     if not host:
-        raise SystemExit("POD_IP is not set: give the container an env with fieldRef status.podIP")
+        raise SystemExit("POD_IP is not set: add an env with fieldRef status.podIP to the container")
     server = Server((host, port), Handler)
-    # shutdown() waits for serve_forever, so it cannot be called by the thread that runs it.
+    # shutdown() waits for serve_forever, so the thread that runs it cannot call it.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"listening on {host}:{port}", flush=True)
     server.serve_forever(poll_interval=1.0)

@@ -15,13 +15,13 @@ from local.mycloud.balancer.follower import Follower
 from local.mycloud.folder import MyCloudFolder
 
 LOOK_SECONDS = 2.0
-"""How often it looks whether the site's folder is there still: without it nobody would find this process again."""
+"""How often it checks that the site's folder exists: without it this process could not be found again."""
 
 log = logging.getLogger(__name__)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Forward until told to stop; the exit code."""
+    """Forward until SIGTERM; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m local.mycloud.balancer", description=__doc__)
     parser.add_argument("state_dir", type=Path, help="the site's state folder, with its site.json")
     folder = MyCloudFolder(parser.parse_args(argv).state_dir.absolute())

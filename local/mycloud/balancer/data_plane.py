@@ -1,4 +1,4 @@
-"""All load balancers of a site as they run: configurations in, forwarding sockets and reports out."""
+"""All load balancers of a site: takes configurations, runs forwarding sockets, and reports."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 
 ListenerKey = tuple[str, int]
 Revision = tuple[int, int]
-"""A load balancer's report is another when this is another."""
+"""Identifies a load balancer's report: a change means a new report."""
 
 
 class DataPlane:
-    """Lives on one event loop. `changed` is set whenever there may be something new to report."""
+    """Runs on one event loop. `changed` is set whenever there may be something new to report."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
@@ -29,9 +29,9 @@ class DataPlane:
         self._closed: dict[str, int] = {}
 
     async def apply(self, config: BalancerConfig) -> None:
-        """Bring one load balancer to its configuration; what did not change in it goes on undisturbed.
+        """Apply a load balancer's configuration; unchanged parts are not disturbed.
 
-        Several may be brought to theirs at once: where much goes on, each has to wait for turns of the event loop.
+        Several calls may run at once: with much traffic, each has to wait for turns of the event loop.
         """
         if config.state == State.DELETING:
             if balancer := self._balancers.pop(config.id, None):
@@ -45,27 +45,27 @@ class DataPlane:
         self.changed.set()
 
     async def retain(self, ids: Iterable[str]) -> None:
-        """Close every load balancer that the API does not know any more."""
+        """Close every load balancer that the API no longer has."""
         for gone in self._balancers.keys() - set(ids):
             await self._balancers.pop(gone).close()
 
     async def retry(self) -> None:
-        """Try again to bind what could not be bound."""
+        """Retry the binds that failed."""
         for balancer in list(self._balancers.values()):
             if balancer.failures() and await balancer.bind():
                 self.changed.set()
 
     def revisions(self) -> dict[str, Revision]:
-        """Of each load balancer there is something to say of; cheap, so it may be asked often."""
+        """The load balancers with a report; cheap, so it may be called often."""
         gone = {each: (generation, -1) for each, generation in self._closed.items()}
         return gone | {each: balancer.revision() for each, balancer in self._balancers.items()}
 
     def reports(self, ids: Iterable[str] | None = None) -> list[BalancerReport]:
-        """What there is to say of these load balancers (None: of all) at the moment."""
+        """The present reports of these load balancers (None: of all)."""
         return [self._report(each) for each in (self.revisions() if ids is None else ids)]
 
     def acknowledged(self, reports: Iterable[BalancerReport]) -> None:
-        """The API has these reports: what is closed need not be told again."""
+        """The API has these reports: closed load balancers can be forgotten."""
         for report in reports:
             if report.closed:
                 self._closed.pop(report.id, None)
@@ -85,7 +85,7 @@ class _Balancer:
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        # A change and a retry take turns: both at once would bind the same listener, and one would fail.
+        # A change and a retry take turns: together they would bind the same listener twice, and one would fail.
         self._turn = asyncio.Lock()
         self._config: BalancerConfig | None = None
         self._carried_out = 0
@@ -103,7 +103,7 @@ class _Balancer:
             self._changes += 1
 
     async def bind(self) -> bool:
-        """Bind what is not bound; whether that changed anything."""
+        """Bind what is not bound; returns whether anything changed."""
         async with self._turn:
             return await self._bind()
 
@@ -137,11 +137,11 @@ class _Balancer:
         return [listener.error for listener in self._listeners.values() if listener.error]
 
     def revision(self) -> Revision:
-        """Changes so far, and a number that every traffic raises."""
+        """The number of changes, and a number that every traffic raises."""
         return self._changes, sum(listener.traffic() for listener in self._listeners.values())
 
     def report(self) -> BalancerReport:
-        """What there is to say. The generation is the last one that is bound: a change may be under way."""
+        """The report. Its generation is the last one that is bound: a change may be in progress."""
         assert self._config is not None
         return BalancerReport(
             id=self._config.id,
@@ -181,7 +181,7 @@ class _Balancer:
             self._fill(backend_set)
 
     def _health_changed(self) -> None:
-        # One of many, perhaps: a set of a thousand backends learns of all of them at about the same time.
+        # Batched: a set of a thousand backends learns of all of them at about the same time.
         if not self._refill_is_due:
             self._refill_is_due = True
             asyncio.get_running_loop().call_soon(self._refill)

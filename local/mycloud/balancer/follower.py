@@ -1,6 +1,6 @@
-"""How the data plane keeps in step with the API: it waits for changes, and reports what it has done.
+"""Keeps the data plane in step with the API: waits for changes, and reports results.
 
-While the API is down, everything goes on as it was; an API that came back is told everything anew.
+While the API is down, everything continues; a restarted API gets every report again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ WAIT_SECONDS = 20
 ANSWER_SECONDS = 10.0
 RECONNECT_SECONDS = 0.5
 PAUSE_SECONDS = 0.05
-"""Between reports, so that what changes at about the same time is reported at once."""
+"""Between reports, to combine changes."""
 
 COUNTERS_SECONDS = 0.25
-"""How often counters are reported when nothing else is."""
+"""How often counters are reported without other changes."""
 
 RETRY_BIND_SECONDS = 1.0
 
@@ -33,7 +33,7 @@ _REPORTS = TypeAdapter(list[BalancerReport])
 
 
 class Follower:
-    """Ties a data plane to the API at `address`."""
+    """Connects a data plane to the API at `address`."""
 
     def __init__(self, data_plane: DataPlane, address: tuple[str, int], token: str) -> None:
         self._data_plane = data_plane
@@ -55,14 +55,14 @@ class Follower:
             try:
                 answer = await self._changes(since, 0 if self._boot is None else WAIT_SECONDS)
             except HttpError as error:
-                log.info("the API does not answer: %s", error)
+                log.info("the API did not answer: %s", error)
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
             if self._boot is None:
                 await self._data_plane.retain([config.id for config in answer.load_balancers])
                 self._reported.clear()
                 self._boot = answer.boot
-            elif self._boot != answer.boot:  # another start of the API: compare everything
+            elif self._boot != answer.boot:  # the API was restarted: compare everything
                 since, self._boot = 0, None
                 continue
             await asyncio.gather(*map(self._data_plane.apply, answer.load_balancers))
@@ -97,7 +97,7 @@ class Follower:
             try:
                 await self._send(reports)
             except HttpError as error:
-                log.info("the API takes no reports: %s", error)
+                log.info("the API did not accept reports: %s", error)
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
             self._data_plane.acknowledged(reports)

@@ -1,4 +1,4 @@
-"""Which backends of a set are healthy: one checking task a backend, and the thresholds that judge its results."""
+"""Which backends of a set are healthy: one checking task per backend, and the thresholds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_ANSWER = 4096
 
 
 class Verdict:
-    """What consecutive check results say. The very first result decides at once, so that a start is quick."""
+    """The verdict of consecutive check results. The first result decides at once, for a quick start."""
 
     def __init__(self, healthy_threshold: int, unhealthy_threshold: int) -> None:
         self.healthy: bool | None = None
@@ -26,7 +26,7 @@ class Verdict:
         self._against = 0
 
     def add(self, passed: bool) -> bool:
-        """Take one result in; whether it changed the verdict."""
+        """Add a result; returns whether it changed the verdict."""
         if passed == self.healthy:
             self._against = 0
             return False
@@ -38,9 +38,9 @@ class Verdict:
 
 
 class HealthMonitor:
-    """Checks the backends of one set; `changed` is called when a verdict changes. Lives on the event loop.
+    """Checks the backends of one set; `changed` is called when a verdict changes. Runs on the event loop.
 
-    Checks come from the socket address `source`: what lingers of them takes no ports of 127.0.0.1 from everybody else.
+    Checks are sent from the socket address `source`: their lingering connections use up no ports of 127.0.0.1.
     """
 
     def __init__(self, source: str, changed: Callable[[], None]) -> None:
@@ -51,12 +51,12 @@ class HealthMonitor:
         self._tasks: dict[BackendId, asyncio.Task[None]] = {}
 
     def update(self, check: HealthCheck, backends: Sequence[Backend]) -> None:
-        """Check these backends from now on. What is known of those that stay is kept if the check stays the same."""
+        """Check these backends from now on. Remaining ones keep their verdict if the check is unchanged."""
         wanted = {(backend.address, backend.port) for backend in backends}
         stays = wanted if check == self._check else set()
         for key in [key for key in self._tasks if key not in stays]:
             self._tasks.pop(key).cancel()
-        # A changed check begins anew, but takes nothing out of service before it has a result of its own.
+        # A changed check starts again, but takes nothing out of service before it has a result of its own.
         self._verdicts = {
             key: verdict for key, verdict in self._verdicts.items() if key in wanted and check.protocol != "NONE"
         }
@@ -70,14 +70,14 @@ class HealthMonitor:
             self._tasks[key] = asyncio.create_task(self._watch(key, verdict))
 
     def healthy(self, key: BackendId) -> bool | None:
-        """The verdict on a backend; True where nothing is checked, None while nothing is known."""
+        """The verdict on a backend; True without checks, None before the first result."""
         if self._check.protocol == "NONE":
             return True
         verdict = self._verdicts.get(key)
         return verdict.healthy if verdict else None
 
     def close(self) -> None:
-        """Check no more."""
+        """Stop checking."""
         for task in self._tasks.values():
             task.cancel()
         self._tasks.clear()
@@ -109,7 +109,7 @@ async def passes(check: HealthCheck, key: BackendId, source: str) -> bool:
 
 
 async def _status(sock: socket.socket, target: Target, path: str) -> int:
-    """The status that a GET is answered with. Raises ValueError if the answer is not HTTP."""
+    """The status of the answer to a GET. Raises ValueError if the answer is not HTTP."""
     loop = asyncio.get_running_loop()
     head = f"GET {path} HTTP/1.1\r\nHost: {target[0]}:{target[1]}\r\nConnection: close\r\n\r\n"
     await loop.sock_sendall(sock, head.encode("latin-1"))

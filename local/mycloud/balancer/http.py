@@ -10,7 +10,7 @@ MAX_HEAD = 64 * 1024
 
 
 class HttpError(Exception):
-    """The server did not answer as HTTP, or not at all."""
+    """The server gave no answer, or not an HTTP one."""
 
 
 async def request(
@@ -23,7 +23,7 @@ async def request(
     timeout: float,
     read_body: bool = True,
 ) -> tuple[int, bytes]:
-    """Status and body of the answer. Raises HttpError; `timeout` (seconds) is for all of it."""
+    """Status and body of the answer. Raises HttpError; `timeout` (seconds) covers the whole request."""
     try:
         async with asyncio.timeout(timeout):
             reader, writer = await asyncio.open_connection(*address, limit=MAX_HEAD)
@@ -34,7 +34,7 @@ async def request(
                 return status, await _read(reader, length) if read_body else b""
             finally:
                 writer.close()
-                with suppress(OSError):  # the connection's end is of no interest any more
+                with suppress(OSError):  # the connection's end no longer matters
                     await writer.wait_closed()
     except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
         raise HttpError(f"{method} {path}: {error or type(error).__name__}") from error
@@ -49,7 +49,7 @@ def _head(address: tuple[str, int], method: str, path: str, headers: Mapping[str
 
 
 def _parse(head: str) -> tuple[int, int | None]:
-    """The status, and the body's length if it is told."""
+    """The status, and the body's length if the header has it."""
     first, *rest = head.split("\r\n")
     version, _, status = first.partition(" ")
     if not version.startswith("HTTP/"):

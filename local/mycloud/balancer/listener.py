@@ -1,4 +1,4 @@
-"""One listener of a load balancer: its socket, its limit and its choice among the healthy backends."""
+"""One listener of a load balancer: its socket, its limit and its choice of a healthy backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from local.mycloud.models.balancing import Backend, BackendSet, Listener, Listen
 
 
 class Pool:
-    """The backends that a listener may choose from at the moment, and how."""
+    """The backends available to a listener, and the scheduler."""
 
     def __init__(self) -> None:
         self.candidates: list[Candidate] = []
@@ -25,9 +25,9 @@ class Pool:
         self.scheduler_name = ""
 
     def set(self, backend_set: BackendSet, healthy: Callable[[Backend], bool | None]) -> None:
-        """Offer the healthy backends; weight 0 takes a backend out of new choices.
+        """Offer the healthy backends; weight 0 excludes a backend from new choices.
 
-        Where none is healthy, those of which nothing is known yet are tried: a set of new backends serves at once.
+        If none is healthy, those without a verdict are tried: a set of new backends serves at once.
         """
         verdicts = [(backend, healthy(backend)) for backend in backend_set.backends if backend.weight > 0]
         usable = [backend for backend, verdict in verdicts if verdict]
@@ -45,7 +45,7 @@ class Pool:
 
 
 class ActiveListener:
-    """A listener with its socket. `update` changes everything but protocol and port while it goes on."""
+    """A listener with its socket. `update` changes everything except protocol and port without interruption."""
 
     def __init__(self, address: str, config: Listener, pool: Pool, sources: SourceRanges) -> None:
         self.config = config
@@ -69,20 +69,20 @@ class ActiveListener:
         self._limit(config.max_qps)
 
     async def bind(self) -> None:
-        """Listen, unless it does; `error` then says why it could not, or is None."""
+        """Listen, unless it does already; `error` then says why it could not, or is None."""
         if self._is_bound:
             return
         try:
             await self._forwarder.listen(self._address, self.config.port)
         except OSError as error:
-            # asyncio's own text has the address once more.
+            # asyncio's own message repeats the address.
             reason = os.strerror(error.errno) if error.errno else error
             self.error = f"listener {self.config.protocol} {self.config.port} on {self._address}: {reason}"
         else:
             self.error, self._is_bound = None, True
 
     def update(self, config: Listener, pool: Pool, sources: SourceRanges) -> None:
-        """Take a changed configuration over; established connections stay as they are."""
+        """Apply a changed configuration; established connections stay as they are."""
         if config.max_qps != self.config.max_qps:
             self._limit(config.max_qps)
         if pool.scheduler_name != self._scheduler_name:
@@ -94,7 +94,7 @@ class ActiveListener:
         self.backends_changed()
 
     def backends_changed(self) -> None:
-        """End UDP sessions with backends that are no longer offered: a UDP client can't notice it by itself."""
+        """End UDP sessions with backends that are no longer offered: a UDP client cannot notice it by itself."""
         if isinstance(self._forwarder, UdpForwarder):
             offered = {candidate.target for candidate in self._pool.candidates}
             self._forwarder.end_sessions(lambda target: target in offered)
@@ -106,7 +106,7 @@ class ActiveListener:
         return went_through + self._rejected_qps + self._rejected_source
 
     def counters(self) -> ListenerCounters:
-        """What went through so far."""
+        """The present counters."""
         counters = self._forwarder.counters
         return ListenerCounters(
             protocol=self.config.protocol,
@@ -136,7 +136,7 @@ class ActiveListener:
         return False
 
     def _choose_for_connection(self, client: Target, tried: frozenset[Target]) -> Target | None:
-        # A second try for the same connection, after a backend refused it, is not another connection.
+        # A retry of the same connection, after a backend refused it, is not another connection.
         return self._choose(client, tried) if tried or self._is_admitted(client) else None
 
     def _choose(self, client: Target, tried: frozenset[Target]) -> Target | None:

@@ -1,4 +1,4 @@
-"""Which of several backends gets the next connection."""
+"""Chooses the backend of the next connection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local.forwarding.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A backend that may be chosen; `weight` is at least 1."""
+    """An available backend; `weight` is at least 1."""
 
     target: Target
     weight: int
@@ -26,7 +26,7 @@ class Scheduler(Protocol):
 
 
 class RoundRobin:
-    """Smooth weighted round robin: a backend of weight 3 among three of weight 1 gets half, never in a row of three."""
+    """Smooth weighted round robin: a backend of weight 3 among three of weight 1 gets half, never three in a row."""
 
     def __init__(self) -> None:
         self._credit: dict[Target, int] = {}
@@ -41,7 +41,7 @@ class RoundRobin:
 
 
 class LeastConnections:
-    """The backend with the fewest open connections for its weight; among equals by turns."""
+    """The backend with the fewest open connections for its weight; equals take turns."""
 
     def __init__(self) -> None:
         self._turn = RoundRobin()

@@ -1,4 +1,4 @@
-"""Which clients a load balancer serves."""
+"""The clients that a load balancer serves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from ipaddress import ip_address, ip_network
 
 
 class SourceRanges:
-    """CIDRs of clients; none at all: everybody."""
+    """CIDRs of clients; empty: everybody."""
 
     def __init__(self, cidrs: Iterable[str]) -> None:
         self._ranges = [ip_network(cidr) for cidr in cidrs]
 
     def admits(self, client: str) -> bool:
-        """Whether a client with this socket address is served: ranges may mean that, or its cluster address."""
+        """Whether a client with this socket address is served: ranges may contain it or its cluster address."""
         if not self._ranges:
             return True
         forms = [ip_address(client)]

@@ -1,4 +1,4 @@
-"""How a listener's `max_qps` is kept: a token bucket that holds one second's worth."""
+"""Enforces a listener's `max_qps`: a token bucket that holds one second's worth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class TokenBucket:
-    """Lets at most `rate` through a second on average, and as many at once after a second of rest."""
+    """Admits at most `rate` per second on average, and as many at once after a second of rest."""
 
     def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -16,7 +16,7 @@ class TokenBucket:
         self._filled = clock()
 
     def take(self) -> bool:
-        """Whether one more may pass now."""
+        """Whether one more is admitted now."""
         now = self._clock()
         self._tokens = min(float(self._rate), self._tokens + (now - self._filled) * self._rate)
         self._filled = now

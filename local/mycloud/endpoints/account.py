@@ -1,4 +1,4 @@
-"""Endpoints by which users learn what they may do, and how much of it."""
+"""Endpoints with which users check their rights and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints with which tests and benchmarks set the stage; for the site's own token alone."""
+"""Endpoints that prepare tests and benchmarks; only for the site's own token."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def get_health(context: Ctx, id: str) -> Items[BackendHealth]:
     for backend_set in balancer.backend_sets:
         checked = backend_set.health_check is not None and backend_set.health_check.protocol != "NONE"
         for backend in backend_set.backends:
-            # The data plane calls what it does not check healthy, for it sends traffic there.
+            # Where the data plane runs no check, it sends traffic, so the backend counts as healthy.
             key = (backend_set.name, backend.address, backend.port)
             healthy = seen.get(key) if checked else None
             items.append(

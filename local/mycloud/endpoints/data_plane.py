@@ -1,4 +1,4 @@
-"""Endpoints of the load balancers' data plane; for the site's own token alone."""
+"""Endpoints of the load balancers' data plane; only for the site's own token."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ async def follow_config(
     boot: str | None = None,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
 ) -> ConfigAnswer:
-    """What changed after version `since`; waits up to `wait` seconds until something has.
+    """What changed after version `since`; waits up to `wait` seconds for a change.
 
-    Who knows another start of the API (`boot`) hears of this one at once.
+    A caller that names another start of the API (`boot`) gets an answer at once.
     """
     end = time.monotonic() + wait
     while True:

@@ -1,5 +1,5 @@
-"""What mycloud's objects and requests look like: the types that its OpenAPI document and its database share.
+"""The types of mycloud's objects and requests, shared by its OpenAPI document and its database.
 
-A `…Record` is what the database holds: the public object and what only the server knows. Answers are made from the
-public type, so a record's own fields never leave the server.
+A `…Record` is the database's type: the public object with server-side fields. Answers are made from the public type, so
+a record's own fields never leave the server.
 """

@@ -1,4 +1,4 @@
-"""What an account may do, and how much it may have."""
+"""The rights and limits of an account."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Limit = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class Limits(Strict):
-    """How much an account may have."""
+    """The limits of an account."""
 
     routes_per_table: Limit = 48
     load_balancers: Limit = 1000
@@ -21,7 +21,7 @@ class Limits(Strict):
 
 
 class UpdateLimits(Strict):
-    """The limits to change; None: as it is."""
+    """The limits to change; None: unchanged."""
 
     routes_per_table: Limit | None = None
     load_balancers: Limit | None = None
@@ -30,20 +30,20 @@ class UpdateLimits(Strict):
 
 
 class CreateToken(Strict):
-    """A further token. `operations`: globs over "METHOD PATH" of what it may do, None: all that users call."""
+    """A further token. `operations`: the allowed globs over "METHOD PATH", None: everything that users call."""
 
     ttl_seconds: Annotated[int, Field(ge=1, le=31536000)]
     operations: list[str] | None = None
 
 
 class CheckAccess(Strict):
-    """Which of these operations ("METHOD PATH") may not be done?"""
+    """The operations ("METHOD PATH") to check; the answer has those that are not allowed."""
 
     operations: Annotated[list[Annotated[str, Field(pattern="^[A-Z]+ /")]], Field(max_length=1000)]
 
 
 class IssuedToken(BaseModel):
-    """A secret, which is told only once."""
+    """A secret, which is shown only once."""
 
     token: str
     expires_at: str

@@ -23,7 +23,7 @@ MAX_BACKEND_BATCH = 40
 
 
 class ListenerSettings(Strict):
-    """What may change of a listener. `max_qps`: new connections (UDP: datagrams) a second, None: any."""
+    """The changeable fields of a listener. `max_qps`: new connections (UDP: datagrams) a second, None: any."""
 
     backend_set: Name
     max_qps: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
@@ -39,7 +39,7 @@ class Listener(ListenerSettings):
 
 
 class HealthCheck(Strict):
-    """How backends are examined; `port` None: the backend's own. NONE: not at all, and each of them gets traffic."""
+    """How backends are checked; `port` None: the backend's own. NONE: unchecked, and each of them gets traffic."""
 
     protocol: Literal["TCP", "HTTP", "NONE"] = "TCP"
     port: Port | None = None
@@ -51,21 +51,21 @@ class HealthCheck(Strict):
 
 
 class BackendKey(Strict):
-    """What tells backends of one set apart."""
+    """Identifies a backend of a set."""
 
     address: ClusterAddress
     port: Port
 
 
 class Backend(BackendKey):
-    """Where connections go: a machine's address and a port there. Weight 0: no new connections."""
+    """The target of connections: a machine's address and a port there. Weight 0: no new connections."""
 
     machine_id: str
     weight: Annotated[int, Field(ge=0, le=256)] = 1
 
 
 class BackendSetSettings(Strict):
-    """What may change of a backend set beside its backends.
+    """The changeable fields of a backend set besides its backends.
 
     `health_check` None: TCP, or NONE where a UDP listener uses the set. With the affinity CLIENT_IP a client keeps its
     backend for as long as it opens a new connection (UDP: session) at least every `session_affinity_timeout_seconds`.
@@ -97,7 +97,7 @@ class LoadBalancer(CloudObject):
 
 
 class BackendHealth(BaseModel):
-    """What the health checks say of a backend; None: not known yet, or not `checked`."""
+    """The health of a backend by its checks; None: not known yet, or not `checked`."""
 
     backend_set: str
     address: str
@@ -107,7 +107,7 @@ class BackendHealth(BaseModel):
 
 
 class ListenerCounters(BaseModel):
-    """What went through a listener since the load balancer's data plane started.
+    """A listener's counters since the start of the load balancer's data plane.
 
     Rejected, in connections (UDP: datagrams): because of `max_qps`, and because of the source ranges.
     """
@@ -122,7 +122,7 @@ class ListenerCounters(BaseModel):
 
 
 class LoadBalancerRecord(LoadBalancer):
-    """`generation` counts changes of what the data plane must do; `observed` is the last one that it has done."""
+    """`generation` counts changes that the data plane must apply; `observed` is the last one that it has applied."""
 
     generation: int = 1
     observed: int = 0
@@ -154,7 +154,7 @@ class PutListener(ListenerSettings):
 
 
 class PutBackendSet(BackendSetSettings):
-    """`backends` None keeps those that the set has."""
+    """`backends` None keeps the present ones."""
 
     backends: list[Backend] | None = None
 

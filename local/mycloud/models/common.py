@@ -1,4 +1,4 @@
-"""What all objects, requests and answers of mycloud's API have in common."""
+"""The common fields and types of all objects, requests and answers of mycloud's API."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_PAGE = 100
 
 
 def now() -> str:
-    """The present time as objects carry it: RFC 3339, UTC."""
+    """The present time in the form of objects' fields: RFC 3339, UTC."""
     return rfc3339(datetime.now(UTC).timestamp())
 
 
 def rfc3339(seconds: float) -> str:
-    """A time in seconds since 1970 as objects carry it: with milliseconds, so that texts compare as times do."""
+    """Seconds since 1970 in the form of objects' fields: with milliseconds, so that texts compare as times do."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -61,7 +61,7 @@ Zone = Literal["zone-a", "zone-b", "zone-c"]
 
 
 class State(StrEnum):
-    """Where an object stands in its life. Machines use the middle four instead of `available`, and never `deleting`."""
+    """The state of an object. Machines use the middle four instead of `available`, and never `deleting`."""
 
     CREATING = "creating"
     AVAILABLE = "available"
@@ -75,16 +75,16 @@ class State(StrEnum):
 
 
 class Strict(BaseModel):
-    """A request's base: an unknown field is an error, not a silently lost wish.
+    """A request's base: an unknown field is an error, not silently ignored.
 
-    A text has its limit also because pydantic then refuses what is none: half of a surrogate pair, which JSON can say.
+    Strings have a length limit also because pydantic then rejects half of a surrogate pair, which JSON allows.
     """
 
     model_config = ConfigDict(extra="forbid", str_max_length=4096)
 
 
 class CloudObject(BaseModel):
-    """What every object has."""
+    """The fields of every object."""
 
     id: str
     name: str
@@ -95,7 +95,7 @@ class CloudObject(BaseModel):
 
 
 class Create(Strict):
-    """What every creation takes; `client_token` makes it idempotent."""
+    """The fields of every creation; `client_token` makes it idempotent."""
 
     name: Name
     tags: dict[str, str] = {}
@@ -103,7 +103,7 @@ class Create(Strict):
 
 
 class Update(Strict):
-    """What a PATCH may change; what is left out stays. `tags` replaces all tags."""
+    """What a PATCH may change; omitted fields stay. `tags` replaces all tags."""
 
     name: Name | None = None
     tags: dict[str, str] | None = None

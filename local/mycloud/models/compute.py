@@ -11,7 +11,7 @@ from local.mycloud.models.common import CloudObject, Create, DnsLabel, Strict
 MACHINE_TYPES = ("m1.small", "m1.medium", "m1.large")
 
 PROCESS_ENDED = "its process ended"
-"""The state reason of a machine that is stopped though nobody stopped it."""
+"""The state reason of a machine that stopped without a request."""
 
 
 class Cluster(CloudObject):
@@ -24,7 +24,7 @@ class Cluster(CloudObject):
 
 
 class Machine(CloudObject):
-    """A machine that boots into a cluster as a node. `simulated`: it has no process, and nothing ever registers it."""
+    """A machine that boots into a cluster as a node. `simulated`: it has no process and never registers a node."""
 
     network_id: str
     subnet_id: str
@@ -42,7 +42,7 @@ class Machine(CloudObject):
 
 
 class MachineRecord(Machine):
-    """`intent`: where the machine shall come to. `reboot`: it has yet to go down once on the way."""
+    """`intent`: the machine's intended state. `reboot`: it must first shut down once."""
 
     intent: Literal["running", "stopped", "terminated"] = "running"
     reboot: bool = False
@@ -68,7 +68,7 @@ class CredentialsRequest(Strict):
 
 
 class SimulateMachines(Strict):
-    """Machines of which nothing runs, spread over the subnets in turn; their names are the prefix and a number."""
+    """Machines without processes, spread over the subnets in turn; their names are the prefix and a number."""
 
     cluster_id: str
     subnet_ids: Annotated[list[str], Field(min_length=1)]
@@ -82,6 +82,6 @@ class Kubeconfig(BaseModel):
 
 
 class MadeMachines(BaseModel):
-    """How many were made."""
+    """The number of machines made."""
 
     machines: int

@@ -12,7 +12,7 @@ MAX_ROUTE_BATCH = 50
 
 
 class ZoneObject(BaseModel):
-    """A zone; nobody makes or deletes one."""
+    """A zone; zones are fixed."""
 
     id: str
     name: str
@@ -23,7 +23,7 @@ class ZoneObject(BaseModel):
 class Network(CloudObject):
     """A network with its ranges: machines (`cidr`), pods, cluster IPs and load balancers.
 
-    The IPv6 ones, of machines and pods, are facts alone; networks that were made before there were any have none.
+    The IPv6 ranges, of machines and pods, exist only as data; networks from before them have none.
     """
 
     cidr: str
@@ -58,14 +58,14 @@ class Route(BaseModel):
 
 
 class NetworkRecord(Network):
-    """`index`: which of the site's ranges it has. `next_lb_host`: where the search for a free address goes on."""
+    """`index`: which of the site's ranges it has. `next_lb_host`: where the search for a free address continues."""
 
     index: int
     next_lb_host: int = 10
 
 
 class SubnetRecord(Subnet):
-    """`next_host`: where the search for a free address goes on, so that a freed one is not reused at once."""
+    """`next_host`: where the search for a free address continues, so that a freed one is not reused at once."""
 
     next_host: int = 10
 

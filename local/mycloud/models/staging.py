@@ -1,4 +1,4 @@
-"""What tests and benchmarks set the stage with."""
+"""Requests that prepare tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from local.mycloud.models.common import Strict
 
 
 class Lag(Strict):
-    """For how long lists do not show what was made."""
+    """How long new objects are missing from lists."""
 
     lag_seconds: Annotated[float, Field(ge=0, le=3600)]
 
@@ -18,9 +18,9 @@ class Lag(Strict):
 class Fault(Strict):
     """Make calls of an operation (a glob over "METHOD PATH") fail in a given way, or wait (`latency`: `seconds`).
 
-    The first `after` calls that match go through; each later one fails with `probability`, until `count` have (None:
-    until the fault is deleted). `error`: the operation is not done, the answer has `status` and `code` (None: the
-    status's own). `retry_after`, in seconds: what a throttled caller is told.
+    The first `after` matching calls succeed; each later one fails with `probability`, until `count` have (None: until
+    the fault is deleted). `error`: the operation is not done, the answer has `status` and `code` (None: the status's
+    own). `retry_after`, in seconds: the delay in a throttled answer.
     """
 
     operation: str

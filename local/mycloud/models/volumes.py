@@ -34,7 +34,7 @@ class CreateVolume(Create):
 
 
 class AttachVolume(Strict):
-    """The machine to which a volume is to be attached, or from which it is to be detached."""
+    """The machine to attach a volume to, or to detach it from."""
 
     machine_id: str
 

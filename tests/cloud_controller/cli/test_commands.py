@@ -55,26 +55,28 @@ def failed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return line
 
 
-def test_an_unknown_cloud_is_told_with_the_nearest_name(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_cloud_is_an_error_with_the_nearest_name(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, "--cloud=myclod"), capsys)
 
     told = "'myclod' is not a known cloud; did you mean 'mycloud'? (allowed: aws, mycloud)"
     assert line == f"cloud-controller: cloud: {told}"
 
 
-def test_a_missing_cloud_config_is_told_by_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_cloud_config_is_an_error_that_names_its_path(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = failed(command(files, config="nowhere"), capsys)
 
     assert line == f"cloud-controller: {files}/nowhere: No such file or directory"
 
 
-def test_a_cloud_config_that_is_not_given_is_named_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unset_cloud_config_is_an_error_that_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(["plan", "--cloud=mycloud"], capsys)
 
-    assert line == "cloud-controller: cloud-config: not given, and cloud config: [Global] endpoint: missing"
+    assert line == "cloud-controller: cloud-config: not set, and cloud config: [Global] endpoint: missing"
 
 
-def test_a_wrong_key_of_the_cloud_config_is_told_by_its_line_and_the_nearest(
+def test_an_unknown_cloud_config_key_is_an_error_with_its_line_and_the_nearest_name(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (files / "cloud.conf").write_text("[Global]\nendpont = x\n")
@@ -84,39 +86,39 @@ def test_a_wrong_key_of_the_cloud_config_is_told_by_its_line_and_the_nearest(
     assert "line 2: unknown key in [Global]; did you mean 'endpoint'?" in line
 
 
-def test_a_missing_kubeconfig_is_told_by_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_kubeconfig_is_an_error_that_names_its_path(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, kubeconfig="nowhere"), capsys)
 
-    assert f"the kubeconfig {files}/nowhere can't be read: No such file or directory" in line
+    assert f"cannot read kubeconfig {files}/nowhere: No such file or directory" in line
 
 
-def test_an_api_server_that_does_not_answer_is_told_by_its_address(
+def test_an_unreachable_api_server_is_an_error_that_names_its_address(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = failed(command(files, "--controllers=node"), capsys)
 
-    assert "the API server https://127.0.0.1:1 can't be reached" in line
+    assert "cannot reach API server https://127.0.0.1:1" in line
     assert "Connection refused" in line
 
 
-def test_an_unknown_controller_is_told_with_the_known_ones(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_controller_is_an_error_that_lists_the_known_ones(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = failed(command(files, "--controllers=nodes"), capsys)
 
     assert "'nodes' is not a controller (allowed: node, node-lifecycle, service, route, volume)" in line
 
 
-def test_the_daemon_refuses_the_route_controller_without_a_cluster_range(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_route_controller_requires_cluster_cidr(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["run", *command(files)[1:]]
 
-    assert "cluster-cidr: nothing is given" in failed(arguments, capsys)
+    assert "cluster-cidr: missing" in failed(arguments, capsys)
 
 
-def test_a_plan_of_routes_without_a_cluster_range_is_refused_before_anything_is_asked(
+def test_a_plan_of_routes_without_cluster_cidr_is_rejected_before_any_request(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "cluster-cidr: nothing is given; controller route needs it" in failed(command(files), capsys)
+    assert "cluster-cidr: missing; controller route requires it" in failed(command(files), capsys)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_a_plan_of_routes_without_a_cluster_range_is_refused_before_anything_is_
         ("http://127.0.0.1:1", "not-to-be-shown…", "token: contains characters"),
     ],
 )
-def test_a_cloud_config_that_no_call_could_use_is_one_line_without_secrets(
+def test_an_unusable_cloud_config_is_one_error_line_without_secrets(
     files: Path, endpoint: str, token: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = f"[Global]\nendpoint = {endpoint}\ntoken = {token}\ncluster-id = c-0123456789ab\n"
@@ -171,9 +173,7 @@ def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
         "--bind-address=here",
     ],
 )
-def test_a_number_that_can_not_be_meant_is_wrong_usage(
-    files: Path, option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_number_out_of_range_is_a_usage_error(files: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["run", *command(files)[1:], option])
 
@@ -182,7 +182,7 @@ def test_a_number_that_can_not_be_meant_is_wrong_usage(
 
 
 @pytest.mark.parametrize("arguments", [[], ["plan"], ["run", "--cloud=mycloud", "--node-monitor-period=5"], ["fly"]])
-def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
 
@@ -231,7 +231,7 @@ class Terminal:
 
 
 @pytest.mark.parametrize(("line", "agreed"), [("yes\n", True), ("y\n", False), ("\n", False), ("", False)])
-def test_only_a_whole_yes_agrees_to_an_apply(
+def test_only_the_full_word_yes_approves_an_apply(
     line: str, agreed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(line))
@@ -242,14 +242,14 @@ def test_only_a_whole_yes_agrees_to_an_apply(
     assert out == ""
 
 
-def test_an_apply_without_any_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_apply_without_a_terminal_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
 
     with pytest.raises(Refused, match="stdin is not a terminal"):
         cli._ask(2)
 
 
-def test_whoever_interrupts_a_plan_gets_one_line(
+def test_an_interrupted_plan_prints_one_line(
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: object) -> None:
@@ -262,7 +262,7 @@ def test_whoever_interrupts_a_plan_gets_one_line(
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of(files: Path, output: str) -> None:
+def test_a_closed_output_pipe_prints_no_error(files: Path, output: str) -> None:
     arguments = command(files, "--controllers=service", f"--output={output}")
     nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cluster_uid = lambda _: 'uid-here'"
     program = (
@@ -276,7 +276,7 @@ def test_a_reader_that_has_seen_enough_is_no_error_to_tell_of(files: Path, outpu
     assert (ended.returncode, ended.stderr) == (1, b"")
 
 
-def test_a_daemon_that_ends_beside_another_cluster_says_so_in_its_last_line(
+def test_a_daemon_that_finds_a_foreign_cluster_prints_the_reason_as_its_last_line(
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)

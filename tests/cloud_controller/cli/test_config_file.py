@@ -22,7 +22,7 @@ def parsed(file: Path, text: str, *more: str, command: str = "run") -> argparse.
     return cli_options.parse(*cli._parsers(), [command, f"--config={file}", *more])
 
 
-def test_a_file_sets_options_of_every_type(file: Path) -> None:
+def test_a_config_file_sets_options_of_every_type(file: Path) -> None:
     options = parsed(
         file,
         """
@@ -49,24 +49,24 @@ def test_a_file_sets_options_of_every_type(file: Path) -> None:
     assert options.authorization_always_allow_paths == ["/livez", "/healthz/*"]
 
 
-def test_an_option_of_the_line_wins_over_the_files(file: Path) -> None:
+def test_a_command_line_option_overrides_the_config_file(file: Path) -> None:
     options = parsed(file, "cloud: mycloud\nsecure-port: 1\nbind-address: 127.0.0.2\n", "--secure-port=2")
 
     assert (options.secure_port, options.bind_address) == (2, "127.0.0.2")
 
 
-def test_an_option_may_have_upstreams_name(file: Path) -> None:
+def test_a_config_file_accepts_upstreams_option_names(file: Path) -> None:
     assert parsed(file, "cloud-provider: mycloud\n").cloud == "mycloud"
 
 
-def test_one_file_serves_the_daemon_and_the_other_commands(file: Path) -> None:
+def test_one_config_file_works_for_all_commands(file: Path) -> None:
     options = parsed(file, "cloud: mycloud\nsecure-port: 1\n", command="plan")
 
     assert options.cloud == "mycloud"
     assert not hasattr(options, "secure_port")
 
 
-def test_an_empty_file_sets_nothing(file: Path) -> None:
+def test_an_empty_config_file_sets_nothing(file: Path) -> None:
     assert parsed(file, "# nothing\n", "--cloud=mycloud").secure_port == 10258
 
 
@@ -77,28 +77,28 @@ def test_an_empty_file_sets_nothing(file: Path) -> None:
         ("<<: {xyzzy: 1}", "config.yaml: unknown option$"),
         ("xyzzy: 1", "line 2: unknown option$"),
         ("config: other.yaml", "line 2: unknown option"),
-        ("node-monitor-period: 5", r"node-monitor-period: not of its type \(allowed: a time such as 30s"),
+        ("node-monitor-period: 5", r"node-monitor-period: wrong type \(allowed: a duration such as 30s"),
         ("node-monitor-period: soon", "node-monitor-period: not a valid duration"),
-        ("leader-elect: 'no'", r"leader-elect: not of its type \(allowed: true or false\)"),
-        ("secure-port: '10258'", r"secure-port: not of its type \(allowed: a number\)"),
-        ("secure-port: true", "secure-port: not of its type"),
-        ("secure-port: 1.5", "secure-port: not of its type"),
+        ("leader-elect: 'no'", r"leader-elect: wrong type \(allowed: true or false\)"),
+        ("secure-port: '10258'", r"secure-port: wrong type \(allowed: a number\)"),
+        ("secure-port: true", "secure-port: wrong type"),
+        ("secure-port: 1.5", "secure-port: wrong type"),
         ("secure-port: 70000", "secure-port: not an integer from 0 to 65535"),
-        ("cluster-name: 5", "cluster-name: not of its type .*in quotes"),
-        ("cluster-name:", "cluster-name: not of its type"),
-        ("controllers: [1]", r"controllers: not of its type"),
-        ("log-level: loud", r"log-level: not one of its values \(allowed: debug"),
-        ("cloud-provider: mycloud", "cloud-provider: the same option under another name"),
-        ("allocate-node-cidrs: true", "allocate-node-cidrs: not offered here: kube-controller-manager"),
-        ("webhook-secure-port: 10260", "webhook-secure-port: not offered here"),
-        ("- a list", "no mapping of option names"),
-        ("5: five", "no mapping of option names"),
+        ("cluster-name: 5", "cluster-name: wrong type .*quote it"),
+        ("cluster-name:", "cluster-name: wrong type"),
+        ("controllers: [1]", r"controllers: wrong type"),
+        ("log-level: loud", r"log-level: not an allowed value \(allowed: debug"),
+        ("cloud-provider: mycloud", "cloud-provider: duplicate option"),
+        ("allocate-node-cidrs: true", "allocate-node-cidrs: not supported: kube-controller-manager"),
+        ("webhook-secure-port: 10260", "webhook-secure-port: not supported"),
+        ("- a list", "not a mapping of option names"),
+        ("5: five", "not a mapping of option names"),
         ("a: [", "not valid YAML"),
-        ("secure-port: 1\nsecure-port: 2", "line 3.: the same key as in line 2"),
-        ("node-monitor-period: 1ms", "node-monitor-period: not from 10ms to 8760h"),
+        ("secure-port: 1\nsecure-port: 2", "line 3.: duplicate key, also in line 2"),
+        ("node-monitor-period: 1ms", "node-monitor-period: not between 10ms and 8760h"),
     ],
 )
-def test_what_is_wrong_is_told_by_file_and_key(file: Path, text: str, told: str) -> None:
+def test_config_file_errors_name_file_and_key(file: Path, text: str, told: str) -> None:
     text = text if text[0] in "-5a" and not text.startswith("allocate") else f"cloud: mycloud\n{text}"
 
     with pytest.raises(InvalidConfiguration, match=told) as refused:
@@ -107,17 +107,17 @@ def test_what_is_wrong_is_told_by_file_and_key(file: Path, text: str, told: str)
     assert str(file) in str(refused.value)
 
 
-def test_what_asks_for_nothing_here_may_stand_in_a_file(file: Path) -> None:
+def test_a_config_file_accepts_harmless_values_of_upstreams_flags(file: Path) -> None:
     assert parsed(file, "cloud: mycloud\nallocate-node-cidrs: false\nwebhook-secure-port: 0\n").cloud == "mycloud"
 
 
-def test_a_file_that_is_not_there_is_told_by_its_path(file: Path) -> None:
+def test_a_missing_config_file_is_an_error_that_names_its_path(file: Path) -> None:
     with pytest.raises(FileNotFoundError, match=str(file)):
         cli_options.parse(*cli._parsers(), ["run", f"--config={file}"])
 
 
-def test_options_that_contradict_each_other_are_refused_also_when_the_file_has_one_of_them(file: Path) -> None:
-    with pytest.raises(InvalidConfiguration, match="tls-cert-file: given without --tls-private-key-file"):
+def test_contradicting_options_are_rejected_even_if_one_is_in_the_config_file(file: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="tls-cert-file: requires --tls-private-key-file"):
         parsed(file, "cloud: mycloud\n", "--tls-cert-file=/x")
-    with pytest.raises(InvalidConfiguration, match="v: given beside --log-level"):
+    with pytest.raises(InvalidConfiguration, match="v: conflicts with --log-level"):
         parsed(file, "cloud: mycloud\nlog-level: info\n", "--v=2")

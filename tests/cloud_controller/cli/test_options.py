@@ -48,7 +48,7 @@ def usage_error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_cluster_range_with_host_bits_is_cut_to_its_network_with_a_warning_as_upstream_does(
+def test_a_cluster_cidr_with_host_bits_is_truncated_with_a_warning_as_upstream_does(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     given = options("--cloud=mycloud", "--cluster-cidr=10.244.7.9/16,fd00::7/48")
@@ -59,18 +59,18 @@ def test_a_cluster_range_with_host_bits_is_cut_to_its_network_with_a_warning_as_
     assert settings.route.cluster_cidrs == ("10.244.0.0/16", "fd00::/48")
     assert settings.service.pod_ranges == ("10.244.0.0/16", "fd00::/48")
     assert [record.message for record in caplog.records] == [
-        "--cluster-cidr=10.244.7.9/16 has host bits and is read as 10.244.0.0/16",
-        "--cluster-cidr=fd00::7/48 has host bits and is read as fd00::/48",
+        "--cluster-cidr=10.244.7.9/16 has host bits set; using 10.244.0.0/16",
+        "--cluster-cidr=fd00::7/48 has host bits set; using fd00::/48",
     ]
 
 
-def test_a_cluster_range_without_host_bits_gives_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cluster_cidr_without_host_bits_gives_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     cli_options.manager_options(options("--cloud=mycloud", "--cluster-cidr=10.244.0.0/16"))
 
     assert caplog.records == []
 
 
-def test_a_manifest_made_for_upstream_is_understood() -> None:
+def test_the_flags_of_an_upstream_manifest_are_accepted() -> None:
     settings = cli_options.manager_options(options(*UPSTREAM))
 
     assert settings.controllers == ("node", "node-lifecycle", "service", "route", "volume")
@@ -99,37 +99,37 @@ def test_a_manifest_made_for_upstream_is_understood() -> None:
         ("logging_format", "text"),
     ],
 )
-def test_a_default_is_upstreams(flag: str, value: object) -> None:
+def test_flag_defaults_equal_upstreams(flag: str, value: object) -> None:
     assert getattr(options("--cloud=mycloud"), flag) == value
 
 
 @pytest.mark.parametrize(
     ("argument", "told"),
     [
-        ("--allocate-node-cidrs=true", "kube-controller-manager gives nodes their ranges"),
-        ("--allocate-node-cidrs", "kube-controller-manager gives nodes their ranges"),
-        ("--cidr-allocator-type=RangeAllocator", "kube-controller-manager gives nodes their ranges"),
+        ("--allocate-node-cidrs=true", "kube-controller-manager allocates node CIDRs"),
+        ("--allocate-node-cidrs", "kube-controller-manager allocates node CIDRs"),
+        ("--cidr-allocator-type=RangeAllocator", "kube-controller-manager allocates node CIDRs"),
         ("--use-service-account-credentials=true", "all controllers share one identity"),
-        ("--enable-leader-migration", "leader migration is not built"),
-        ("--leader-migration-config=/x", "leader migration is not built"),
+        ("--enable-leader-migration", "stop the old manager's controllers"),
+        ("--leader-migration-config=/x", "stop the old manager's controllers"),
         ("--webhook-secure-port=10260", "serves no webhooks"),
         ("--min-resync-period=12h", "--service-resync-period"),
         ("--master=http://x", "--kubeconfig"),
         ("--client-ca-file=/x", "TokenReview"),
-        ("--profiling=true", "profiles are not served"),
+        ("--profiling=true", "there is no profiling endpoint"),
     ],
 )
-def test_a_flag_of_upstream_that_means_nothing_here_says_what_to_do(
+def test_an_unsupported_upstream_flag_is_an_error_with_advice(
     capsys: pytest.CaptureFixture[str], argument: str, told: str
 ) -> None:
     line = usage_error(capsys, argument)
 
-    assert line.startswith(f"cloud-controller run: error: argument {argument.partition('=')[0]}: not offered here")
+    assert line.startswith(f"cloud-controller run: error: argument {argument.partition('=')[0]}: not supported")
     assert told in line
 
 
 @pytest.mark.parametrize("flag", [flag for flag, (harmless, _) in cli_upstream.FLAGS.items() if harmless])
-def test_a_flag_of_upstream_that_asks_for_nothing_is_taken(flag: str) -> None:
+def test_a_harmless_value_of_an_unsupported_upstream_flag_is_accepted(flag: str) -> None:
     for value in cli_upstream.FLAGS[flag][0]:
         options("--cloud=mycloud", f"--{flag}={value}")
 
@@ -138,14 +138,14 @@ def test_a_flag_of_upstream_that_asks_for_nothing_is_taken(flag: str) -> None:
     ("argument", "nearest"),
     [("--leader-elct=true", "--leader-elect"), ("--secure-prot=1", "--secure-port"), ("--dryrun", "--dry-run")],
 )
-def test_an_unknown_flag_is_refused_with_the_nearest(
+def test_an_unknown_flag_is_an_error_with_the_nearest_name(
     capsys: pytest.CaptureFixture[str], argument: str, nearest: str
 ) -> None:
     name = argument.partition("=")[0]
     assert f"unknown option {name}; did you mean {nearest}?" in usage_error(capsys, argument)
 
 
-def test_a_flag_is_never_guessed_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_flags_cannot_be_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown option --secure" in usage_error(capsys, "--secure=1")
 
 
@@ -159,31 +159,29 @@ def test_a_flag_is_never_guessed_from_its_beginning(capsys: pytest.CaptureFixtur
         "--leader-elect-resource-namespace=kube.system",
     ],
 )
-def test_a_lease_that_could_never_exist_is_refused_at_the_start(
-    capsys: pytest.CaptureFixture[str], argument: str
-) -> None:
+def test_an_invalid_lease_name_is_a_usage_error(capsys: pytest.CaptureFixture[str], argument: str) -> None:
     assert argument.partition("=")[0] in usage_error(capsys, argument)
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--tls-cert-file=/x"], "tls-cert-file: given without --tls-private-key-file"),
-        (["--tls-private-key-file=/x"], "tls-private-key-file: given without --tls-cert-file"),
+        (["--tls-cert-file=/x"], "tls-cert-file: requires --tls-private-key-file"),
+        (["--tls-private-key-file=/x"], "tls-private-key-file: requires --tls-cert-file"),
         (["--tls-cert-file=/x", "--tls-private-key-file=/y", "--secure-port=0"], "serves nothing"),
-        (["--context=c"], "context: given without --kubeconfig"),
-        (["--kube-api-burst=5"], "kube-api-burst: given without --kube-api-qps"),
-        (["--v=2", "--log-level=info"], "v: given beside --log-level"),
-        (["--delete-foreign-routes", "--configure-cloud-routes=false"], "controller route does not run"),
+        (["--context=c"], "context: requires --kubeconfig"),
+        (["--kube-api-burst=5"], "kube-api-burst: requires --kube-api-qps"),
+        (["--v=2", "--log-level=info"], "v: conflicts with --log-level"),
+        (["--delete-foreign-routes", "--configure-cloud-routes=false"], "requires controller route"),
     ],
 )
-def test_flags_that_contradict_each_other_are_refused(arguments: list[str], told: str) -> None:
+def test_contradicting_flags_are_rejected(arguments: list[str], told: str) -> None:
     with pytest.raises(InvalidConfiguration, match=told):
         options("--cloud=mycloud", *arguments)
 
 
-def test_an_apply_that_shows_no_plan_asks_nobody_to_agree_to_it() -> None:
-    with pytest.raises(InvalidConfiguration, match=r"output: json shows no plan to agree to \(.*json with --yes"):
+def test_an_apply_with_json_output_requires_yes() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"output: json shows no plan to approve \(.*json with --yes"):
         options("--cloud=mycloud", "--output=json", command="apply")
 
     assert options("--cloud=mycloud", "--output=json", "--yes", command="apply").yes
@@ -191,36 +189,38 @@ def test_an_apply_that_shows_no_plan_asks_nobody_to_agree_to_it() -> None:
 
 @pytest.mark.parametrize("time", ["0.001ms", "9ms", "8761h", "99999999999999999h"])
 @pytest.mark.parametrize("flag", ["node-monitor-period", "service-resync-period"])
-def test_a_time_that_would_keep_a_processor_busy_or_that_no_clock_can_wait_for_is_refused(
+def test_a_duration_that_is_too_short_or_too_long_is_rejected(
     capsys: pytest.CaptureFixture[str], flag: str, time: str
 ) -> None:
-    assert f"argument --{flag}: not from 10ms to 8760h" in usage_error(capsys, f"--{flag}={time}")
+    assert f"argument --{flag}: not between 10ms and 8760h" in usage_error(capsys, f"--{flag}={time}")
 
 
-def test_without_a_cloud_there_is_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cloud_option_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         options()
 
     assert ended.value.code == 2
-    assert "--cloud is missing" in capsys.readouterr().err
+    assert "--cloud is required" in capsys.readouterr().err
 
 
-def test_routes_may_be_left_out_by_upstreams_flag() -> None:
+def test_upstreams_flag_disables_the_route_controller() -> None:
     found = cli_options.manager_options(options("--cloud=mycloud", "--configure-cloud-routes=false"))
 
     assert "route" not in found.controllers
     assert found.route is None
 
 
-def test_route_is_left_out_of_all_where_the_cloud_has_no_route_tables() -> None:
+def test_a_star_leaves_out_route_if_the_cloud_does_not_support_routes() -> None:
     found = cli_options.manager_options(options("--cloud=mycloud"), {"route"})
 
     assert "route" not in found.controllers
     assert found.route is None
 
 
-def test_routes_that_are_asked_for_by_name_can_not_be_left_out_too() -> None:
-    with pytest.raises(InvalidConfiguration, match="configure-cloud-routes: false, but --controllers names route"):
+def test_naming_controller_route_conflicts_with_disabling_cloud_routes() -> None:
+    with pytest.raises(
+        InvalidConfiguration, match="configure-cloud-routes: false conflicts with --controllers, which names route"
+    ):
         cli_options.manager_options(
             options("--cloud=mycloud", "--configure-cloud-routes=false", "--controllers=node,route")
         )
@@ -230,12 +230,12 @@ def test_routes_that_are_asked_for_by_name_can_not_be_left_out_too() -> None:
     ("arguments", "level"),
     [([], "info"), (["--v=3"], "info"), (["-v", "4"], "debug"), (["--log-level=error"], "error")],
 )
-def test_klogs_levels_are_understood(arguments: list[str], level: str) -> None:
+def test_klog_verbosity_sets_the_log_level(arguments: list[str], level: str) -> None:
     assert cli_options.log_level(options("--cloud=mycloud", *arguments)) == level
 
 
 @pytest.mark.parametrize(("address", "protected"), [("127.0.0.1", False), ("::1", False), ("10.0.0.1", True)])
-def test_who_may_read_metrics_is_asked_beyond_loopback_alone(address: str, protected: bool) -> None:
+def test_metrics_require_authorization_only_beyond_loopback(address: str, protected: bool) -> None:
     found = cli_options.manager_options(
         options("--cloud=mycloud", "--controllers=node", f"--bind-address={address}")
     ).serving
@@ -245,20 +245,22 @@ def test_who_may_read_metrics_is_asked_beyond_loopback_alone(address: str, prote
 
 
 @pytest.mark.parametrize(("given", "open_paths"), [("", []), ("/healthz, /x/*", ["/healthz", "/x/*"]), ("/*", ["/*"])])
-def test_what_is_open_to_everybody_is_what_is_said(given: str, open_paths: list[str]) -> None:
+def test_always_allowed_paths_are_those_of_the_option(given: str, open_paths: list[str]) -> None:
     found = options("--cloud=mycloud", f"--authorization-always-allow-paths={given}")
 
     assert found.authorization_always_allow_paths == open_paths
 
 
 @pytest.mark.parametrize("path", ["/", "metrics", "/healthz/", "//", "/a*"])
-def test_what_would_open_more_than_is_said_is_refused(capsys: pytest.CaptureFixture[str], path: str) -> None:
+def test_an_always_allowed_path_that_would_open_more_than_it_names_is_rejected(
+    capsys: pytest.CaptureFixture[str], path: str
+) -> None:
     line = usage_error(capsys, f"--authorization-always-allow-paths={path}")
 
     assert "not a path such as /healthz" in line
 
 
-def test_status_updates_have_as_many_workers_as_initialisation_unless_told() -> None:
+def test_status_updates_use_the_workers_of_node_syncs_by_default() -> None:
     common = ["--cloud=mycloud", "--controllers=node", "--concurrent-node-syncs=4"]
 
     assert cli_options.manager_options(options(*common)).status_workers == 4

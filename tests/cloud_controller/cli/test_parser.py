@@ -27,10 +27,10 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "tool: error: COMMAND is missing; allowed: grow (see tool --help)"),
+        ([], "tool: error: COMMAND is required; allowed: grow (see tool --help)"),
         (["grw"], "tool: error: unknown command 'grw'; did you mean grow? allowed: grow (see tool --help)"),
         (["--speed", "grow"], "tool: error: unknown option --speed (see tool --help)"),
-        (["grow"], "tool grow: error: --plant is missing (see tool grow --help)"),
+        (["grow"], "tool grow: error: --plant is required (see tool grow --help)"),
         (["grow", "--plant", "x", "y"], "tool grow: error: unexpected argument 'y' (see tool grow --help)"),
         (
             ["grow", "--plant", "x", "--speed", "fst"],
@@ -42,11 +42,13 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
         ),
     ],
 )
-def test_a_wrong_call_is_told_in_one_line(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_line_usage_error_is_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert refusal(arguments, capsys) == told
 
 
-def test_a_mistyped_required_option_is_named_and_its_value_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_required_option_is_named_without_its_value(capsys: pytest.CaptureFixture[str]) -> None:
     line = refusal(["grow", "--plnt=hunter2"], capsys)
 
     assert "unknown option --plnt; did you mean --plant?" in line

@@ -19,7 +19,7 @@ HEAVY = ("boto3", "botocore", "urllib3", "prometheus_client")
 
 @pytest.mark.parametrize("name", clouds.names())
 def test_a_cloud_has_tests_that_compare_its_rights_with_its_calls(name: str) -> None:
-    assert (Path(__file__).parent / name / f"test_{name}_permissions.py").exists()
+    assert (Path(__file__).parent / name / "test_permissions.py").exists()
 
 
 @pytest.mark.parametrize("name", clouds.names())

@@ -51,7 +51,7 @@ def calls(cloud: FakeCloud) -> tuple[int, int]:
     return cloud.lists, len(cloud.describes)
 
 
-def test_few_nodes_are_one_call_of_their_own(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+def test_few_machines_are_read_with_one_describe_call(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     nodes = fleet(cloud, 100)
 
     found, errors = snapshot.describe(nodes)
@@ -60,14 +60,16 @@ def test_few_nodes_are_one_call_of_their_own(cloud: FakeCloud, snapshot: Instanc
     assert calls(cloud) == (0, 1)
 
 
-def test_many_nodes_are_one_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+def test_many_machines_are_read_with_one_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     found, _ = snapshot.describe(fleet(cloud, 500))
 
     assert all(found.values())
     assert calls(cloud) == (1, 0)
 
 
-def test_some_of_many_machines_are_not_worth_a_list(cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock) -> None:
+def test_a_small_share_of_many_machines_is_described_not_listed(
+    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
+) -> None:
     nodes = fleet(cloud, 1000)
     snapshot.describe(nodes)
     clock.now += LIFETIME + 1
@@ -77,7 +79,7 @@ def test_some_of_many_machines_are_not_worth_a_list(cloud: FakeCloud, snapshot: 
     assert calls(cloud) == (1, 3)
 
 
-def test_nodes_that_come_by_the_dozen_are_one_list_once_they_are_many(
+def test_nodes_that_register_by_the_dozen_are_listed_once_they_are_many(
     cloud: FakeCloud, snapshot: InstanceSnapshot
 ) -> None:
     nodes = fleet(cloud, 1000)
@@ -88,7 +90,7 @@ def test_nodes_that_come_by_the_dozen_are_one_list_once_they_are_many(
     assert calls(cloud) == (1, 5)
 
 
-def test_single_nodes_that_come_to_a_big_cluster_are_no_reason_for_a_list(
+def test_single_new_nodes_of_a_big_cluster_are_described_not_listed(
     cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
 ) -> None:
     snapshot.describe(fleet(cloud, 1000))
@@ -100,7 +102,7 @@ def test_single_nodes_that_come_to_a_big_cluster_are_no_reason_for_a_list(
     assert calls(cloud) == (1, 150)
 
 
-def test_within_its_lifetime_an_answer_is_everybodys(
+def test_within_its_lifetime_a_cached_machine_serves_all_callers(
     cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
 ) -> None:
     nodes = fleet(cloud, 500)
@@ -113,7 +115,7 @@ def test_within_its_lifetime_an_answer_is_everybodys(
     assert calls(cloud) == (1, 0)
 
 
-def test_after_its_lifetime_an_answer_is_asked_for_again(
+def test_after_its_lifetime_a_cached_machine_is_described_again(
     cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
 ) -> None:
     nodes = fleet(cloud, 2)
@@ -126,7 +128,7 @@ def test_after_its_lifetime_an_answer_is_asked_for_again(
     assert found["n0001"] is not None and found["n0001"].state is InstanceState.STOPPED
 
 
-def test_who_can_do_with_an_older_answer_costs_no_call(
+def test_a_caller_that_accepts_an_older_machine_costs_no_call(
     cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
 ) -> None:
     nodes = fleet(cloud, 3)
@@ -138,7 +140,7 @@ def test_who_can_do_with_an_older_answer_costs_no_call(
     assert calls(cloud) == (0, 1)
 
 
-def test_who_asks_while_another_does_waits_for_that_answer(cloud: FakeCloud) -> None:
+def test_concurrent_callers_share_one_describe_call(cloud: FakeCloud) -> None:
     nodes = fleet(cloud, 500)
     asked, go_on = threading.Event(), threading.Event()
     lists: list[int] = []
@@ -163,7 +165,7 @@ def test_who_asks_while_another_does_waits_for_that_answer(cloud: FakeCloud) -> 
     assert lists == [1]
 
 
-def test_few_that_are_asked_for_at_once_by_several_are_one_call(cloud: FakeCloud) -> None:
+def test_concurrent_describes_of_few_machines_are_one_call(cloud: FakeCloud) -> None:
     nodes = fleet(cloud, 5)
     asked, go_on = threading.Event(), threading.Event()
 
@@ -186,7 +188,7 @@ def test_few_that_are_asked_for_at_once_by_several_are_one_call(cloud: FakeCloud
     assert cloud.describes == [5]
 
 
-def test_who_asks_for_few_does_not_wait_for_a_list_and_its_newer_answer_stays(cloud: FakeCloud) -> None:
+def test_describing_few_machines_does_not_wait_for_a_list_and_its_newer_result_stays(cloud: FakeCloud) -> None:
     nodes = fleet(cloud, 500)
     listing, go_on = threading.Event(), threading.Event()
 
@@ -216,7 +218,7 @@ def test_who_asks_for_few_does_not_wait_for_a_list_and_its_newer_answer_stays(cl
     assert cloud.describes == [1]
 
 
-def test_a_machine_that_the_list_lacks_is_asked_for_by_itself(cloud: FakeCloud, clock: Clock) -> None:
+def test_a_machine_missing_from_the_list_is_described(cloud: FakeCloud, clock: Clock) -> None:
     nodes = fleet(cloud, 500)
 
     class Lagging:
@@ -234,7 +236,7 @@ def test_a_machine_that_the_list_lacks_is_asked_for_by_itself(cloud: FakeCloud, 
     assert cloud.describes == [1]
 
 
-def test_a_terminated_machine_of_the_list_is_gone_and_still_the_clusters(
+def test_a_listed_terminated_machine_is_gone_but_still_belongs_to_the_cluster(
     cloud: FakeCloud, snapshot: InstanceSnapshot
 ) -> None:
     nodes = fleet(cloud, 500)
@@ -246,16 +248,14 @@ def test_a_terminated_machine_of_the_list_is_gone_and_still_the_clusters(
     assert "i-n0007" in snapshot.cluster_machines()
 
 
-def test_a_machine_that_is_younger_than_the_list_is_still_the_clusters(
-    cloud: FakeCloud, snapshot: InstanceSnapshot
-) -> None:
+def test_a_machine_newer_than_the_list_belongs_to_the_cluster(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     snapshot.cluster_machines(max_age=600)
     cloud.machine("new")
 
     assert "i-new" in snapshot.cluster_machines(max_age=600, among=["i-new"])
 
 
-def test_what_is_none_of_the_clusters_costs_one_list_and_no_more(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+def test_an_id_outside_the_cluster_costs_only_one_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     fleet(cloud, 3)
     for _ in range(5):
         assert "i-foreign" not in snapshot.cluster_machines(max_age=600, among=["i-foreign", "i-n0001"])
@@ -263,7 +263,7 @@ def test_what_is_none_of_the_clusters_costs_one_list_and_no_more(cloud: FakeClou
     assert calls(cloud) == (1, 0)
 
 
-def test_a_fresh_answer_comes_from_no_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+def test_describe_afresh_never_uses_a_list(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     nodes = fleet(cloud, 500)
     snapshot.describe(nodes)
     del cloud.machines["n0003"]
@@ -273,9 +273,7 @@ def test_a_fresh_answer_comes_from_no_list(cloud: FakeCloud, snapshot: InstanceS
     assert snapshot.describe(nodes[:5])[0]["n0003"] is None, "what is known better is told to all"
 
 
-def test_that_a_machine_is_gone_is_not_believed_for_long(
-    cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
-) -> None:
+def test_a_gone_machine_is_not_cached_for_long(cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock) -> None:
     late = node("late")
     assert snapshot.describe([late])[0] == {"late": None}
     cloud.machine("late")
@@ -284,7 +282,7 @@ def test_that_a_machine_is_gone_is_not_believed_for_long(
     assert snapshot.describe([late], max_age=600)[0]["late"] is not None
 
 
-def test_surely_gone_is_what_is_gone_twice(cloud: FakeCloud, clock: Clock) -> None:
+def test_describe_surely_requires_two_reports_that_a_machine_is_gone(cloud: FakeCloud, clock: Clock) -> None:
     class Late:
         """Its first answer lacks the machine."""
 
@@ -305,7 +303,7 @@ def test_surely_gone_is_what_is_gone_twice(cloud: FakeCloud, clock: Clock) -> No
     assert (found["b"], errors) == (None, {})
 
 
-def test_new_nodes_known_by_name_cost_a_call_a_hundred_and_none_again_once_they_have_their_id(
+def test_a_hundred_new_nodes_known_by_name_cost_one_call_and_none_once_they_have_provider_ids(
     cloud: FakeCloud, snapshot: InstanceSnapshot
 ) -> None:
     nodes = fleet(cloud, 1000, identified=False)
@@ -318,7 +316,7 @@ def test_new_nodes_known_by_name_cost_a_call_a_hundred_and_none_again_once_they_
     assert cloud.lists == 0
 
 
-def test_a_name_that_no_machine_has_is_asked_for_each_time(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+def test_a_missing_machine_name_is_never_cached(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     late = node("late", identified=False)
     assert snapshot.describe([late])[0] == {"late": None}
     cloud.machine("late")
@@ -326,7 +324,7 @@ def test_a_name_that_no_machine_has_is_asked_for_each_time(cloud: FakeCloud, sna
     assert snapshot.describe([late])[0]["late"] is not None
 
 
-def test_a_node_made_anew_under_a_name_may_have_another_machine(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
+def test_a_recreated_node_may_have_another_machine(cloud: FakeCloud, snapshot: InstanceSnapshot) -> None:
     cloud.machine("a")
     snapshot.describe([node("a", identified=False, uid="first")])
     other = make_instance("b")
@@ -337,7 +335,7 @@ def test_a_node_made_anew_under_a_name_may_have_another_machine(cloud: FakeCloud
     assert found["a"] is not None and found["a"].id == "i-b"
 
 
-def test_a_cloud_that_does_not_answer_is_an_error_and_what_was_known_stays(
+def test_a_failed_request_raises_and_keeps_the_cached_machines(
     cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
 ) -> None:
     nodes = fleet(cloud, 3)
@@ -350,7 +348,7 @@ def test_a_cloud_that_does_not_answer_is_an_error_and_what_was_known_stays(
     assert all(snapshot.describe(nodes, max_age=60)[0].values())
 
 
-def test_a_node_at_fault_gets_its_error_and_the_others_their_machines(cloud: FakeCloud, clock: Clock) -> None:
+def test_an_invalid_node_gets_an_error_and_the_others_their_machines(cloud: FakeCloud, clock: Clock) -> None:
     nodes = fleet(cloud, 10)
 
     class Picky:
@@ -368,7 +366,7 @@ def test_a_node_at_fault_gets_its_error_and_the_others_their_machines(cloud: Fak
     assert list(errors) == ["n0004"]
 
 
-def test_an_idle_cluster_costs_one_list_a_period_however_many_ask(
+def test_an_idle_cluster_costs_one_list_per_period_whatever_the_number_of_callers(
     cloud: FakeCloud, snapshot: InstanceSnapshot, clock: Clock
 ) -> None:
     nodes = fleet(cloud, 500)

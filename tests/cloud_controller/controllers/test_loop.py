@@ -12,22 +12,16 @@ import pytest
 
 from cloud_controller.cloud import Throttled, Unavailable
 from cloud_controller.controllers.loop import ControllerContext, LoopController
-from cloud_controller.kube import EventType, Object
+from cloud_controller.kube import NODES, Object
 from cloud_controller.metrics import Metrics
 from tests.cloud_controller.guard import guard
+from tests.fake_kubernetes import FakeKubernetes
 
 PATIENCE = 60.0
 
 
 def node(name: str, beat: int = 0) -> Object:
     return {"metadata": {"name": name}, "beat": beat}
-
-
-class Nodes:
-    """An informer whose events the test makes."""
-
-    def add_handler(self, handler: Any) -> None:
-        self.tell = handler
 
 
 @dataclass
@@ -66,7 +60,7 @@ class Recording(LoopController):
 
 @dataclass
 class Bench:
-    nodes: Any
+    api: FakeKubernetes
     passes: Passes
     metrics: Metrics
     controller: Recording
@@ -77,10 +71,10 @@ class Bench:
 def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr("cloud_controller.controllers.loop._FIRST_RETRY", 0.001)
     nothing: Any = None
-    nodes: Any = Nodes()
-    metrics, passes, stop = Metrics(), Passes(), threading.Event()
-    controller = Recording(ControllerContext(nothing, nothing, nodes, metrics, nothing, guard()), passes)
-    yield Bench(nodes, passes, metrics, controller, stop)
+    api, metrics, passes, stop = FakeKubernetes(), Metrics(), Passes(), threading.Event()
+    context = ControllerContext(api, nothing, api.informer(NODES), metrics, nothing, guard())
+    controller = Recording(context, passes)
+    yield Bench(api, passes, metrics, controller, stop)
     stop.set()
     assert controller.join(PATIENCE)
 
@@ -104,18 +98,19 @@ def test_what_changes_during_a_pass_is_one_pass_after_it(bench: Bench) -> None:
     bench.passes.wait(1)
 
     for name in "abc":
-        bench.nodes.tell(EventType.ADDED, None, node(name))
+        bench.api.put(NODES, node(name))
     told.set()
 
     assert bench.passes.wait(2) == [None, frozenset("abc")]
 
 
 def test_a_change_that_does_not_concern_it_is_no_pass(bench: Bench) -> None:
+    bench.api.put(NODES, node("heartbeat", 1), node("gone"))
     bench.controller.start(bench.stop)
     bench.passes.wait(1)
 
-    bench.nodes.tell(EventType.MODIFIED, node("heartbeat", 1), node("heartbeat", 2))
-    bench.nodes.tell(EventType.DELETED, node("gone"), None)
+    bench.api.put(NODES, node("heartbeat", 2))
+    bench.api.remove(NODES, "gone")
 
     assert bench.passes.wait(2) == [None, frozenset({"gone"})]
 
@@ -140,7 +135,7 @@ def test_trouble_is_told_while_it_lasts(bench: Bench) -> None:
     bench.controller.reconcile = watched  # type: ignore[method-assign]
     bench.controller.start(bench.stop)
     bench.passes.wait(2)
-    bench.nodes.tell(EventType.ADDED, None, node("a"))
+    bench.api.put(NODES, node("a"))
     bench.passes.wait(3)
 
     assert told == [None, "Unavailable: down", None]
@@ -234,7 +229,7 @@ def test_a_bug_ends_the_thread_and_shows(bench: Bench, monkeypatch: pytest.Monke
 
     assert died.wait(PATIENCE)
     assert bench.controller.join(PATIENCE)
-    assert bench.controller.trouble() == "its thread has ended"
+    assert bench.controller.trouble() == "its thread has stopped"
 
 
 def test_the_last_events_of_a_controller_count_to_the_time_that_it_has_to_end(

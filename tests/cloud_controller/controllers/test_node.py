@@ -179,7 +179,7 @@ def test_a_provided_ip_that_a_machine_without_addresses_can_not_have_keeps_the_t
     (action,) = planned(node, replace(MACHINE, addresses=()))
 
     assert action.kind is ActionKind.IGNORE
-    assert "the cloud tells no address" in (action.reason or "")
+    assert "the cloud reports no address" in (action.reason or "")
 
 
 def test_a_node_keeps_its_own_hostname_where_the_cloud_tells_none() -> None:
@@ -209,7 +209,7 @@ def test_a_provided_ip_that_the_machine_lacks_leaves_the_node_tainted_and_says_w
     action = only(planned(new_node(annotations={PROVIDED_IP: "10.0.0.9"})))
 
     assert action.kind is ActionKind.IGNORE
-    assert action.summary == "stays uninitialized"
+    assert action.summary == "leave uninitialized"
     assert action.reason is not None
     assert "'10.0.0.9' is not an address of machine i-1 (allowed: 10.0.0.1, a)" in action.reason
 
@@ -220,7 +220,7 @@ def test_provided_ips_are_one_or_one_of_each_family_else_the_node_stays_tainted_
 
     action = only(planned(new_node(annotations={PROVIDED_IP: given}), machine))
 
-    assert (action.kind, action.summary) == (ActionKind.IGNORE, "stays uninitialized")
+    assert (action.kind, action.summary) == (ActionKind.IGNORE, "leave uninitialized")
     assert action.reason == (
         f"node a: annotation {PROVIDED_IP}: {given!r} is not valid"
         " (allowed: one IP address, or one IPv4 and one IPv6 address)"
@@ -244,8 +244,8 @@ def test_a_new_node_without_a_machine_stays_tainted_and_says_what_was_asked_for(
 
     assert [action.kind for action in found] == [ActionKind.IGNORE, ActionKind.IGNORE]
     assert [action.reason for action in found] == [
-        "the cloud knows no machine of this name (a; spec.providerID is empty)",
-        "the cloud knows no machine fake://z/i-1",
+        "the cloud has no machine named a (spec.providerID is empty)",
+        "the cloud has no machine fake://z/i-1",
     ]
 
 
@@ -257,7 +257,7 @@ def test_a_machine_without_provider_id_leaves_the_node_tainted() -> None:
     action = only(planned(new_node(), replace(MACHINE, provider_id="")))
 
     assert action.kind is ActionKind.IGNORE
-    assert "tells no provider ID of machine i-1" in str(action.reason)
+    assert "machine i-1 has no provider ID in the cloud" in str(action.reason)
 
 
 def test_an_error_about_one_node_does_not_keep_the_others_from_being_initialised() -> None:

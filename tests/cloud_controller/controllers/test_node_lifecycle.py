@@ -80,7 +80,7 @@ def test_a_node_stays_until_its_machine_has_been_missing_for_the_grace_period() 
     (action,) = plan(observation, options)
     assert (action.kind, action.reason) == (
         ActionKind.IGNORE,
-        "its machine is missing for 29 s; it is deleted after 30 s",
+        "its machine has been missing for 29 s; deleted after 30 s",
     )
 
     (action,) = plan(replace(observation, missing={"a": 30.0}), options)

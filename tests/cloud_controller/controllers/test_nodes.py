@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from cloud_controller.cloud import Conflict, Instance, InstanceRef, InvalidConfiguration, Unavailable
 from cloud_controller.controllers.nodes import describe, is_ready, patch_node, patch_status, pod_cidrs
-from cloud_controller.kube import ConflictError, InvalidError, NotFoundError, Object, PatchType
+from cloud_controller.kube import NODES, ConflictError, InvalidError, Object, PatchType
+from tests.fake_kubernetes import FakeKubernetes
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+CHANGED = ConflictError(409, "Conflict", "changed")
 
 
-def node(name: str, version: str = "1", **spec: Any) -> Object:
-    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": version}, "spec": spec}
+def node(name: str, *, uid: str = "", **spec: Any) -> Object:
+    metadata = {"name": name, "uid": uid or f"uid-{name}", "resourceVersion": "1"}
+    return {"metadata": metadata, "spec": spec}
 
 
 class Picky:
@@ -59,75 +63,64 @@ def test_a_cloud_that_does_not_answer_is_not_asked_node_by_node() -> None:
     assert cloud.calls == 1
 
 
-class Nodes:
-    """One node as the API server keeps it; `meddlers` write before the next patches come in."""
-
-    def __init__(self, stored: Object | None, *meddlers: Callable[[Object], None]) -> None:
-        self.stored = stored
-        self.meddlers = list(meddlers)
-        self.patches: list[Object] = []
-
-    def patch(self, _: object, name: str, patch: Object, **__: object) -> None:
-        if self.stored is not None and self.meddlers:
-            self.meddlers.pop(0)(self.stored)
-        if self.stored is None:
-            raise NotFoundError(404, "NotFound", name)
-        if patch["metadata"]["resourceVersion"] != self.stored["metadata"]["resourceVersion"]:
-            raise ConflictError(409, "Conflict", "changed")
-        self.patches.append(patch)
-
-    def get(self, _: object, name: str) -> Object:
-        if self.stored is None:
-            raise NotFoundError(404, "NotFound", name)
-        return copy.deepcopy(self.stored)
+def cluster(*nodes: Object) -> FakeKubernetes:
+    api = FakeKubernetes()
+    api.put(NODES, *nodes)
+    return api
 
 
-def taint(version: str) -> Callable[[Object], None]:
-    def meddle(stored: Object) -> None:
-        stored["metadata"]["resourceVersion"] = version
-        stored["spec"]["taints"] = [{"key": f"of-{version}"}]
-
-    return meddle
+def add_taint(api: FakeKubernetes) -> None:
+    """Somebody else writes node a."""
+    api.change(NODES, "a", lambda node: node["spec"].setdefault("taints", []).append({"key": "another"}))
 
 
 def count_taints(current: Object) -> Object:
     return {"metadata": {"labels": {"taints": str(len(current["spec"].get("taints", [])))}}}
 
 
-def patched(nodes: Any, seen: Object, change: Callable[[Object], Object | None] = count_taints) -> list[Object]:
-    patch_node(nodes, seen, change)
-    found: list[Object] = nodes.patches
-    return found
-
-
 def test_a_patch_is_made_anew_from_what_another_wrote_meanwhile() -> None:
-    nodes = Nodes(node("a"), taint("2"))
+    api = cluster(node("a"))
+    api.meddle(lambda: add_taint(api), "patch", times=1)
 
-    (patch,) = patched(nodes, node("a"))
+    patch_node(api, api.get(NODES, "a"), count_taints)
 
-    assert patch == {"metadata": {"labels": {"taints": "1"}, "resourceVersion": "2"}}
+    assert api.writes == ["patch nodes/a"]
+    assert api.get(NODES, "a")["metadata"]["labels"] == {"taints": "1"}
 
 
 def test_a_node_that_is_written_all_the_time_is_given_up() -> None:
-    nodes = Nodes(node("a"), *(taint(str(version)) for version in range(2, 20)))
+    api = cluster(node("a"))
+    api.meddle(lambda: add_taint(api), "patch")
 
     with pytest.raises(ConflictError):
-        patched(nodes, node("a"))
+        patch_node(api, api.get(NODES, "a"), count_taints)
 
 
 def test_nothing_is_written_where_nothing_is_left_to_change() -> None:
-    assert patched(Nodes(node("a")), node("a"), lambda _: None) == []
+    api = cluster(node("a"))
+
+    patch_node(api, api.get(NODES, "a"), lambda _: None)
+
+    assert api.writes == []
 
 
 def test_a_node_that_is_gone_is_left_alone() -> None:
-    assert patched(Nodes(None), node("a")) == []
+    api = cluster()
+
+    patch_node(api, node("a"), count_taints)
+
+    assert api.writes == []
 
 
 def test_a_node_that_was_made_anew_under_the_name_is_left_alone() -> None:
-    anew = node("a", "7")
-    anew["metadata"]["uid"] = "another"
+    api = cluster(node("a"))
+    seen = api.get(NODES, "a")
+    api.remove(NODES, "a")
+    api.put(NODES, node("a", uid="another"))
 
-    assert patched(Nodes(anew), node("a")) == []
+    patch_node(api, seen, count_taints)
+
+    assert api.writes == []
 
 
 @pytest.mark.parametrize(
@@ -142,67 +135,42 @@ def test_a_node_that_says_nothing_of_itself_is_not_ready() -> None:
     assert not is_ready(node("a"))
 
 
-class Refusing:
-    """An API server that has `present` and finds every status patch at fault."""
+@pytest.mark.parametrize("present", [(), (node("a", uid="another"),)], ids=["gone", "made anew"])
+def test_the_status_of_a_node_made_anew_under_the_same_name_is_left_alone(present: tuple[Object, ...]) -> None:
+    api = cluster(*present)
 
-    def __init__(self, present: Object | None) -> None:
-        self.present = present
-
-    def patch(self, *_: object, **__: object) -> Object:
-        raise InvalidError(422, "Invalid", "field is immutable")
-
-    def get(self, *_: object) -> Object:
-        if self.present is None:
-            raise NotFoundError(404, "NotFound", "gone")
-        return self.present
-
-
-@pytest.mark.parametrize("present", [None, node("a") | {"metadata": {"name": "a", "uid": "another"}}])
-def test_the_status_of_a_node_made_anew_under_the_same_name_is_left_alone(present: Object | None) -> None:
-    kube: Any = Refusing(present)
-
-    assert patch_status(kube, node("a"), {}, PatchType.MERGE) is None
-
-
-class Busy:
-    """An API server that refuses the first patches of `present` because somebody wrote."""
-
-    def __init__(self, present: Object | None, conflicts: int) -> None:
-        self.present, self.conflicts = present, conflicts
-
-    def patch(self, *_: object, **__: object) -> Object | None:
-        if self.conflicts:
-            self.conflicts -= 1
-            raise ConflictError(409, "Conflict", "changed")
-        return self.present
-
-    def get(self, *_: object) -> Object:
-        if self.present is None:
-            raise NotFoundError(404, "NotFound", "gone")
-        return self.present
+    assert patch_status(api, node("a"), READY, PatchType.MERGE) is None
+    assert api.writes == []
 
 
 def test_a_status_is_written_though_somebody_else_wrote_first() -> None:
-    kube: Any = Busy(node("a"), conflicts=2)
+    api = cluster(node("a"))
+    api.fail(CHANGED, "patch", times=2)
 
-    assert patch_status(kube, node("a"), {}, PatchType.MERGE) == node("a")
+    written = patch_status(api, node("a"), READY, PatchType.MERGE)
+
+    assert written == api.get(NODES, "a")
+    assert written["status"] == READY
 
 
 def test_a_status_that_is_in_conflict_all_the_time_is_given_up() -> None:
-    kube: Any = Busy(node("a"), conflicts=100)
+    api = cluster(node("a"))
+    api.fail(CHANGED, "patch")
 
     with pytest.raises(ConflictError):
-        patch_status(kube, node("a"), {}, PatchType.MERGE)
+        patch_status(api, node("a"), READY, PatchType.MERGE)
 
 
 def test_a_node_that_goes_while_its_status_is_in_conflict_is_left_alone() -> None:
-    kube: Any = Busy(None, conflicts=1)
+    api = cluster()
+    api.fail(CHANGED, "patch", times=1)
 
-    assert patch_status(kube, node("a"), {}, PatchType.MERGE) is None
+    assert patch_status(api, node("a"), READY, PatchType.MERGE) is None
 
 
 def test_a_status_that_is_refused_for_itself_is_an_error() -> None:
-    kube: Any = Refusing(node("a"))
+    api = cluster(node("a"))
+    api.fail(InvalidError(422, "Invalid", "field is immutable"), "patch")
 
     with pytest.raises(InvalidError):
-        patch_status(kube, node("a"), {}, PatchType.MERGE)
+        patch_status(api, node("a"), READY, PatchType.MERGE)

@@ -18,6 +18,7 @@ from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
 from cloud_controller.controllers.nodes import PROVIDED_IP, SHUTDOWN_TAINT, UNINITIALIZED_TAINT, condition, has_taint
 from cloud_controller.controllers.route import RouteController, RouteOptions
+from cloud_controller.kube import LEASES, NODES
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.controllers.nodes_in_memory import CIDR, Cluster
 from tests.cloud_controller.guard import lease_that_confirms
@@ -58,9 +59,8 @@ class Life(RuleBasedStateMachine):
         if name not in self.cluster.stored and machine.state is InstanceState.RUNNING:
             self.cluster.register(name, f"10.1.{self.made}.0/24", uid=f"uid-{name}-{self.made}")
             if identified:
-                node = self.cluster.stored[name]
-                spec = {**node["spec"], "providerID": machine.provider_id}
-                self.cluster.put({**node, "metadata": {**node["metadata"]}, "spec": spec})
+                identity = {"providerID": machine.provider_id}
+                self.cluster.api.change(NODES, name, lambda node: node["spec"].update(identity))
 
     @precondition(lambda self: self._living())
     @rule(data=st.data(), type=st.sampled_from(["small", "large"]))
@@ -91,7 +91,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.cluster.stored)
     @rule(data=st.data())
     def delete_node(self, data: st.DataObject) -> None:
-        self.cluster.remove(data.draw(st.sampled_from(sorted(self.cluster.stored))))
+        self.cluster.api.remove(NODES, data.draw(st.sampled_from(sorted(self.cluster.stored))))
 
     @precondition(lambda self: self.cluster.stored)
     @rule(data=st.data())
@@ -132,7 +132,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def the_node_of_a_machine_that_is_there_is_never_deleted(self) -> None:
         there = {m.provider_id for m in self.cloud.machines.values() if m.state is not InstanceState.TERMINATED}
-        assert not [node for node in self.cluster.deleted if node["spec"].get("providerID") in there]
+        assert not [node for node in self.cluster.api.deleted if node["spec"].get("providerID") in there]
 
     def teardown(self) -> None:
         """Everything is mended; the daemon is given time."""
@@ -151,7 +151,9 @@ class Life(RuleBasedStateMachine):
                 for _ in controller.reconcile(None):
                     pass
                 # Where not one Node is left that shows whose cluster this is, an administrator must say so.
-                self.cluster.lease = lease_that_confirms(self.safeguard) if self.safeguard.held() else None
+                self.cluster.api.objects(LEASES).clear()
+                if self.safeguard.held():
+                    self.cluster.api.put(LEASES, lease_that_confirms(self.safeguard))
                 self.cluster.clock.now += 1000
         nodes = self.cluster.stored
         for name, node in nodes.items():
@@ -166,7 +168,7 @@ class Life(RuleBasedStateMachine):
         assert sorted(table) == sorted([*wanted, (FOREIGN.destination_cidr, FOREIGN.target_instance)])
         for controller in self.controllers:
             assert controller.events.close(60)
-        self.cluster.writes.clear()
+        self.cluster.api.requests.clear()
         for controller in self.controllers:
             assert [*controller.reconcile(None)] == []
         assert self.cluster.writes == [], "what is as it should be is not written"
@@ -183,12 +185,12 @@ class Life(RuleBasedStateMachine):
         if node is not None and node["spec"].get("providerID") in (None, machine.provider_id):
             conditions = [each for each in node["status"]["conditions"] if each["type"] != "Ready"]
             status = {**node["status"], "conditions": [*conditions, {"type": "Ready", "status": ready}]}
-            self.cluster.put({**node, "metadata": {**node["metadata"]}, "status": status})
+            self.cluster.api.put(NODES, {**node, "status": status})
 
     def _annotate(self, name: str, address: str | None) -> None:
         if node := self.cluster.stored.get(name):
             annotations = {PROVIDED_IP: address} if address else {}
-            self.cluster.put({**node, "metadata": {**node["metadata"], "annotations": annotations}})
+            self.cluster.api.put(NODES, {**node, "metadata": {**node["metadata"], "annotations": annotations}})
 
 
 TestLife = Life.TestCase

@@ -23,8 +23,10 @@ from cloud_controller.controllers.route import (
     plan_teardown,
 )
 from cloud_controller.controllers.route_plan import QuotaUse, SetNetworkAvailable, Unreachable
+from cloud_controller.events import EventRecorder
 from cloud_controller.kube import Object
 from cloud_controller.plan import ActionKind, Plan
+from tests.fake_kubernetes import FakeKubernetes
 
 CLUSTER = RouteOptions(("10.1.0.0/16",))
 DELETE_FOREIGN = RouteOptions(("10.1.0.0/16",), delete_foreign=True)
@@ -86,7 +88,7 @@ def test_both_ranges_of_a_dual_stack_node_get_a_route() -> None:
 @pytest.mark.parametrize(
     "route, why",
     [
-        (Route("10.1.7.0/24", "i-x"), "it is no node's pod range"),
+        (Route("10.1.7.0/24", "i-x"), "it is not a pod CIDR of any node"),
         (Route("10.1.7.0/24", "i-x", blackhole=True), "its machine i-x is gone"),
     ],
 )
@@ -225,7 +227,7 @@ def test_of_two_nodes_with_one_range_the_older_keeps_its_route_and_the_younger_h
     assert lines(found) == [("ignore", "route/10.1.0.0/24"), ("update", "node/a/network-unavailable")]
     ignored, condition = found.actions
     assert ignored.operation == Unreachable(young)
-    assert ignored.reason == "it overlaps 10.1.0.0/24 of node b, which is older"
+    assert ignored.reason == "it overlaps 10.1.0.0/24 of the older node b"
     assert condition.changes[0].after == "True"
 
 
@@ -249,7 +251,7 @@ def test_a_younger_nodes_range_that_overlaps_an_older_ones_gets_no_route_and_los
     found = plan(observed([young, old], [Route("10.1.0.0/24", "i-b"), Route(younger, "i-a")]), CLUSTER)
 
     assert lines(found) == [("delete", f"route/{younger}"), ("ignore", f"route/{younger}")]
-    assert {action.reason for action in found} == {"it overlaps 10.1.0.0/24 of node b, which is older"}
+    assert {action.reason for action in found} == {"it overlaps 10.1.0.0/24 of the older node b"}
 
 
 def test_the_older_node_keeps_its_range_though_its_machine_is_not_known() -> None:
@@ -380,7 +382,7 @@ def test_a_pod_range_outside_the_clusters_is_reported_and_gets_no_route() -> Non
         ("create", "route/10.1.0.0/24"),
         ("update", "node/a/network-unavailable"),
     ]
-    assert found.actions[0].reason == "it lies outside --cluster-cidr=10.1.0.0/16"
+    assert found.actions[0].reason == "it is outside --cluster-cidr=10.1.0.0/16"
     assert found.actions[2].changes[0].after == "True"
 
 
@@ -520,7 +522,7 @@ def test_a_cloud_without_routes_is_refused_by_name(cloud: Any) -> None:
         provider_name = "plain"
         routes = None
 
-    with pytest.raises(InvalidConfiguration, match="cloud plain has no routes"):
+    with pytest.raises(InvalidConfiguration, match="cloud plain does not support routes"):
         observe_nodes([], Routeless(), InstanceSnapshot(cloud))  # type: ignore[arg-type]
 
 
@@ -529,21 +531,19 @@ def test_a_route_that_fails_spoils_neither_the_others_nor_hides(cloud: Any) -> N
     cloud.machine("b")
     cloud.refuse_routes_to = {"i-a"}
     nodes = [node("a", "10.1.0.0/24", network=("True", "NoRouteCreated")), node("b", "10.1.1.0/24")]
-    told: list[str] = []
-
-    class Events:
-        def warning(self, obj: Object, reason: str, message: str) -> None:
-            told.append(f"{obj['metadata']['name']} {reason}: {message}")
+    api = FakeKubernetes()
+    events = EventRecorder(api, "test-controller")
 
     found = plan(observe_nodes(nodes, cloud, InstanceSnapshot(cloud)), CLUSTER)
     results = apply.run(
         Plan.of(action for action in found if action.target.startswith("route/")),
-        kube=None,  # type: ignore[arg-type]
+        kube=api,
         cloud=cloud,
-        events=Events(),  # type: ignore[arg-type]
+        events=events,
         controller="route",
     )
 
     assert [str(result) for result in results] == ["route/10.1.0.0/24: i-a takes no routes", "route/10.1.1.0/24: done"]
-    assert told == ["a FailedToCreateRoute: Could not create route 10.1.0.0/24: i-a takes no routes"]
+    assert events.close(60)
+    assert api.events == [("a", "FailedToCreateRoute", "Could not create route 10.1.0.0/24: i-a takes no routes")]
     assert [route.target_instance for route in cloud.table] == ["i-b"]

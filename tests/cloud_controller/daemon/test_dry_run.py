@@ -50,32 +50,32 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == dry_run.__name__]
 
 
-def test_a_plan_is_told_once_with_its_changes(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dry_run_logs_an_unchanged_plan_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
     looked(Finder(PLAN), 3)
 
     assert said(caplog) == [
-        "would do controller=node changes=1",
+        "dry-run plan controller=node changes=1",
         "would update controller=node target=node/n plan='~  node/n: initialise'",
         "would change controller=node target=node/n field='spec.providerID: (none) -> x'",
     ]
 
 
-def test_that_nothing_is_left_to_do_is_told_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dry_run_logs_when_nothing_is_left_to_do(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
     looked(Finder(PLAN, Plan()), 3)
 
-    assert said(caplog)[-1] == "would do controller=node changes=0"
+    assert said(caplog)[-1] == "dry-run plan controller=node changes=0"
 
 
-def test_no_plan_is_trouble_until_there_is_one() -> None:
+def test_a_dry_run_is_in_trouble_until_planning_succeeds() -> None:
     assert looked(Finder(Unavailable("down")), 1).trouble() == "Unavailable: down"
     assert looked(Finder(Unavailable("down"), PLAN), 2).trouble() is None
 
 
-def test_a_dry_run_whose_thread_has_ended_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_whose_thread_has_stopped_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     died = threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
 
@@ -87,4 +87,4 @@ def test_a_dry_run_whose_thread_has_ended_is_not_alive(monkeypatch: pytest.Monke
 
     assert died.wait(30)
     assert dry.join(30)
-    assert dry.ended() == "its thread has ended"
+    assert dry.ended() == "its thread has stopped"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from cloud_controller.daemon.health import HealthServer
 from cloud_controller.daemon.options import Serving
 from cloud_controller.daemon.reviews import KEPT, Reviews
 from cloud_controller.daemon.tls import ServerTls
-from cloud_controller.kube import UnreachableError
+from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Object, UnreachableError
+from tests.fake_kubernetes import FakeKubernetes
 
 pytestmark = pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 
@@ -30,23 +31,21 @@ ADDRESS = "127.0.0.1"
 HTTP = urllib3.PoolManager(cert_reqs="CERT_NONE", timeout=60, retries=False)
 
 
-@dataclass
-class ApiServer:
-    """Knows the token `good`, whose user may get /metrics alone."""
+def api_server() -> FakeKubernetes:
+    """It knows the token `good`, whose user may get /metrics alone."""
 
-    asked: list[str] = field(default_factory=list)
-    down: bool = False
+    def who(review: Object) -> Object:
+        known = review["spec"]["token"] == "good"
+        return {"status": {"authenticated": known, "user": {"username": "prometheus", "groups": ["g"]}}}
 
-    def create(self, resource: Any, review: dict[str, Any]) -> dict[str, Any]:
-        self.asked.append(resource.kind)
-        if self.down:
-            raise UnreachableError("the API server is down")
+    def may(review: Object) -> Object:
         spec = review["spec"]
-        if resource.kind == "TokenReview":
-            known = spec["token"] == "good"
-            return {"status": {"authenticated": known, "user": {"username": "prometheus", "groups": ["g"]}}}
         assert (spec["user"], spec["groups"]) == ("prometheus", ["g"])
         return {"status": {"allowed": spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}}}
+
+    api = FakeKubernetes()
+    api.reviews = {TOKEN_REVIEWS: who, SUBJECT_ACCESS_REVIEWS: may}
+    return api
 
 
 class Daemon:
@@ -57,7 +56,7 @@ class Daemon:
 class Site:
     server: HealthServer
     daemon: Daemon
-    api: ApiServer
+    api: FakeKubernetes
 
     def get(self, path: str, token: str | None = None) -> tuple[int, str]:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -70,13 +69,13 @@ def serve() -> Iterator[Callable[..., Site]]:
     started: list[HealthServer] = []
 
     def serve(*, protected: bool = False, open_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")) -> Site:
-        daemon, api = Daemon(), ApiServer()
+        daemon, api = Daemon(), api_server()
         server: Any = HealthServer(
             Serving(ADDRESS, 0, protected=protected, open_paths=open_paths, configuration={"secure-port": 1}),
             {"ping": lambda: None, "controller-node": lambda: None},
             {"controller-node": lambda: daemon.trouble, "state": lambda: None},
             lambda: b"up 1\n",
-            Reviews(api, api),  # type: ignore[arg-type]
+            Reviews(api, api),
         )
         server.start()
         started.append(server)
@@ -154,7 +153,7 @@ def test_probes_need_no_token_beyond_loopback_either(serve: Callable[..., Site])
 
     for path in ("/healthz", "/healthz/ping", "/readyz", "/livez"):
         assert site.get(path)[0] == 200
-    assert site.api.asked == []
+    assert site.api.requests == []
 
 
 def test_a_path_that_is_not_said_to_be_open_is_not(serve: Callable[..., Site]) -> None:
@@ -172,23 +171,23 @@ def test_where_nothing_is_said_to_be_open_nothing_is(serve: Callable[..., Site])
 
 def test_nobody_is_let_in_while_the_api_server_can_not_be_asked(serve: Callable[..., Site]) -> None:
     site = serve(protected=True)
-    site.api.down = True
+    site.api.fail(UnreachableError("the API server is down"))
 
     assert site.get("/metrics", "good")[0] == 503
 
 
 def test_an_answer_of_the_api_server_is_kept_for_ten_seconds() -> None:
-    api, now = ApiServer(), [0.0]
-    reviews = Reviews(api, api, clock=lambda: now[0])  # type: ignore[arg-type]
+    api, now = api_server(), [0.0]
+    reviews = Reviews(api, api, clock=lambda: now[0])
 
     for seconds in (0.0, KEPT - 0.1):
         now[0] = seconds
         assert reviews.status("good", "/metrics") == 200
-    assert api.asked == ["TokenReview", "SubjectAccessReview"]
+    assert api.writes == ["create tokenreviews", "create subjectaccessreviews"]
 
     now[0] = KEPT
     assert reviews.status("good", "/metrics") == 200
-    assert len(api.asked) == 4
+    assert len(api.writes) == 4
 
 
 # ------------------------------------------------------------------------------------------------------------ TLS
@@ -228,7 +227,7 @@ def test_without_files_a_certificate_is_made_that_names_the_address(serve: Calla
 
 def test_files_that_are_replaced_are_served_without_a_restart(tmp_path: Path) -> None:
     files = pair(tmp_path, "first")
-    api: Any = ApiServer()
+    api = FakeKubernetes()
     server = HealthServer(Serving(ADDRESS, 0, certificate=files), {}, {}, bytes, Reviews(api, api))
     server.start()
     try:
@@ -249,7 +248,7 @@ def test_files_that_are_no_pair_are_told_at_the_start(tmp_path: Path) -> None:
     certificate, key = pair(tmp_path, "x")
     key.write_text("no key")
 
-    with pytest.raises(InvalidConfiguration, match=r"tls-cert-file: .* are no pair of PEM certificate and key"):
+    with pytest.raises(InvalidConfiguration, match=r"tls-cert-file: .* are not a PEM certificate and its key"):
         ServerTls((certificate, key), ADDRESS)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         ServerTls((certificate, tmp_path / "nowhere"), ADDRESS)
@@ -259,15 +258,15 @@ def test_files_that_are_no_pair_are_told_at_the_start(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_an_error_at_once(serve: Callable[..., Site]) -> None:
-    api: Any = ApiServer()
+    api = FakeKubernetes()
     port = serve().server.port
 
-    with pytest.raises(OSError, match=f"{ADDRESS} port {port} can't be served: Address already in use"):
+    with pytest.raises(OSError, match=f"cannot listen on {ADDRESS} port {port}: Address already in use"):
         HealthServer(Serving(ADDRESS, port), {}, {}, bytes, Reviews(api, api))
 
 
 def test_it_can_be_bound_to_an_ipv6_address() -> None:
-    api: Any = ApiServer()
+    api = FakeKubernetes()
     try:
         found = HealthServer(Serving("::1", 0), {"ping": lambda: None}, {}, bytes, Reviews(api, api))
     except OSError as error:

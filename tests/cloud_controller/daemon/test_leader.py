@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 import time
 from typing import Any
@@ -11,51 +10,24 @@ import pytest
 
 from cloud_controller.daemon.leader import LeaderElector, LeaseTimes, since_boot
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube import AlreadyExistsError, ConflictError, NotFoundError, Object, UnreachableError
+from cloud_controller.kube import LEASES, Object, UnreachableError
+from tests.fake_kubernetes import FakeKubernetes
 
 TIMES = LeaseTimes(15, 10, 2)
+DOWN = UnreachableError("down")
 
 
-class Leases:
-    """One Lease as the API server keeps it: writes need the resource version that was read."""
+def lease(api: FakeKubernetes) -> Object:
+    return api.objects(LEASES)["kube-system/lease"]
 
-    def __init__(self) -> None:
-        self.lease: Object | None = None
-        self.down = False
-        self.before_write: Any = None
-        self.before_create: Any = lambda: None
 
-    def get(self, *_: object) -> Object:
-        if self.down:
-            raise UnreachableError("down")
-        if self.lease is None:
-            raise NotFoundError(404, "NotFound", "no lease")
-        return copy.deepcopy(self.lease)
+def holder(api: FakeKubernetes) -> str:
+    return str(lease(api)["spec"]["holderIdentity"])
 
-    def create(self, _: object, lease: Object) -> None:
-        self.before_create()
-        if self.lease is not None:
-            raise AlreadyExistsError(409, "AlreadyExists", "exists")
-        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": 1}}
 
-    def replace(self, _: object, lease: Object) -> None:
-        assert self.lease is not None
-        if self.before_write is not None:
-            meddle, self.before_write = self.before_write, None
-            meddle()
-        if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
-            raise ConflictError(409, "Conflict", "changed")
-        self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": self.version + 1}}
-
-    @property
-    def version(self) -> int:
-        assert self.lease is not None
-        return int(self.lease["metadata"]["resourceVersion"])
-
-    @property
-    def holder(self) -> str:
-        assert self.lease is not None
-        return str(self.lease["spec"]["holderIdentity"])
+def steal(api: FakeKubernetes) -> None:
+    """Another takes the lease."""
+    api.change(LEASES, "kube-system/lease", lambda stolen: stolen["spec"].update(holderIdentity="b"))
 
 
 class Clock:
@@ -66,8 +38,8 @@ class Clock:
 
 
 @pytest.fixture
-def leases() -> Leases:
-    return Leases()
+def leases() -> FakeKubernetes:
+    return FakeKubernetes()
 
 
 @pytest.fixture
@@ -75,28 +47,27 @@ def clock() -> Clock:
     return Clock()
 
 
-def candidate(name: str, leases: Leases, clock: Clock) -> LeaderElector:
-    kube: Any = leases
-    return LeaderElector(kube, "kube-system", "lease", identity=name, times=TIMES, clock=clock)
+def candidate(name: str, leases: FakeKubernetes, clock: Clock) -> LeaderElector:
+    return LeaderElector(leases, "kube-system", "lease", identity=name, times=TIMES, clock=clock)
 
 
-def test_the_first_candidate_leads_and_the_second_waits(leases: Leases, clock: Clock) -> None:
+def test_the_first_candidate_leads_and_the_second_waits(leases: FakeKubernetes, clock: Clock) -> None:
     assert candidate("a", leases, clock).try_once()
     assert not candidate("b", leases, clock).try_once()
-    assert leases.holder == "a"
+    assert holder(leases) == "a"
 
 
-def test_a_lease_that_is_renewed_is_never_taken(leases: Leases, clock: Clock) -> None:
+def test_a_lease_that_is_renewed_is_never_taken(leases: FakeKubernetes, clock: Clock) -> None:
     a, b = candidate("a", leases, clock), candidate("b", leases, clock)
     for _ in range(20):
         assert a.try_once()
         assert not b.try_once()
         clock.now += 10
 
-    assert leases.holder == "a"
+    assert holder(leases) == "a"
 
 
-def test_a_lease_that_is_not_renewed_is_taken_after_its_duration(leases: Leases, clock: Clock) -> None:
+def test_a_lease_that_is_not_renewed_is_taken_after_its_duration(leases: FakeKubernetes, clock: Clock) -> None:
     a, b = candidate("a", leases, clock), candidate("b", leases, clock)
     a.try_once()
 
@@ -107,13 +78,12 @@ def test_a_lease_that_is_not_renewed_is_taken_after_its_duration(leases: Leases,
     clock.now += 0.1
     assert b.try_once()
 
-    assert leases.holder == "b"
-    assert leases.lease is not None
-    assert leases.lease["spec"]["leaseTransitions"] == 1
+    assert holder(leases) == "b"
+    assert lease(leases)["spec"]["leaseTransitions"] == 1
     assert not a.try_once()
 
 
-def test_a_released_lease_is_taken_at_once(leases: Leases, clock: Clock) -> None:
+def test_a_released_lease_is_taken_at_once(leases: FakeKubernetes, clock: Clock) -> None:
     a, b = candidate("a", leases, clock), candidate("b", leases, clock)
     a.try_once()
 
@@ -122,43 +92,44 @@ def test_a_released_lease_is_taken_at_once(leases: Leases, clock: Clock) -> None
     assert b.try_once()
 
 
-def test_only_its_holder_releases_a_lease(leases: Leases, clock: Clock) -> None:
+def test_only_its_holder_releases_a_lease(leases: FakeKubernetes, clock: Clock) -> None:
     candidate("a", leases, clock).try_once()
 
     candidate("b", leases, clock).release()
 
-    assert leases.holder == "a"
+    assert holder(leases) == "a"
 
 
-def test_of_two_that_take_a_free_lease_at_once_only_one_leads(leases: Leases, clock: Clock) -> None:
+def test_of_two_that_take_a_free_lease_at_once_only_one_leads(leases: FakeKubernetes, clock: Clock) -> None:
     a, b = candidate("a", leases, clock), candidate("b", leases, clock)
     a.try_once()
     a.release()
-    leases.before_write = b.try_once
+    leases.meddle(b.try_once, "replace", times=1)
 
     assert not a.try_once()
-    assert leases.holder == "b"
+    assert holder(leases) == "b"
 
 
-def test_a_holder_that_loses_its_lease_stops_holding(leases: Leases, clock: Clock) -> None:
+def test_a_holder_that_loses_its_lease_stops_holding(leases: FakeKubernetes, clock: Clock) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
-    assert leases.lease is not None
-    leases.lease["spec"]["holderIdentity"] = "b"
+    steal(leases)
 
     assert a.hold(Stop(clock)) is False
 
 
-def test_a_holder_that_can_not_renew_gives_up_before_another_may_take_over(leases: Leases, clock: Clock) -> None:
+def test_a_holder_that_can_not_renew_gives_up_before_another_may_take_over(
+    leases: FakeKubernetes, clock: Clock
+) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
-    leases.down = True
+    leases.fail(DOWN)
 
     assert a.hold(Stop(clock)) is False
     assert TIMES.renew_deadline <= clock.now < TIMES.lease_duration
 
 
-def test_a_lease_is_overdue_while_its_renewal_still_waits_for_an_answer(leases: Leases, clock: Clock) -> None:
+def test_a_lease_is_overdue_while_its_renewal_still_waits_for_an_answer(leases: FakeKubernetes, clock: Clock) -> None:
     a = candidate("a", leases, clock)
     assert a.acquire(threading.Event())
     clock.now = TIMES.renew_deadline - 0.1
@@ -170,19 +141,19 @@ def test_a_lease_is_overdue_while_its_renewal_still_waits_for_an_answer(leases: 
 
 
 def test_a_lease_runs_from_when_it_was_asked_for_not_from_when_its_holder_learnt_of_it(
-    leases: Leases, clock: Clock
+    leases: FakeKubernetes, clock: Clock
 ) -> None:
     a = candidate("a", leases, clock)
-    leases.before_create = lambda: setattr(clock, "now", clock.now + 3)  # The answer takes so long.
+    leases.meddle(lambda: setattr(clock, "now", clock.now + 3), "create")  # The answer takes so long.
     assert a.acquire(threading.Event())
-    leases.down = True
+    leases.fail(DOWN)
 
     assert a.hold(Stop(clock)) is False
 
     assert clock.now < TIMES.renew_deadline + TIMES.retry_period
 
 
-def test_a_lease_that_is_renewed_is_never_overdue(leases: Leases, clock: Clock) -> None:
+def test_a_lease_that_is_renewed_is_never_overdue(leases: FakeKubernetes, clock: Clock) -> None:
     a = candidate("a", leases, clock)
     a.acquire(threading.Event())
 
@@ -190,30 +161,33 @@ def test_a_lease_that_is_renewed_is_never_overdue(leases: Leases, clock: Clock) 
     assert clock.now == 50 * TIMES.retry_period
 
 
-def test_a_holder_survives_a_short_outage(leases: Leases, clock: Clock) -> None:
+def test_a_holder_survives_a_short_outage(leases: FakeKubernetes, clock: Clock) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
 
     def outage(tick: int) -> bool:
-        leases.down = 2 <= tick < 5
+        if tick == 2:
+            leases.fail(DOWN)
+        if tick == 5:
+            leases.before.clear()
         return tick == 20
 
     assert a.hold(Stop(clock, outage)) is True
 
 
 def test_a_holder_that_was_paused_beyond_its_deadline_does_not_renew_though_nobody_took_the_lease(
-    leases: Leases, clock: Clock
+    leases: FakeKubernetes, clock: Clock
 ) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
-    written = leases.version
+    written = lease(leases)["metadata"]["resourceVersion"]
     clock.now += TIMES.renew_deadline
 
     assert a.hold(Stop(clock)) is False
-    assert leases.version == written
+    assert lease(leases)["metadata"]["resourceVersion"] == written
 
 
-def test_a_holder_does_not_renew_a_lease_that_another_had_and_gave_back(leases: Leases, clock: Clock) -> None:
+def test_a_holder_does_not_renew_a_lease_that_another_had_and_gave_back(leases: FakeKubernetes, clock: Clock) -> None:
     a, b = candidate("a", leases, clock), candidate("b", leases, clock)
     a.try_once()
     a.release()
@@ -222,11 +196,11 @@ def test_a_holder_does_not_renew_a_lease_that_another_had_and_gave_back(leases: 
     a._renewed_at = clock.now  # It was paused, and knows nothing of all this.
 
     assert a.hold(Stop(clock)) is False
-    assert leases.holder == ""
+    assert holder(leases) == ""
 
 
 def test_a_renewal_that_meets_another_write_to_the_lease_counts_only_once_it_is_written(
-    leases: Leases, clock: Clock
+    leases: FakeKubernetes, clock: Clock
 ) -> None:
     a, b = candidate("a", leases, clock), candidate("b", leases, clock)
     a.try_once()
@@ -234,11 +208,9 @@ def test_a_renewal_that_meets_another_write_to_the_lease_counts_only_once_it_is_
     clock.now += 14
 
     def annotate() -> None:
-        assert leases.lease is not None
-        annotated = {**leases.lease["metadata"], "annotations": {"a": "b"}, "resourceVersion": leases.version + 1}
-        leases.lease["metadata"] = annotated
+        leases.change(LEASES, "kube-system/lease", lambda renewed: renewed["metadata"].update(annotations={"a": "b"}))
 
-    leases.before_write = annotate
+    leases.meddle(annotate, "replace", times=1)
     assert a.try_once(renew=True)
     clock.now += 14
 
@@ -256,7 +228,7 @@ def is_open(elector: LeaderElector) -> bool:
     return True
 
 
-def test_only_the_holder_of_the_lease_may_write(leases: Leases, clock: Clock) -> None:
+def test_only_the_holder_of_the_lease_may_write(leases: FakeKubernetes, clock: Clock) -> None:
     a, b = candidate("a", leases, clock), candidate("b", leases, clock)
     assert not is_open(a)
 
@@ -268,7 +240,7 @@ def test_only_the_holder_of_the_lease_may_write(leases: Leases, clock: Clock) ->
 
 
 def test_a_holder_may_not_write_from_its_deadline_on_whatever_its_threads_have_noticed(
-    leases: Leases, clock: Clock
+    leases: FakeKubernetes, clock: Clock
 ) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
@@ -279,9 +251,11 @@ def test_a_holder_may_not_write_from_its_deadline_on_whatever_its_threads_have_n
     assert not is_open(a)
 
 
-def test_the_time_in_which_a_holder_may_write_counts_from_when_its_renewal_began(leases: Leases, clock: Clock) -> None:
+def test_the_time_in_which_a_holder_may_write_counts_from_when_its_renewal_began(
+    leases: FakeKubernetes, clock: Clock
+) -> None:
     a = candidate("a", leases, clock)
-    leases.before_create = lambda: setattr(clock, "now", clock.now + 3)  # The answer takes so long.
+    leases.meddle(lambda: setattr(clock, "now", clock.now + 3), "create")  # The answer takes so long.
     a.try_once()
 
     clock.now = TIMES.renew_deadline
@@ -290,24 +264,22 @@ def test_the_time_in_which_a_holder_may_write_counts_from_when_its_renewal_began
 
 
 @pytest.mark.parametrize("how", ["released", "taken"])
-def test_a_holder_may_not_write_once_its_lease_is_gone(leases: Leases, clock: Clock, how: str) -> None:
+def test_a_holder_may_not_write_once_its_lease_is_gone(leases: FakeKubernetes, clock: Clock, how: str) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
 
     if how == "released":
         a.release()
     else:
-        assert leases.lease is not None
-        leases.lease["spec"]["holderIdentity"] = "b"
+        steal(leases)
         a.hold(Stop(clock))
 
     assert not is_open(a)
 
 
-def test_no_other_candidate_takes_a_lease_while_its_holder_may_write(leases: Leases) -> None:
+def test_no_other_candidate_takes_a_lease_while_its_holder_may_write(leases: FakeKubernetes) -> None:
     times, clock = LeaseTimes(1.4, 1.3, 0.1), Clock()
-    kube: Any = leases
-    a, b = (LeaderElector(kube, "kube-system", "lease", identity=each, times=times, clock=clock) for each in "ab")
+    a, b = (LeaderElector(leases, "kube-system", "lease", identity=each, times=times, clock=clock) for each in "ab")
     a.try_once()
     b.try_once()
 
@@ -324,19 +296,19 @@ def test_the_lease_runs_out_while_the_machine_is_suspended() -> None:
 # -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_lease_that_can_not_be_asked_for_is_trouble_until_it_can(leases: Leases, clock: Clock) -> None:
+def test_a_lease_that_can_not_be_asked_for_is_trouble_until_it_can(leases: FakeKubernetes, clock: Clock) -> None:
     a = candidate("a", leases, clock)
-    leases.down = True
+    leases.fail(DOWN)
     assert not a.acquire(Stop(clock), within=10)
     assert a.trouble == "down"
 
-    leases.down = False
+    leases.before.clear()
 
     assert a.acquire(Stop(clock))
     assert a.trouble is None
 
 
-def test_whoever_is_told_to_stop_does_not_wait_for_the_lease(leases: Leases, clock: Clock) -> None:
+def test_whoever_is_told_to_stop_does_not_wait_for_the_lease(leases: FakeKubernetes, clock: Clock) -> None:
     stop = threading.Event()
     stop.set()
 
@@ -359,8 +331,7 @@ class Stop(threading.Event):
         return bool(self._end(self._tick))
 
 
-def test_the_lease_tells_the_machine_of_its_holder(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lease_tells_the_machine_of_its_holder(leases: FakeKubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTNAME", "control-plane-1")
-    kube: Any = leases
 
-    assert LeaderElector(kube, "kube-system", "lease").identity.startswith("control-plane-1_")
+    assert LeaderElector(leases, "kube-system", "lease").identity.startswith("control-plane-1_")

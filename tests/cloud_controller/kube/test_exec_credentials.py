@@ -35,7 +35,7 @@ def credential(**status: str) -> str:
     return "echo '" + json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status}) + "'"
 
 
-def test_a_token_is_asked_for_once_as_long_as_it_holds(tmp_path: Path) -> None:
+def test_an_exec_plugins_token_is_cached_until_it_expires(tmp_path: Path) -> None:
     token = command(tmp_path, credential(token="the-token", expirationTimestamp=in_minutes(15)))
 
     assert [token(), token()] == ["the-token", "the-token"]
@@ -43,7 +43,7 @@ def test_a_token_is_asked_for_once_as_long_as_it_holds(tmp_path: Path) -> None:
     assert calls(tmp_path) == 1
 
 
-def test_one_that_is_about_to_end_is_not_used_again(tmp_path: Path) -> None:
+def test_an_exec_plugins_token_is_replaced_shortly_before_it_expires(tmp_path: Path) -> None:
     token = command(tmp_path, credential(token="the-token", expirationTimestamp=in_minutes(0.2)))
 
     token()
@@ -52,7 +52,7 @@ def test_one_that_is_about_to_end_is_not_used_again(tmp_path: Path) -> None:
     assert calls(tmp_path) == 2
 
 
-def test_one_without_an_end_holds(tmp_path: Path) -> None:
+def test_an_exec_plugins_token_without_expiry_is_cached_forever(tmp_path: Path) -> None:
     token = command(tmp_path, credential(token="the-token"))
 
     token()
@@ -61,7 +61,7 @@ def test_one_without_an_end_holds(tmp_path: Path) -> None:
     assert calls(tmp_path) == 1
 
 
-def test_the_command_gets_its_arguments_its_environment_and_what_it_is_asked_for(tmp_path: Path) -> None:
+def test_an_exec_plugin_gets_its_arguments_environment_and_exec_info(tmp_path: Path) -> None:
     given = [{"name": "AWS_REGION", "value": "eu-central-1"}]
     script = f'echo "$1 $AWS_REGION $KUBERNETES_EXEC_INFO" > {tmp_path}/given\n{credential(token="t-o-k-e-n")}'
 
@@ -75,22 +75,27 @@ def test_the_command_gets_its_arguments_its_environment_and_what_it_is_asked_for
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("echo no credentials >&2; exit 255", "ended with 255: no credentials"),
-        ("exit 1", "ended with 1: no output"),
-        ("echo secret-token", "no ExecCredential with a token"),
-        ("""echo '{"status": {"clientKeyData": "secret-token"}}'""", "no ExecCredential with a token"),
-        (credential(token="secret-token", expirationTimestamp="soon"), "no ExecCredential with a token"),
-        (credential(token="secret-token", expirationTimestamp="2999-01-01T00:00:00"), "no ExecCredential with a token"),
+        ("echo no credentials >&2; exit 255", "exited with 255: no credentials"),
+        ("exit 1", "exited with 1: no output"),
+        ("echo secret-token", "not an ExecCredential with a token"),
+        ("""echo '{"status": {"clientKeyData": "secret-token"}}'""", "not an ExecCredential with a token"),
+        (credential(token="secret-token", expirationTimestamp="soon"), "not an ExecCredential with a token"),
+        (
+            credential(token="secret-token", expirationTimestamp="2999-01-01T00:00:00"),
+            "not an ExecCredential with a token",
+        ),
     ],
 )
-def test_what_gives_no_token_is_an_error_that_quotes_no_secret(tmp_path: Path, script: str, why: str) -> None:
+def test_an_exec_plugin_without_a_token_is_an_error_that_quotes_no_secret(
+    tmp_path: Path, script: str, why: str
+) -> None:
     with pytest.raises(UnauthorizedError, match=why) as raised:
         command(tmp_path, script)()
 
     assert "secret-token" not in str(raised.value)
 
 
-def test_what_a_command_says_of_its_settings_is_told_without_their_values(tmp_path: Path) -> None:
+def test_an_exec_plugins_error_is_shown_without_the_values_of_its_settings(tmp_path: Path) -> None:
     given = [{"name": "PASSWORD", "value": "secret-token"}]
 
     with pytest.raises(UnauthorizedError, match=r"wrong: \[redacted\] \[redacted\]") as raised:
@@ -99,8 +104,8 @@ def test_what_a_command_says_of_its_settings_is_told_without_their_values(tmp_pa
     assert not [secret for secret in ("secret-token", "secret-key") if secret in str(raised.value)]
 
 
-def test_a_command_that_is_not_there_is_named_with_how_to_get_it() -> None:
+def test_a_missing_exec_plugin_is_an_error_with_its_install_hint() -> None:
     token = ExecToken({"apiVersion": V1, "command": "no-such-plugin", "installHint": "Install it."})
 
-    with pytest.raises(UnauthorizedError, match=r"`no-such-plugin`.*there is no such command; Install it\."):
+    with pytest.raises(UnauthorizedError, match=r"`no-such-plugin`.*command not found; Install it\."):
         token()

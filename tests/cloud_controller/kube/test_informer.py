@@ -82,7 +82,7 @@ def watches(calls: list[Call]) -> list[str]:
     return [call.query["resourceVersion"] for call in calls if "watch" in call.query]
 
 
-def test_it_lists_and_then_follows_what_changes(server: ScriptedServer, hang: threading.Event) -> None:
+def test_an_informer_lists_and_then_watches(server: ScriptedServer, hang: threading.Event) -> None:
     lines = [event("MODIFIED", node("a", "6")), event("ADDED", node("b", "7")), event("DELETED", node("a", "8"))]
 
     informer, told = run(
@@ -94,7 +94,7 @@ def test_it_lists_and_then_follows_what_changes(server: ScriptedServer, hang: th
     assert informer.get("a") is None
 
 
-def test_objects_carry_no_managed_fields(server: ScriptedServer, hang: threading.Event) -> None:
+def test_an_informer_removes_managed_fields(server: ScriptedServer, hang: threading.Event) -> None:
     informer, _ = run(server, listed("5", node("a", "4")), Answer(lines=[], hang=hang), until=1)
 
     found = informer.get("a")
@@ -102,7 +102,7 @@ def test_objects_carry_no_managed_fields(server: ScriptedServer, hang: threading
     assert "managedFields" not in found["metadata"]
 
 
-def test_an_ended_watch_goes_on_where_it_was_and_bookmarks_count(server: ScriptedServer, hang: threading.Event) -> None:
+def test_an_ended_watch_resumes_from_the_last_event_or_bookmark(server: ScriptedServer, hang: threading.Event) -> None:
     bookmark = event("BOOKMARK", {"metadata": {"resourceVersion": "90"}})
 
     run(
@@ -116,7 +116,7 @@ def test_an_ended_watch_goes_on_where_it_was_and_bookmarks_count(server: Scripte
     assert watches(server.calls) == ["5", "90"]
 
 
-def test_a_watch_that_falls_silent_is_resumed_where_it_was(
+def test_a_silent_watch_is_resumed(
     server: ScriptedServer, hang: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cloud_controller.kube.client.WATCH_SILENCE", 0.5)
@@ -137,9 +137,7 @@ def test_a_watch_that_falls_silent_is_resumed_where_it_was(
     assert informer.error is None
 
 
-def test_what_was_deleted_while_nobody_looked_is_told_after_the_next_list(
-    server: ScriptedServer, hang: threading.Event
-) -> None:
+def test_a_missed_deletion_is_reported_after_the_next_list(server: ScriptedServer, hang: threading.Event) -> None:
     _, told = run(
         server,
         listed("5", node("a", "1"), node("b", "2"), node("c", "3")),
@@ -153,7 +151,9 @@ def test_what_was_deleted_while_nobody_looked_is_told_after_the_next_list(
     assert watches(server.calls)[:2] == ["5", "50"]
 
 
-def test_only_a_deletion_that_the_watch_reports_counts_as_seen(server: ScriptedServer, hang: threading.Event) -> None:
+def test_only_deletions_reported_by_the_watch_reach_deletion_handlers(
+    server: ScriptedServer, hang: threading.Event
+) -> None:
     server.script(
         listed("5", node("a", "1"), node("b", "2")),
         Answer(lines=[event("DELETED", node("a", "6")), GONE]),
@@ -175,9 +175,7 @@ def test_only_a_deletion_that_the_watch_reports_counts_as_seen(server: ScriptedS
     assert seen == ["a"]
 
 
-def test_an_object_that_was_made_anew_under_its_name_is_told_as_deleted_and_added(
-    server: ScriptedServer, hang: threading.Event
-) -> None:
+def test_a_recreated_object_is_reported_as_deleted_and_added(server: ScriptedServer, hang: threading.Event) -> None:
     _, told = run(
         server,
         listed("5", node("a", "1", "first")),
@@ -190,7 +188,7 @@ def test_an_object_that_was_made_anew_under_its_name_is_told_as_deleted_and_adde
     assert told.events == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
-def test_it_comes_through_errors_of_list_and_watch(server: ScriptedServer, hang: threading.Event) -> None:
+def test_an_informer_recovers_from_errors_of_list_and_watch(server: ScriptedServer, hang: threading.Event) -> None:
     broken = Answer({"message": "etcd is slow"}, 500)
 
     _, told = run(
@@ -207,7 +205,7 @@ def test_it_comes_through_errors_of_list_and_watch(server: ScriptedServer, hang:
     assert watches(server.calls) == ["5", "6"]
 
 
-def test_a_server_that_comes_back_with_older_data_is_believed(server: ScriptedServer, hang: threading.Event) -> None:
+def test_an_informer_accepts_older_data_from_a_restored_server(server: ScriptedServer, hang: threading.Event) -> None:
     informer, told = run(
         server,
         listed("50", node("a", "4"), node("b", "40")),
@@ -221,7 +219,7 @@ def test_a_server_that_comes_back_with_older_data_is_believed(server: ScriptedSe
     assert [each["metadata"]["name"] for each in informer.items()] == ["a"]
 
 
-def test_a_list_that_never_works_is_told_with_its_reason(server: ScriptedServer) -> None:
+def test_waiting_for_an_informer_that_cannot_list_times_out_with_the_reason(server: ScriptedServer) -> None:
     server.answer = lambda _: Answer({"message": "etcd is down"}, 500)
     informer = Informer(server.kube, NODES)
     informer.start()
@@ -233,7 +231,7 @@ def test_a_list_that_never_works_is_told_with_its_reason(server: ScriptedServer)
         informer.stop()
 
 
-def test_a_handlers_bug_spoils_neither_the_copy_nor_other_handlers(
+def test_an_exception_in_a_handler_affects_neither_the_cache_nor_other_handlers(
     server: ScriptedServer, hang: threading.Event, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.script(listed("5", node("a", "4")), Answer(lines=[], hang=hang))
@@ -252,7 +250,7 @@ def test_a_handlers_bug_spoils_neither_the_copy_nor_other_handlers(
     assert "handler failed resource=nodes key=a" in caplog.text
 
 
-def test_handlers_come_before_the_start(server: ScriptedServer) -> None:
+def test_handlers_cannot_be_added_after_the_informer_has_started(server: ScriptedServer) -> None:
     server.script(listed("5"))
     informer = Informer(server.kube, NODES)
     informer.start()

@@ -18,7 +18,7 @@ def endpoint_slice(family: str, *addresses: str, node: str = "n1") -> dict[str, 
     }
 
 
-def test_pods_are_reached_by_the_family_that_is_asked_for() -> None:
+def test_pod_members_have_the_requested_address_family() -> None:
     backends = Backends(NODES, (endpoint_slice("IPv4", "10.1.0.7"), endpoint_slice("IPv6", "fd00::7")))
 
     assert backends.by_pod(PORT) == (Member("10.1.0.7", 8080, "i-1"),)

@@ -89,13 +89,13 @@ def test_a_misspelt_name_is_refused_with_the_nearest(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["example.com/team", "service.example.com/aws-load-balancer-type", "limit"])
-def test_annotations_of_others_are_passed_over(name: str) -> None:
+def test_unrelated_annotations_are_ignored(name: str) -> None:
     assert catalogue().parse({name: "x"}).given == {}
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, f"-{'9' * 5000}", "0" * 5000])
 def test_a_number_of_thousands_of_digits_is_an_error_like_any_other_and_is_quoted_in_part(text: str) -> None:
-    with pytest.raises(InvalidConfiguration, match="is not a value of it") as refused:
+    with pytest.raises(InvalidConfiguration, match="is not a valid value") as refused:
         catalogue(entry(minimum=1, maximum=9)).parse({f"{PREFIX}limit": text})
 
     assert len(str(refused.value)) < 300
@@ -131,7 +131,7 @@ def test_a_wrong_name_of_our_own_is_told_whatever_names_of_others_are_there() ->
         catalogue().parse({**others, f"{PREFIX}limt": "1"})
 
 
-def test_a_setting_that_is_not_given_has_its_default() -> None:
+def test_an_unset_annotation_has_its_default() -> None:
     settings = catalogue().parse(None)
 
     assert (settings.given, settings.number("limit")) == ({}, 5)
@@ -172,8 +172,8 @@ def test_a_member_of_a_family_is_an_annotation_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["http", "", "PORT", "80.1"])
-def test_a_suffix_that_is_none_is_an_unknown_annotation(suffix: str) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"does not know it; did you mean service.example.com/lb-limit.PORT"):
+def test_an_invalid_suffix_of_a_family_is_an_unknown_annotation(suffix: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"unknown on .*; did you mean service.example.com/lb-limit.PORT"):
         catalogue(family()).parse({f"{PREFIX}limit.{suffix}": "a"})
 
 
@@ -186,11 +186,11 @@ def test_typed_arguments_of_a_family_are_a_mapping_by_suffix() -> None:
     assert known.of_argument("limit_of_port.80").name == f"{PREFIX}limit.80"
 
 
-def test_a_list_of_commas_alone_is_no_empty_list() -> None:
+def test_a_list_of_only_commas_is_an_error_not_an_empty_list() -> None:
     names = catalogue(entry(type=tuple))
 
     assert names.parse({f"{PREFIX}limit": " "}).given == {"limit": ()}
-    with pytest.raises(InvalidConfiguration, match="', ,' is not a value of it"):
+    with pytest.raises(InvalidConfiguration, match="', ,' is not a valid value"):
         names.parse({f"{PREFIX}limit": ", ,"})
 
 
@@ -212,7 +212,7 @@ def test_an_unknown_or_impossible_argument_is_refused() -> None:
         catalogue().annotations({"limit": 10})
 
 
-def test_what_a_change_does_stands_in_the_entry_and_is_in_place_for_the_rest() -> None:
+def test_mutability_comes_from_the_catalogue_entry_and_defaults_to_in_place() -> None:
     known = catalogue(entry(sets="scheme", mutability=Mutability.REPLACE))
 
     assert known.mutability("scheme") is Mutability.REPLACE
@@ -220,10 +220,10 @@ def test_what_a_change_does_stands_in_the_entry_and_is_in_place_for_the_rest() -
 
 
 @pytest.mark.parametrize("twin", [{"argument": "limit"}, {"name": "limit", "argument": "other"}])
-def test_two_entries_of_one_name_or_argument_are_a_mistake(twin: dict[str, str]) -> None:
+def test_duplicate_names_or_arguments_in_a_catalogue_are_an_error(twin: dict[str, str]) -> None:
     name = twin.pop("name", "second")
 
-    with pytest.raises(ValueError, match="two entries"):
+    with pytest.raises(ValueError, match="duplicate"):
         catalogue(entry(), entry(name, **twin))
 
 

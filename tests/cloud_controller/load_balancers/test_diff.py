@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.diff import diff
@@ -105,14 +105,14 @@ def operations(plan: Plan) -> list[Any]:
 # -------------------------------------------------------------------------------------------------- the whole of it
 
 
-def test_where_there_is_none_it_is_made_whole_in_one_call() -> None:
+def test_a_missing_load_balancer_is_created_in_one_operation() -> None:
     plan = changed(model(80, 443))
 
     assert operations(plan) == [CreateLoadBalancer(model(80, 443), "c-uid")]
     assert str(plan) == "+  service/default/web: create load balancer web: 80/TCP, 443/TCP; 1 backend"
 
 
-def test_what_all_parts_of_a_new_one_are_given_is_told_once() -> None:
+def test_settings_shared_by_all_parts_of_a_new_load_balancer_are_listed_once() -> None:
     desired = replace(model(80, 443), listeners=(listener(80, max_qps=5), listener(443)))
 
     (action,) = changed(desired)
@@ -125,11 +125,11 @@ def test_what_all_parts_of_a_new_one_are_given_is_told_once() -> None:
     ]
 
 
-def test_where_it_is_as_wanted_nothing_is_done() -> None:
+def test_a_load_balancer_that_is_up_to_date_needs_no_action() -> None:
     assert len(changed(model(80), observed(model(80)))) == 0
 
 
-def test_what_others_added_is_left_alone() -> None:
+def test_attributes_that_others_added_to_a_load_balancer_are_kept() -> None:
     theirs = replace(model(80), tags={"owner": "web", "team": "edge"}, attributes={"scheme": "internal", "logs": "on"})
 
     assert len(changed(model(80), observed(theirs))) == 0
@@ -153,7 +153,7 @@ def test_an_attribute_that_cannot_be_changed_in_place_replaces_the_load_balancer
     assert [str(change) for change in action.changes] == ["scheme: internet-facing -> internal"]
 
 
-def test_of_another_kind_what_it_lacks_and_shall_not_have_is_no_difference() -> None:
+def test_an_empty_attribute_that_another_kind_lacks_is_not_a_difference() -> None:
     old = observed(model(80, scheme="internet-facing"))
 
     (action,) = changed(model(80, addresses=()), old)
@@ -161,7 +161,7 @@ def test_of_another_kind_what_it_lacks_and_shall_not_have_is_no_difference() -> 
     assert [str(change) for change in action.changes] == ["scheme: internet-facing -> internal"]
 
 
-def test_the_replaced_one_serves_until_the_new_one_does() -> None:
+def test_a_replaced_load_balancer_serves_until_the_new_one_is_ready() -> None:
     old = observed(model(80, scheme="internet-facing"), "lb-1")
     new = observed(model(80), "lb-2", LoadBalancerState.PENDING, created_at="2")
 
@@ -172,19 +172,19 @@ def test_the_replaced_one_serves_until_the_new_one_does() -> None:
     assert operations(done) == [DeleteLoadBalancer("lb-1")]
 
 
-def test_one_that_has_addresses_which_the_new_one_shall_have_goes_first() -> None:
+def test_a_load_balancer_is_deleted_first_if_the_new_one_needs_its_addresses() -> None:
     old = observed(model(80, addresses=("a-1", "a-2")))
     desired = model(80, addresses=("a-2", "a-3"))
 
     (action,) = changed(desired, old)
 
     assert action.operation == DeleteLoadBalancer("lb-1")
-    assert action.reason == "the address changes: the new load balancer can be made only when a-2 is free"
+    assert action.reason == "the address changes: the new load balancer can be created only when a-2 is free"
     gone = observed(old.model, state=LoadBalancerState.DELETING)
     assert operations(changed(desired, gone)) == [], "its addresses are not free yet"
 
 
-def test_with_other_addresses_it_serves_until_the_new_one_does() -> None:
+def test_a_load_balancer_with_other_addresses_serves_until_the_new_one_is_ready() -> None:
     old = observed(model(80, addresses=("a-1",)))
 
     (action,) = changed(model(80, addresses=("a-2",)), old)
@@ -197,7 +197,7 @@ def test_a_create_only_attribute_is_ignored_with_the_reason() -> None:
 
     assert not plan.changes
     assert [(action.kind, action.reason) for action in plan] == [
-        (ActionKind.IGNORE, "it is used only when a load balancer is made")
+        (ActionKind.IGNORE, "it applies only when a load balancer is created")
     ]
 
 
@@ -207,20 +207,20 @@ def test_one_that_is_still_being_created_is_waited_for() -> None:
     assert [action.kind for action in plan] == [ActionKind.IGNORE]
 
 
-def test_one_that_is_being_deleted_is_replaced_under_another_token() -> None:
+def test_a_load_balancer_being_deleted_is_replaced_with_another_token() -> None:
     plan = changed(model(80), observed(model(80), state=LoadBalancerState.DELETING))
 
     assert operations(plan) == [CreateLoadBalancer(model(80), "c-uid-after-lb-1")]
 
 
-def test_a_failed_one_is_not_replaced_but_changes_are_tried() -> None:
+def test_a_failed_load_balancer_is_updated_not_replaced() -> None:
     plan = changed(model(80, 443), observed(model(80), state=LoadBalancerState.FAILED))
 
     assert [type(operation) for operation in operations(plan)] == [PutPool, PutListener]
     assert "no luck" in str(plan)
 
 
-def test_a_failed_one_takes_nobodys_place() -> None:
+def test_a_failed_load_balancer_does_not_replace_others() -> None:
     serving = observed(model(80, scheme="internet-facing"), "lb-1")
 
     plan = changed(model(80), serving, observed(model(80), "lb-2", LoadBalancerState.FAILED))
@@ -228,34 +228,34 @@ def test_a_failed_one_takes_nobodys_place() -> None:
     assert operations(plan) == []
 
 
-def test_of_two_the_older_ready_one_is_kept() -> None:
+def test_of_two_ready_load_balancers_the_older_one_is_kept() -> None:
     plan = changed(model(80), observed(model(80), "lb-2", created_at="2"), observed(model(80), "lb-1", created_at="1"))
 
     assert operations(plan) == [DeleteLoadBalancer("lb-2")]
 
 
-def test_where_none_is_wanted_all_are_deleted_once() -> None:
+def test_all_load_balancers_are_deleted_if_none_is_wanted() -> None:
     plan = changed(None, observed(model(80)), observed(model(80), "lb-2", LoadBalancerState.DELETING))
 
     assert operations(plan) == [DeleteLoadBalancer("lb-1")]
     assert [action.kind for action in plan] == [ActionKind.DELETE, ActionKind.IGNORE]
 
 
-def test_what_a_broken_off_creation_left_is_taken_over_by_the_same_token() -> None:
+def test_the_remains_of_an_interrupted_creation_are_reused_by_the_same_token() -> None:
     plan = changed(model(80), observed(model(), state=LoadBalancerState.PARTIAL))
 
     assert operations(plan) == [CreateLoadBalancer(model(80), "c-uid")]
     assert [action.kind for action in plan] == [ActionKind.CREATE]
 
 
-def test_what_the_creation_of_a_successor_left_is_taken_over_by_the_successors_token() -> None:
+def test_the_remains_of_an_interrupted_replacement_are_reused_by_the_successors_token() -> None:
     old = observed(model(80, scheme="internet-facing"), "lb-1")
     left = observed(model(), "lb-2", LoadBalancerState.PARTIAL, created_at="2")
 
     assert operations(changed(model(80), old, left)) == [CreateLoadBalancer(model(80), "c-uid-after-lb-1")]
 
 
-def test_what_is_left_of_another_is_deleted_once_there_is_one_that_serves() -> None:
+def test_the_remains_of_another_load_balancer_are_deleted_once_one_is_ready() -> None:
     left = observed(model(), "lb-0", LoadBalancerState.PARTIAL)
     wanted = observed(model(80), "lb-1", LoadBalancerState.PENDING)
 
@@ -265,11 +265,11 @@ def test_what_is_left_of_another_is_deleted_once_there_is_one_that_serves() -> N
     ]
 
 
-def test_what_a_deletion_left_is_deleted_at_every_look() -> None:
+def test_the_remains_of_a_deletion_are_deleted_by_every_plan() -> None:
     plan = changed(None, observed(model(), state=LoadBalancerState.PARTIAL))
 
     assert operations(plan) == [DeleteLoadBalancer("lb-1")]
-    assert "what is left of" in str(plan)
+    assert "the remains of" in str(plan)
 
 
 # ------------------------------------------------------------------------------------------------------------ parts
@@ -334,7 +334,7 @@ def test_a_setting_of_one_listener_changes_that_listener_only() -> None:
     assert [str(change) for change in action.changes] == ["max_qps: (none) -> 5"]
 
 
-def test_members_that_all_go_at_once_name_those_that_stand_in_for_them() -> None:
+def test_removing_all_members_at_once_hands_over_to_their_successors() -> None:
     (old,), new = model(80).pools, (Member("10.0.0.1", 31080, "i-10.0.0.1"),)
 
     plan = changed(replace(model(80), pools=(replace(old, members=new),)), observed(model(80)))
@@ -345,7 +345,7 @@ def test_members_that_all_go_at_once_name_those_that_stand_in_for_them() -> None
     ]
 
 
-def test_that_they_stand_in_is_seen_also_once_both_are_there() -> None:
+def test_a_hand_over_is_detected_even_if_the_successors_are_already_added() -> None:
     old, new = (pool(80).members[0]._replace(port=number) for number in (30080, 31080))
     wanted = replace(model(80), pools=(replace(pool(80), members=(new,)),))
 
@@ -354,7 +354,7 @@ def test_that_they_stand_in_is_seen_also_once_both_are_there() -> None:
     assert operations(plan) == [RemoveMembers("lb-1", "tcp-80", (old,), (new,), hand_over=True)]
 
 
-def test_members_of_which_some_stay_need_nobody_to_stand_in() -> None:
+def test_removing_some_members_needs_no_hand_over() -> None:
     desired = replace(model(80), pools=(pool(80, ["10.0.0.1"]),))
 
     plan = changed(desired, observed(replace(model(80), pools=(pool(80, ["10.0.0.1", "10.0.0.2"]),))))
@@ -381,7 +381,7 @@ def test_tcp_and_udp_of_one_port_are_two_listeners() -> None:
     assert operations(plan) == [DeleteListener("lb-1", "UDP", 80), DeletePool("lb-1", "udp-80")]
 
 
-def test_a_line_names_at_most_twenty_members_or_listeners() -> None:
+def test_a_plan_line_lists_at_most_twenty_members_or_listeners() -> None:
     many = replace(model(80), pools=(pool(80, [f"10.0.1.{number}" for number in range(25)]),))
 
     plan = changed(many, observed(replace(model(80), pools=(pool(80, []),))))
@@ -455,7 +455,7 @@ def apply_to(model: LoadBalancerModel, operation: Operation) -> LoadBalancerMode
 
 
 @given(models(), models())
-def test_carrying_the_plan_out_leads_to_what_is_wanted_from_anything(
+def test_applying_the_diff_reaches_the_desired_state_from_any_state(
     desired: LoadBalancerModel, actual: LoadBalancerModel
 ) -> None:
     model = actual
@@ -484,12 +484,10 @@ def test_at_every_step_a_port_that_stays_has_the_members_that_stay(
 
 
 @given(models(), models())
-def test_what_an_operation_comes_to_is_known_without_asking_the_cloud(
-    desired: LoadBalancerModel, actual: LoadBalancerModel
-) -> None:
+def test_apply_operation_predicts_the_clouds_state(desired: LoadBalancerModel, actual: LoadBalancerModel) -> None:
     model = actual
     for operation in operations(changed(desired, observed(actual))):
-        told = after(observed(model), operation)
+        told = apply_operation(observed(model), operation)
         model = apply_to(model, operation)
         assert told.model.name == model.name
         assert {each.key: each for each in told.model.listeners} == {each.key: each for each in model.listeners}
@@ -500,7 +498,7 @@ def test_what_an_operation_comes_to_is_known_without_asking_the_cloud(
 
 
 @given(models(), models(), st.integers(0, 20))
-def test_a_plan_broken_off_anywhere_is_finished_by_the_next(
+def test_an_interrupted_plan_is_completed_by_the_next_one(
     desired: LoadBalancerModel, actual: LoadBalancerModel, done: int
 ) -> None:
     model = actual

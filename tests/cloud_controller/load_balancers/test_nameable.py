@@ -42,7 +42,7 @@ def allows(listed: str, named: Named) -> bool:
         ("any", True),
     ],
 )
-def test_a_kind_without_an_entry_is_free_and_one_with_entries_is_held_to_them(listed: str, allowed: bool) -> None:
+def test_a_kind_with_entries_is_restricted_to_them_and_one_without_is_not(listed: str, allowed: bool) -> None:
     assert allows(listed, certificate()) == allowed
 
 
@@ -59,18 +59,18 @@ def test_a_kind_without_an_entry_is_free_and_one_with_entries_is_held_to_them(li
         ("security-group=tag:a=b=c", {"a": "b=c"}, True),
     ],
 )
-def test_a_resource_is_known_by_each_of_its_names_and_by_its_tags(
+def test_an_entry_matches_any_name_of_a_resource_or_its_tags(
     listed: str, tags: Mapping[str, str], allowed: bool
 ) -> None:
     assert allows(listed, group(**tags)) == allowed
 
 
 @pytest.mark.parametrize(("listed", "allowed"), [("", False), (f"certificate={CERTIFICATE}", True), ("any", True)])
-def test_what_is_visibly_somebody_elses_must_be_listed(listed: str, allowed: bool) -> None:
+def test_a_resource_of_someone_else_must_be_listed(listed: str, allowed: bool) -> None:
     assert allows(listed, certificate(whose="carries the tag of cluster c-2")) == allowed
 
 
-def test_tags_are_asked_for_only_where_the_list_goes_by_them() -> None:
+def test_tags_are_read_only_if_an_entry_matches_tags() -> None:
     def unreachable() -> Mapping[str, str]:
         raise AssertionError("asked")
 
@@ -89,6 +89,6 @@ def test_a_refusal_names_the_annotation_the_value_and_the_list() -> None:
 
 
 @pytest.mark.parametrize("entry", ["certificates=x", "certificate", "=x", "any,subnet=x", "elastic-ip=tag:a=b"])
-def test_an_entry_that_means_nothing_is_refused(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"kinds: certificate|known by their tags"):
+def test_an_invalid_annotations_may_name_entry_is_rejected(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"kinds: certificate|can be matched by tags"):
         Nameable.parse(entry.split(","))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.model import (
@@ -96,7 +96,7 @@ def operations(plan: Plan) -> list[Any]:
 
 def carried_out(plan: Plan, lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
     for operation in operations(plan):
-        lb = after(lb, operation)
+        lb = apply_operation(lb, operation)
     return lb
 
 
@@ -140,19 +140,19 @@ def test_a_port_that_another_service_has_is_refused_naming_the_holder(holder: Ow
         planned(wanted(WEB, 22, 80), shared(part(80, holder)), force=force)
 
     assert refused.value.field == "spec.ports[1].port"
-    assert f"TCP 80 of load balancer lb-1 is taken by {holder}" in str(refused.value)
+    assert f"TCP 80 of load balancer lb-1 is in use by {holder}" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("lb", "why"),
     [
-        (None, "there is no load balancer lb-1"),
-        (shared(tags=WEB.tags), "lb-1 belongs to this Service itself"),
+        (None, "load balancer lb-1 does not exist"),
+        (shared(tags=WEB.tags), "load balancer lb-1 belongs to this Service itself"),
         (
             shared(network="net-2"),
-            r"lb-1 is in network net-2, where no node is \(allowed: .* in network net-1",
+            r"load balancer lb-1 is in network net-2, which has no nodes of this cluster \(.* in network net-1",
         ),
-        (shared(state=LoadBalancerState.DELETING), "lb-1 is being deleted"),
+        (shared(state=LoadBalancerState.DELETING), "load balancer lb-1 is being deleted"),
     ],
 )
 def test_what_may_not_be_shared_is_refused_at_the_annotation(lb: ObservedLoadBalancer | None, why: str) -> None:
@@ -216,11 +216,11 @@ def taking_80(owner: Owner = WEB) -> Built:
 def test_what_was_taken_over_is_given_back_as_it_was_wherever_either_broke_off(taking: int, leaving: int) -> None:
     before = lb = by_hand()
     for operation in operations(planned(taking_80(), lb, force=True))[:taking]:
-        lb = after(lb, operation)
+        lb = apply_operation(lb, operation)
 
     for steps in (leaving, None):
         for operation in operations(leave(lb, WEB, CATALOGUE, target=TARGET, why="it is gone"))[:steps]:
-            lb = after(lb, operation)
+            lb = apply_operation(lb, operation)
 
     assert lb.model == before.model
 
@@ -229,7 +229,7 @@ def test_what_was_taken_over_is_given_back_as_it_was_wherever_either_broke_off(t
 def test_a_taking_over_broken_off_anywhere_is_finished_by_the_next_plan(done: int) -> None:
     lb = by_hand()
     for operation in operations(planned(taking_80(), lb, force=True))[:done]:
-        lb = after(lb, operation)
+        lb = apply_operation(lb, operation)
 
     lb = carried_out(planned(taking_80(), lb, force=True), lb)
 
@@ -248,12 +248,12 @@ def test_a_port_that_the_service_gives_up_goes_back_too() -> None:
 
 def test_a_listener_whose_old_pool_was_deleted_meanwhile_is_deleted() -> None:
     taken = carried_out(planned(taking_80(), by_hand(), force=True), by_hand())
-    taken = after(taken, DeletePool("lb-1", "by-hand"))
+    taken = apply_operation(taken, DeletePool("lb-1", "by-hand"))
 
     plan = leave(taken, WEB, CATALOGUE, target=TARGET, why="it is gone")
 
     assert operations(plan) == [DeleteListener("lb-1", "TCP", 80), DeletePool("lb-1", "tcp-80-uid-web")]
-    assert plan.actions[0].reason == "it can't be given back: its pool by-hand does not exist any more"
+    assert plan.actions[0].reason == "it cannot be given back: its previous pool by-hand no longer exists"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", '{"pool": 1}', "x" * 4000])

@@ -26,48 +26,48 @@ def endpoint_slice(*endpoints: dict[str, Any]) -> dict[str, Any]:
     return {"addressType": "IPv4", "endpoints": [*endpoints]}
 
 
-def test_a_pod_in_its_nodes_range_counts() -> None:
+def test_a_pod_in_its_nodes_cidr_is_admitted() -> None:
     assert NETWORK.refusal(endpoint(), "shop", ()) is None
 
 
 @pytest.mark.parametrize(
     ("lie", "why"),
     [
-        (endpoint(pod=None), "its targetRef names no Pod of namespace shop"),
-        (endpoint(pod=POD | {"kind": "Node"}), "its targetRef names no Pod of namespace shop"),
-        (endpoint(pod=POD | {"namespace": "bank"}), "its targetRef names no Pod of namespace shop"),
-        (endpoint(node=None), "it names no node"),
+        (endpoint(pod=None), "its targetRef is not a Pod in namespace shop"),
+        (endpoint(pod=POD | {"kind": "Node"}), "its targetRef is not a Pod in namespace shop"),
+        (endpoint(pod=POD | {"namespace": "bank"}), "its targetRef is not a Pod in namespace shop"),
+        (endpoint(node=None), "it has no nodeName"),
         (endpoint("10.0.0.1"), "it is an address of node n1"),
-        (endpoint("10.1.2.7"), "it is outside the pod range 10.1.1.0/24 of node n1"),
-        (endpoint("8.8.8.8"), "it is outside the pod range 10.1.1.0/24 of node n1"),
-        (endpoint("8.8.8.8", node="liar"), "it is outside the pods' ranges"),
-        (endpoint("8.8.8.8", node="without-range"), "it is outside the pods' ranges"),
-        (endpoint("fd00::7"), "it is outside the pods' ranges"),
+        (endpoint("10.1.2.7"), "it is outside pod CIDR 10.1.1.0/24 of node n1"),
+        (endpoint("8.8.8.8"), "it is outside pod CIDR 10.1.1.0/24 of node n1"),
+        (endpoint("8.8.8.8", node="liar"), "it is outside the pod CIDRs"),
+        (endpoint("8.8.8.8", node="without-range"), "it is outside the pod CIDRs"),
+        (endpoint("fd00::7"), "it is outside the pod CIDRs"),
     ],
 )
-def test_what_is_no_pod_of_the_services_namespace_does_not_count(lie: dict[str, Any], why: str) -> None:
+def test_an_endpoint_that_is_not_a_pod_of_the_services_namespace_is_excluded(lie: dict[str, Any], why: str) -> None:
     assert NETWORK.refusal(lie, "shop", ()) == why
 
 
-def test_where_nodes_have_no_ranges_the_clusters_counts() -> None:
+def test_without_node_cidrs_the_cluster_cidr_decides() -> None:
     assert NETWORK.refusal(endpoint("10.1.9.9", node="without-range"), "shop", ()) is None
 
 
-def test_without_a_cluster_range_the_nodes_own_ranges_count() -> None:
+def test_without_cluster_cidr_the_node_cidrs_decide() -> None:
     network = PodNetwork(of_nodes={"n1": ("10.1.1.0/24",)})
 
     assert network.refusal(endpoint(), "shop", ()) is None
-    assert network.refusal(endpoint("10.1.2.7"), "shop", ()) == ("it is outside the pod range 10.1.1.0/24 of node n1")
+    assert network.refusal(endpoint("10.1.2.7"), "shop", ()) == ("it is outside pod CIDR 10.1.1.0/24 of node n1")
 
 
-def test_a_pod_in_the_clouds_own_network_counts_unless_its_address_is_a_nodes() -> None:
+def test_a_pod_in_the_clouds_network_is_admitted_unless_it_has_a_nodes_address() -> None:
     vpc = ("10.0.0.0/16",)
 
     assert NETWORK.refusal(endpoint("10.0.7.7"), "shop", vpc) is None
     assert NETWORK.refusal(endpoint("10.0.0.1"), "shop", vpc) == "it is an address of node n1"
 
 
-def test_the_endpoints_that_do_not_count_are_named_a_few_of_them() -> None:
+def test_excluded_endpoints_are_listed_up_to_a_limit() -> None:
     lies = [endpoint(f"8.8.8.{number}") for number in range(1, 9)]
     before = endpoint_slice(endpoint(), *lies)
 
@@ -78,7 +78,7 @@ def test_the_endpoints_that_do_not_count_are_named_a_few_of_them() -> None:
     assert "8.8.8.5" in message and "8.8.8.6" not in message and message.endswith("; and 3 more")
 
 
-def test_slices_without_a_lie_stay_as_they_are() -> None:
+def test_slices_with_only_admitted_endpoints_are_unchanged() -> None:
     before = endpoint_slice(endpoint())
 
     (kept,), message = admitted([before], "shop", NETWORK, ())

@@ -98,7 +98,7 @@ def test_a_service_that_asks_for_an_internal_one_here_may_carry_the_names_of_oth
         ("prometheus.io/scrape", "true"),
     ],
 )
-def test_what_restricts_nothing_is_passed_over(catalogue: Catalogue, name: str, text: str) -> None:
+def test_an_unknown_annotation_that_restricts_nothing_is_ignored(catalogue: Catalogue, name: str, text: str) -> None:
     assert catalogue.parse({name: text}).given == {}
 
 

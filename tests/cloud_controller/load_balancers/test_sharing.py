@@ -65,7 +65,7 @@ def test_a_service_may_use_what_is_of_its_namespace_or_shared_with_it_or_was_its
         OTHER_NAMESPACE.tags | tagged(preserved="c-1/shop/web"),
     ],
 )
-def test_it_may_use_nothing_else(tags: dict[str, str]) -> None:
+def test_a_service_may_not_use_load_balancers_of_other_namespaces(tags: dict[str, str]) -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         ask(tags)
 

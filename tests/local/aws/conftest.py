@@ -1,4 +1,4 @@
-"""A site of AWS for tests, and the clients of whoever owns it."""
+"""A site of AWS for tests, and its owner's clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REGION = "eu-central-1"
 
 
 def client(site: AwsSite, service: str, key: tuple[str, str] | None = None) -> Any:
-    """A client of boto3's that tries once, with the site's key or another."""
+    """A boto3 client without retries, with the site's key or another."""
     return account.client(site.endpoint, REGION, *(key or site.credentials), service)
 
 

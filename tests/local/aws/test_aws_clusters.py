@@ -1,4 +1,4 @@
-"""A cluster of EKS has a real control plane, its instances are nodes, and both end with what they belong to."""
+"""A cluster of EKS has a real control plane, its instances are nodes, and both end with their objects."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Cluster:
         return cluster
 
     def kube(self, key: tuple[str, str] | None = None, bearer: str | None = None) -> Kube:
-        """The cluster, as whoever has this key of AWS (default: the site's)."""
+        """The cluster, as the owner of this key of AWS (default: the site's)."""
         cluster = self.described()
         bearer = bearer or token("c1", self.site.endpoint, REGION, *(key or self.site.credentials))
         server = {
@@ -120,7 +120,7 @@ def cluster(aws_site: AwsSite) -> Iterator[Cluster]:
     yield cluster
 
 
-def test_the_cluster_says_what_its_control_plane_is(cluster: Cluster) -> None:
+def test_describe_cluster_returns_the_facts_of_its_control_plane(cluster: Cluster) -> None:
     described = cluster.described()
 
     assert described["endpoint"] == f"https://127.{cluster.site.block.base}.1.1:6443"
@@ -129,7 +129,7 @@ def test_the_cluster_says_what_its_control_plane_is(cluster: Cluster) -> None:
     assert described["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == str(cluster.site.block.network(0).services)
 
 
-def test_its_maker_administers_it(cluster: Cluster) -> None:
+def test_the_creator_of_a_cluster_administers_it(cluster: Cluster) -> None:
     kube = cluster.kube()
 
     assert kube.list(NODES).items
@@ -137,19 +137,19 @@ def test_its_maker_administers_it(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("bearer", ["k8s-aws-v1.abc", "guessed"])
-def test_what_is_no_token_lets_nobody_in(cluster: Cluster, bearer: str) -> None:
+def test_an_invalid_token_is_rejected(cluster: Cluster, bearer: str) -> None:
     with pytest.raises(UnauthorizedError):
         cluster.kube(bearer=bearer).list(NODES)
 
 
-def test_a_token_of_another_cluster_lets_nobody_in(cluster: Cluster) -> None:
+def test_a_token_of_another_cluster_is_rejected(cluster: Cluster) -> None:
     other = token("c2", cluster.site.endpoint, REGION, *cluster.site.credentials)
 
     with pytest.raises(UnauthorizedError):
         cluster.kube(bearer=other).list(NODES)
 
 
-def test_others_of_the_account_are_not_let_in(cluster: Cluster) -> None:
+def test_other_users_of_the_account_are_rejected(cluster: Cluster) -> None:
     cluster.client("iam").create_user(UserName="other")
     key = cluster.client("iam").create_access_key(UserName="other")["AccessKey"]
 
@@ -157,7 +157,7 @@ def test_others_of_the_account_are_not_let_in(cluster: Cluster) -> None:
         cluster.kube((key["AccessKeyId"], key["SecretAccessKey"])).list(NODES)
 
 
-def test_an_instance_is_a_node_as_its_user_data_say(cluster: Cluster) -> None:
+def test_an_instance_registers_its_node_according_to_its_user_data(cluster: Cluster) -> None:
     (node,) = cluster.nodes()
     (machine,) = cluster.machines()
 
@@ -181,7 +181,7 @@ def test_a_control_plane_that_was_killed_heals(cluster: Cluster) -> None:
     eventually(lambda: cluster.described()["status"] == "ACTIVE", "the cluster says so")
 
 
-def test_a_machine_that_was_killed_is_a_stopped_instance_and_boots_when_it_is_started(cluster: Cluster) -> None:
+def test_a_killed_machine_is_a_stopped_instance_and_boots_when_it_is_started(cluster: Cluster) -> None:
     (machine,) = cluster.machines()
     process = cluster.process(machine["id"])
     assert process is not None
@@ -194,7 +194,7 @@ def test_a_machine_that_was_killed_is_a_stopped_instance_and_boots_when_it_is_st
     assert cluster.machines()[0]["state"] == "running"
 
 
-def test_after_a_stop_everything_runs_again(cluster: Cluster) -> None:
+def test_everything_runs_again_after_a_stop_of_the_site(cluster: Cluster) -> None:
     (machine,) = cluster.machines()
     cluster.site.down(keep_data=True)
     assert cluster.process(machine["id"]) is None
@@ -206,7 +206,7 @@ def test_after_a_stop_everything_runs_again(cluster: Cluster) -> None:
     assert cluster.site.crashed_machines() == []
 
 
-def test_a_larger_group_has_more_nodes_and_a_smaller_one_fewer_machines(cluster: Cluster) -> None:
+def test_growing_a_group_adds_nodes_and_shrinking_it_removes_machines(cluster: Cluster) -> None:
     cluster.scale(2)
     eventually(lambda: len(cluster.nodes()) == 2, "a second node")
 

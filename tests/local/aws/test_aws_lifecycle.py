@@ -1,4 +1,4 @@
-"""The reconciler does nothing that has become wrong since it looked: others work at the same time."""
+"""The reconciler does not act on outdated observations: others work at the same time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.local.aws.test_machine_steps import machine
 from tests.waiting import eventually
 
 SECONDS = 60
-"""For what must come."""
+"""For what must happen."""
 
 
 class Site:
-    """What a lifecycle sees of moto and of processes, and in `done` what it did."""
+    """A lifecycle's view of moto and of processes; `done` records its actions."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -83,7 +83,7 @@ def working(site: Site) -> Iterator[Lifecycle]:
 
 
 def cluster(uid: str) -> Any:
-    """One that somebody has just made."""
+    """A new cluster."""
     made = SimpleNamespace(
         uid=uid,
         name="c1",
@@ -98,7 +98,7 @@ def cluster(uid: str) -> Any:
     return made
 
 
-def test_a_cluster_is_started_when_the_deleted_one_has_given_its_addresses_back() -> None:
+def test_a_cluster_starts_after_the_deleted_one_has_released_its_addresses() -> None:
     site = Site()
     new = cluster("new")
     site.clusters, site.folders = [new], ["old"]
@@ -114,7 +114,7 @@ def test_a_cluster_is_started_when_the_deleted_one_has_given_its_addresses_back(
     assert site.done == ["old is removed", "new is started"]
 
 
-def test_a_machine_that_somebody_started_since_it_was_seen_dead_is_not_stopped_again() -> None:
+def test_a_machine_started_since_it_was_seen_dead_is_not_stopped() -> None:
     site = Site()
     site.machines, site.booted = [machine("running")], {"i-1": False}  # as seen before it was halted, and started
 

@@ -1,4 +1,4 @@
-"""A site of AWS goes up, is found again with all it knew, lets nobody in without a key, and says what is left in it."""
+"""A site of AWS starts, survives kills, rejects callers without a key, and reports what is left in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.waiting import eventually
 
 @pytest.fixture
 def vpc(aws_site: AwsSite) -> Iterator[str]:
-    """A VPC in the account, gone afterwards."""
+    """A VPC in the account, deleted afterwards."""
     ec2 = client(aws_site, "ec2")
     made = ec2.create_vpc(CidrBlock="10.1.0.0/16")["Vpc"]["VpcId"]
     yield made
@@ -53,11 +53,11 @@ def test_a_new_account_has_nothing_in_it(aws_site: AwsSite) -> None:
     assert aws_site.left() == []
 
 
-def test_what_somebody_made_is_named_until_it_is_deleted(aws_site: AwsSite, vpc: str) -> None:
+def test_an_object_is_listed_until_it_is_deleted(aws_site: AwsSite, vpc: str) -> None:
     assert f"VPC {vpc}" in aws_site.left()
 
 
-def test_a_rule_for_a_security_group_tells_its_description(aws_site: AwsSite, vpc: str) -> None:
+def test_a_rule_for_a_security_group_returns_its_description(aws_site: AwsSite, vpc: str) -> None:
     ec2 = client(aws_site, "ec2")
     group = ec2.create_security_group(GroupName="nodes", Description="Nodes", VpcId=vpc)["GroupId"]
     pair = {"GroupId": group, "Description": "From nodes"}
@@ -80,7 +80,7 @@ def test_up_again_changes_nothing(aws_site: AwsSite, vpc: str) -> None:
     assert vpc in vpcs(aws_site)
 
 
-def test_what_was_answered_is_there_after_a_kill(aws_site: AwsSite, vpc: str) -> None:
+def test_answered_changes_survive_a_kill(aws_site: AwsSite, vpc: str) -> None:
     process = processes.find(aws_site.folder.process_record(API))
     assert process is not None
     process.signal(signal.SIGKILL)
@@ -120,7 +120,7 @@ def test_a_guessed_secret_is_refused_by_every_service(aws_site: AwsSite, service
     assert code_of(raised) == "SignatureDoesNotMatch"
 
 
-def test_a_key_that_nobody_gave_out_is_refused(aws_site: AwsSite) -> None:
+def test_an_unknown_key_is_refused_by_the_site(aws_site: AwsSite) -> None:
     with pytest.raises(ClientError) as raised:
         client(aws_site, "ec2", ("AKIAEXAMPLEEXAMPLE12", "x")).describe_vpcs()
 
@@ -128,7 +128,7 @@ def test_a_key_that_nobody_gave_out_is_refused(aws_site: AwsSite) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/?Action=DescribeVpcs&Version=2016-11-15", "/clusters"])
-def test_nobody_gets_in_unsigned(aws_site: AwsSite, vpc: str, path: str) -> None:
+def test_an_unsigned_call_is_refused(aws_site: AwsSite, vpc: str, path: str) -> None:
     with urllib3.PoolManager(retries=False) as pool:
         assert pool.request("POST", aws_site.endpoint + path).status == 403
 
@@ -136,7 +136,7 @@ def test_nobody_gets_in_unsigned(aws_site: AwsSite, vpc: str, path: str) -> None
 
 
 @pytest.mark.parametrize("path", ["/moto-api/reset", "/%6Doto-api/reset", "/latest/meta-data/"])
-def test_nobody_gets_at_motos_own_api(aws_site: AwsSite, vpc: str, path: str) -> None:
+def test_motos_own_api_is_disabled(aws_site: AwsSite, vpc: str, path: str) -> None:
     request = AWSRequest("POST", aws_site.endpoint + path)
     SigV4Auth(Credentials(*aws_site.credentials), "eks", REGION).add_auth(request)
 
@@ -147,10 +147,10 @@ def test_nobody_gets_at_motos_own_api(aws_site: AwsSite, vpc: str, path: str) ->
 
 
 def session_of(site: AwsSite, role: str, service: str, *, seconds: int = 900, token: str | None = None) -> Any:
-    """A client of whoever has assumed the role; `token` in the place of the session's own."""
+    """A client with an assumed role; `token` replaces the session's own."""
     arn = client(site, "iam").get_role(RoleName=role)["Role"]["Arn"]
     asked = {"RoleArn": arn, "RoleSessionName": "pod", "DurationSeconds": seconds}
-    lax = Config(parameter_validation=False)  # the SDK would not send a session that is over when it begins
+    lax = Config(parameter_validation=False)  # the SDK would not send a session that has already expired
     sts = boto3.session.Session(*site.credentials).client("sts", REGION, endpoint_url=site.endpoint, config=lax)
     given = sts.assume_role(**asked)["Credentials"]
     return boto3.session.Session(
@@ -160,7 +160,7 @@ def session_of(site: AwsSite, role: str, service: str, *, seconds: int = 900, to
 
 @pytest.fixture
 def role(aws_site: AwsSite) -> Iterator[str]:
-    """A role that may describe what is in EC2, gone afterwards."""
+    """A role that may describe what is in EC2, deleted afterwards."""
     iam, document = client(aws_site, "iam"), {"Version": "2012-10-17"}
     statement = {"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"}
     iam.create_role(RoleName="reader", AssumeRolePolicyDocument="{}")
@@ -172,7 +172,7 @@ def role(aws_site: AwsSite) -> Iterator[str]:
     iam.delete_role(RoleName="reader")
 
 
-def test_a_session_of_a_role_is_known_by_its_own_key(aws_site: AwsSite, role: str) -> None:
+def test_a_session_of_a_role_is_identified_by_its_own_key(aws_site: AwsSite, role: str) -> None:
     arn = session_of(aws_site, role, "sts").get_caller_identity()["Arn"]
 
     assert arn.endswith("assumed-role/reader/pod")
@@ -186,14 +186,14 @@ def test_a_session_without_its_token_is_refused(aws_site: AwsSite, role: str, to
     assert code_of(raised) == "InvalidClientTokenId"
 
 
-def test_a_session_that_is_over_is_refused(aws_site: AwsSite, role: str) -> None:
+def test_an_expired_session_is_refused(aws_site: AwsSite, role: str) -> None:
     with pytest.raises(ClientError) as raised:
         session_of(aws_site, role, "ec2", seconds=-1).describe_vpcs()
 
     assert code_of(raised) == "ExpiredToken"
 
 
-def test_a_session_calls_what_its_roles_policies_name_and_no_more(aws_site: AwsSite, role: str) -> None:
+def test_a_session_may_call_only_what_its_roles_policies_name(aws_site: AwsSite, role: str) -> None:
     ec2 = session_of(aws_site, role, "ec2")
 
     assert ec2.describe_vpcs()["Vpcs"]
@@ -204,7 +204,7 @@ def test_a_session_calls_what_its_roles_policies_name_and_no_more(aws_site: AwsS
     assert "not authorized to perform: ec2:CreateVpc" in str(raised.value)
 
 
-def test_a_session_of_a_role_that_this_account_does_not_have_may_nothing(aws_site: AwsSite) -> None:
+def test_a_session_of_a_role_outside_the_account_has_no_rights(aws_site: AwsSite) -> None:
     asked = {"RoleArn": "arn:aws:iam::999999999999:role/elsewhere", "RoleSessionName": "pod"}
     given = client(aws_site, "sts").assume_role(**asked)["Credentials"]
     keys = (given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
@@ -217,7 +217,7 @@ def test_a_session_of_a_role_that_this_account_does_not_have_may_nothing(aws_sit
 
 
 @pytest.mark.parametrize("issuer", ["https://else", "https://elsé/<a>&"])
-def test_a_token_of_nobody_s_assumes_no_role(aws_site: AwsSite, issuer: str) -> None:
+def test_a_token_of_an_unknown_issuer_cannot_assume_a_role(aws_site: AwsSite, issuer: str) -> None:
     claims = base64.urlsafe_b64encode(
         json.dumps({"iss": issuer, "sub": "me", "aud": "sts.amazonaws.com", "exp": 1e10}, ensure_ascii=False).encode()
     )
@@ -299,14 +299,14 @@ def test_an_instance_refresh_replaces_the_machines_of_the_older_template(aws_sit
     assert (len(after), texts) == (3, ["second"] * 3)
 
 
-def test_no_instance_refresh_of_a_group_that_is_not_there(aws_site: AwsSite) -> None:
+def test_an_instance_refresh_of_a_missing_group_is_an_error(aws_site: AwsSite) -> None:
     with pytest.raises(ClientError) as raised:
         client(aws_site, "autoscaling").start_instance_refresh(AutoScalingGroupName="nobody")
 
     assert code_of(raised) == "ValidationError"
 
 
-def test_an_engine_finds_the_sites_key_and_nothing_of_the_users(aws_site: AwsSite) -> None:
+def test_the_engine_gets_the_sites_key_and_none_of_the_users_credentials(aws_site: AwsSite) -> None:
     environment = aws_site.environment({"AWS_PROFILE": "production", "AWS_SESSION_TOKEN": "x", "PATH": "/bin"})
 
     assert (environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]) == aws_site.credentials
@@ -315,7 +315,9 @@ def test_an_engine_finds_the_sites_key_and_nothing_of_the_users(aws_site: AwsSit
     assert "AWS_SESSION_TOKEN" not in environment
 
 
-def test_a_proxy_of_the_users_is_not_asked(aws_site: AwsSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_from_the_users_environment_is_not_used_for_the_sites_api(
+    aws_site: AwsSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nobody = {"http_proxy": "http://127.0.0.1:9", "no_proxy": "example.com"}
     for name, value in aws_site.environment(nobody).items():
         monkeypatch.setenv(name, value)
@@ -335,14 +337,14 @@ def test_no_secret_is_on_a_command_line(aws_site: AwsSite) -> None:
     assert not [line for line in lines if aws_site.credentials[1] in line]
 
 
-def test_its_secrets_are_the_users_own(aws_site: AwsSite) -> None:
+def test_the_sites_secret_files_are_readable_only_by_the_user(aws_site: AwsSite) -> None:
     files = [each for each in aws_site.folder.cloud.rglob("*") if each.is_file() and each.parent.name != "logs"]
 
     assert {each.name for each in files} >= {"credentials.json", "moto.pickle", "webhook.key"}
     assert not [each for each in files if each.stat().st_mode & 0o077 and each.suffix in (".json", ".pickle", ".key")]
 
 
-def test_of_an_account_that_does_not_answer_nobody_says_that_it_is_empty(tmp_path: Path) -> None:
+def test_an_account_that_does_not_answer_is_not_reported_as_empty(tmp_path: Path) -> None:
     site = AwsSite(tmp_path, "test", REGION)
     site.up()
     assert str(site.nothing_left()).startswith("the account is empty")
@@ -359,7 +361,7 @@ def test_of_an_account_that_does_not_answer_nobody_says_that_it_is_empty(tmp_pat
     site.down()
 
 
-def test_a_block_on_which_somebody_listens_is_passed_over(tmp_path: Path) -> None:
+def test_a_block_with_a_port_in_use_is_skipped(tmp_path: Path) -> None:
     site = AwsSite(tmp_path, "test", REGION)
     stranger, strangers = listening_on_a_free_block(site, webhook.PORT)
     with stranger:
@@ -370,7 +372,7 @@ def test_a_block_on_which_somebody_listens_is_passed_over(tmp_path: Path) -> Non
     assert taken != strangers
 
 
-def test_down_leaves_nothing_of_it(tmp_path: Path) -> None:
+def test_down_leaves_nothing_of_the_aws_site(tmp_path: Path) -> None:
     site = AwsSite(tmp_path, "test", REGION)
     site.up()
     endpoint, ran = site.endpoint, processes.find(site.folder.process_record(API))
@@ -386,7 +388,7 @@ def test_down_leaves_nothing_of_it(tmp_path: Path) -> None:
 
 
 def told_at(endpoint: str) -> str:
-    """Who answers there: once it is down, perhaps another site, which was given its addresses."""
+    """The site that answers there: once it is down, another site may have its addresses."""
     try:
         with urllib3.PoolManager(retries=False, timeout=30) as pool:
             return pool.request("GET", f"{endpoint}/healthz").data.decode()

@@ -1,4 +1,4 @@
-"""A request names what it calls in one place, or is refused: moto would look in another."""
+"""A request must name its call in one place: moto would look in another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def request(**changed: Any) -> Request:
         pytest.param(request(path="/clusters", body=b'{"name": "a"}'), "eks", "eks:", False, id="a change of EKS"),
     ],
 )
-def test_a_call_is_read_where_its_protocol_has_it(asked: Request, service: str, called: str, only_reads: bool) -> None:
+def test_a_call_is_read_from_where_its_protocol_puts_it(
+    asked: Request, service: str, called: str, only_reads: bool
+) -> None:
     call = call_of(asked, service)
 
     assert (str(call), call.only_reads) == (called, only_reads)
@@ -50,7 +52,7 @@ def test_a_call_is_read_where_its_protocol_has_it(asked: Request, service: str, 
         pytest.param(request(body=b'{"a": "&Action=CreateVpc&"}', headers={"x-amz-target": "A.Get"}), id="in JSON"),
     ],
 )
-def test_what_names_none_or_several_is_refused(asked: Request) -> None:
+def test_a_request_that_names_no_operation_or_several_is_refused(asked: Request) -> None:
     with pytest.raises(Refused):
         call_of(asked, "ec2")
 
@@ -64,14 +66,14 @@ def test_what_names_none_or_several_is_refused(asked: Request) -> None:
         pytest.param(request(method="GET", path="/clusters", query="maxResults=9"), True),
     ],
 )
-def test_a_caller_is_answered_in_the_form_that_he_reads(asked: Request, in_json: bool) -> None:
+def test_an_error_has_the_format_of_the_clients_protocol(asked: Request, in_json: bool) -> None:
     assert speaks_json(asked) is in_json
 
 
-def test_of_a_parameter_given_twice_the_first_counts_as_for_moto() -> None:
+def test_the_first_of_duplicate_parameters_counts_as_in_moto() -> None:
     assert call_of(request(body=FORM + b"&a=&a=2"), "ec2").parameters["a"] == ""
 
 
-def test_a_service_that_is_not_kept_is_refused_by_name() -> None:
-    with pytest.raises(Refused, match="no s3, but autoscaling, ec2"):
+def test_an_unsupported_service_is_refused_by_name() -> None:
+    with pytest.raises(Refused, match="service 's3' is not one of autoscaling, ec2"):
         call_of(request(method="GET", path="/bucket"), "s3")

@@ -1,4 +1,4 @@
-"""What an update of a cluster's network comes to: moto in this process, mended as the site has it."""
+"""Updates of a cluster's network: moto in this process, with the site's corrections."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def subnet(ec2: Any, vpc: str, index: int, zone: str) -> str:
     return str(made["Subnet"]["SubnetId"])
 
 
-def test_other_subnets_are_taken_in_the_first_zones_alone_and_all_else_stays(aws: Any) -> None:
+def test_new_subnets_must_be_in_the_first_zones_and_other_settings_stay(aws: Any) -> None:
     eks, ec2 = aws
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     a, b, other_a, c = (subnet(ec2, vpc, index, zone) for index, zone in enumerate("abac"))
@@ -48,7 +48,7 @@ def test_other_subnets_are_taken_in_the_first_zones_alone_and_all_else_stays(aws
             eks.update_cluster_config(name="c", resourcesVpcConfig={"subnetIds": refused})
 
 
-def test_who_may_reach_the_endpoint_is_changed_without_a_word_on_subnets(aws: Any) -> None:
+def test_the_endpoints_access_can_change_without_naming_subnets(aws: Any) -> None:
     eks, ec2 = aws
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     subnets = [subnet(ec2, vpc, index, zone) for index, zone in enumerate("ab")]

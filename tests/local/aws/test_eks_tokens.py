@@ -1,4 +1,4 @@
-"""Tokens of EKS: what makes one, and what the webhook takes for none."""
+"""Tokens of EKS: valid ones, and those that the webhook rejects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def made(endpoint: str = STS) -> str:
 
 
 def changed(old: str, new: str) -> str:
-    """A token whose request says something else."""
+    """A token with a changed request."""
     encoded = made().removeprefix("k8s-aws-v1.")
     url = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
     assert old in url
@@ -47,7 +47,7 @@ def test_a_token_leads_to_the_sites_sts() -> None:
         changed("X-Amz-Expires=60", "X-Amz-Expires=6000"),
     ],
 )
-def test_what_leads_elsewhere_or_asks_for_more_is_no_token(other: str) -> None:
+def test_a_token_that_leads_elsewhere_or_requests_more_is_invalid(other: str) -> None:
     with pytest.raises(NotAToken):
         identity_url(other, STS)
 
@@ -63,7 +63,7 @@ def test_a_session_counts_as_its_role(arn: str, counts_as: str) -> None:
     assert principal(arn) == counts_as
 
 
-def test_kubernetes_clients_get_the_token_with_its_end() -> None:
+def test_kubernetes_clients_get_the_token_with_its_expiry() -> None:
     credential = exec_credential("k8s-aws-v1.abc")
 
     assert credential["kind"] == "ExecCredential"

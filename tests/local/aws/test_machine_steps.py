@@ -1,4 +1,4 @@
-"""What is done for instances, given what moto says and which processes there are."""
+"""The steps for instances, from moto's objects and the existing processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def machine(state: str = "running", cluster: str = "c1") -> Machine:
         pytest.param([], {}, {"c1"}, [Work.REMOVE], id="and its folder, if nothing runs any more"),
     ],
 )
-def test_each_difference_is_one_step(
+def test_each_difference_between_moto_and_the_processes_is_one_step(
     machines: list[Machine], booted: dict[str, bool], active: set[str], expected: list[Work]
 ) -> None:
     folders = ["i-1"] if booted or not machines else []

@@ -1,4 +1,4 @@
-"""What a role's policies name, its sessions may call."""
+"""A session may call what its role's policies name."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_a_call_that_a_statement_allows_is_permitted(policies: list[dict[str, An
         [{"Statement": {"Effect": "Allow", "NotAction": "ec2:*", "Resource": "*"}}],
     ],
 )
-def test_any_other_is_not(policies: list[dict[str, Any]]) -> None:
+def test_a_call_that_no_statement_allows_is_denied(policies: list[dict[str, Any]]) -> None:
     assert not permits(policies, "ec2:CreateRoute")
 
 
-def test_everybody_may_ask_who_he_is() -> None:
+def test_every_caller_may_call_get_caller_identity() -> None:
     assert permits([], "sts:GetCallerIdentity")

@@ -1,4 +1,4 @@
-"""Requests are believed that the holder of a known key signed, in the header or in the query, and no others."""
+"""Only requests signed with a known key, in the header or in the query, are accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ URL = "http://127.16.0.1:7070/clusters/a%20b?x=1&a=~%2B"
 
 
 def as_received(signed: AWSRequest, body: bytes = b"") -> Request:
-    """What a server sees of a request that botocore has signed."""
+    """A request signed by botocore, as the server receives it."""
     parts = urlsplit(str(signed.url))
     headers = {name.lower(): str(value) for name, value in signed.headers.items()} | {"host": parts.netloc}
     return Request(str(signed.method), parts.path, parts.query, headers, body)
@@ -41,7 +41,7 @@ def presigned(expires: int = 60, service: str = "sts") -> Request:
 
 
 def refusal(request: Request, now: datetime | None = None) -> str:
-    """AWS's code of the refusal."""
+    """AWS's error code."""
     with pytest.raises(Refused) as raised:
         signature = signature_of(request)
         assert signature is not None
@@ -50,7 +50,7 @@ def refusal(request: Request, now: datetime | None = None) -> str:
 
 
 @pytest.mark.parametrize("signed", [signed_in_header, lambda: signed_in_header(b'{"name": "c1"}'), presigned])
-def test_what_aws_sdk_signs_is_believed(signed: Callable[[], Request]) -> None:
+def test_a_signature_of_the_aws_sdk_is_valid(signed: Callable[[], Request]) -> None:
     request = signed()
     signature = signature_of(request)
 
@@ -83,11 +83,11 @@ def test_a_presigned_request_can_be_passed_on_as_one_signed_in_its_header() -> N
         ({"query": "x=2&a=~%2B"}, "SignatureDoesNotMatch"),
     ],
 )
-def test_a_request_that_was_changed_on_its_way_is_refused(change: dict[str, str | bytes], code: str) -> None:
+def test_a_request_changed_in_transit_is_refused(change: dict[str, str | bytes], code: str) -> None:
     assert refusal(replace(signed_in_header(b"body"), **change)) == code  # type: ignore[arg-type]
 
 
-def test_a_body_that_was_not_signed_is_refused_whatever_the_header_says_of_it() -> None:
+def test_a_body_that_differs_from_the_signed_one_is_refused_whatever_its_header() -> None:
     request = presigned()
     of_nothing = {"x-amz-content-sha256": hashlib.sha256(b"").hexdigest()}
 
@@ -96,7 +96,7 @@ def test_a_body_that_was_not_signed_is_refused_whatever_the_header_says_of_it() 
     assert refusal(changed) == "SignatureDoesNotMatch"
 
 
-def test_a_header_that_was_signed_may_not_change() -> None:
+def test_a_changed_signed_header_is_refused() -> None:
     request = presigned()
 
     assert refusal(replace(request, headers={**request.headers, "x-k8s-aws-id": "c2"})) == "SignatureDoesNotMatch"
@@ -117,11 +117,11 @@ def test_an_unknown_key_is_refused() -> None:
     assert raised.value.code == "InvalidClientTokenId"
 
 
-def test_a_presigned_request_holds_no_longer_than_it_says() -> None:
+def test_a_presigned_request_expires_when_it_says() -> None:
     assert refusal(presigned(60, "ec2"), datetime.now(UTC) + timedelta(seconds=70)) == "RequestExpired"
 
 
-def test_one_of_sts_holds_for_a_quarter_of_an_hour_as_tokens_of_eks_do() -> None:
+def test_a_presigned_request_of_sts_is_valid_for_a_quarter_of_an_hour() -> None:
     request = presigned(60)
     signature = signature_of(request)
     assert signature is not None
@@ -131,7 +131,7 @@ def test_one_of_sts_holds_for_a_quarter_of_an_hour_as_tokens_of_eks_do() -> None
     assert refusal(request, datetime.now(UTC) + timedelta(minutes=16)) == "RequestExpired"
 
 
-def test_a_signed_request_cannot_be_sent_again_another_day() -> None:
+def test_a_signed_request_cannot_be_replayed_another_day() -> None:
     assert refusal(signed_in_header(), datetime.now(UTC) + timedelta(days=1)) == "RequestExpired"
 
 
@@ -140,5 +140,5 @@ def test_a_request_without_a_signature_has_none() -> None:
 
 
 @pytest.mark.parametrize("header", ["Basic abc", "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=y"])
-def test_a_signature_that_cannot_be_read_is_refused(header: str) -> None:
+def test_a_malformed_signature_is_refused(header: str) -> None:
     assert refusal(Request("GET", "/", "", {"authorization": header}, b"")) == "IncompleteSignature"

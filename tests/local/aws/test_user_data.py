@@ -1,4 +1,4 @@
-"""What user data tell a kubelet, in the forms in which machines get them."""
+"""The kubelet's flags in user data, in the forms in which machines get them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Environment="KUBELET_EXTRA_ARGS=--cloud-provider=external --provider-id=aws:///$
 """
 
 
-def test_the_arguments_of_eks_older_images() -> None:
+def test_kubelet_flags_are_read_from_the_arguments_of_eks_older_images() -> None:
     assert kubelet_flags(BOOTSTRAP) == KubeletFlags(
         labels={"pool": "w", "example.com/a": "b"},
         taints=[
@@ -30,11 +30,11 @@ def test_the_arguments_of_eks_older_images() -> None:
     )
 
 
-def test_the_arguments_of_a_kubelet_of_ones_own() -> None:
+def test_kubelet_flags_are_read_from_a_custom_kubelet_command() -> None:
     assert kubelet_flags(SYSTEMD) == KubeletFlags(labels={"a": "b"}, names_provider_id=True)
 
 
-def test_the_settings_that_the_stack_writes_for_eks_image() -> None:
+def test_kubelet_flags_are_read_from_the_settings_for_eks_image() -> None:
     join = {"endpoint": "https://127.16.1.1:6443", "certificate_authority": "QUJD", "service_cidr": "10.18.0.0/18"}
 
     flags = kubelet_flags(eks_node("c1", join, {"cloud-controller/pool": "workers", "a": "b"}))
@@ -43,11 +43,11 @@ def test_the_settings_that_the_stack_writes_for_eks_image() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "#!/bin/sh\ntrue\n"])
-def test_without_flags_a_kubelet_says_nothing_of_its_own(text: str) -> None:
+def test_user_data_without_flags_set_nothing(text: str) -> None:
     assert kubelet_flags(text) == KubeletFlags()
 
 
-def test_compressed_user_data_say_nothing_and_break_nothing() -> None:
+def test_compressed_user_data_set_nothing_and_raise_nothing() -> None:
     kept = base64.b64encode(gzip.compress(BOOTSTRAP.encode())).decode()
 
     assert kubelet_flags(decoded(kept)) == KubeletFlags()

@@ -1,4 +1,4 @@
-"""A token assumes the roles that trust its ServiceAccount, and no others; one that somebody made up assumes none."""
+"""A token assumes only the roles that trust its ServiceAccount; a forged one assumes none."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def trust(conditions: dict[str, Any] | None = None, **changed: Any) -> dict[str,
     return {"Version": "2012-10-17", "Statement": [statement]}
 
 
-def test_a_token_of_the_cluster_is_believed() -> None:
+def test_a_token_of_the_cluster_is_accepted() -> None:
     check_token(token(), PUBLIC, PROVIDER)
 
 
@@ -67,7 +67,7 @@ def test_a_token_of_the_cluster_is_believed() -> None:
         pytest.param(lambda: token().rpartition(".")[0] + ".", "InvalidIdentityToken", id="unsigned"),
     ],
 )
-def test_another_token_is_not(made: Any, code: str) -> None:
+def test_a_token_of_another_issuer_audience_or_time_is_refused(made: Any, code: str) -> None:
     with pytest.raises(Refused) as raised:
         check_token(made(), PUBLIC, PROVIDER)
 
@@ -75,7 +75,7 @@ def test_another_token_is_not(made: Any, code: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "a.b.c", "e30.e30.e30", "§.§.§"])
-def test_what_is_no_token_is_refused(text: str) -> None:
+def test_a_malformed_token_is_refused(text: str) -> None:
     with pytest.raises(Refused) as raised:
         claims_of(text)
 
@@ -110,7 +110,7 @@ def test_a_role_that_trusts_the_service_account_is_assumed(policy: dict[str, Any
         pytest.param(trust({"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}), id="a condition that is not known here"),
     ],
 )
-def test_a_role_that_trusts_others_is_not(policy: dict[str, Any]) -> None:
+def test_a_role_that_trusts_others_cannot_be_assumed(policy: dict[str, Any]) -> None:
     with pytest.raises(Refused) as raised:
         check_trust(policy, token(), PROVIDER)
 

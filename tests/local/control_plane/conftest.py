@@ -24,7 +24,7 @@ def binaries() -> Binaries:
 
 @pytest.fixture
 def make_control_plane(binaries: Binaries) -> Iterator[MakeControlPlane]:
-    """Makes control planes that do not run yet, and stops each after the test: none takes others' time."""
+    """Makes control planes that do not run yet, and stops each after the test."""
     made: list[ControlPlane] = []
 
     def make(directory: Path) -> ControlPlane:
@@ -38,6 +38,6 @@ def make_control_plane(binaries: Binaries) -> Iterator[MakeControlPlane]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane that is ready, for tests that change nothing of its processes."""
+    """A control plane that is ready, for tests that do not change its processes."""
     with running_control_plane(tmp_path_factory.mktemp("control-plane")) as control_plane:
         yield control_plane

@@ -1,4 +1,4 @@
-"""Binaries are taken from where they fit, and a cache never serves another pin's."""
+"""Binaries are taken from where their version matches, and a cache never serves another pin's."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ VERSIONS = {
 
 @pytest.fixture(autouse=True)
 def nothing_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No binary anywhere, and a build that would need one fails."""
+    """No binary anywhere, and a build fails."""
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr(binaries, "TOOLS", tools(tmp_path / "tools"))
 
 
-def test_the_users_assets_are_used_when_their_version_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_users_assets_are_used_when_their_version_matches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assets = offer(tmp_path / "assets", VERSIONS)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
 
@@ -34,7 +34,7 @@ def test_the_users_assets_are_used_when_their_version_fits(monkeypatch: pytest.M
     assert {name: found.path(name) for name in BINARIES} == {name: assets / name for name in BINARIES}
 
 
-def test_binaries_on_path_are_used_when_their_version_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_binaries_on_path_are_used_when_their_version_matches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(offer(tmp_path / "bin", VERSIONS)))
 
     assert binaries.ensure(pytest.fail).path(ETCD) == tmp_path / "bin" / ETCD
@@ -43,7 +43,7 @@ def test_binaries_on_path_are_used_when_their_version_fits(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "other", ["Kubernetes v1.36.10", "Kubernetes v1.36.0", "Kubernetes v11.36.1", "", "v1.36.1-rc.1"]
 )
-def test_another_version_is_passed_over_for_the_cache(
+def test_the_cache_is_used_instead_of_another_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, other: str
 ) -> None:
     cached = offer(binaries.cache_directory() / "control-plane" / binaries.cache_key(), VERSIONS)
@@ -60,7 +60,7 @@ def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
 
-    with pytest.raises(BuildError, match="another cache by XDG_CACHE_HOME"):
+    with pytest.raises(BuildError, match="set XDG_CACHE_HOME to another folder"):
         binaries.ensure(pytest.fail)
 
 
@@ -72,7 +72,7 @@ def test_the_cache_is_keyed_by_the_modules(tmp_path: Path) -> None:
     assert len(before) == 16
 
 
-def test_a_build_that_fails_leaves_nothing_and_says_what_the_compiler_said(
+def test_a_failed_build_leaves_nothing_and_reports_the_compilers_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', 'echo no space left on device >&2; exit 1')}:/usr/bin:/bin")
@@ -84,21 +84,21 @@ def test_a_build_that_fails_leaves_nothing_and_says_what_the_compiler_said(
     assert [path.name for path in cache.iterdir()] == ["lock"]
 
 
-def test_what_is_missing_is_built_once_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_binaries_are_built_once_and_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     record_arguments = (
         f'echo "$@" >> {tmp_path / "calls"}; while [ "$1" != -o ]; do shift; done; echo built > "$2"; chmod +x "$2"'
     )
     monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', record_arguments)}:/usr/bin:/bin")
-    told: list[str] = []
+    reported: list[str] = []
 
-    first = binaries.ensure(told.append)
+    first = binaries.ensure(reported.append)
     second = binaries.ensure(pytest.fail)
 
     assert first == second
     calls = (tmp_path / "calls").read_text().splitlines()
     assert [call.split()[-1] for call in calls] == [build.PACKAGES[name] for name in BINARIES]
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.1" in calls[1]
-    assert any("kube-apiserver v1.36.1: built in" in line for line in told)
+    assert any("kube-apiserver v1.36.1: built in" in line for line in reported)
 
 
 def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "version, fits", [("go1.26.0", True), ("go1.27rc1", True), ("go1.25.9", False), ("devel", False)]
 )
-def test_gos_version_decides_whether_it_builds(tmp_path: Path, version: str, fits: bool) -> None:
+def test_an_old_go_compiler_is_not_used(tmp_path: Path, version: str, fits: bool) -> None:
     go = fake_go(tmp_path / "go", "", version) / "go"
 
     found = toolchain.go_version(go)
@@ -139,7 +139,7 @@ def tools(directory: Path) -> Path:
 
 
 def offer(directory: Path, versions: dict[str, str]) -> Path:
-    """A folder of programs that only say their version."""
+    """A folder of programs that only print their version."""
     directory.mkdir(parents=True)
     for name, text in versions.items():
         script(directory / name, f"printf '%s\\n' '{text}'")

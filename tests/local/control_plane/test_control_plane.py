@@ -1,4 +1,4 @@
-"""A control plane is ready, keeps its data, recovers from what was killed, and lets nobody in without credentials."""
+"""A control plane becomes ready, keeps its data, recovers from kills, and requires credentials."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.control_plane
 MakeControlPlane = Callable[[Path], ControlPlane]
 
 
-def test_it_is_ready_when_pods_can_be_created(running: ControlPlane) -> None:
+def test_the_control_plane_is_ready_when_pods_can_be_created(running: ControlPlane) -> None:
     assert running.is_running()
     assert client(running).get(SERVICE_ACCOUNTS, "default", "default")["metadata"]["uid"]
 
@@ -69,7 +69,7 @@ def test_without_credentials_only_the_health_probes_answer(running: ControlPlane
     assert get_anonymously(running, path) == status
 
 
-def test_a_client_certificate_is_its_user_and_groups_and_may_what_rbac_grants_them(running: ControlPlane) -> None:
+def test_a_client_certificate_has_the_rights_that_rbac_grants_its_user_and_groups(running: ControlPlane) -> None:
     client(running).create(
         CLUSTER_ROLE_BINDINGS,
         {
@@ -82,8 +82,8 @@ def test_a_client_certificate_is_its_user_and_groups_and_may_what_rbac_grants_th
     )
     viewer, nobody = client(running, "eve", "viewers"), client(running, "eve", "strangers")
 
-    # What `view` means is put together by kube-controller-manager, which also makes the ConfigMap; and the API server
-    # learns of a binding by a watch.
+    # kube-controller-manager assembles the role `view`, and also makes the ConfigMap; and the API server learns of a
+    # binding by a watch.
     eventually(lambda: can_list(viewer), "who is bound to the role may list")
     with pytest.raises(ForbiddenError):
         viewer.list(SECRETS, "default")
@@ -106,14 +106,14 @@ def test_a_cluster_certificate_does_not_open_etcd(running: ControlPlane) -> None
         get_from_etcd(running, as_client="admin")
 
 
-def test_private_keys_are_readable_by_nobody_else(running: ControlPlane) -> None:
+def test_private_keys_are_readable_only_by_the_user(running: ControlPlane) -> None:
     secrets = [*running.directory.rglob("*.key"), *running.directory.glob("*.kubeconfig")]
 
     assert len(secrets) > 5
     assert {path.stat().st_mode & 0o077 for path in secrets} == {0}
 
 
-def test_starting_what_runs_changes_nothing(running: ControlPlane) -> None:
+def test_starting_a_running_control_plane_changes_nothing(running: ControlPlane) -> None:
     before = {name: process_of(running, name) for name in COMPONENTS}
 
     running.start()
@@ -138,7 +138,7 @@ def test_objects_survive_stop_and_start(make_control_plane: MakeControlPlane, tm
 
 
 @pytest.mark.parametrize("victims", [[API_SERVER], [ETCD], list(COMPONENTS)])
-def test_what_was_killed_is_brought_back_by_start(
+def test_start_restarts_killed_components(
     make_control_plane: MakeControlPlane, tmp_path: Path, victims: list[str]
 ) -> None:
     control_plane = make_control_plane(tmp_path)
@@ -158,7 +158,7 @@ def test_what_was_killed_is_brought_back_by_start(
     assert client(control_plane).get(CONFIG_MAPS, "kept", "default")
 
 
-def test_what_ends_while_there_is_no_api_server_is_brought_back_with_it(binaries: Binaries, tmp_path: Path) -> None:
+def test_components_that_ended_without_the_api_server_are_restarted_with_it(binaries: Binaries, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     wrapper = tmp_path / "kube-apiserver"
     real = binaries.path(API_SERVER)
@@ -181,7 +181,7 @@ def test_what_ends_while_there_is_no_api_server_is_brought_back_with_it(binaries
         control_plane.stop()
 
 
-def test_a_record_that_names_another_process_by_now_is_seen_through(
+def test_a_record_whose_pid_belongs_to_another_process_is_stale(
     make_control_plane: MakeControlPlane, tmp_path: Path
 ) -> None:
     control_plane = make_control_plane(tmp_path)
@@ -207,14 +207,16 @@ def test_a_busy_port_is_reported_with_its_holder_and_nothing_is_left_running(
 
     with (
         socket.create_server((host_of(control_plane), 6443)),
-        pytest.raises(PortBusyError, match=r"kube-apiserver cannot listen on 127\.[\d.]+:6443: pid \d+ \("),
+        pytest.raises(
+            PortBusyError, match=r"kube-apiserver cannot listen on 127\.[\d.]+:6443: the port is in use by pid \d+ \("
+        ),
     ):
         control_plane.start()
 
     assert not processes.find_all(tmp_path / "processes")
 
 
-def test_two_starts_at_once_start_it_once(make_control_plane: MakeControlPlane, tmp_path: Path) -> None:
+def test_concurrent_starts_start_the_control_plane_once(make_control_plane: MakeControlPlane, tmp_path: Path) -> None:
     control_plane = make_control_plane(tmp_path)
 
     with ThreadPoolExecutor(2) as pool:

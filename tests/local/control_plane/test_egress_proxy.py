@@ -33,7 +33,7 @@ def test_an_address_of_the_cluster_leads_to_loopback() -> None:
         *("CONNECT 10.0.0.1:22 HTTP/1.1", "CONNECT 10.48.0.1:10250 HTTP/1.1"),
     ],
 )
-def test_nothing_else_is_reached(line: str) -> None:
+def test_the_egress_proxy_refuses_every_other_address(line: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         egress_proxy.target(line, SITE)
 
@@ -51,7 +51,7 @@ async def status_of(reader: asyncio.StreamReader) -> bytes:
     return (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0]
 
 
-def test_both_ends_get_what_the_other_sends_and_its_end(tmp_path: Path) -> None:
+def test_the_egress_proxy_forwards_data_and_its_end_both_ways(tmp_path: Path) -> None:
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.readexactly(200_000))
         writer.close()
@@ -73,7 +73,7 @@ def test_both_ends_get_what_the_other_sends_and_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "request_line, status", [("CONNECT 192.0.2.1:1 HTTP/1.1", 400), ("CONNECT {}:1 HTTP/1.1", 502)]
 )
-def test_what_cannot_be_reached_is_an_error_with_its_reason(tmp_path: Path, request_line: str, status: int) -> None:
+def test_an_unreachable_address_is_an_error_with_its_reason(tmp_path: Path, request_line: str, status: int) -> None:
     async def ask() -> bytes:
         async with proxied(tmp_path) as (reader, writer):
             writer.write(f"{request_line.format(unused_address([1]))}\r\n\r\n".encode())

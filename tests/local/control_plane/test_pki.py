@@ -1,4 +1,4 @@
-"""Certificates say who their holder is, for how long, and where a server is reached; keys stay private."""
+"""Certificates have the right holder, validity and addresses; keys stay private."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def layout(tmp_path: Path) -> Layout:
     return made
 
 
-def test_a_client_certificate_carries_user_and_groups_and_ends_after_its_time() -> None:
+def test_a_client_certificate_has_user_groups_and_expiry() -> None:
     pair = pki.Authority.create("ca").issue_client("jane", ["team:a", "team:b"], ttl=timedelta(minutes=10))
 
     certificate = parse(pair)
@@ -57,7 +57,7 @@ def test_a_kubeconfig_holds_a_pair_that_belongs_together_and_the_clusters_ca(lay
     ssl.create_default_context().load_cert_chain(tmp_path / "c.crt", tmp_path / "c.key")
 
 
-def test_the_cas_and_the_token_key_are_made_once_and_the_rest_signed_anew(layout: Layout) -> None:
+def test_the_cas_and_the_token_key_are_made_once_and_everything_else_is_signed_again(layout: Layout) -> None:
     before = {path.name: path.read_bytes() for path in layout.pki.iterdir()}
 
     credentials.write_credentials(layout)
@@ -88,7 +88,7 @@ def test_kubelets_trust_another_ca_than_the_cluster_whose_certificates_nodes_and
         client.verify_directly_issued_by(x509.load_pem_x509_certificate(cluster))
 
 
-def test_nobody_else_may_read_what_was_written_and_no_key_is_shown(layout: Layout) -> None:
+def test_written_keys_are_private_and_not_shown_in_a_representation(layout: Layout) -> None:
     pair = pki.Authority.create("ca").issue_client("jane")
 
     assert {path.stat().st_mode & 0o077 for path in layout.pki.iterdir()} == {0}

@@ -1,4 +1,4 @@
-"""What the engine's tests share: a stack in a temporary folder over the cloud in memory, recorded runs."""
+"""Shared by the engine's tests: a stack in a temporary folder over the cloud in memory, recorded runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackUnderTest:
 
 @dataclass(frozen=True)
 class Kit:
-    """The words of the tests: tests are modules on their own and cannot import this file."""
+    """The tests' helpers: tests are separate modules and cannot import this file."""
 
     Thing: type[Thing] = Thing
     Group: type[Group] = Group
@@ -61,8 +61,8 @@ def kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def sample_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    """Every recording of the real CLI, beside a run of the same by the engine's command line."""
-    # The recorded providers are gone before other tests of this process run.
+    """Every recording of the real CLI, with a run of the same program by the engine's command line."""
+    # The recorded providers must be gone before other tests of this process run.
     with pytest.MonkeyPatch.context() as monkeypatch:
         return replay(tmp_path_factory.mktemp("sample"), monkeypatch)
 

@@ -1,4 +1,4 @@
-"""apitype.EngineEvent as a JSON schema, by hand from the CLI's definition: every field, and which are always there."""
+"""apitype.EngineEvent as a JSON schema, by hand from the CLI's definition: every field, and which are required."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATION: Schema = {"enum": list(OPERATIONS)}
 
 
 def fields(always: Schema, sometimes: Schema | None = None) -> Schema:
-    """An object: Go writes a field without `omitempty` always; there are no others."""
+    """An object: Go always writes a field without `omitempty`; there are no others."""
     sometimes = sometimes or {}
     return {
         "type": "object",
@@ -58,7 +58,7 @@ POLICY: Schema = {
 ABOUT: Schema = {"resourceUrn": TEXT}
 SEVERITY: Schema = {"enum": ["info", "info#err", "warning", "error"]}
 LEVEL: Schema = {"enum": ["advisory", "mandatory", "remediate", "disabled", "not-evaluated"]}
-"""The CLI's, and this engine's own for a rule that did not run: in Go it is a text like any other."""
+"""The CLI's, and this engine's own for a rule that did not run: in Go it is a string like any other."""
 
 KINDS: dict[str, Schema] = {
     "cancelEvent": fields({}),
@@ -85,7 +85,7 @@ KINDS: dict[str, Schema] = {
     "policyLoadEvent": fields({}),
 }
 
-# Made once: `jsonschema.validate` looks through the whole schema for each event.
+# Made once: `jsonschema.validate` checks the whole schema for each event.
 ENGINE_EVENT: Final = Draft202012Validator(
     {**fields({"sequence": COUNT, "timestamp": COUNT}, KINDS), "oneOf": [{"required": [kind]} for kind in KINDS]}
 )

@@ -1,7 +1,7 @@
-"""A stack that can be killed at any record of its journal, and the cloud that random programs are tried against.
+"""A stack that can be killed at any journal entry, and the cloud for random programs.
 
-Unlike the cloud of the other tests this one draws the names of its objects, as Kubernetes' provider does: so a
-replacement stands beside what it replaces, and an object that was made twice is seen.
+Unlike the cloud of the other tests this one has random object names, as Kubernetes' provider does: so a replacement
+exists beside the old object, and a duplicate is detected.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ DISPLAYS = [choice_of(parse(["up", "-s", "dev", *options]), Path()) for options 
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside."""
+    """The effect of a kill from inside."""
 
 
 @dataclass
 class Life:
-    """That of one run's process. When it is over, whatever of its threads still goes on does nothing any more."""
+    """The life of one run's process. When it is over, its remaining threads have no effect any more."""
 
     over: bool = False
 
 
 @dataclass
 class Cloud:
-    """What was made, by place and drawn name, and what was asked."""
+    """The objects, by place and random name, and the calls."""
 
     objects: dict[str, PropertyMap] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     drawn: Iterator[int] = field(default_factory=lambda: count(1))
     life: Life = field(default_factory=Life)
-    """That of the present run."""
+    """The life of the present run."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def change(self, life: Life, verb: str, key: str, inputs: PropertyMap | None) -> None:
@@ -136,8 +136,8 @@ class RandomProvider:
 
 
 @dataclass(frozen=True)
-class Told:
-    """How a run ended and what it told."""
+class RunResult:
+    """The result and output of a run."""
 
     ok: bool
     events: list[Event]
@@ -155,12 +155,12 @@ class Told:
 
     @property
     def steps(self) -> dict[str, str]:
-        """What was done to each resource, by URN; a replacement is one step."""
+        """The steps of each resource, by URN; a replacement is one step."""
         done = [e.step for e in self.events if isinstance(e, StepDone)]
         return {s.urn: str(s.op) for s in done if s.op not in (Op.DELETE_REPLACED, Op.CREATE_REPLACEMENT)}
 
     def texts(self) -> Iterator[str]:
-        """All that people and programs were told, in every form there is, and all that was written."""
+        """All output for people and programs, in every form, and everything that was written."""
         yield from self.written
         for choice in DISPLAYS:
             out = io.StringIO()
@@ -184,21 +184,21 @@ class Shop:
     def request(self) -> Request:
         return Request(self.directory, "dev", self.directory / "state")
 
-    def preview(self, program: Program) -> Told:
+    def preview(self, program: Program) -> RunResult:
         return self._run(preview, program)
 
-    def up(self, program: Program, *, kill_at: int | None = None, written: bool = False) -> Told:
-        """`kill_at`: the record of the journal at which the process dies, `written` or not. Raises Killed."""
+    def up(self, program: Program, *, kill_at: int | None = None, written: bool = False) -> RunResult:
+        """`kill_at`: the journal entry at which the process dies, `written` or not. Raises Killed."""
         return self._run(up, program, kill_at, written)
 
-    def refresh(self) -> Told:
+    def refresh(self) -> RunResult:
         return self._run(refresh)
 
-    def destroy(self, *, kill_at: int | None = None, written: bool = False) -> Told:
+    def destroy(self, *, kill_at: int | None = None, written: bool = False) -> RunResult:
         return self._run(destroy, None, kill_at, written)
 
     def resources(self) -> list[ResourceState]:
-        """The state, each after what it needs."""
+        """The state, each resource after its dependencies."""
         return open_session(self.request, writable=False).store.snapshot.ordered()
 
     def managed(self) -> dict[str, ResourceState]:
@@ -212,7 +212,7 @@ class Shop:
         return {str(p): p.read_text() for p in sorted(self.request.stack_dir.rglob("*")) if p.is_file()}
 
     def copy(self, directory: Path) -> Shop:
-        """The same stack again, for another history of it."""
+        """A copy of the stack, for another history."""
         other = Shop(directory)
         if self.request.stack_dir.exists():
             shutil.copytree(self.request.stack_dir, other.request.stack_dir, dirs_exist_ok=True)
@@ -221,7 +221,7 @@ class Shop:
         return other
 
     def result(self) -> tuple[list[str], list[str]]:
-        """Objects and state, but for times and for which names were drawn: what two histories may have in common."""
+        """Objects and state without times and random names: what two histories may have in common."""
         states = sorted(_comparable(r) for r in self.resources())
         return sorted(_undrawn(json.dumps([k, v], sort_keys=True)) for k, v in self.cloud.objects.items()), states
 
@@ -231,7 +231,7 @@ class Shop:
         program: Program | None = None,
         kill_at: int | None = None,
         written: bool = False,
-    ) -> Told:
+    ) -> RunResult:
         events: list[Event] = []
         options = Options(
             lambda _session, _line: _Providers(self.cloud),
@@ -239,7 +239,7 @@ class Shop:
         )
         with recorded_journal(self.cloud, kill_at, written) as lines:
             ok = operation(self.request, options, events.append)
-        return Told(ok, events, lines)
+        return RunResult(ok, events, lines)
 
 
 def _comparable(resource: ResourceState) -> str:
@@ -266,7 +266,7 @@ class _Providers:
 
 @contextmanager
 def recorded_journal(cloud: Cloud, kill_at: int | None, written: bool) -> Iterator[list[str]]:
-    """The lines of every journal meanwhile; after the one to be killed at, nothing is written and nothing done."""
+    """The lines of every journal meanwhile; after the entry of the kill, nothing is written or done."""
     lines: list[str] = []
     append = Journal.append
     life = cloud.life = Life()

@@ -1,4 +1,4 @@
-"""Random programs: what a program may say of its resources, the edits of it, and how many are tried."""
+"""Random programs: their resources, their edits, and how many are tried."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from pulumi import Alias, ResourceOptions
 
 NODES = 5
 HIDDEN = "hunter2-"
-"""Every secret of the programs begins so."""
+"""The prefix of every secret in the programs."""
 
 
 def tried(share: float) -> settings:
-    """Settings for so much of the profile's examples, each of which is several runs of a program."""
+    """Settings for a share of the profile's examples, each of which is several runs of a program."""
     examples = settings().max_examples
     checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    # A smaller example is found in minutes: only where there is time.
+    # Finding a smaller example takes minutes: only with the thorough profile.
     phases = [phase for phase in Phase if phase is not Phase.shrink or examples > 1000]
     return settings(max_examples=int(examples * share), suppress_health_check=checks, phases=phases)
 
 
 @dataclass(frozen=True)
 class Node:
-    """What a program says of one of its resources, which it has under the same number in every edit."""
+    """One resource of a program; it has the same number in every edit."""
 
     there: bool
     size: int
     """Changes in place."""
     kind: str
-    """Another one replaces."""
+    """A change replaces."""
     needs: frozenset[int]
-    """Those whose address is an input."""
+    """The nodes whose address is an input."""
     after: frozenset[int]
     """Those in `depends_on`."""
     token: int | None
     """The number of a secret input."""
     renamed: bool
     inside: int | None
-    """The component around it. Names and parents that it had in other edits are its aliases."""
+    """The component around it. Its names and parents in other edits are its aliases."""
     provider: int | None
     delete_first: bool
     retained: bool
@@ -92,7 +92,7 @@ programs = st.builds(
 
 
 class Thing(pulumi.CustomResource):
-    """`address` and `name` are outputs; `name` holds what was drawn."""
+    """`address` and `name` are outputs; `name` is random."""
 
     address: pulumi.Output[str]
 
@@ -108,14 +108,14 @@ class Group(pulumi.ComponentResource):
 
 
 class Place(pulumi.ProviderResource):
-    """A provider instance: what it manages is in a place of its own."""
+    """A provider instance with a place of its own."""
 
     def __init__(self, name: str, place: str) -> None:
         super().__init__("random", name, {"place": place})
 
 
 def names_of(number: int) -> tuple[str, str]:
-    """What a node is called, and what it is called when it is renamed."""
+    """A node's name, and its name after a rename."""
     return f"thing{number}", f"renamed{number}"
 
 

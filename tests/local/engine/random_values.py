@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from local.engine.values import UNKNOWN, Asset, ResourceReference, Secret
 
-# Short keys and few of them: long ones prove no more, and to draw them takes ten times as long.
+# Short keys and few of them: long ones prove no more, and generating them takes ten times as long.
 keys = st.text(max_size=4)
 leaves = (
     st.none()
@@ -29,5 +29,5 @@ _special = (
     | st.sampled_from([UNKNOWN, ResourceReference("urn:pulumi:s::p::t::n", "id-1"), Asset((("text", "hello"),))])
 )
 values = st.recursive(_special, _nested, max_leaves=8)
-# Nulls of the top level are dropped on the way in.
+# Top-level nulls are dropped on the way in.
 properties = st.dictionaries(keys, values.filter(lambda value: value is not None), max_size=4)

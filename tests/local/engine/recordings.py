@@ -1,4 +1,4 @@
-"""Recordings of the real CLI: what it asked of whom and what it was answered, and a provider that answers from them."""
+"""Recordings of the real CLI: its requests and their answers, and a provider that answers from them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SAMPLES = Path(__file__).parent / "samples"
 RECORDINGS = SAMPLES / "recordings"
 SIGNATURE, SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
 CUT_SHORT = ("10-policy-violation", "11-policy-violation-up")
-"""The CLI stopped in the middle of these: what it had not asked by then, we may ask."""
+"""The CLI stopped during these: later requests of ours are allowed."""
 SALT = "v1:rYQeAYN4PdY=:v1:nOLX8j85G3iqP9Un:4pAdZY0YbZY4lPlFIvps9VF2dowiZw=="
 PASSPHRASE = "sample-passphrase"
-"""Of the stack that was recorded. Most stacks under test have the same: to derive a key takes half a second."""
+"""Of the recorded stack. Most stacks under test use it: deriving a key takes half a second."""
 
-# What differs between two runs, or is carried by the CLI's requests only.
+# What differs between two runs, or is only in the CLI's requests.
 _IRRELEVANT = {"randomSeed", "timeout", "acceptResources", "acceptSecrets"}
 
 
@@ -48,7 +48,7 @@ class Call:
 
     @property
     def urn(self) -> str:
-        """The resource that it is about, also where the request does not have its URN yet; "" for none."""
+        """Its resource, also where the request does not have the URN yet; "" for none."""
         return str(self.request.get("urn") or (self.response or {}).get("urn") or "")
 
 
@@ -65,7 +65,7 @@ class Recording:
         return [c for c in self.calls if c.method == method]
 
     def answer(self, method: str, urn: str, **expected: Any) -> dict[str, Any]:
-        """The recorded answer to the request of these values; there must be one."""
+        """The recorded answer to a request with these values; there must be one."""
         asked = [c for c in self.find(f"ResourceProvider/{method}") if c.urn == urn]
         for call in asked:
             if all(canonical(call.request.get(k) or {}) == canonical(v or {}) for k, v in expected.items()):
@@ -81,7 +81,7 @@ def _exit_codes() -> dict[str, int]:
 
 
 def canonical(value: Any) -> Any:
-    """Equal for what means the same: whatever differs between two runs, and empty fields, are taken out."""
+    """Equal for equivalent values: what differs between two runs, and empty fields, are removed."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
@@ -92,17 +92,17 @@ def canonical(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [canonical(v) for v in value]
-    # The provider's version is that of the SDK that is installed.
+    # The provider's version is that of the installed SDK.
     return "VERSION" if isinstance(value, str) and re.fullmatch(r"4\.\d+\.\d+", value) else value
 
 
 def as_texts(values: Sequence[Any]) -> list[str]:
-    """Sorted, for a comparison whatever the order."""
+    """Sorted, for a comparison in any order."""
     return sorted(json.dumps(canonical(v), sort_keys=True) for v in values)
 
 
 class PlainCrypter:
-    """Writes secrets readably, to compare them."""
+    """Writes secrets readably, for comparison."""
 
     def encrypt(self, plaintext: str) -> str:
         return plaintext
@@ -139,7 +139,7 @@ def values_of(data: Any) -> PropertyMap:
 
 
 class RecordedKubernetes:
-    """A provider that answers what the real one answered, and fails on a request that the CLI never made."""
+    """A provider that returns the real one's answers, and fails on a request that the CLI never made."""
 
     accepts_secrets = True
     supports_preview = True

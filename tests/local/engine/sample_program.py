@@ -1,4 +1,4 @@
-"""The sample program that the real CLI ran, run by the engine's command line, with every call that it makes."""
+"""The sample program of the real CLI's recordings, run by the engine's command line, with every call that it makes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ANALYZER = {"AnalyzeRequest": "Analyzer/Analyze", "AnalyzeStackRequest": "Analy
 
 @dataclass
 class Ran:
-    """One run of the sample, beside the CLI's recording of it."""
+    """One run of the sample, with the CLI's recording of it."""
 
     recording: Recording
     code: int = -1
@@ -60,7 +60,7 @@ class Ran:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What a run with --json told."""
+        """The events of a run with --json."""
         return [json.loads(line) for line in self.text.splitlines()]
 
 
@@ -114,7 +114,7 @@ class Sample:
         self.current.calls.append(Call(method, MessageToDict(request), MessageToDict(response)))
 
     def call(self, *arguments: str) -> tuple[int, str]:
-        """The engine's command line on the sample: its exit code and what it printed."""
+        """The engine's command line on the sample: its exit code and output."""
         out = io.StringIO()
         where = ["--stack", "dev", "--cwd", str(self.directory), "--state", str(self.state_dir)]
         # A process runs one program; here several do, with the same modules.
@@ -173,7 +173,7 @@ VOLATILE = {"created", "modified"}
 def readable(document: Mapping[str, Any], *, positions: bool) -> dict[str, Any]:
     """The resources of an export by URN, secrets decrypted, without times and the random ids of provider instances.
 
-    With `positions` those of the project's own files, which are all that this engine keeps.
+    With `positions`, those in the project's own files, which are all that this engine keeps.
     """
     salt = document["deployment"]["secrets_providers"]["state"]["salt"]
     crypter = open_crypter(PASSPHRASE, salt)

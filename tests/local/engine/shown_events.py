@@ -1,4 +1,4 @@
-"""Events as runs tell them, for the tests of what is shown."""
+"""Events of runs, for the tests of the displays."""
 
 from __future__ import annotations
 

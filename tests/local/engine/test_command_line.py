@@ -114,7 +114,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
 
 @pytest.mark.engine
 def test_the_life_of_a_stack(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Neither salt nor passphrase: the engine makes its own.
+    # Neither salt nor passphrase: the engine creates its own.
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
     project.configure("", salt="")
     code, shown = project.run("preview")
@@ -143,7 +143,7 @@ def test_the_life_of_a_stack(project: Project, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.engine
-def test_json_is_one_engine_event_a_line(project: Project) -> None:
+def test_json_output_is_one_engine_event_per_line(project: Project) -> None:
     code, shown = project.run("preview", "--json")
     events: list[dict[str, Any]] = [json.loads(line) for line in shown.splitlines()]
     assert code == 0 and [e["sequence"] for e in events] == list(range(len(events)))
@@ -153,9 +153,7 @@ def test_json_is_one_engine_event_a_line(project: Project) -> None:
 
 
 @pytest.mark.engine
-def test_what_a_provider_says_is_told_before_the_summary_however_late_it_is_read(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_providers_late_output_is_shown_before_the_summary(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     follow = PluginProcess._follow
 
     def late(process: PluginProcess, stream: IO[str]) -> None:
@@ -171,7 +169,7 @@ def test_what_a_provider_says_is_told_before_the_summary_however_late_it_is_read
 
 
 @pytest.mark.engine
-def test_every_command_speaks_pulumis_engine_events(project: Project) -> None:
+def test_every_command_can_write_pulumis_engine_events(project: Project) -> None:
     kinds = {"preludeEvent", "resourcePreEvent", "resOutputsEvent", "summaryEvent", "cancelEvent"}
     for command in ("preview", "up", "refresh", "destroy"):
         code, shown = project.run(command, "--json")
@@ -193,7 +191,7 @@ def test_an_error_before_the_run_is_an_event_too(project: Project, capsys: pytes
 
 
 @pytest.mark.engine
-def test_a_provider_that_raises_is_told_in_one_typed_line(project: Project) -> None:
+def test_an_exception_in_a_provider_is_one_line_with_its_type(project: Project) -> None:
     project.configure("  notes:text: refuse\n")
     code, shown = project.run("up")
     assert code == 1 and shown.count("Refused: quota exceeded: 3 of 3 notes") == 1
@@ -209,7 +207,7 @@ def test_a_check_failure_names_resource_and_property(project: Project) -> None:
 
 
 @pytest.mark.engine
-def test_on_github_a_check_failure_is_marked_where_the_program_registers_the_resource(
+def test_github_logs_mark_a_check_failure_where_the_program_registers_the_resource(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -233,12 +231,12 @@ def test_a_config_error_of_the_program_is_its_message_alone(project: Project) ->
     ("program", "told"),
     [
         ("fails(1)\n", "        __main__.py:5 in <module>\n        __main__.py:4 in fails\n"),
-        # asyncio takes the traceback of an exception away that is raised a second time.
+        # asyncio drops the traceback of an exception that is raised a second time.
         ("pulumi.export('x', pulumi.Output.from_input(1).apply(fails))\n", "        __main__.py:4 in fails\n"),
         ("Note('n', pulumi.Output.from_input(1).apply(fails))\n", "        __main__.py:4 in fails\n"),
     ],
 )
-def test_an_exception_of_the_program_is_told_with_its_lines_and_no_others(
+def test_an_exception_of_the_program_is_shown_with_only_its_own_lines(
     project: Project, program: str, told: str
 ) -> None:
     imports = "import pulumi\nfrom command_line_notes import Note\ndef fails(_):\n    return [][1]\n"
@@ -249,7 +247,7 @@ def test_an_exception_of_the_program_is_told_with_its_lines_and_no_others(
 
 
 @pytest.mark.engine
-def test_an_exception_of_a_task_that_nobody_awaits_is_told_by_asyncio(
+def test_asyncio_reports_an_exception_of_a_task_that_is_never_awaited(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
     (project.directory / "__main__.py").write_text(FORGETFUL_PROGRAM)
@@ -260,7 +258,7 @@ def test_an_exception_of_a_task_that_nobody_awaits_is_told_by_asyncio(
 
 
 @pytest.mark.engine
-def test_a_project_that_holds_the_engine_is_not_told_the_engines_lines(tmp_path: Path) -> None:
+def test_the_engines_lines_are_not_shown_for_a_project_that_contains_the_engine(tmp_path: Path) -> None:
     raised = Raised(Path(runner.__file__).parents[3])
     try:
         runner._execute(lambda: [][1], tmp_path)
@@ -270,14 +268,14 @@ def test_a_project_that_holds_the_engine_is_not_told_the_engines_lines(tmp_path:
 
 
 @pytest.mark.engine
-def test_a_project_without_a_program_is_told_so(project: Project) -> None:
+def test_a_project_without_a_program_is_a_clear_error(project: Project) -> None:
     (project.directory / "__main__.py").unlink()
     code, shown = project.run("preview")
     assert code == 1 and f"there is no program: {project.directory}/__main__.py does not exist" in shown
 
 
 @pytest.mark.engine
-def test_of_two_resources_with_one_urn_both_lines_are_told(project: Project) -> None:
+def test_a_duplicate_urn_is_an_error_with_both_lines(project: Project) -> None:
     (project.directory / "__main__.py").write_text(
         "from command_line_notes import Note\nNote('n', 'a')\nNote('n', 'b')\n"
     )
@@ -286,7 +284,7 @@ def test_of_two_resources_with_one_urn_both_lines_are_told(project: Project) -> 
 
 
 @pytest.mark.engine
-def test_a_program_with_hooks_that_fails_at_once_is_told_why(tmp_path: Path) -> None:
+def test_the_reason_is_shown_for_a_program_with_hooks_that_fails_at_once(tmp_path: Path) -> None:
     """In a process of its own: gRPC ended it with a segmentation fault."""
     (tmp_path / "Pulumi.yaml").write_text("name: hooks\nruntime: python\n")
     (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
@@ -308,9 +306,7 @@ def test_a_program_with_hooks_that_fails_at_once_is_told_why(tmp_path: Path) -> 
 
 
 @pytest.mark.engine
-def test_what_the_program_says_on_standard_error_is_told_once(
-    project: Project, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_standard_error_of_the_program_is_shown_once(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     (project.directory / "__main__.py").write_text(
         "import sys\nprint('a word', file=sys.stderr)\nprint('no end', end='')\n"
     )
@@ -319,7 +315,7 @@ def test_what_the_program_says_on_standard_error_is_told_once(
     assert capfd.readouterr().err == ""
 
 
-def test_a_run_that_ctrl_c_ends_at_once_says_so_in_one_line_with_code_8(
+def test_a_run_ended_at_once_by_ctrl_c_is_one_line_and_code_8(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(*_: Any, **__: Any) -> Any:
@@ -353,7 +349,7 @@ def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Proj
     assert code == 1 and "Refused: quota exceeded" in shown
 
 
-def test_a_wrong_config_value_is_code_1_and_makes_no_state(
+def test_an_invalid_config_value_is_code_1_and_creates_no_state(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project.configure("  notes:text: [x]\n")
@@ -362,7 +358,7 @@ def test_a_wrong_config_value_is_code_1_and_makes_no_state(
     assert not (project.directory / "state" / "stacks" / "dev" / "state.json").exists()
 
 
-def test_a_missing_passphrase_says_where_it_may_be_given(
+def test_the_error_for_a_missing_passphrase_names_the_places_for_it(
     project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
@@ -373,7 +369,7 @@ def test_a_missing_passphrase_says_where_it_may_be_given(
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
     assert project.run("preview")[0] == 1
     told = capsys.readouterr().err
-    assert "Pulumi.dev.yaml: the passphrase does not fit its secrets" in told
+    assert "Pulumi.dev.yaml: the passphrase does not match its secrets" in told
     assert "it comes from PULUMI_CONFIG_PASSPHRASE: set it to" in told
 
 
@@ -396,7 +392,7 @@ def test_a_file_that_is_not_text_ends_a_call_with_one_line(project: Project, fil
 
     ended = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
 
-    assert ended.returncode == 1 and ended.stderr == f"error: {project.directory}/{file} is not text\n"
+    assert ended.returncode == 1 and ended.stderr == f"error: {project.directory}/{file} is not UTF-8 text\n"
 
 
 @pytest.mark.engine
@@ -418,7 +414,7 @@ def test_a_damaged_state_is_an_error_that_names_the_file(project: Project, capsy
 
 
 @pytest.mark.parametrize("content", ["", '{"version": 3, "depl'])
-def test_a_state_that_was_cut_short_is_said_to_be_damaged_and_stays_as_it_is(
+def test_a_truncated_state_is_reported_as_damaged_and_stays_as_it_is(
     project: Project, capsys: pytest.CaptureFixture[str], content: str
 ) -> None:
     state = project.directory / "state" / "stacks" / "dev"
@@ -430,7 +426,7 @@ def test_a_state_that_was_cut_short_is_said_to_be_damaged_and_stays_as_it_is(
 
 
 @pytest.mark.parametrize("arguments", [["fly", "-s", "dev"], ["up"], ["stack", "-s", "dev"]])
-def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     [line] = capsys.readouterr().err.splitlines()
@@ -438,13 +434,15 @@ def test_a_wrong_call_is_code_2(arguments: list[str], capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("name", ["../prod", "..", "a/b", "", "two words", "x" * 101, "umlaut-ä"])
-def test_a_stacks_name_does_not_lead_out_of_the_state_folder(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stack_name_cannot_lead_out_of_the_state_folder(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["up", "--stack", name])
-    assert ended.value.code == 2 and "is no stack's name" in capsys.readouterr().err
+    assert ended.value.code == 2 and "is not a valid stack name" in capsys.readouterr().err
 
 
-def test_as_many_policy_configs_as_packs_are_wanted(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_number_of_policy_configs_must_match_the_packs(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, _ = project.run("up", "--policy-pack", "a", "--policy-pack", "b", "--policy-pack-config", "x.json")
     assert code == 1 and "must match" in capsys.readouterr().err
 
@@ -452,7 +450,7 @@ def test_as_many_policy_configs_as_packs_are_wanted(project: Project, capsys: py
 @pytest.mark.engine
 def test_a_policy_pack_that_does_not_start_fails_the_run_with_its_reason(project: Project) -> None:
     code, shown = project.run("up", "--policy-pack", str(project.directory / "nowhere"))
-    assert code == 1 and "nowhere is no policy pack" in shown and "created" not in shown
+    assert code == 1 and "nowhere is not a policy pack" in shown and "created" not in shown
 
 
 def only(name: str) -> str:
@@ -460,7 +458,7 @@ def only(name: str) -> str:
 
 
 @pytest.mark.engine
-def test_changes_where_none_are_expected_are_code_7(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unexpected_changes_are_code_7(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert project.run("preview", "--expect-no-changes")[0] == 7
     assert "no changes were expected but changes were proposed" in capsys.readouterr().err
     assert project.run("up", "--expect-no-changes")[0] == 7
@@ -470,7 +468,7 @@ def test_changes_where_none_are_expected_are_code_7(project: Project, capsys: py
 
 
 @pytest.mark.engine
-def test_a_stack_is_brought_about_and_taken_down_in_parts(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stack_can_be_created_and_destroyed_in_parts(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     (project.directory / "__main__.py").write_text(
         PROGRAM.replace("pulumi.export", "Note('other', 'x')\npulumi.export", 1)
     )
@@ -491,25 +489,23 @@ def test_a_stack_is_brought_about_and_taken_down_in_parts(project: Project, caps
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["up", "--parallel", "0"], "'0'; allowed: a whole number from 1"),
-        (["up", "--parallel", "many"], "'many'; allowed: a whole number from 1"),
+        (["up", "--parallel", "0"], "'0' is not a whole number of at least 1"),
+        (["up", "--parallel", "many"], "'many' is not a whole number of at least 1"),
         (["preview", "--target-dependents"], "needs a --target"),
-        (["destroy", "--target", "x", "--exclude-protected"], "do not go together"),
+        (["destroy", "--target", "x", "--exclude-protected"], "cannot be combined"),
         (["refresh", "--preview-only", "--clear-pending-creates"], "changes the state"),
         (["refresh", "--replace", "x"], "unknown option --replace"),
         (["destroy", "--expect-no-changes"], "unknown option --expect-no-changes"),
         (["up", "--targ", "x"], "unknown option --targ; did you mean --target?"),
     ],
 )
-def test_options_that_make_no_sense_together_are_code_2(
-    arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_conflicting_options_are_code_2(arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "-s", "dev"])
     assert ended.value.code == 2 and why in capsys.readouterr().err
 
 
-def test_only_the_lock_of_a_dead_run_is_cancelled(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cancel_removes_only_the_lock_of_a_dead_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     stack_dir = project.directory / "state" / "stacks" / "dev"
     lock = stack_dir / "lock.json"
     assert project.run("cancel") == (0, "no run holds the lock of stack dev: there is nothing to cancel\n")
@@ -526,7 +522,7 @@ def test_only_the_lock_of_a_dead_run_is_cancelled(project: Project, capsys: pyte
 
 @pytest.mark.engine
 @pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
-def test_a_run_of_a_stack_that_another_one_changes_fails_before_its_program_runs(
+def test_a_run_on_a_locked_stack_fails_before_its_program_runs(
     project: Project, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     (project.directory / "__main__.py").write_text("open('ran', 'w').close()")
@@ -559,10 +555,10 @@ def test_the_stacks_of_a_folder_are_listed_without_a_passphrase(
 
 
 @pytest.mark.parametrize("command", ["preview", "up", "refresh", "destroy"])
-def test_help_is_in_groups_and_tells_the_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_groups_and_the_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     shown = capsys.readouterr().out
     assert ended.value.code == 0
-    for part in ("which stack:", "what it is about:", "how it goes about it:", "what is shown:", "exit codes:"):
+    for part in ("stack:", "selection:", "execution:", "output:", "exit codes:"):
         assert part in shown

@@ -50,7 +50,7 @@ def salted(stack: Stack, text: str = "") -> None:
     stack.file.write_text(f"encryptionsalt: {SALT}\n{text}")
 
 
-def test_a_first_value_makes_the_stack_file(stack: Stack) -> None:
+def test_a_first_value_creates_the_stack_file(stack: Stack) -> None:
     stack.set("name", "web")
 
     assert stack.file.read_text() == "config:\n  shop:name: web\n"
@@ -63,7 +63,7 @@ def test_a_value_is_kept_as_text_under_its_full_key(stack: Stack) -> None:
     assert stack.values == {"shop:count": "5", "aws:region": "here"}
 
 
-def test_a_key_that_the_file_has_without_its_namespace_is_not_doubled(stack: Stack) -> None:
+def test_a_key_without_its_namespace_in_the_file_is_not_duplicated(stack: Stack) -> None:
     salted(stack, "config:\n  name: a\n")
 
     stack.set("name", "b")
@@ -71,7 +71,7 @@ def test_a_key_that_the_file_has_without_its_namespace_is_not_doubled(stack: Sta
     assert stack.values == {"name": "b"}
 
 
-def test_a_secret_is_read_from_standard_input_and_stands_encrypted_in_the_file(stack: Stack) -> None:
+def test_a_secret_is_read_from_standard_input_and_stored_encrypted(stack: Stack) -> None:
     salted(stack)
 
     stack.set("--secret", "token", stdin=f"{SECRET}\n")
@@ -90,7 +90,7 @@ def test_a_first_secret_makes_a_salt_and_a_passphrase(stack: Stack, monkeypatch:
     assert stack.config("get", "token") == (0, f"{SECRET}\n")
 
 
-def test_a_terminal_is_asked_for_a_secret_without_an_echo(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_prompted_for_on_a_terminal_without_echo(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     salted(stack)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("getpass.getpass", lambda prompt: SECRET if prompt == "value: " else "")
@@ -113,7 +113,7 @@ class Terminal:
 
 
 @pytest.mark.parametrize("options", [[], ["--secret"]])
-def test_the_end_of_the_input_at_the_question_is_no_value(
+def test_the_end_of_the_input_at_the_prompt_gives_no_value(
     stack: Stack, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     Terminal(stack, EOFError)
@@ -132,7 +132,7 @@ def test_a_closed_standard_input_gives_no_value(stack: Stack, capsys: pytest.Cap
     assert capsys.readouterr().err == "error: no value given\n"
 
 
-def test_ctrl_c_at_the_question_promises_nothing(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_at_the_prompt_changes_nothing(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     Terminal(stack, KeyboardInterrupt)
 
     assert stack.config("set", "name")[0] == 8
@@ -151,7 +151,7 @@ def test_ctrl_c_at_the_question_promises_nothing(stack: Stack, capsys: pytest.Ca
         ["declared"],
     ],
 )
-def test_what_is_called_or_declared_a_secret_is_written_in_plain_text_only_on_request(
+def test_a_key_named_or_declared_as_a_secret_is_stored_in_plain_text_only_on_request(
     stack: Stack, capsys: pytest.CaptureFixture[str], key: list[str]
 ) -> None:
     with (stack.directory / "Pulumi.yaml").open("a") as project:
@@ -159,14 +159,14 @@ def test_what_is_called_or_declared_a_secret_is_written_in_plain_text_only_on_re
 
     assert stack.config("set", *key, SECRET)[0] == 1
 
-    remedy = "encrypt it with --secret, or write it as it is with --plaintext"
+    remedy = "encrypt it with --secret, or store it in plain text with --plaintext"
     assert capsys.readouterr().err == f"error: {key[-1]} looks like a secret: {remedy}\n"
     assert not stack.file.exists()
     stack.set("--plaintext", *key, SECRET)
     assert SECRET in stack.file.read_text()
 
 
-def test_a_secret_is_not_plain_text_at_the_same_time(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_secret_and_plaintext_exclude_each_other(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         stack.config("set", "--secret", "--plaintext", "token", SECRET)
 
@@ -178,13 +178,13 @@ def test_a_secret_is_not_plain_text_at_the_same_time(stack: Stack, capsys: pytes
     ("arguments", "told"),
     [
         (["--secret", "token", "correct", "xyzzy"], "unexpected argument after VALUE"),
-        (["token", "-xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
-        (["token", "--xyzzy"], "unknown option; VALUE goes after -- if it begins with -"),
+        (["token", "-xyzzy"], "unknown option; put -- before a VALUE that begins with -"),
+        (["token", "--xyzzy"], "unknown option; put -- before a VALUE that begins with -"),
         (["token", "--sercet", "xyzzy"], "unknown option; did you mean --secret?"),
-        (["token", "--secret=xyzzy"], "argument --secret: it takes no value"),
+        (["token", "--secret=xyzzy"], "argument --secret: does not take a value"),
     ],
 )
-def test_a_wrong_call_quotes_nothing_that_may_be_a_part_of_the_value(
+def test_an_error_for_invalid_arguments_does_not_quote_the_value(
     stack: Stack, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -194,7 +194,7 @@ def test_a_wrong_call_quotes_nothing_that_may_be_a_part_of_the_value(
     assert ended.value.code == 2 and f"error: {told} (see " in shown and "xyzzy" not in shown
 
 
-def test_a_value_that_begins_with_a_hyphen_goes_after_two(stack: Stack) -> None:
+def test_a_value_with_a_leading_hyphen_follows_two_hyphens(stack: Stack) -> None:
     where = ["--stack", "dev", "--cwd", str(stack.directory)]
 
     assert main(["config", "set", *where, "name", "--", "-web"], io.StringIO()) == 0
@@ -203,7 +203,7 @@ def test_a_value_that_begins_with_a_hyphen_goes_after_two(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("action", [["set", "name", "web"], ["get", "name"], ["rm", "name"]])
-def test_the_stack_may_be_named_before_the_action(stack: Stack, action: list[str]) -> None:
+def test_the_stack_option_may_precede_the_action(stack: Stack, action: list[str]) -> None:
     elsewhere = stack.directory / "elsewhere.yaml"
     elsewhere.write_text("config: {shop:name: web}\n")
     where = ["--stack", "dev", "--cwd", str(stack.directory), "--state", "s", "--config-file", str(elsewhere)]
@@ -214,7 +214,7 @@ def test_the_stack_may_be_named_before_the_action(stack: Stack, action: list[str
     assert ("shop:name" in elsewhere.read_text()) == (action[0] != "rm")
 
 
-def test_without_a_salt_a_secret_is_not_read_and_nothing_is_written(
+def test_secrets_without_a_salt_are_an_error_and_nothing_is_written(
     stack: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack.monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
@@ -224,9 +224,7 @@ def test_without_a_salt_a_secret_is_not_read_and_nothing_is_written(
     assert stack.config("get", "token")[0] == 1
     assert stack.config("--show-secrets")[0] == 1
 
-    told = (
-        f"error: {stack.file} has secure values but no encryptionsalt: put the one there that they were encrypted with"
-    )
+    told = f"error: {stack.file} has secure values but no encryptionsalt: add the one that they were encrypted with"
     assert capsys.readouterr().err.splitlines() == [told, told]
     assert not (stack.directory / ".state").exists()
 
@@ -239,14 +237,16 @@ def test_a_damaged_secret_is_named_with_its_file_and_key(stack: Stack, capsys: p
     assert capsys.readouterr().err == f"error: {stack.file}: shop:token: the ciphertext is not base64\n"
 
 
-def test_a_wrong_passphrase_is_told_as_everywhere(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_reports_a_wrong_passphrase_with_its_source(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     salted(stack, "config: {shop:token: {secure: 'v1:a:b'}}\n")
     stack.monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "wrong")
 
     for action in (["get", "token"], ["set", "--secret", "token", SECRET]):
         assert stack.config(*action)[0] == 1
         told = capsys.readouterr().err
-        assert f"{stack.file}: the passphrase does not fit its secrets; it comes from PULUMI_CONFIG_PASSPHRASE" in told
+        assert (
+            f"{stack.file}: the passphrase does not match its secrets; it comes from PULUMI_CONFIG_PASSPHRASE" in told
+        )
 
 
 @pytest.mark.parametrize("action", [[], ["get", "name"], ["set", "name", "web"], ["rm", "name"]])
@@ -258,7 +258,7 @@ def test_a_stack_file_that_is_not_text_is_named_and_stays(
 
     assert stack.config(*action)[0] == 1
 
-    assert capsys.readouterr().err == f"error: {stack.file} is not text\n"
+    assert capsys.readouterr().err == f"error: {stack.file} is not UTF-8 text\n"
     assert stack.file.read_bytes() == b"config: {name: \xff}\n"
 
 
@@ -292,7 +292,7 @@ def test_a_secret_may_stand_within_a_map(stack: Stack) -> None:
     assert stack.config()[1].endswith("cloud  [secret]\n")
 
 
-def test_a_removed_key_is_gone_and_to_remove_it_again_is_no_error(stack: Stack) -> None:
+def test_removing_a_key_twice_is_allowed(stack: Stack) -> None:
     stack.set("name", "web")
 
     assert stack.config("rm", "name") == (0, "")
@@ -305,13 +305,13 @@ def test_a_removed_key_is_gone_and_to_remove_it_again_is_no_error(stack: Stack) 
     [
         (["get", "nmae"], "configuration key 'nmae' not found for stack 'dev'"),
         (["set", ":name", "x"], "invalid configuration key: ':name'; allowed: KEY, NAMESPACE:KEY"),
-        (["set", "--path", "name.first", "x"], "first: the value around it is not a map"),
-        (["set", "--path", "name[0]", "x"], "[0]: the value around it is not a list"),
-        (["set", "--path", "zones[1]", "x"], "[1]: the list around it has only 0 items"),
-        (["set", "--path", "name..first", "x"], "is not a property path"),
+        (["set", "--path", "name.first", "x"], "first: the value that contains it is not a map"),
+        (["set", "--path", "name[0]", "x"], "[0]: the value that contains it is not a list"),
+        (["set", "--path", "zones[1]", "x"], "[1]: the list has only 0 items"),
+        (["set", "--path", "name..first", "x"], "is not a valid property path"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(
+def test_an_impossible_config_change_is_one_line(
     stack: Stack, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
 ) -> None:
     salted(stack, "config:\n  shop:name: web\n")
@@ -322,8 +322,8 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert stack.values == {"shop:name": "web"}
 
 
-def test_a_list_without_a_stack_is_called_wrongly(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+def test_listing_the_config_requires_a_stack(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["config", "--cwd", str(stack.directory)])
 
-    assert ended.value.code == 2 and "error: --stack/-s is missing" in capsys.readouterr().err
+    assert ended.value.code == 2 and "error: --stack/-s is required" in capsys.readouterr().err

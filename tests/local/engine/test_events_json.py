@@ -1,4 +1,4 @@
-"""`--json`: every event is an apitype.EngineEvent of Pulumi (sdk/go/common/apitype/events.go), and holds no secret."""
+"""`--json`: every event is an apitype.EngineEvent of Pulumi (sdk/go/common/apitype/events.go), without secrets."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ EVERY: tuple[Event, ...] = (
 
 
 @pytest.mark.parametrize("event", EVERY, ids=lambda event: type(event).__name__)
-def test_every_event_is_one_that_pulumis_own_programs_read(event: Event) -> None:
+def test_every_event_matches_pulumis_schema(event: Event) -> None:
     for line in written(event):
         ENGINE_EVENT.validate(line)
 
 
-def test_events_are_numbered_from_nought_and_the_last_says_that_no_more_come() -> None:
+def test_events_are_numbered_from_zero_and_the_last_is_a_cancel_event() -> None:
     lines = written(*EVERY)
     assert [line["sequence"] for line in lines] == list(range(len(EVERY) + 1))
     assert lines[-1]["cancelEvent"] == {} and "hunter2" not in json.dumps(lines)
 
 
-def test_a_step_tells_what_differs_and_both_states() -> None:
+def test_a_step_event_has_the_differences_and_both_states() -> None:
     metadata = body(StepStarted(CHANGED, True), "resourcePreEvent")["metadata"]
     assert metadata["op"] == "update" and metadata["diffs"] == ["a", "s"] and metadata["logical"] is True
     assert metadata["detailedDiff"]["a"] == {"diffKind": "update", "inputDiff": True}
@@ -87,35 +87,37 @@ def test_nothing_to_compare_is_not_the_same_as_no_difference() -> None:
     assert body(StepDone(same, False), "resOutputsEvent")["metadata"]["detailedDiff"] == {}
 
 
-def test_differences_are_told_by_their_first_key_however_it_is_written() -> None:
+def test_differences_are_keyed_by_their_first_key_however_it_is_written() -> None:
     detailed = differences({"a.b": {"c": 1}, "d": [1]}, {"a.b": {"c": 2}, "d": [2]})
     info = StepInfo(Op.UPDATE, STACK, "t", resource("web"), resource("web"), detailed=detailed)
     assert body(StepDone(info, True), "resOutputsEvent")["metadata"]["diffs"] == ["a.b", "d"]
 
 
-def test_a_remediation_tells_before_and_after() -> None:
-    told = body(PolicyEvent(FINDING, ({"a": Secret("x")}, {"a": 1})), "policyRemediationEvent")
-    assert told["before"] == {"a": "[secret]"} and told["after"] == {"a": 1} and told["policyName"] == "rule"
+def test_a_remediation_event_has_the_values_before_and_after() -> None:
+    reported = body(PolicyEvent(FINDING, ({"a": Secret("x")}, {"a": 1})), "policyRemediationEvent")
+    assert (
+        reported["before"] == {"a": "[secret]"} and reported["after"] == {"a": 1} and reported["policyName"] == "rule"
+    )
 
 
-def test_the_summary_counts_by_operation_under_pulumis_names() -> None:
-    told = body(summary(changes={Op.CREATE: 2}, policy_packs={"pack": "1.0"}, maybe_corrupt=True), "summaryEvent")
-    assert told["resourceChanges"] == {"create": 2} and told["PolicyPacks"] == {"pack": "1.0"}
-    assert told["isPreview"] is True and told["maybeCorrupt"] is True and told["durationSeconds"] == 1
+def test_the_summary_event_counts_by_pulumis_operation_names() -> None:
+    reported = body(summary(changes={Op.CREATE: 2}, policy_packs={"pack": "1.0"}, maybe_corrupt=True), "summaryEvent")
+    assert reported["resourceChanges"] == {"create": 2} and reported["PolicyPacks"] == {"pack": "1.0"}
+    assert reported["isPreview"] is True and reported["maybeCorrupt"] is True and reported["durationSeconds"] == 1
 
 
-def test_a_failed_step_tells_what_it_left_behind_and_how_many_were_done_before() -> None:
+def test_a_failed_step_event_has_its_status_and_the_number_of_steps_done() -> None:
     failed = written(StepDone(CHANGED, False), StepFailed(CHANGED, Status.PARTIAL))[1]["resOpFailedEvent"]
     assert (failed["status"], failed["steps"]) == (1, 1)
 
 
-def test_why_there_was_no_run_is_an_event_too() -> None:
+def test_an_error_before_the_run_is_an_engine_event() -> None:
     failed, ended = written(failure="bad stack file")
     assert failed["diagnosticEvent"]["message"] == "bad stack file\n" and "cancelEvent" in ended
     assert failed["diagnosticEvent"]["severity"] == "error" and failed["diagnosticEvent"]["prefix"] == "error: "
 
 
-def test_the_schema_refuses_what_pulumi_does_not_know() -> None:
+def test_the_schema_rejects_unknown_fields() -> None:
     [good, _] = written(EVERY[0])
     for wrong in (good | {"cancelEvent": {}}, good | {"stray": 1}, {k: v for k, v in good.items() if k != "sequence"}):
         with pytest.raises(ValidationError):

@@ -1,4 +1,4 @@
-"""Runs that are about some resources only, go on after an error, refresh first, or only tell; as the CLI does it."""
+"""Runs that are targeted, continue after an error, refresh first, or only report; like the CLI's."""
 
 from __future__ import annotations
 
@@ -61,28 +61,28 @@ def test_only_the_target_is_updated_and_the_others_stay_as_they_were(stack: Any,
     assert stack.up(chain(kit, size=2)).counts == {"same": 2, "update": 3}
 
 
-def test_with_dependents_whatever_depends_on_the_target_is_updated_too(stack: Any, kit: Any) -> None:
+def test_target_dependents_are_updated_on_request(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     assert stack.up(chain(kit, size=2), targets=at("b", dependents=True)).ok
     assert sizes(stack) == {"a": 1, "b": 2, "c": 2, "other": 1}
 
 
-def test_what_is_new_and_no_target_is_not_made(stack: Any, kit: Any) -> None:
+def test_a_new_resource_that_is_not_a_target_is_not_created(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     outcome = stack.up(chain(kit, more=("new", "newer")), targets=at("newer"))
     assert outcome.ok and outcome.counts == {"same": 5, "create": 1}
     assert "new" not in stack.resources() and stack.cloud.asked("create")[-1] == "create newer"
 
 
-def test_a_target_that_needs_what_is_not_made_is_an_error_that_names_it(stack: Any, kit: Any) -> None:
+def test_a_target_with_an_uncreated_dependency_is_an_error_that_names_it(stack: Any, kit: Any) -> None:
     for run in (stack.preview, stack.up):
         outcome = run(chain(kit), targets=at("b"))
         assert not outcome.ok
-        assert outcome.errors == [f"it needs {urn('a')}, which does not exist and is no --target"]
+        assert outcome.errors == [f"it depends on {urn('a')}, which does not exist and is not a --target"]
     assert not stack.cloud.asked("create")
 
 
-def test_outputs_that_hang_on_what_was_not_made_stay_as_they_were(stack: Any, kit: Any) -> None:
+def test_outputs_that_depend_on_uncreated_resources_stay(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
 
     def program() -> None:
@@ -101,7 +101,7 @@ def test_an_unknown_target_fails_the_preview_before_anything_is_done(stack: Any,
     assert not outcome.ok and f"did you mean {urn('other')!r}?" in outcome.errors[0]
 
 
-def test_a_component_that_is_no_target_stays_as_it_is_and_its_child_can_be_one(stack: Any, kit: Any) -> None:
+def test_an_untargeted_component_stays_and_its_child_can_be_a_target(stack: Any, kit: Any) -> None:
     def program(size: int) -> Any:
         def body() -> None:
             group = kit.Group("g", size=size)
@@ -118,14 +118,14 @@ def test_a_component_that_is_no_target_stays_as_it_is_and_its_child_can_be_one(s
     assert stack.resources()["child"].outputs["size"] == 2 and stack.resources()["g"].outputs == {"size": 1}
 
 
-def test_only_the_target_among_what_is_no_longer_declared_is_deleted(stack: Any, kit: Any) -> None:
+def test_of_the_undeclared_resources_only_targets_are_deleted(stack: Any, kit: Any) -> None:
     stack.up(chain(kit, more=("x", "y")))
     outcome = stack.up(chain(kit), targets=at("x"))
     assert outcome.ok and outcome.counts == {"same": 5, "delete": 1}
     assert "y" in stack.resources() and "x" not in stack.resources()
 
 
-def test_what_depends_on_a_deleted_target_must_be_asked_for_too(stack: Any, kit: Any) -> None:
+def test_dependents_of_a_deleted_target_must_be_targets_too(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
 
     def without_b_and_c() -> None:
@@ -141,9 +141,7 @@ def test_what_depends_on_a_deleted_target_must_be_asked_for_too(stack: Any, kit:
     assert stack.cloud.asked("delete") == ["delete c", "delete b"]
 
 
-def test_a_target_that_is_replaced_by_deleting_it_first_takes_only_along_what_was_asked_for(
-    stack: Any, kit: Any
-) -> None:
+def test_a_delete_first_replacement_of_a_target_needs_its_dependents_as_targets(stack: Any, kit: Any) -> None:
     def program(kind: str) -> Any:
         def body() -> None:
             a = kit.Thing("a", kind=kind, opts=pulumi.ResourceOptions(delete_before_replace=True))
@@ -161,9 +159,7 @@ def test_a_target_that_is_replaced_by_deleting_it_first_takes_only_along_what_wa
     assert stack.cloud.asked("delete") == ["delete b", "delete a"]
 
 
-def test_a_target_that_is_replaced_by_making_the_new_one_first_leaves_its_dependents_alone(
-    stack: Any, kit: Any
-) -> None:
+def test_a_create_first_replacement_of_a_target_leaves_its_dependents_alone(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     outcome = stack.up(chain(kit, kind="z"), targets=at("a"))
     assert outcome.ok and outcome.counts == {"replace": 1, "same": 4}
@@ -172,7 +168,7 @@ def test_a_target_that_is_replaced_by_making_the_new_one_first_leaves_its_depend
 
 
 @pytest.mark.parametrize("operation", ["preview", "up", "refresh", "destroy"])
-def test_a_run_about_nothing_fails_and_nothing_is_done(stack: Any, kit: Any, operation: str) -> None:
+def test_a_run_without_any_matching_target_fails_and_changes_nothing(stack: Any, kit: Any, operation: str) -> None:
     stack.up(chain(kit))
     of_program = (chain(kit, size=2),) if operation in ("preview", "up") else ()
     outcome = getattr(stack, operation)(*of_program, targets=Targets(("**::othr",)))
@@ -191,7 +187,7 @@ def test_one_of_several_patterns_that_matches_nothing_is_a_warning(stack: Any, k
 # --replace.
 
 
-def test_what_is_to_be_replaced_is_though_nothing_differs(stack: Any, kit: Any) -> None:
+def test_replace_replaces_an_unchanged_resource(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     planned = stack.preview(chain(kit), replaces=at("other"))
     outcome = stack.up(chain(kit), replaces=at("other"))
@@ -199,7 +195,7 @@ def test_what_is_to_be_replaced_is_though_nothing_differs(stack: Any, kit: Any) 
     assert stack.cloud.asked("delete", "create")[-2:] == ["delete other", "create other"]
 
 
-def test_a_protected_resource_is_not_replaced_either(stack: Any, kit: Any) -> None:
+def test_replace_does_not_replace_a_protected_resource(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("a", opts=pulumi.ResourceOptions(protect=True))
 
@@ -208,22 +204,22 @@ def test_a_protected_resource_is_not_replaced_either(stack: Any, kit: Any) -> No
     assert not outcome.ok and "protected" in outcome.errors[0] and not stack.cloud.asked("delete")
 
 
-def test_replacing_what_the_state_does_not_have_is_an_error(stack: Any, kit: Any) -> None:
+def test_replacing_an_unknown_resource_is_an_error(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     outcome = stack.up(chain(kit, size=2), replaces=at("nothing"))
     assert not outcome.ok and "could not be found" in outcome.errors[0] and not stack.cloud.asked("update")
 
 
-def test_replacing_what_is_no_target_is_an_error(stack: Any, kit: Any) -> None:
+def test_replacing_an_untargeted_resource_is_an_error(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     outcome = stack.preview(chain(kit), targets=at("a"), replaces=at("other"))
-    assert not outcome.ok and "--replace names it, but --target does not" in outcome.errors[0]
+    assert not outcome.ok and "--replace selects it, but --target does not" in outcome.errors[0]
 
 
 # --continue-on-error.
 
 
-def test_after_an_error_whatever_does_not_need_what_failed_goes_on(stack: Any, kit: Any) -> None:
+def test_with_continue_on_error_independent_resources_continue(stack: Any, kit: Any) -> None:
     stack.cloud.faults["create b"] = kit.ProviderError("no")
 
     outcome = stack.up(chain(kit), continue_on_error=True)
@@ -235,7 +231,7 @@ def test_after_an_error_whatever_does_not_need_what_failed_goes_on(stack: Any, k
     assert stack.up(chain(kit)).counts == {"same": 3, "create": 2}
 
 
-def test_what_needs_what_failed_is_neither_changed_nor_deleted(stack: Any, kit: Any) -> None:
+def test_dependents_of_a_failed_resource_are_neither_changed_nor_deleted(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     stack.cloud.faults["update a"] = kit.ProviderError("no")
 
@@ -245,7 +241,9 @@ def test_what_needs_what_failed_is_neither_changed_nor_deleted(stack: Any, kit: 
     assert not stack.cloud.asked("delete")
 
 
-def test_what_is_no_longer_declared_is_deleted_even_so_unless_what_failed_needs_it(stack: Any, kit: Any) -> None:
+def test_undeclared_resources_are_deleted_after_an_error_unless_a_failed_one_depends_on_them(
+    stack: Any, kit: Any
+) -> None:
     def before() -> None:
         old = kit.Thing("old")
         kit.Thing("user", size=1, of=old.address)
@@ -274,7 +272,7 @@ def test_children_of_a_component_that_failed_are_skipped(stack: Any, kit: Any) -
     assert outcome.errors == ["no"] and set(sizes(stack)) == {"other"}
 
 
-def test_a_program_that_fails_deletes_nothing_even_then(stack: Any, kit: Any) -> None:
+def test_a_failed_program_deletes_nothing_even_with_continue_on_error(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
 
     def failing() -> None:
@@ -285,7 +283,7 @@ def test_a_program_that_fails_deletes_nothing_even_then(stack: Any, kit: Any) ->
     assert not outcome.ok and "half way" in outcome.errors[0] and not stack.cloud.asked("delete")
 
 
-def test_a_destroy_goes_on_with_what_the_failed_one_does_not_need(stack: Any, kit: Any) -> None:
+def test_a_destroy_continues_with_what_the_failed_resource_does_not_depend_on(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     stack.cloud.faults["delete b"] = kit.ProviderError("no")
 
@@ -296,7 +294,7 @@ def test_a_destroy_goes_on_with_what_the_failed_one_does_not_need(stack: Any, ki
     assert stack.destroy().ok and not stack.open().store.snapshot.resources
 
 
-def test_a_destroy_begins_nothing_new_after_a_failure(stack: Any, kit: Any) -> None:
+def test_a_destroy_starts_nothing_new_after_a_failure(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("a")
         kit.Thing("b")
@@ -310,7 +308,7 @@ def test_a_destroy_begins_nothing_new_after_a_failure(stack: Any, kit: Any) -> N
 # --parallel.
 
 
-def test_one_at_a_time_means_that_a_step_begins_when_the_one_before_is_done(stack: Any, kit: Any) -> None:
+def test_with_parallel_1_a_step_starts_when_the_previous_one_is_done(stack: Any, kit: Any) -> None:
     def program() -> None:
         for n in range(8):
             kit.Thing(f"t{n}")
@@ -324,7 +322,7 @@ def test_one_at_a_time_means_that_a_step_begins_when_the_one_before_is_done(stac
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
-def test_what_waits_for_its_turn_when_another_fails_does_not_begin(
+def test_a_waiting_step_does_not_start_after_another_fails(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, parallel: int
 ) -> None:
     note, changed = stack.cloud.note, threading.Condition()
@@ -343,7 +341,7 @@ def test_what_waits_for_its_turn_when_another_fails_does_not_begin(
     assert 1 <= len(stack.cloud.asked("create")) <= parallel
 
 
-def test_an_interrupted_preview_looks_at_nothing_more(stack: Any, kit: Any) -> None:
+def test_an_interrupted_preview_starts_nothing_new(stack: Any, kit: Any) -> None:
     def program() -> None:
         monitor: Any = get_monitor()
         first = kit.Thing("first")
@@ -361,7 +359,7 @@ def test_an_interrupted_preview_looks_at_nothing_more(stack: Any, kit: Any) -> N
 # --refresh.
 
 
-def test_a_preview_that_refreshes_first_plans_from_what_is_and_writes_nothing(stack: Any, kit: Any) -> None:
+def test_a_preview_with_refresh_plans_from_the_real_state_and_writes_nothing(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     stack.cloud.objects["other-a"]["size"] = 7
     del stack.cloud.objects["c-a"]
@@ -375,14 +373,14 @@ def test_a_preview_that_refreshes_first_plans_from_what_is_and_writes_nothing(st
     assert stack.up(chain(kit), refresh=True).counts == {"same": 5}
 
 
-def test_what_cannot_be_read_stops_an_up_that_refreshes_first(stack: Any, kit: Any) -> None:
+def test_a_failed_read_stops_an_up_with_refresh(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     stack.cloud.faults["read a"] = kit.ProviderError("the cloud is down")
     outcome = stack.up(chain(kit, size=2), refresh=True, continue_on_error=True)
     assert not outcome.ok and not stack.cloud.asked("update")
 
 
-def test_a_destroy_that_refreshes_first_does_not_delete_what_is_gone(stack: Any, kit: Any) -> None:
+def test_a_destroy_with_refresh_does_not_delete_missing_objects(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     del stack.cloud.objects["c-a"]
     assert stack.destroy(refresh=True).ok
@@ -398,7 +396,7 @@ def test_a_refresh_reads_the_targets_only(stack: Any, kit: Any) -> None:
     assert sorted(stack.cloud.asked("read")) == ["read a", "read b", "read c"]
 
 
-def test_drift_is_told_once_for_the_state_has_it_from_then_on(stack: Any, kit: Any) -> None:
+def test_drift_is_reported_once_because_the_state_then_has_it(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     stack.cloud.objects["other-a"]["size"] = 7
     assert stack.refresh(preview_only=True).counts == stack.refresh(preview_only=True).counts
@@ -407,11 +405,11 @@ def test_drift_is_told_once_for_the_state_has_it_from_then_on(stack: Any, kit: A
     assert stack.preview(chain(kit)).counts == {"same": 4, "update": 1}, "and what is wanted is compared with that"
 
 
-# Only telling; protection.
+# Reporting only; protection.
 
 
 @pytest.mark.parametrize("operation", ["refresh", "destroy"])
-def test_a_preview_of_it_changes_nothing(stack: Any, kit: Any, operation: str) -> None:
+def test_a_preview_of_a_refresh_changes_nothing(stack: Any, kit: Any, operation: str) -> None:
     stack.up(chain(kit))
     stack.cloud.objects["other-a"]["size"] = 7
     before, objects = stack.files(), dict(stack.cloud.objects)
@@ -422,7 +420,7 @@ def test_a_preview_of_it_changes_nothing(stack: Any, kit: Any, operation: str) -
     assert outcome.counts == ({"same": 4, "update": 1} if operation == "refresh" else {"delete": 5})
 
 
-def test_what_is_protected_and_what_it_needs_can_be_left_out_of_a_destroy(stack: Any, kit: Any) -> None:
+def test_exclude_protected_keeps_protected_resources_and_their_dependencies(stack: Any, kit: Any) -> None:
     def program() -> None:
         a = kit.Thing("a")
         b = kit.Thing("b", of=a.address, opts=pulumi.ResourceOptions(protect=True))
@@ -434,7 +432,7 @@ def test_what_is_protected_and_what_it_needs_can_be_left_out_of_a_destroy(stack:
     assert stack.cloud.asked("delete") == ["delete c"] and set(sizes(stack)) == {"a", "b"}
 
 
-def test_a_destroy_of_targets_takes_along_only_what_was_asked_for(stack: Any, kit: Any) -> None:
+def test_a_targeted_destroy_deletes_only_targets_and_requested_dependents(stack: Any, kit: Any) -> None:
     stack.up(chain(kit))
     outcome = stack.destroy(targets=at("b"))
     assert not outcome.ok and "--target-dependents" in outcome.errors[0] and not stack.cloud.asked("delete")
@@ -448,8 +446,8 @@ def test_a_destroy_of_targets_takes_along_only_what_was_asked_for(stack: Any, ki
 # Deletions by data flow.
 
 
-def test_a_deletion_waits_for_nothing_but_what_needs_it(stack: Any, kit: Any) -> None:
-    """`slow` is deleted while `a`, two steps down another chain, goes: it would wait in vain if it went in waves."""
+def test_a_deletion_waits_only_for_its_dependents(stack: Any, kit: Any) -> None:
+    """`slow` is deleted while `a`, two steps down another chain, is: in waves it would wait in vain."""
     stack.up(chain(kit, more=("slow",)))
     stack.cloud.outlives["slow"] = "a-a"
     assert stack.destroy().ok and not stack.cloud.objects
@@ -476,7 +474,7 @@ class Counter(Resource, module="counters", name="Counter"):
 """
 
 
-def test_a_targeted_run_that_is_killed_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+def test_a_killed_targeted_run_leaves_other_resources_as_they_were(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: test\nruntime: python\n")
     (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
     (tmp_path / "counters.py").write_text(PROGRAM)

@@ -1,4 +1,4 @@
-"""Property paths, differences, and what follows from them for a resource."""
+"""Property paths, differences, and the resulting steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def urn(name: str) -> str:
     return resource(name).urn
 
 
-def test_a_path_of_a_providers_own_kind_is_one_name() -> None:
+def test_an_invalid_path_from_a_provider_is_one_name() -> None:
     assert paths.named("spec[0]") == ("spec", 0) and paths.named("spec[") == ("spec[",)
 
 
@@ -46,7 +46,7 @@ def test_a_path_of_a_providers_own_kind_is_one_name() -> None:
         ("items[*].name", ("items", "*", "name")),
     ],
 )
-def test_a_path_is_read_step_by_step(text: str, steps: tuple[str | int, ...]) -> None:
+def test_a_path_is_parsed_into_steps(text: str, steps: tuple[str | int, ...]) -> None:
     assert paths.parse(text) == steps
 
 
@@ -56,7 +56,7 @@ def test_a_written_path_reads_back(steps: list[str | int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["a..b", "a[", 'a["b', "[x]"])
-def test_a_broken_path_is_an_error_that_holds_it(text: str) -> None:
+def test_an_invalid_path_is_an_error_that_contains_it(text: str) -> None:
     with pytest.raises(paths.PathError) as caught:
         paths.parse(text)
     assert repr(text) in str(caught.value)
@@ -79,7 +79,7 @@ def test_ignored_paths_keep_the_old_values(ignored: str, expected: Any) -> None:
     assert news == {"a": 2, "l": [{"x": 8, "y": 9}]}, "the given values stay as they are"
 
 
-def test_differences_are_told_by_path_and_secrets_only_as_a_whole() -> None:
+def test_differences_are_keyed_by_path_and_secrets_differ_as_a_whole() -> None:
     old = {"a": 1, "b": {"c": [1, 2]}, "s": Secret({"k": "x"}), "t": Secret("same"), "gone": 1}
     new = {"a": 1, "b": {"c": [1, 3, 4]}, "s": Secret({"k": "y"}), "t": "same", "more": 1}
     assert {path: str(d.kind) for path, d in differences(old, new).items()} == {
@@ -91,7 +91,7 @@ def test_differences_are_told_by_path_and_secrets_only_as_a_whole() -> None:
     }
 
 
-def test_true_is_not_one() -> None:
+def test_true_and_1_are_different_values() -> None:
     assert differences({"a": True}, {"a": 1})
 
 
@@ -101,7 +101,7 @@ def test_a_provider_that_does_not_know_leaves_the_comparison_to_the_engine() -> 
     assert decide(old, resource("x", inputs={"a": 2}), DiffResult(None)).op is Op.UPDATE
 
 
-def test_a_provider_that_says_no_change_is_believed() -> None:
+def test_a_provider_that_reports_no_change_is_final() -> None:
     old, new = resource("x", inputs={"plan": 1}), resource("x", inputs={"plan": 2}, replace_on_changes=("plan",))
     assert decide(old, new, DiffResult(False)).op is Op.SAME
 
@@ -126,14 +126,14 @@ def test_a_newer_default_provider_replaces_nothing() -> None:
     assert default_provider_name("pulumi-python", "") == "default"
 
 
-def test_the_programs_word_on_delete_before_replace_beats_the_providers() -> None:
+def test_the_programs_delete_before_replace_overrides_the_providers() -> None:
     diff = DiffResult(True, replaces=("a",), delete_before_replace=True)
     old = resource("x", inputs={"a": 1})
     assert decide(old, resource("x", inputs={"a": 2}), diff).delete_first
     assert not decide(old, resource("x", inputs={"a": 2}, delete_before_replace=False), diff).delete_first
 
 
-def test_a_protected_resource_is_not_replaced_unless_the_program_takes_the_protection_off() -> None:
+def test_a_protected_resource_is_replaced_only_if_the_program_removes_the_protection() -> None:
     diff = DiffResult(True, replaces=("a",))
     with pytest.raises(ProtectedError, match="because of a"):
         decide(resource("x", protect=True), resource("x", protect=True), diff)
@@ -150,13 +150,13 @@ def test_a_protected_resource_is_not_replaced_unless_the_program_takes_the_prote
         ("spec.a[1].b", "spec", False),
     ],
 )
-def test_replace_on_changes_holds_what_lies_at_or_under_its_path(pattern: str, path: str, replaced: bool) -> None:
+def test_replace_on_changes_matches_at_or_under_its_path(pattern: str, path: str, replaced: bool) -> None:
     new = resource("x", replace_on_changes=(pattern,))
     diff = DiffResult(True, detailed={path: PropertyDiff(DiffKind.UPDATE)})
     assert (decide(resource("x"), new, diff).op is Op.REPLACE) == replaced
 
 
-def test_replace_on_any_change_holds_that_it_did_not_become_ready() -> None:
+def test_replace_on_any_change_includes_a_failed_readiness() -> None:
     broken = resource("x", init_errors=("no",))
     assert decide(broken, resource("x", replace_on_changes=("*",)), DiffResult(False)).replace_keys == ("#initerror",)
     assert decide(broken, resource("x", replace_on_changes=("a",)), DiffResult(False)).op is Op.UPDATE
@@ -174,16 +174,16 @@ def test_replace_on_any_change_holds_that_it_did_not_become_ready() -> None:
         ("a", UNKNOWN, True),
     ],
 )
-def test_a_replacement_trigger_that_changes_replaces(old: Any, new: Any, replaced: bool) -> None:
+def test_a_changed_replacement_trigger_causes_a_replacement(old: Any, new: Any, replaced: bool) -> None:
     decision = decide(resource("x", replacement_trigger=old), resource("x", replacement_trigger=new), DiffResult(False))
     assert decision.replace_keys == (("replacementTrigger",) if replaced else ())
 
 
-def test_what_is_not_ready_is_updated_even_without_a_difference() -> None:
+def test_a_resource_that_is_not_ready_is_updated_even_without_a_difference() -> None:
     assert decide(resource("x", init_errors=("no",)), resource("x"), DiffResult(False)).op is Op.UPDATE
 
 
-def test_what_is_deleted_with_another_goes_without_a_call_of_its_own_only_if_that_goes_too() -> None:
+def test_deleted_with_skips_the_call_only_if_the_other_resource_is_deleted_too() -> None:
     parent = resource("parent")
     assert goes_with(resource("x", deleted_with=parent.urn), [parent])
     assert not goes_with(resource("x", deleted_with=parent.urn), [resource("child")])
@@ -193,12 +193,12 @@ def test_all_protected_resources_are_named_at_once() -> None:
     with pytest.raises(ProtectedError) as caught:
         check_protection([resource("a", protect=True), resource("b"), resource("c", protect=True)])
     what, first, second, steps = str(caught.value).splitlines()
-    assert what == "what would be deleted is protected:"
+    assert what == "protected resources would be deleted:"
     assert (first, second) == ("  t:m:T a", "  t:m:T c")
-    assert steps.startswith("let the program declare it without `protect`") and "run `up`" in steps
+    assert steps.startswith("declare it in the program without `protect`") and "run `up`" in steps
 
 
-def test_of_many_protected_resources_the_first_are_named_and_the_others_counted() -> None:
+def test_an_error_names_the_first_of_many_protected_resources_and_counts_the_others() -> None:
     with pytest.raises(ProtectedError) as caught:
         check_protection([resource(f"r{index}", protect=True) for index in range(60)])
     assert "\n  t:m:T r4\n  55 more\n" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Every recorded case of a stack's config: the engine takes what the CLI took, and refuses the rest in its words."""
+"""Every recorded case of a stack's config: the engine accepts what the CLI accepts, and has its error messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRETS = {
     "v1:Qf6E8CmTh8KJOnXY:5FdjAgLtbotIZwuXwNOMnZjOeqM=": "many",
     "v1:YE9MqUrs26FtdFr2:uZT6kQhL3qxLUmtchAdEhA==": "",
 }
-"""What the recorded ciphertexts hold. Their salt was not recorded: for the engine they are encrypted anew."""
+"""The plaintexts of the recorded ciphertexts. Their salt was not recorded: for the engine they are encrypted again."""
 
 
 class Replay:
@@ -48,7 +48,7 @@ class Replay:
         self.stack_file.write_text(f"encryptionsalt: {SALT}\n{text}")
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        """The exit code and what is printed, but not the errors."""
+        """The exit code and the output without errors."""
         out = io.StringIO()
         return main([*arguments, "--stack", "dev", "--cwd", str(self.directory)], out), out.getvalue()
 
@@ -59,7 +59,9 @@ class Replay:
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_the_program_gets_what_it_got(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_gets_the_same_config_as_from_the_cli(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     replay = Replay(CASES[name], tmp_path, monkeypatch)
 
     code, shown = replay.run("preview")
@@ -69,25 +71,25 @@ def test_the_program_gets_what_it_got(name: str, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name]["exit"] == 1])
-def test_what_was_refused_is_refused_with_the_same_sentence(
+def test_invalid_config_is_refused_with_the_clis_message(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replay = Replay(CASES[name], tmp_path, monkeypatch)
 
     code, _ = replay.run(CASES[name]["run"][0])
 
-    told = capsys.readouterr().err.splitlines()[0]
+    reported = capsys.readouterr().err.splitlines()[0]
     recorded = CASES[name]["output"].replace("PROGRAM/config", str(tmp_path))
     if "could not validate" in recorded:
-        # The CLI lists whatever else the declaration is not; one line says what is wrong with it.
-        told, _, wrong = told.partition(": #")
+        # The CLI lists every other violation of the declaration; one line has the cause.
+        reported, _, wrong = reported.partition(": #")
         assert f"* #{wrong}\n" in recorded
-    assert told in recorded and told.startswith("error: ")
+    assert reported in recorded and reported.startswith("error: ")
     assert code == 1 and replay.got is None
 
 
 @pytest.mark.parametrize("command", ["destroy", "refresh"])
-def test_what_runs_no_program_needs_no_valid_config(
+def test_commands_without_the_program_need_no_valid_config(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replay = Replay(CASES[f"not set, {command}"], tmp_path, monkeypatch)
@@ -96,7 +98,7 @@ def test_what_runs_no_program_needs_no_valid_config(
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name]["run"][0] == "config"])
-def test_the_config_is_listed_in_the_same_form(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_config_is_listed_in_the_clis_form(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replay = Replay(CASES[name], tmp_path, monkeypatch)
 
     assert replay.run(*CASES[name]["run"]) == (0, CASES[name]["output"])

@@ -23,12 +23,12 @@ pytestmark = pytest.mark.engine
 RECORDINGS = SAMPLES / "recordings-2/c-options"
 ITEM = "urn:pulumi:dev::options::pulumi-python:dynamic/sample:Item::"
 VOLATILE = {"created", "modified", "sourcePosition", "stackTrace", "provider"}
-"""Of a resource: the instance of its provider has another id, and the SDK another line, in each run."""
+"""Different in each run: the id of the provider's instance, and the SDK's line."""
 A_STEP = re.compile(r"^ \S+ +\S+ (\S+) (create|update|replace|import|delete)\b(?! replacement| original)")
 
 
 class Options:
-    """The recorded program in a folder of its own; what it has in a cluster is in memory."""
+    """The recorded program in a folder of its own; its objects in a cluster are in memory."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.directory = directory / "program"
@@ -38,7 +38,7 @@ class Options:
         monkeypatch.setattr(cli, "_kubernetes", lambda resource: MemoryProvider(cluster, resource.inputs))
 
     def run(self, part: str, step: int, *arguments: str) -> str:
-        """The command line at one step of a part; what it prints."""
+        """The command line at one step of a part; returns the output."""
         config = {"options:part": part, "options:step": step, "options:kubeconfig": "of a cluster"}
         stack_file = {"encryptionsalt": SALT, "config": config}
         (self.directory / "Pulumi.dev.yaml").write_text(yaml.safe_dump(stack_file))
@@ -51,13 +51,13 @@ class Options:
         self.run(part, step, "up", "--skip-preview")
 
     def previewed(self, part: str, step: int, *arguments: str) -> set[tuple[str, str]]:
-        """What a preview would do: name and operation of whatever does not stay as it is."""
+        """The preview's steps: name and operation of everything that changes."""
         events = map(json.loads, self.run(part, step, "preview", "--json", *arguments).splitlines())
         steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
-        told = [
+        reported = [
             each for each in steps if each["op"] not in ("same", "delete-replaced") and not _is_default(each["urn"])
         ]
-        return {(each["urn"].rpartition("::")[2], each["op"]) for each in told}
+        return {(each["urn"].rpartition("::")[2], each["op"]) for each in reported}
 
     def state(self) -> dict[str, Any]:
         return _comparable(json.loads(self.run("", 0, "stack", "export")))
@@ -80,7 +80,7 @@ def _without_secrets(value: Any) -> Any:
 
 
 def recorded_steps(name: str) -> set[tuple[str, str]]:
-    """What the CLI's preview said that it would do."""
+    """The steps of the CLI's preview."""
     lines = (RECORDINGS / f"{name}.txt").read_text().splitlines()
     return {match.groups() for line in lines if (match := A_STEP.match(line))}  # type: ignore[misc]
 
@@ -95,14 +95,14 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Options
     sys.modules.pop("providers", None)
 
 
-def test_hidden_differences_and_replacements_on_changes_stand_in_the_state_as_recorded(options: Options) -> None:
+def test_hidden_differences_and_replacements_on_changes_are_in_the_state_as_recorded(options: Options) -> None:
     options.up("diffs")
 
     assert options.state() == recorded_state("01-export")
 
 
 def test_replace_on_changes_replaces_where_the_engine_compares_or_the_provider_says_so(options: Options) -> None:
-    """Not where a provider's own `diff` says that something changes without saying what."""
+    """Not where a provider's own `diff` reports a change without naming it."""
     options.up("diffs")
 
     previewed = options.previewed("diffs", 1)
@@ -111,7 +111,7 @@ def test_replace_on_changes_replaces_where_the_engine_compares_or_the_provider_s
     assert ("NoDiff-replace", "replace") in previewed and ("OnlyChanges-replace", "update") in previewed
 
 
-def test_every_option_stands_in_the_state_as_recorded_also_after_a_rename(options: Options) -> None:
+def test_every_option_is_in_the_state_as_recorded_also_after_a_rename(options: Options) -> None:
     options.up("options")
     assert options.state() == recorded_state("10-export")
 
@@ -128,7 +128,9 @@ def test_every_option_stands_in_the_state_as_recorded_also_after_a_rename(option
         ("62-target-new-preview", 2, ["--target", f"{ITEM}new"]),
     ],
 )
-def test_a_target_is_what_it_was_for_the_cli(options: Options, name: str, step: int, arguments: list[str]) -> None:
+def test_targets_select_the_same_resources_as_in_the_cli(
+    options: Options, name: str, step: int, arguments: list[str]
+) -> None:
     options.up("targets")
 
     assert options.previewed("targets", step, *arguments) == recorded_steps(name)
@@ -141,11 +143,9 @@ def test_a_target_is_what_it_was_for_the_cli(options: Options, name: str, step: 
         ("54-target-replace-preview", ["--target-replace", f"{ITEM}b"]),
     ],
 )
-def test_what_is_to_be_replaced_is_replaced_with_what_follows(
-    options: Options, name: str, arguments: list[str]
-) -> None:
+def test_replace_replaces_the_same_resources_as_the_cli(options: Options, name: str, arguments: list[str]) -> None:
     options.up("targets")
-    # As it was recorded: the targets of earlier runs are up to date.
+    # As recorded: the targets of earlier runs are up to date.
     options.run("targets", 1, "up", "--skip-preview", "--target", f"{ITEM}a")
 
     assert options.previewed("targets", 1, *arguments) == recorded_steps(name)

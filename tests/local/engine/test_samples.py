@@ -45,23 +45,23 @@ def counted(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("run", [*WITH_PROGRAM, "13"])
-def test_the_dynamic_provider_is_asked_what_the_cli_asked_it(sample_runs: dict[str, Ran], run: str) -> None:
+def test_the_dynamic_provider_gets_the_clis_requests(sample_runs: dict[str, Ran], run: str) -> None:
     ours, theirs = sample_runs[run], sample_runs[run].recording
     if run == "13":
-        # Which machines the blocked `up` before it got to, and so took the new (empty) plan of, is a matter of luck.
+        # Which machines the blocked `up` reached first, and so gave the new (empty) plan, is a matter of luck.
         assert as_texts(without_plan(dynamic(ours.calls))) == as_texts(without_plan(dynamic(theirs.calls)))
     else:
         assert as_texts(dynamic(ours.calls)) == as_texts(dynamic(theirs.calls))
 
 
 @pytest.mark.parametrize("run", WITH_PROGRAM)
-def test_kubernetes_is_asked_everything_that_the_cli_asked_it(sample_runs: dict[str, Ran], run: str) -> None:
-    # That nothing else was asked, and with these values, the recorded provider itself sees to.
+def test_the_kubernetes_provider_gets_the_clis_requests(sample_runs: dict[str, Ran], run: str) -> None:
+    # The recorded provider itself fails on other requests and values.
     assert by_kind(kubernetes(sample_runs[run].calls)) == by_kind(kubernetes(sample_runs[run].recording.calls))
 
 
-def test_refresh_reads_what_the_cli_reads_and_compares_only_what_is_not_as_it_was(sample_runs: dict[str, Ran]) -> None:
-    # The CLI compares each once more; the answer to an unchanged one changes nothing.
+def test_refresh_reads_what_the_cli_reads_and_compares_only_changes(sample_runs: dict[str, Ran]) -> None:
+    # The CLI compares each once more; the answer for an unchanged one changes nothing.
     ours = dynamic(sample_runs["12"].calls)
     theirs = [c for c in dynamic(sample_runs["12"].recording.calls) if c[0].endswith("/Read")]
     assert as_texts(without_plan(ours)) == as_texts(without_plan(theirs))
@@ -69,7 +69,9 @@ def test_refresh_reads_what_the_cli_reads_and_compares_only_what_is_not_as_it_wa
 
 
 @pytest.mark.parametrize("run", WITH_PROGRAM)
-def test_the_program_registers_the_same_and_is_answered_the_same(sample_runs: dict[str, Ran], run: str) -> None:
+def test_the_program_makes_the_same_registrations_and_gets_the_same_answers(
+    sample_runs: dict[str, Ran], run: str
+) -> None:
     ours, theirs = sample_runs[run].calls, sample_runs[run].recording.calls
     assert as_texts([registration(c) for c in monitor(ours)]) == as_texts([registration(c) for c in monitor(theirs)])
 
@@ -88,7 +90,7 @@ def registration(call: Call) -> Any:
 
 
 @pytest.mark.parametrize("run", ["01", "02", "03"])
-def test_the_analyzer_is_asked_what_the_cli_asked_it(sample_runs: dict[str, Ran], run: str) -> None:
+def test_the_analyzer_gets_the_clis_requests(sample_runs: dict[str, Ran], run: str) -> None:
     ours, theirs = sample_runs[run], sample_runs[run].recording
     for method in ("Analyzer/Remediate", "Analyzer/Analyze"):
         assert as_texts([analyzed(c.request) for c in ours.find(method)]) == as_texts(
@@ -106,9 +108,9 @@ def analyzed(request: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("run", ["01", "03", "10", "11"])
-def test_policies_are_told_with_level_and_resource_as_the_cli_tells_them(sample_runs: dict[str, Ran], run: str) -> None:
+def test_policies_are_shown_with_level_and_resource_as_by_the_cli(sample_runs: dict[str, Ran], run: str) -> None:
     theirs, ours = findings_of_the_cli(text_of(run)), findings(sample_runs[run].text)
-    # After a mandatory violation the CLI drops what is still going on; what it told by then we tell as well.
+    # After a mandatory violation the CLI abandons running work; what it reported by then we report as well.
     assert theirs and theirs <= ours
     assert {level for level, _, _ in ours} == {level for level, _, _ in theirs}
 
@@ -119,7 +121,7 @@ def findings_of_the_cli(text: str) -> set[tuple[str, ...]]:
 
 
 def findings(text: str) -> set[tuple[str, ...]]:
-    """The same from `[LEVEL] RULE`, under which each resource has a line `TYPE NAME`, maybe with how it violates it."""
+    """The same from `[LEVEL] RULE`, followed by a line `TYPE NAME` per resource, optionally with the violation."""
     rule: tuple[str, ...] = ()
     found: set[tuple[str, ...]] = set()
     for line in text.splitlines():
@@ -130,7 +132,7 @@ def findings(text: str) -> set[tuple[str, ...]]:
     return found
 
 
-def test_a_mandatory_violation_keeps_up_from_changing_a_machine(sample_runs: dict[str, Ran]) -> None:
+def test_a_mandatory_violation_prevents_up_from_changing_a_machine(sample_runs: dict[str, Ran]) -> None:
     assert {c.method.partition("/")[2] for c in sample_runs["11"].calls if is_dynamic(c)} <= {"Check", "Diff"}
 
 
@@ -160,5 +162,5 @@ def without_plan(value: Any) -> Any:
     return [without_plan(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def test_the_recordings_are_all_of_them() -> None:
+def test_every_recording_is_tested() -> None:
     assert {path.name[:2] for path in RECORDINGS.glob("*.jsonl")} == set(RUNS)

@@ -1,4 +1,4 @@
-"""States that the real CLI left when it was killed in a step: the engine takes them over and ends what was begun."""
+"""States of the real CLI after a kill in a step: the engine imports them and finishes the step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLE = SAMPLES / "killed"
 
 
 class Killed:
-    """The sample program, in a folder of its own, with nothing that holds a step."""
+    """The sample program, in a folder of its own, without anything that delays a step."""
 
     def __init__(self, directory: Path) -> None:
         program = directory / "program"
@@ -37,7 +37,7 @@ class Killed:
         return out.getvalue()
 
     def up(self) -> dict[str, int]:
-        """How many resources went which way."""
+        """The number of resources per operation."""
         events = map(json.loads, self.call("up", "--skip-preview", "--json").splitlines())
         (summary,) = [e["summaryEvent"] for e in events if "summaryEvent" in e]
         return dict(summary["resourceChanges"])
@@ -52,7 +52,7 @@ class Killed:
         pytest.param("31", {"delete": 1, "create": 2, "same": 2}, id="in a delete of what the program wants again"),
     ],
 )
-def test_what_the_cli_was_killed_in_is_ended_by_the_next_up(
+def test_the_next_up_finishes_what_a_kill_of_the_cli_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, export: str, changes: dict[str, Any]
 ) -> None:
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)

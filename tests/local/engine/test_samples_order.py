@@ -1,4 +1,4 @@
-"""In what order things happen: what holds of every recording of the real CLI must hold of the engine's run of it."""
+"""The order of events: what holds for every recording of the real CLI must hold for the engine's run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STACK = "urn:pulumi:dev::sample::pulumi:pulumi:Stack::sample-dev"
 
 
 @pytest.mark.parametrize("run", [*WITH_PROGRAM, "13"])
-def test_of_each_resource_everything_is_asked_in_the_clis_order(sample_runs: dict[str, Ran], run: str) -> None:
+def test_the_calls_for_each_resource_have_the_clis_order(sample_runs: dict[str, Ran], run: str) -> None:
     ours, theirs = by_resource(sample_runs[run].calls), by_resource(sample_runs[run].recording.calls)
     assert ours == theirs
     if run in ("01", "02", "03"):
@@ -27,12 +27,10 @@ def test_of_each_resource_everything_is_asked_in_the_clis_order(sample_runs: dic
 
 
 @pytest.mark.parametrize("run", ["10", "11"])
-def test_of_a_run_that_was_cut_short_everything_was_asked_in_the_clis_order_as_far_as_it_came(
-    sample_runs: dict[str, Ran], run: str
-) -> None:
+def test_the_calls_of_an_interrupted_run_have_the_clis_order(sample_runs: dict[str, Ran], run: str) -> None:
     ours, theirs = by_resource(sample_runs[run].calls), by_resource(sample_runs[run].recording.calls)
     both = ours.keys() & theirs.keys()
-    assert len(both) >= 4  # which of the independent ones it gets to is a matter of luck
+    assert len(both) >= 4  # which of the independent ones it reaches is a matter of luck
     for urn in both:
         reached = min(len(ours[urn]), len(theirs[urn]))
         assert ours[urn][:reached] == theirs[urn][:reached], urn
@@ -41,7 +39,7 @@ def test_of_a_run_that_was_cut_short_everything_was_asked_in_the_clis_order_as_f
 def by_resource(calls: Sequence[Call]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for call in calls:
-        # The outputs of a component come when the program likes.
+        # The outputs of a component arrive at any time.
         if call.urn and call.method not in (OUTPUTS, "ResourceProvider/Configure"):
             found.setdefault(call.urn, []).append(call.method)
     return found
@@ -49,13 +47,13 @@ def by_resource(calls: Sequence[Call]) -> dict[str, list[str]]:
 
 @pytest.fixture(params=["engine", "CLI"])
 def calls(request: pytest.FixtureRequest, sample_runs: dict[str, Ran], run: str) -> list[Call]:
-    """Of the engine's run, and of the CLI's: a constraint that the CLI does not hold to is none."""
+    """The engine's calls and the CLI's: a constraint that the CLI does not meet is not one."""
     ran = sample_runs[run]
     return ran.calls if request.param == "engine" else ran.recording.calls
 
 
 @pytest.mark.parametrize("run", WITH_PROGRAM)
-def test_nothing_is_asked_about_a_resource_before_all_that_it_needs_is_registered(calls: list[Call]) -> None:
+def test_no_call_for_a_resource_precedes_its_dependencies_registration(calls: list[Call]) -> None:
     registered: set[str] = set()
     begun: dict[str, set[str]] = {}
     for call in calls:
@@ -88,7 +86,9 @@ def test_a_components_outputs_come_after_its_children_and_the_stacks_policies_af
 
 
 @pytest.mark.parametrize("run", ["08"])
-def test_what_is_deleted_first_goes_before_its_successor_and_the_rest_after_the_program(calls: list[Call]) -> None:
+def test_a_delete_first_replacement_precedes_its_create_and_other_deletions_follow_the_program(
+    calls: list[Call],
+) -> None:
     service = [c.method for c in calls if c.urn.endswith("::web") and c.method.startswith("ResourceProvider/")]
     assert service.index("ResourceProvider/Delete") < service.index("ResourceProvider/Create")
     deletes = {c.urn.rpartition("::")[2]: n for n, c in enumerate(calls) if c.method == "ResourceProvider/Delete"}
@@ -96,7 +96,7 @@ def test_what_is_deleted_first_goes_before_its_successor_and_the_rest_after_the_
 
 
 @pytest.mark.parametrize("run", ["13"])
-def test_destroy_deletes_whatever_needs_a_resource_before_it(calls: list[Call]) -> None:
+def test_destroy_deletes_dependents_before_a_resource(calls: list[Call]) -> None:
     deleted = [c.urn for c in calls if c.method == "ResourceProvider/Delete"]
     pairs = list(dependents(deleted))
     assert len(deleted) == 6 and len(pairs) == 4
@@ -105,7 +105,7 @@ def test_destroy_deletes_whatever_needs_a_resource_before_it(calls: list[Call]) 
 
 
 def dependents(urns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What must be deleted later, and what before it; only of these."""
+    """The pairs of these to be deleted one after the other."""
     for resource in exported("09-export")["deployment"]["resources"]:
         for needed in resource.get("dependencies") or ():
             if needed in urns and resource["urn"] in urns:
@@ -113,10 +113,10 @@ def dependents(urns: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("run", ["11"])
-def test_after_a_mandatory_violation_nothing_new_is_made(calls: list[Call]) -> None:
+def test_after_a_mandatory_violation_nothing_new_is_created(calls: list[Call]) -> None:
     assert not [c for c in calls if c.method in ("ResourceProvider/Create", "ResourceProvider/Delete", OUTPUTS)]
 
 
-def test_every_recording_is_held_against_an_order() -> None:
-    # A refresh has no order to hold to: all is read side by side.
+def test_every_recording_is_compared_with_an_order() -> None:
+    # A refresh has no order: all reads are concurrent.
     assert {p.name[:2] for p in RECORDINGS.glob("*.jsonl")} == {*WITH_PROGRAM, "10", "11", "12", "13"}

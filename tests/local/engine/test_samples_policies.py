@@ -37,7 +37,7 @@ class Policed:
         return cli.main([*arguments, *self.where], out), out.getvalue()
 
     def run(self, recorded: dict[str, Any]) -> tuple[int, list[dict[str, Any]]]:
-        """Run it as the CLI was run; the exit code and the events."""
+        """Run it as the CLI was run; returns the exit code and the events."""
         (self.directory / "Pulumi.dev.yaml").write_text(f"config:\n  policed:size: {recorded['size']}\n")
         options = [str(self.directory / o) if o.endswith(".json") else o for o in recorded["options"]]
         more = ["--skip-preview"] if recorded["verb"] == "up" else []
@@ -52,8 +52,10 @@ class Policed:
 
 
 def violations(events: list[dict[str, Any]]) -> list[list[str]]:
-    told = [e["policyEvent"] for e in events if "policyEvent" in e]
-    return sorted([t["policyName"], t["resourceUrn"].rpartition("::")[2], t["message"].split("\n")[-1]] for t in told)
+    reported = [e["policyEvent"] for e in events if "policyEvent" in e]
+    return sorted(
+        [t["policyName"], t["resourceUrn"].rpartition("::")[2], t["message"].split("\n")[-1]] for t in reported
+    )
 
 
 def test_policies_decide_as_under_the_cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +67,7 @@ def test_policies_decide_as_under_the_cli(tmp_path: Path, monkeypatch: pytest.Mo
         name = recorded["run"]
         assert (name, code) == (name, recorded["exit"])
         if "violations" in recorded:
-            # The levels differ on purpose: what cannot be judged in a preview is `not-evaluated`, not advisory.
+            # The levels differ on purpose: what cannot be evaluated in a preview is `not-evaluated`, not advisory.
             assert violations(events) == sorted([p, r, m] for p, _, r, m in recorded["violations"]), name
             (summary,) = [e["summaryEvent"] for e in events if "summaryEvent" in e]
             assert summary["resourceChanges"] == recorded["counts"], name

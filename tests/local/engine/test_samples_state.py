@@ -1,4 +1,4 @@
-"""State both ways: what the engine writes is what the CLI writes, and what the CLI exported is taken as it is."""
+"""State both ways: the engine writes what the CLI writes, and imports the CLI's exports unchanged."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.local.engine.sample_program import CHANGED, FIRST, Ran, Sample, expor
 pytestmark = pytest.mark.engine
 
 EXPORTS = [("04-export", FIRST, "05-up-again"), ("09-export", CHANGED, "10-policy-violation")]
-"""Each exported state, its config, and a recording in which Kubernetes answers the questions of a run on top of it."""
+"""Each exported state, its config, and a recording in which Kubernetes answers the requests of a run on top of it."""
 
 
 @pytest.mark.parametrize(("run", "export"), [("03", "04-export"), ("08", "09-export")])
-def test_the_state_is_the_clis_but_for_ids_and_times(sample_runs: dict[str, Ran], run: str, export: str) -> None:
+def test_the_state_is_the_clis_except_for_ids_and_times(sample_runs: dict[str, Ran], run: str, export: str) -> None:
     theirs = exported(export)
     ours = {"deployment": {**theirs["deployment"], "resources": sample_runs[run].state}}
     assert readable(ours, positions=True) == readable(theirs, positions=True)
@@ -34,7 +34,7 @@ def test_the_state_is_one_that_the_cli_accepts(sample_runs: dict[str, Ran], run:
 
 
 @pytest.mark.parametrize("export", ["04-export", "09-export"])
-def test_the_clis_own_state_holds_what_we_check_for(export: str) -> None:
+def test_the_clis_own_state_passes_the_same_checks(export: str) -> None:
     assert list(problems(exported(export)["deployment"], "sample", "dev")) == []
 
 
@@ -54,7 +54,7 @@ def test_the_document_around_the_resources_has_the_clis_form(sample: Sample) -> 
 
 
 def take(sample: Sample, export: str) -> dict[str, Any]:
-    """Import a state of the CLI, for the SDK that is installed: another version would be a change of its own."""
+    """Import a state of the CLI, for the installed SDK: another version would be a change of its own."""
     text = json.dumps(exported(export)).replace('"4.32.0"', json.dumps(sdk_version()))
     file = sample.directory / "export.json"
     file.write_text(text)
@@ -70,7 +70,7 @@ def sdk_version() -> str:
 
 
 @pytest.mark.parametrize(("export", "config", "recording"), EXPORTS)
-def test_a_state_of_the_cli_is_exported_again_as_it_was(
+def test_a_state_of_the_cli_is_exported_unchanged(
     sample: Sample, export: str, config: dict[str, Any], recording: str
 ) -> None:
     del recording
@@ -80,7 +80,7 @@ def test_a_state_of_the_cli_is_exported_again_as_it_was(
 
 
 def decrypted(document: dict[str, Any]) -> Any:
-    """Everything, times and positions included, but for the ciphertexts, which are never the same twice."""
+    """Everything, times and positions included, except the ciphertexts, which are never the same twice."""
     whole = {r["urn"]: r for r in document["deployment"]["resources"]}
     shown = readable(document, positions=True)
     return {urn: {**resource, "inputs": 0, "outputs": 0} | {"shown": shown[urn]} for urn, resource in whole.items()}

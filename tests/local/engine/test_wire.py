@@ -1,4 +1,4 @@
-"""Values keep their meaning on their way over the wire and through the state file."""
+"""Values keep their meaning over the wire and through the state file."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ CRYPTER = PassphraseCrypter(b"k" * 32, "v1:salt")
 
 
 @given(properties)
-def test_values_come_back_from_the_wire_as_they_went(value: dict[str, Any]) -> None:
+def test_values_round_trip_over_the_wire(value: dict[str, Any]) -> None:
     assert from_struct(to_struct(value)) == value
 
 
 @given(values)
-def test_values_come_back_from_the_state_as_they_went(value: Any) -> None:
+def test_values_round_trip_through_the_state(value: Any) -> None:
     assert decode(json.loads(json.dumps(encode(value, CRYPTER))), CRYPTER) == value
 
 
@@ -43,7 +43,7 @@ def test_without_secrets_the_wire_has_the_plain_values(value: dict[str, Secret])
     assert from_struct(to_struct(value, secrets=False)) == {k: v.value for k, v in value.items()}
 
 
-def test_a_reference_goes_as_id_or_urn_to_whoever_takes_no_references() -> None:
+def test_a_reference_is_sent_as_id_or_urn_where_references_are_not_accepted() -> None:
     sent = to_struct(
         {
             "custom": ResourceReference("urn:x", "id-1"),
@@ -55,7 +55,7 @@ def test_a_reference_goes_as_id_or_urn_to_whoever_takes_no_references() -> None:
     assert from_struct(sent) == {"custom": "id-1", "component": "urn:y", "new": UNKNOWN}
 
 
-def test_an_output_value_is_taken_apart() -> None:
+def test_an_output_value_is_flattened() -> None:
     marked = {SIGNATURE: "d0e6a833031e9bbcd3f4e8bde6ca49a4"}
     struct = struct_pb2.Struct()
     struct.update(
@@ -64,14 +64,14 @@ def test_an_output_value_is_taken_apart() -> None:
     assert from_struct(struct) == {"known": 1, "hidden": Secret("x"), "later": UNKNOWN}
 
 
-def test_a_mark_that_nobody_knows_is_an_error() -> None:
+def test_an_unknown_signature_is_an_error() -> None:
     struct = struct_pb2.Struct()
     struct.update({"x": {SIGNATURE: "nonsense"}})
     with pytest.raises(WireError, match="nonsense"):
         from_struct(struct)
 
 
-def test_a_resource_comes_back_from_the_state_with_all_its_options() -> None:
+def test_a_resource_round_trips_through_the_state_with_all_its_options() -> None:
     resource = ResourceState(
         urn="urn:pulumi:s::p::t:m:T::n",
         type="t:m:T",
@@ -100,7 +100,7 @@ def test_a_resource_comes_back_from_the_state_with_all_its_options() -> None:
     assert from_json(json.loads(json.dumps(to_json(resource, CRYPTER))), CRYPTER) == resource
 
 
-def test_what_this_engine_has_no_use_for_comes_back_as_it_was() -> None:
+def test_unknown_fields_round_trip_through_the_state() -> None:
     data = {
         "urn": "urn:pulumi:s::p::t:m:T::n",
         "custom": True,
@@ -114,11 +114,11 @@ def test_what_this_engine_has_no_use_for_comes_back_as_it_was() -> None:
     assert from_json(to_json(resource, CRYPTER), CRYPTER) == resource
 
 
-def test_masking_hides_what_is_secret_and_only_that() -> None:
+def test_masking_hides_exactly_the_secrets() -> None:
     assert mask({"a": Secret({"b": "x"}), "c": ["y"]}) == {"a": "[secret]", "c": ["y"]}
 
 
-def test_outputs_become_secret_where_inputs_were_or_the_program_says_so() -> None:
+def test_outputs_become_secret_if_the_input_or_the_program_makes_them_so() -> None:
     resource = ResourceState(
         "urn", "t", custom=True,
         inputs={"token": Secret("x"), "nested": {"deep": Secret("y"), "open": 1}},

@@ -1,4 +1,4 @@
-"""A cloud in memory as a provider, and what the providers of the engine's tests have in common."""
+"""A cloud in memory as a provider, and the shared parts of the tests' providers."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def diff_of_things(request: DiffRequest) -> DiffResult:
 
 @dataclass
 class Memory:
-    """A cloud in memory: its objects, what was asked of it, and faults by `verb name`. Creates are idempotent."""
+    """A cloud in memory: its objects, the calls, and faults by `verb name`. Creates are idempotent."""
 
     objects: dict[str, PropertyMap] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     timeouts: dict[str, float] = field(default_factory=dict)
-    """What was last allowed for each call, in seconds."""
+    """The last timeout of each call, in seconds."""
     configs: list[PropertyMap] = field(default_factory=list)
-    """The settings of each provider instance that came to manage it."""
+    """The settings of each provider instance."""
     compares: bool = True
-    """Whether it says itself what differs, by property; else the engine finds out."""
+    """Whether it reports the differences by property; else the engine computes them."""
     faults: dict[str, BaseException] = field(default_factory=dict)
     after: dict[str, BaseException] = field(default_factory=dict)
-    """Raised once the thing was done."""
+    """Raised after the thing was done."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     barrier: threading.Barrier | None = None
     waits_for: dict[str, str] = field(default_factory=dict)
-    """By resource, the object that must be there before its create is done."""
+    """By resource, the object that must exist before its create is done."""
     outlives: dict[str, str] = field(default_factory=dict)
     """By resource, the object that must be gone before its delete is done."""
     made: threading.Condition = field(default_factory=threading.Condition)

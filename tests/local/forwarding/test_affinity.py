@@ -1,4 +1,4 @@
-"""Which backend a client keeps, and for how long."""
+"""The backend that a client keeps, and for how long."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_client_keeps_its_backend_while_it_comes_back_in_time() -> None:
     assert kept.choose("c", [A, B], lambda: B) == B
 
 
-def test_a_backend_that_is_not_offered_any_more_is_replaced_for_good() -> None:
+def test_a_backend_no_longer_offered_is_replaced_permanently() -> None:
     kept = ClientAffinity(10, Clock())
     kept.choose("c", [A, B], lambda: A)
 
@@ -42,7 +42,7 @@ def test_without_any_backend_nothing_is_remembered() -> None:
     assert kept.choose("c", [A], lambda: A) == A
 
 
-def test_a_shorter_timeout_holds_for_who_is_remembered_already() -> None:
+def test_a_shorter_timeout_applies_to_known_clients() -> None:
     clock = Clock()
     kept = ClientAffinity(10, clock)
     kept.choose("c", [A, B], lambda: A)
@@ -53,7 +53,7 @@ def test_a_shorter_timeout_holds_for_who_is_remembered_already() -> None:
     assert kept.choose("c", [A, B], lambda: B) == B
 
 
-def test_of_too_many_clients_the_one_that_was_away_longest_is_forgotten() -> None:
+def test_the_longest_absent_of_too_many_clients_is_forgotten() -> None:
     kept = ClientAffinity(10, Clock())
     for number in range(affinity.MAX_CLIENTS):
         kept.choose(f"c{number}", [A, B], lambda: A)

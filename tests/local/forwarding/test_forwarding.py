@@ -67,7 +67,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def answer_through(forwarder: TcpForwarder, message: bytes) -> bytes:
-    """All that comes back for all that is sent."""
+    """The whole answer to everything sent."""
     reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
     writer.write(message)
     writer.write_eof()
@@ -78,8 +78,8 @@ async def answer_through(forwarder: TcpForwarder, message: bytes) -> bytes:
         writer.close()
 
 
-def test_what_the_client_says_before_there_is_a_backend_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a Python whose transports read on although they were paused when the connection was made (3.11.2 does).
+def test_data_sent_before_the_backend_is_connected_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a Python whose transports continue to read although they were paused when the connection was made (3.11.2).
     monkeypatch.setattr("asyncio.selector_events._SelectorSocketTransport.pause_reading", lambda _transport: None)
 
     async def scenario() -> None:
@@ -96,7 +96,7 @@ def test_what_the_client_says_before_there_is_a_backend_is_not_lost(monkeypatch:
     run(scenario)
 
 
-def test_a_half_close_of_the_client_reaches_the_backend_and_its_answer_comes_back() -> None:
+def test_a_half_close_reaches_the_backend_and_its_answer_the_client() -> None:
     async def scenario() -> None:
         async with tcp_backend(shout_at_end_of_input) as backend:
             forwarder = TcpForwarder(to(backend))
@@ -146,7 +146,7 @@ def test_a_large_transfer_through_a_slow_reader_loses_nothing() -> None:
     run(scenario)
 
 
-def test_a_client_without_a_backend_is_cut_off_and_counted() -> None:
+def test_a_client_without_a_backend_is_disconnected_and_counted() -> None:
     async def scenario() -> None:
         forwarder = TcpForwarder(lambda _client, _tried: None)
         reader, writer = await asyncio.open_connection(HOST, await forwarder.listen(HOST, 0))
@@ -160,7 +160,7 @@ def test_a_client_without_a_backend_is_cut_off_and_counted() -> None:
     run(scenario)
 
 
-def test_a_backend_that_refuses_is_passed_over_for_the_next() -> None:
+def test_a_refusing_backend_is_skipped_for_the_next() -> None:
     async def scenario() -> None:
         async with tcp_backend(shout_at_end_of_input) as backend:
             forwarder = TcpForwarder(to(closed_port(), backend))
@@ -169,7 +169,7 @@ def test_a_backend_that_refuses_is_passed_over_for_the_next() -> None:
     run(scenario)
 
 
-def test_a_backend_that_accepted_is_not_given_up_for_the_time_that_the_forwarder_takes() -> None:
+def test_a_slow_forwarder_does_not_abandon_a_backend_that_accepted() -> None:
     async def scenario() -> None:
         async with tcp_backend(shout_at_end_of_input) as backend:
             # No time at all: on loopback a backend accepts at once, but the forwarder needs turns of its loop.
@@ -179,7 +179,7 @@ def test_a_backend_that_accepted_is_not_given_up_for_the_time_that_the_forwarder
     run(scenario)
 
 
-def test_an_established_connection_outlives_the_end_of_listening() -> None:
+def test_an_established_connection_survives_the_end_of_listening() -> None:
     async def scenario() -> None:
         async with tcp_backend(echo) as backend:
             forwarder = TcpForwarder(to(backend))
@@ -197,7 +197,7 @@ def test_an_established_connection_outlives_the_end_of_listening() -> None:
     run(scenario)
 
 
-def test_a_backend_that_resets_its_connection_ends_that_of_the_client() -> None:
+def test_a_reset_by_the_backend_ends_the_clients_connection() -> None:
     async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -263,7 +263,7 @@ async def udp_client(port: int) -> tuple[_UdpClient, asyncio.DatagramTransport]:
     return protocol, transport
 
 
-def test_each_udp_client_keeps_its_backend_while_others_get_another() -> None:
+def test_each_udp_client_keeps_its_own_backend() -> None:
     async def scenario() -> None:
         one, transport_one = await udp_backend(b"one")
         two, transport_two = await udp_backend(b"two")
@@ -292,7 +292,7 @@ def test_an_idle_udp_session_ends() -> None:
         backend, backend_transport = await udp_backend(b"b")
         forwarder = UdpForwarder(to(backend), idle_timeout=0.1)
         _, client_transport = await udp_client(await forwarder.listen(HOST, 0))
-        # An answer is not waited for: the session may end before a slow backend gives it.
+        # Do not wait for an answer: the session may end before a slow backend sends it.
         client_transport.sendto(b"hi")
         await until(lambda: forwarder.counters.connections == 1)
 
@@ -342,7 +342,7 @@ def test_a_datagram_for_a_backend_that_cannot_be_dialled_is_counted_as_refused()
 
 
 @pytest.mark.parametrize("turns_of_the_loop", range(6))
-def test_a_connection_that_comes_just_before_the_end_is_ended_too(turns_of_the_loop: int) -> None:
+def test_a_connection_accepted_just_before_the_close_is_ended_too(turns_of_the_loop: int) -> None:
     async def scenario() -> None:
         async with tcp_backend(echo) as backend:
             forwarder = TcpForwarder(to(backend))

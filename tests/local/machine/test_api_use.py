@@ -1,4 +1,4 @@
-"""How a machine uses the API: it waits for its authorisation, counts events, renews tokens. The API is a small fake."""
+"""A machine's use of the API: retries until it is authorised, counts events, renews tokens. The API is a small fake."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POD: dict[str, Any] = {
 
 
 class FakeApi:
-    """Holds what a node would read and write."""
+    """Holds the objects that a node reads and writes."""
 
     def __init__(self) -> None:
         self.secret = b"1"
@@ -67,20 +67,20 @@ def answers_after(refusals: int) -> tuple[NodeApi, Any]:
     return NodeApi(cast(Kube, None)), function
 
 
-def test_what_the_node_authoriser_forbids_at_first_is_asked_again() -> None:
+def test_a_read_that_the_node_authoriser_forbids_at_first_is_retried() -> None:
     api, function = answers_after(2)
     assert asyncio.run(api.call_for_pod(function)) == "answer"
     api.close()
 
 
-def test_what_stays_forbidden_is_an_error() -> None:
+def test_a_read_that_stays_forbidden_is_an_error() -> None:
     api, function = answers_after(20)
     with pytest.raises(ForbiddenError):
         asyncio.run(api.call_for_pod(function))
     api.close()
 
 
-def test_a_repeated_event_is_counted_and_a_forgotten_one_made_again() -> None:
+def test_a_repeated_event_is_counted_and_an_expired_one_recreated() -> None:
     api = FakeApi()
 
     async def scenario() -> None:
@@ -103,7 +103,7 @@ def test_a_repeated_event_is_counted_and_a_forgotten_one_made_again() -> None:
     asyncio.run(scenario())
 
 
-def test_volumes_follow_their_sources_and_a_token_is_asked_for_only_when_due(
+def test_volumes_follow_their_sources_and_a_token_is_requested_only_when_due(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api = FakeApi()

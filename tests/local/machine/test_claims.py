@@ -1,4 +1,4 @@
-"""Which volume a claim means, and the names under which Kubernetes speaks of it."""
+"""The volume of a claim, and Kubernetes' names for it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_a_bound_claim_means_the_volume_of_its_persistent_volume() -> None:
     assert claimed_volume(CLAIM, VOLUME, DRIVER) == ClaimedVolume(DRIVER, "vol-0123456789ab", read_only=False)
 
 
-def test_a_persistent_volume_may_be_read_only_as_a_whole() -> None:
+def test_a_persistent_volume_may_be_read_only() -> None:
     assert claimed_volume(CLAIM, volume(csi={**VOLUME["spec"]["csi"], "readOnly": True}), DRIVER).read_only
 
 
 @pytest.mark.parametrize("claim", [{**CLAIM, "spec": {}}, {**CLAIM, "status": {"phase": "Pending"}}])
-def test_a_claim_that_is_not_bound_is_waited_for(claim: dict[str, Any]) -> None:
+def test_an_unbound_claim_is_not_ready_yet(claim: dict[str, Any]) -> None:
     with pytest.raises(NotYetError, match="data is not bound"):
         bound_volume_name(claim)
 
@@ -56,13 +56,13 @@ def test_a_claim_that_is_not_bound_is_waited_for(claim: dict[str, Any]) -> None:
         (volume(claimRef={"uid": "another"}), "not bound to claim data"),
     ],
 )
-def test_a_persistent_volume_that_a_machine_cannot_have_is_refused(persistent_volume: dict[str, Any], why: str) -> None:
+def test_an_unsupported_persistent_volume_is_refused(persistent_volume: dict[str, Any], why: str) -> None:
     with pytest.raises(MissingSourceError, match=why) as refusal:
         claimed_volume(CLAIM, persistent_volume, DRIVER)
     assert not isinstance(refusal.value, NotYetError)
 
 
-def test_names_are_those_that_the_attach_detach_controller_gives() -> None:
+def test_volume_names_are_those_of_the_attach_detach_controller() -> None:
     claimed = ClaimedVolume(DRIVER, "vol-0123456789ab", read_only=False)
 
     assert claimed.unique_name == "kubernetes.io/csi/mycloud.io^vol-0123456789ab"

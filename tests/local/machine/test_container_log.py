@@ -1,4 +1,4 @@
-"""What is read of a container's log."""
+"""Reading a container's log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_last_lines_end_with_the_text(text: bytes, count: int, lines: bytes)
     assert last_lines(text, count) == lines
 
 
-def test_a_limit_counts_the_bytes_of_what_is_shown(tmp_path: Path) -> None:
+def test_a_log_limit_counts_the_shown_bytes(tmp_path: Path) -> None:
     log = tmp_path / "c.log"
     log.write_bytes(b"one\ntwo\nthree\n")
 
@@ -43,7 +43,7 @@ def test_a_limit_counts_the_bytes_of_what_is_shown(tmp_path: Path) -> None:
     assert read(log, limit=100) == b"one\ntwo\nthree\n"
 
 
-def test_what_is_written_up_to_the_end_is_followed(tmp_path: Path) -> None:
+def test_a_followed_log_includes_everything_up_to_the_end(tmp_path: Path) -> None:
     log = tmp_path / "c.log"
     log.write_bytes(b"old\nlast\n")
     writes = iter([b"new\n", b"newer\n"])

@@ -20,7 +20,7 @@ CLAIM = {"claimName": "data"}
 
 
 class FakeCluster:
-    """What a node sees of its volume, and what it reports; `journal` is the order of both."""
+    """A node's view of its volume, and its reports; `journal` is the order of both."""
 
     def __init__(self) -> None:
         self.bound = True
@@ -75,18 +75,18 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_a_volume_is_reported_in_use_before_the_machine_looks_whether_it_is_attached(machine: Machine) -> None:
+def test_a_volume_is_reported_in_use_before_the_machine_checks_its_attachment(machine: Machine) -> None:
     assert machine.open() == (machine.device, False)
 
     assert machine.cluster.journal == ["report", "look"]
     assert machine.cluster.in_use == [UNIQUE_NAME]
 
 
-def test_a_claim_may_ask_for_its_volume_read_only(machine: Machine) -> None:
+def test_a_claim_may_use_its_volume_read_only(machine: Machine) -> None:
     assert machine.open(readOnly=True) == (machine.device, True)
 
 
-def test_what_is_not_attached_by_everybodys_word_is_waited_for(machine: Machine) -> None:
+def test_a_volume_without_a_confirmed_attachment_is_not_ready_yet(machine: Machine) -> None:
     machine.cluster.volumes_attached = []
     with pytest.raises(NotYetError, match="not attached"):
         machine.open()
@@ -106,7 +106,7 @@ def test_what_is_not_attached_by_everybodys_word_is_waited_for(machine: Machine)
     assert machine.cluster.journal.count("report") == 1
 
 
-def test_a_claim_that_is_not_bound_uses_nothing(machine: Machine) -> None:
+def test_an_unbound_claim_uses_no_volume(machine: Machine) -> None:
     machine.cluster.bound = False
 
     with pytest.raises(NotYetError, match="not bound"):
@@ -126,7 +126,7 @@ def test_a_volume_is_in_use_until_its_last_pod_has_ended(machine: Machine) -> No
     assert machine.cluster.in_use == []
 
 
-def test_nothing_is_mounted_on_a_report_that_failed(machine: Machine) -> None:
+def test_nothing_is_mounted_after_a_failed_report(machine: Machine) -> None:
     machine.cluster.unreachable = True
 
     with pytest.raises(UnreachableError):
@@ -135,8 +135,8 @@ def test_nothing_is_mounted_on_a_report_that_failed(machine: Machine) -> None:
     assert machine.cluster.journal == []
 
 
-def test_after_a_failed_release_the_next_use_is_reported_anew(machine: Machine) -> None:
-    """The release may yet be reported later, by the node's status."""
+def test_after_a_failed_release_the_next_use_is_reported_again(machine: Machine) -> None:
+    """The node's status may still report the release later."""
     machine.open("a")
     machine.cluster.unreachable = True
     machine.close("a")

@@ -47,11 +47,11 @@ def test_a_field_reference_becomes_the_fields_value(path: str, value: str) -> No
 
 
 @pytest.mark.parametrize(("path", "value"), [("status.podIP", "127.20.0.2"), ("status.hostIPs", "127.17.0.5")])
-def test_an_address_comes_as_the_one_that_a_process_can_bind(path: str, value: str) -> None:
+def test_an_address_field_is_one_that_a_process_can_bind(path: str, value: str) -> None:
     assert from_field(path) == value
 
 
-def test_a_pods_host_name_is_its_own_and_on_the_hosts_network_the_machines() -> None:
+def test_a_pods_host_name_is_its_own_or_on_the_hosts_network_the_machines() -> None:
     hosts = {**POD, "spec": {**POD["spec"], "hostNetwork": True}}
 
     def host_name(pod: dict[str, Any]) -> str:
@@ -67,7 +67,7 @@ def test_an_unknown_field_is_an_error() -> None:
         from_field("status.phase")
 
 
-def test_all_labels_come_as_quoted_lines() -> None:
+def test_the_labels_field_has_quoted_lines() -> None:
     assert field_value(POD, "metadata.annotations", pod_ip="10.0.0.2", host_ip="10.0.0.3") == 'a="say \\"hi\\""'
 
 
@@ -87,7 +87,7 @@ def test_the_api_server_is_reached_at_its_own_endpoint() -> None:
     assert (env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]) == ("127.16.1.1", "6443")
 
 
-def test_secret_and_config_map_values_are_taken_and_env_beats_env_from() -> None:
+def test_secret_and_config_map_values_are_used_and_env_overrides_env_from() -> None:
     sources = Sources(
         secrets={"s": {"data": {"token": base64.b64encode(b"t0p").decode()}}},
         config_maps={"m": {"data": {"A": "from map", "B": "b"}}},
@@ -119,7 +119,7 @@ def test_arguments_expand_and_replace_only_the_images_own_arguments() -> None:
     assert arguments({"command": ["sh"], "args": ["-c"]}, image, {}) == ["sh", "-c"]
 
 
-def test_a_dollar_sign_that_names_nothing_stays() -> None:
+def test_a_dollar_sign_without_a_known_name_stays() -> None:
     assert expand("a$b $() $(", {}) == "a$b $() $("
 
 
@@ -132,7 +132,7 @@ def test_mount_paths_are_rewritten_whole_and_the_longest_wins() -> None:
     )
 
 
-def test_references_name_everything_that_has_to_be_fetched() -> None:
+def test_references_include_everything_to_fetch() -> None:
     spec = {
         "containers": [
             {

@@ -95,7 +95,7 @@ class Cluster:
 
 
 def answer_of(connection: ClientConnection) -> Answer:
-    """What a command wrote to its two streams, and the status that the kubelet ends it with."""
+    """What a command wrote to its two streams, and the kubelet's final status."""
     channels = dict.fromkeys((1, 2, 3), b"")
     for message in connection:
         assert isinstance(message, bytes)
@@ -156,7 +156,7 @@ def test_the_logs_of_a_pod_that_has_ended_can_be_read(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("parameter", ["previous=true", "sinceSeconds=5", "timestamps=true"])
-def test_what_logs_cannot_do_is_refused_with_a_reason(cluster: Cluster, parameter: str) -> None:
+def test_an_unsupported_log_option_is_refused_with_a_reason(cluster: Cluster, parameter: str) -> None:
     key, _, value = parameter.partition("=")
     cluster.pod(f"refused-{key.lower()}", "sleep 300")
 
@@ -182,7 +182,7 @@ def test_a_command_gets_its_two_streams_and_ends_in_success(cluster: Cluster, sl
     assert status["status"] == "Success"
 
 
-def test_the_exit_code_of_a_command_is_told(cluster: Cluster, sleeper: str) -> None:
+def test_the_exit_code_of_a_command_is_returned(cluster: Cluster, sleeper: str) -> None:
     *_, status = cluster.run(sleeper, "sh", "-c", "exit 7")
 
     assert status["reason"] == "NonZeroExitCode"
@@ -224,7 +224,7 @@ def test_a_terminal_has_a_size_and_job_control(cluster: Cluster, sleeper: str) -
     assert status["details"]["causes"][0]["message"] == "3"
 
 
-def test_a_command_ends_when_its_client_goes(cluster: Cluster, sleeper: str) -> None:
+def test_a_command_ends_when_its_client_disconnects(cluster: Cluster, sleeper: str) -> None:
     with cluster.exec(sleeper, "sh", "-c", "echo $$; exec sleep 3000") as connection:
         pid = int(next(message for message in connection if len(message) > 1)[1:])
 
@@ -242,7 +242,7 @@ def test_a_command_ends_with_the_container_that_it_runs_in(cluster: Cluster) -> 
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_nothing_runs_in_a_container_that_has_ended(cluster: Cluster) -> None:
+def test_exec_in_an_ended_container_is_refused(cluster: Cluster) -> None:
     cluster.pod("over", "true")
     eventually(lambda: cluster.phase("over") == "Succeeded", "it has ended")
 
@@ -253,7 +253,7 @@ def test_nothing_runs_in_a_container_that_has_ended(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("call", ["attach", "portforward", "exec"])
-def test_what_needs_spdy_is_refused_with_what_there_is(cluster: Cluster, sleeper: str, call: str) -> None:
+def test_exec_over_spdy_is_refused_with_the_supported_protocol(cluster: Cluster, sleeper: str, call: str) -> None:
     headers = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": "v4.channel.k8s.io"}
     with cluster.pool() as pool:
         answer = pool.request(
@@ -264,11 +264,11 @@ def test_what_needs_spdy_is_refused_with_what_there_is(cluster: Cluster, sleeper
     assert " is not supported by this machine; " in answer.data.decode()
 
 
-# --------------------------------------------------------------------------------------------------------- who may ask
+# --------------------------------------------------------------------------------------------------------- access
 
 
 def kubelet_get(cluster: Cluster, pod: str, client: str | None) -> int:
-    """The status of a question straight to the machine."""
+    """The status of a direct request to the machine."""
     with urllib3.PoolManager(ssl_context=cluster.tls(client), retries=False, server_hostname=cluster.address) as pool:
         url = f"https://{socket_address(cluster.address)}:{PORT}/containerLogs/default/{pod}/c"
         return pool.request("GET", url).status
@@ -280,7 +280,7 @@ def test_the_machine_answers_the_api_servers_certificate(cluster: Cluster, sleep
 
 @pytest.mark.parametrize("client", [None, "admin", "kube-controller-manager", "kube-apiserver"])
 def test_the_machine_refuses_every_other_client(cluster: Cluster, sleeper: str, client: str | None) -> None:
-    """An admin's certificate, or a node's, is of another CA: whoever holds it has to ask the API server."""
+    """An admin's certificate, or a node's, is of another CA: its holder has to use the API server."""
     with pytest.raises(urllib3.exceptions.HTTPError):
         kubelet_get(cluster, sleeper, client)
 
@@ -292,7 +292,7 @@ def test_the_kubelet_api_listens_on_the_machines_loopback_address_alone(cluster:
     assert listening == [socket_address(cluster.address)]
 
 
-def test_the_egress_proxy_is_started_again_after_it_was_killed(cluster: Cluster, sleeper: str) -> None:
+def test_a_killed_egress_proxy_is_restarted(cluster: Cluster, sleeper: str) -> None:
     record = cluster.control_plane.directory / "processes" / f"{EGRESS_PROXY}.json"
     proxy = processes.find(record)
     assert proxy is not None

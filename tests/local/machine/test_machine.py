@@ -46,7 +46,7 @@ TTL = timedelta(hours=1)
 
 
 def eventually(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    """Wait until the condition is true and give its value."""
+    """Wait until the condition is true and return its value."""
     deadline = time.monotonic() + patience
     while not (value := condition()):
         assert time.monotonic() < deadline, f"not within {patience:g} s: {what}; last seen: {value!r}"
@@ -74,7 +74,7 @@ class Machine:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send the signal and wait; gives the exit code."""
+        """Send the signal and wait; returns the exit code."""
         assert self.process is not None
         self.process.send_signal(number)
         code = self.process.wait(timeout=PATIENCE)
@@ -88,7 +88,7 @@ class Machine:
 
 @dataclass
 class Cluster:
-    """A control plane without a cloud: tests do by hand what a cloud controller would."""
+    """A control plane without a cloud: tests act as the cloud controller."""
 
     control_plane: ControlPlane
     kube: Kube
@@ -97,7 +97,7 @@ class Cluster:
     machines: dict[str, Machine] = field(default_factory=dict)
 
     def machine(self, name: str, **settings: Any) -> Machine:
-        """A machine that boots; its node is called `name`."""
+        """A booting machine; its node has this `name`."""
         directory = self.directory / name
         directory.mkdir()
         address = f"{self.machine_range}.{len(self.machines) + 2}"
@@ -148,7 +148,7 @@ class Cluster:
         return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
     def pod(self, name: str) -> Object | None:
-        """The pod as it is now, or None."""
+        """The current pod, or None."""
         try:
             return self.kube.get(PODS, name, "default")
         except NotFoundError:
@@ -172,7 +172,7 @@ class Cluster:
         return self.kube.create(PODS, pod, "default")
 
     def phase_is(self, name: str, phase: str) -> Object:
-        """Wait for the pod's phase and give the pod."""
+        """Wait for the pod's phase and return the pod."""
 
         def reached() -> Object | None:
             pod = self.pod(name)
@@ -182,7 +182,7 @@ class Cluster:
         return found
 
     def readiness_is(self, name: str, ready: bool) -> Object:
-        """Wait until the pod is ready, or unready, and give it."""
+        """Wait until the pod is ready, or unready, and return it."""
 
         def reached() -> Object | None:
             pod = self.pod(name)
@@ -197,14 +197,14 @@ class Cluster:
         return [f"{event['reason']}: {event['message']}" for event in found]
 
     def has_event(self, about: str, *texts: str) -> None:
-        """Wait for an event of the object that says all of it: events come after what they tell of."""
+        """Wait for an event of the object with all of the texts: events are posted later than their cause."""
         eventually(
             lambda: any(all(text in event for text in texts) for event in self.events(about)),
             f"an event of {about} says {' and '.join(texts)}",
         )
 
     def container_log(self, machine: Machine, pod: Object) -> str:
-        """What the container `c` has written so far."""
+        """The output of container `c` so far."""
         log = machine.directory / "pods" / pod["metadata"]["uid"] / "c.log"
         return log.read_text() if log.exists() else ""
 
@@ -216,7 +216,7 @@ def pod_is_ready(pod: Object) -> bool:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A control plane for these tests; whatever runs at the end is stopped."""
+    """A control plane for these tests; the running machines are stopped at the end."""
     binaries = ensure(lambda line: print(line, file=sys.stderr))
     with _own_octet() as octet:
         directory = tmp_path_factory.mktemp("cluster")
@@ -282,7 +282,7 @@ def shell(script: str, **more: Any) -> Object:
 
 
 def deploy(cluster: Cluster, name: str, replicas: int, container: Object, service_port: Object) -> Object:
-    """A Deployment of one container and a NodePort Service in front of it; gives the Service."""
+    """A Deployment of one container and a NodePort Service in front of it; returns the Service."""
     labels = {"app": name}
     template = {
         "metadata": {"labels": labels},
@@ -305,19 +305,19 @@ def deploy(cluster: Cluster, name: str, replicas: int, container: Object, servic
 
 
 def get(url: str, client: str = "127.0.0.1") -> Object | None:
-    """The JSON that the web workload answers to a client of this address, or None if nobody does."""
+    """The web workload's JSON answer to a client of this address, or None without one."""
     status, answer = answer_of(url, client)
     return answer if status == 200 else None
 
 
 def status_and_endpoints(url: str) -> tuple[int, int] | None:
-    """What a health check node port says, or None if it is closed."""
+    """A health check node port's answer, or None if it is closed."""
     status, answer = answer_of(url, "127.0.0.1")
-    return (status, answer.get("localEndpoints", -1)) if status else None  # one that is just closing says nothing more
+    return (status, answer.get("localEndpoints", -1)) if status else None  # one that is being closed gives no answer
 
 
 def two_pods(url: str) -> set[str] | None:
-    """Which pods answer four requests, if those are two."""
+    """The pods that answer four requests, if there are two."""
     names = {str(answer["pod"]) for _ in range(4) if (answer := get(url))}
     return names if len(names) == 2 else None
 
@@ -349,7 +349,7 @@ def pid_of(pod: Object) -> int:
 
 @pytest.fixture(scope="module")
 def worker(cluster: Cluster) -> Machine:
-    """A machine for the tests that do nothing to it but run pods."""
+    """A machine for the tests that only run pods on it."""
     return cluster.ready_machine("worker")
 
 
@@ -386,7 +386,7 @@ def test_a_machine_with_a_provider_id_registers_it(cluster: Cluster) -> None:
     cluster.remove(machine)
 
 
-def test_a_reboot_keeps_what_others_set_and_runs_the_pods_again(cluster: Cluster) -> None:
+def test_a_reboot_keeps_foreign_fields_and_runs_the_pods_again(cluster: Cluster) -> None:
     machine = cluster.ready_machine("rebooted")
     addresses = [{"type": "InternalIP", "address": machine.address}]
     cluster.kube.patch(NODES, "rebooted", {"metadata": {"labels": {"zone": "z"}}}, type=PatchType.MERGE)
@@ -410,7 +410,7 @@ def test_a_reboot_keeps_what_others_set_and_runs_the_pods_again(cluster: Cluster
     assert node["metadata"]["uid"] == uid
     assert node["metadata"]["labels"]["zone"] == "z"
     assert node["status"]["addresses"] == addresses
-    # It may have been away for long enough to be called unreachable: that taint goes, an uninitialized one would not.
+    # It may have been down long enough for the unreachable taint, which is removed; an uninitialized one would stay.
     eventually(lambda: "taints" not in cluster.node("rebooted")["spec"], "no taint is left")
     cluster.remove(machine)
 
@@ -440,7 +440,7 @@ def test_a_deployment_answers_through_node_port_and_cluster_ip(cluster: Cluster,
     node_port = service["spec"]["ports"][0]["nodePort"]
     url = f"http://{worker.socket_address}:{node_port}/path"
     eventually(lambda: get(url), "the node port answers")
-    # Each in its turn, once both are ready.
+    # In turn, once both are ready.
     answered = eventually(lambda: two_pods(url), "both pods answer")
     names = {pod["metadata"]["name"] for pod in cluster.kube.list(PODS, "default", label_selector="app=web").items}
     assert answered == names
@@ -521,7 +521,7 @@ def test_with_traffic_policy_local_only_a_node_with_a_ready_pod_serves_and_shows
     cluster.remove(idle)
 
 
-def test_the_proxier_says_that_it_is_healthy(worker: Machine) -> None:
+def test_the_proxier_reports_its_health(worker: Machine) -> None:
     eventually(lambda: get(f"http://{worker.socket_address}:10256/healthz"), "the health port answers")
     assert answer_of(f"http://{worker.socket_address}:10256/other", "127.0.0.1")[0] == 404
 
@@ -572,7 +572,7 @@ def test_a_pod_gets_its_volumes_its_environment_and_its_service_account(cluster:
     cluster.remove(machine)
 
 
-def test_an_unknown_image_waits_and_says_why(cluster: Cluster, worker: Machine) -> None:
+def test_a_container_with_an_unknown_image_waits_with_the_reason(cluster: Cluster, worker: Machine) -> None:
     cluster.run_pod("no-image", worker.name, {"image": "nginx:1"})
 
     def reason() -> str:
@@ -582,13 +582,13 @@ def test_an_unknown_image_waits_and_says_why(cluster: Cluster, worker: Machine) 
     eventually(lambda: reason() == "ErrImagePull", "the reason is ErrImagePull")
     eventually(lambda: reason() == "ImagePullBackOff", "the reason is ImagePullBackOff")
     cluster.has_event("no-image", "nginx:1", "registry.local/web")
-    # The image of a pod can be changed, and then it is tried.
+    # The image of a pod can be changed, and is then tried.
     patch = {"spec": {"containers": [{"name": "c", "image": "registry.local/web:1"}]}}
     cluster.kube.patch(PODS, "no-image", patch, "default", type=PatchType.STRATEGIC)
     eventually(lambda: (cluster.pod("no-image") or {})["status"]["containerStatuses"][0]["restartCount"] > 0, "it ran")
 
 
-def test_a_deleted_pod_gets_its_grace_and_then_its_object_goes(cluster: Cluster, worker: Machine) -> None:
+def test_a_deleted_pod_gets_its_grace_before_its_object_is_deleted(cluster: Cluster, worker: Machine) -> None:
     script = "trap 'echo bye > /out/bye; exit 0' TERM; touch /out/trapped; while :; do sleep 0.1; done"
     container = shell(script, volumeMounts=[{"name": "out", "mountPath": "/out"}])
     kept = worker.directory / "kept"
@@ -604,7 +604,7 @@ def test_a_deleted_pod_gets_its_grace_and_then_its_object_goes(cluster: Cluster,
     eventually(lambda: cluster.pod("graceful") is None, "the object is gone")
     assert (kept / "bye").read_text() == "bye\n"
     assert not is_running(pid_of(pod))
-    # As with a real kubelet, what it leaves behind is cleared away afterwards.
+    # As with a real kubelet, its remains are cleared afterwards.
     eventually(lambda: not (worker.directory / "pods" / pod["metadata"]["uid"]).exists(), "its folder is gone")
 
 
@@ -646,7 +646,7 @@ def test_a_container_that_fails_its_liveness_probe_is_restarted(cluster: Cluster
     cluster.kube.delete(PODS, "not-alive", "default")
 
 
-def test_what_a_machine_cannot_do_is_said_in_events(cluster: Cluster, worker: Machine) -> None:
+def test_unsupported_fields_of_a_pod_are_reported_in_events(cluster: Cluster, worker: Machine) -> None:
     cluster.run_pod("limited", worker.name, {**WEB, "resources": {"limits": {"memory": "64Mi"}}})
     cluster.run_pod("prepared", worker.name, WEB, initContainers=[{"name": "i", "image": "registry.local/web:1"}])
 
@@ -669,7 +669,7 @@ def test_a_process_that_binds_every_address_gets_a_warning(cluster: Cluster, wor
     cluster.kube.delete(PODS, "wildcard", "default", grace_seconds=1)
 
 
-def test_a_pod_whose_secret_comes_later_starts_then(cluster: Cluster, worker: Machine) -> None:
+def test_a_pod_starts_once_its_secret_exists(cluster: Cluster, worker: Machine) -> None:
     volumes = [{"name": "s", "secret": {"secretName": "late"}}]
     cluster.run_pod("patient", worker.name, WEB, volumes=volumes)
     cluster.has_event("patient", 'secret "late" not found')
@@ -690,7 +690,7 @@ def test_a_pod_that_is_removed_by_force_leaves_no_process(cluster: Cluster, work
     eventually(lambda: not is_running(pid), "the process ends")
 
 
-def test_containers_of_a_pod_share_its_volumes_and_a_pod_that_is_done_stays(cluster: Cluster, worker: Machine) -> None:
+def test_containers_of_a_pod_share_its_volumes_and_a_completed_pod_stays(cluster: Cluster, worker: Machine) -> None:
     mounts = [{"name": "shared", "mountPath": "/shared"}]
     image = "registry.local/web:1"
     containers = [
@@ -709,7 +709,7 @@ def test_containers_of_a_pod_share_its_volumes_and_a_pod_that_is_done_stays(clus
     eventually(lambda: cluster.pod("pair") is None, "the object is gone")
 
 
-def test_pods_run_on_while_the_api_server_is_away(cluster: Cluster) -> None:
+def test_pods_keep_running_while_the_api_server_is_down(cluster: Cluster) -> None:
     machine = cluster.ready_machine("patient")
     cluster.run_pod("steady", "patient", WEB)
     before = cluster.readiness_is("steady", True)

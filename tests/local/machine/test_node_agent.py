@@ -1,4 +1,4 @@
-"""What a node says of its volumes arrives in the order in which it was said. The API is a fake."""
+"""A node's reports of its volumes arrive in order. The API is a fake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local.machine.node_agent import NodeAgent
 
 
 class SlowApi:
-    """Every post waits until it is let through."""
+    """Every post waits until it is released."""
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
@@ -23,7 +23,7 @@ class SlowApi:
         return {"status": status}
 
 
-def test_a_report_that_nobody_waits_for_any_more_never_undoes_a_later_one() -> None:
+def test_a_cancelled_report_never_undoes_a_later_one() -> None:
     async def scenario() -> list[list[str]]:
         api = SlowApi()
         config = MachineConfig("i-1", "a", "10.17.0.5", "m1.small", "worker")

@@ -49,7 +49,7 @@ def test_a_control_plane_node_is_tainted_against_workloads_from_its_registration
     assert [t["key"] for t in taints] == [UNINITIALIZED_TAINT, "node-role.kubernetes.io/control-plane"]
 
 
-def test_a_provider_id_is_registered_only_if_the_machine_is_told_one() -> None:
+def test_a_provider_id_is_registered_only_if_the_machine_has_one() -> None:
     assert new_node(config(provider_id="mycloud://r/z/i-1"), NOW)["spec"]["providerID"] == "mycloud://r/z/i-1"
 
 
@@ -71,14 +71,14 @@ def test_labels_that_node_restriction_denies_a_kubelet_are_left_out_and_named() 
     assert refused == ["node-restriction.kubernetes.io/x", "node-role.kubernetes.io/control-plane"]
 
 
-def test_a_domain_that_only_ends_like_kubernetes_own_is_free() -> None:
+def test_a_label_domain_with_the_suffix_of_kubernetes_own_is_allowed() -> None:
     assert may_set_label("notkubernetes.io/x")
     assert may_set_label("kubelet.kubernetes.io/x")
     assert not may_set_label("other.kubernetes.io/x")
     assert not may_set_label("x.node-restriction.kubernetes.io/x")
 
 
-def test_a_boot_mends_its_own_labels_and_leaves_everything_of_others() -> None:
+def test_a_boot_corrects_its_own_labels_and_keeps_foreign_fields() -> None:
     node = new_node(config(), NOW)
     node["metadata"]["labels"] |= {"topology.kubernetes.io/zone": "zone-a", "kubernetes.io/hostname": "old"}
     node["spec"] = {"providerID": "mycloud://r/z/i-1"}
@@ -99,7 +99,7 @@ def test_volumes_are_left_to_the_attach_detach_controller_on_nodes_of_an_earlier
     assert patch["metadata"]["annotations"][key] == "true"
 
 
-def test_the_csi_driver_is_registered_with_the_machines_id_and_goes_with_the_node() -> None:
+def test_the_csi_driver_is_registered_with_the_machines_id_and_deleted_with_the_node() -> None:
     registered = csi_node(config(csi_driver="mycloud.io"), {"metadata": {"uid": "the-uid"}})
 
     assert registered["metadata"]["ownerReferences"][0]["uid"] == "the-uid"
@@ -108,7 +108,7 @@ def test_the_csi_driver_is_registered_with_the_machines_id_and_goes_with_the_nod
     ]
 
 
-def test_volumes_in_use_are_posted_when_the_node_says_otherwise() -> None:
+def test_volumes_in_use_are_posted_when_the_node_differs() -> None:
     node = new_node(config(), NOW)
 
     in_use = status_patch(node, node_status(config(), node, LATER, ["kubernetes.io/csi/mycloud.io^vol-1"]))
@@ -129,7 +129,7 @@ def test_addresses_that_the_cloud_set_are_posted_back_unchanged() -> None:
     assert node_status(config(), node, LATER)["addresses"] == [{"type": "InternalIP", "address": "10.17.0.5"}]
 
 
-def test_a_node_that_was_called_not_ready_gets_a_new_transition_time_and_the_rest_keeps_theirs() -> None:
+def test_only_a_changed_condition_of_a_node_gets_a_new_transition_time() -> None:
     node = new_node(config(), NOW)
     condition(node, "Ready").update(status="Unknown", reason="NodeStatusUnknown")
 
@@ -140,7 +140,7 @@ def test_a_node_that_was_called_not_ready_gets_a_new_transition_time_and_the_res
     assert list(status_patch(node, status)) == ["conditions"]
 
 
-def test_a_heartbeat_alone_is_no_reason_to_post() -> None:
+def test_a_heartbeat_alone_is_not_posted() -> None:
     node = new_node(config(), NOW)
     node["status"]["nodeInfo"]["swap"] = {"capacity": 0}  # a field that only the API server knows
     node["status"]["conditions"].append({"type": "NetworkUnavailable", "status": "False"})

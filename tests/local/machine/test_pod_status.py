@@ -1,4 +1,4 @@
-"""What is reported of a pod."""
+"""The status reported of a pod."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def conditions(reported: Any) -> dict[str, str]:
         ("Never", [container(ended(0))], "Succeeded"),
     ],
 )
-def test_the_phase_follows_from_the_containers_and_the_restart_policy(
+def test_a_pods_phase_follows_from_its_containers_and_restart_policy(
     policy: str, containers: list[ContainerState], phase: str
 ) -> None:
     assert pod_phase(policy, containers) == phase
 
 
-def test_a_pod_whose_containers_were_stopped_for_good_is_over_whatever_its_policy() -> None:
+def test_a_pod_whose_containers_were_stopped_for_good_has_ended_whatever_its_policy() -> None:
     assert pod_phase("Always", [container(ended(143))], stopped=True) == "Failed"
     assert pod_phase("Always", [container(ended(0))], stopped=True) == "Succeeded"
 
@@ -89,7 +89,7 @@ def test_a_readiness_gate_that_is_not_true_keeps_the_pod_unready() -> None:
     assert conditions(opened)["Ready"] == "True"
 
 
-def test_only_a_condition_that_turns_gets_a_new_transition_time() -> None:
+def test_only_a_changed_condition_of_a_pod_gets_a_new_transition_time() -> None:
     before = status(container(RUNNING))
     after = status(container(RUNNING, ready=True), previous=before["conditions"], now=LATER)
 
@@ -97,7 +97,7 @@ def test_only_a_condition_that_turns_gets_a_new_transition_time() -> None:
     assert (times["Initialized"], times["Ready"]) == (NOW, LATER)
 
 
-def test_a_pod_that_somebody_marked_unready_is_reported_again() -> None:
+def test_a_pod_marked_unready_by_others_is_reported_again() -> None:
     reported = status(container(RUNNING, ready=True))
     pod: dict[str, Any] = {"status": {**reported, "conditions": [dict(c) for c in reported["conditions"]]}}
     assert is_reported(pod, reported)

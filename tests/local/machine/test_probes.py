@@ -1,4 +1,4 @@
-"""What probes decide, when containers wait, and which addresses pods get."""
+"""The verdicts of probes, the delays of restarts, and the assignment of pod addresses."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def verdicts(state: ProbeState, results: str) -> str:
     return out
 
 
-def test_a_verdict_turns_after_as_many_results_in_a_row_as_its_threshold() -> None:
+def test_a_probes_verdict_changes_after_threshold_many_equal_results() -> None:
     assert verdicts(ProbeState(2, 3, healthy=False), "+-++--+---+") == "---++++++--"
 
 
-def test_a_failure_between_successes_starts_the_count_anew() -> None:
+def test_a_failure_between_successes_resets_the_count() -> None:
     assert verdicts(ProbeState(3, 1, healthy=False), "++-+++") == "-----+"
 
 
@@ -42,7 +42,7 @@ def test_a_probe_that_never_succeeded_fails_for_good_at_its_threshold() -> None:
     assert state.failed_for_good
 
 
-def test_a_named_port_is_looked_up_and_the_pods_address_mapped() -> None:
+def test_a_probe_resolves_a_named_port_and_maps_the_pods_address() -> None:
     probe = parse_probe({"httpGet": {"path": "healthz", "port": "http"}, "periodSeconds": 3}, CONTAINER, "10.20.0.2")
     assert probe.check == HttpCheck("127.20.0.2", 8080, "/healthz", (), tls=False)
     assert (probe.period, probe.timeout, probe.failure_threshold) == (3, 1, 3)
@@ -56,7 +56,7 @@ def test_a_named_port_is_looked_up_and_the_pods_address_mapped() -> None:
         {"grpc": {"port": 80}},
     ],
 )
-def test_a_probe_that_cannot_be_honoured_is_refused(spec: dict[str, Any]) -> None:
+def test_an_unsupported_probe_is_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedProbeError):
         parse_probe(spec, CONTAINER, "10.20.0.2")
 
@@ -94,7 +94,7 @@ def http(host: str, port: int) -> HttpCheck:
         (b"HTTP/1.1 204 No Content\r\n\r\n", None),
         (b"HTTP/1.1 302 Found\r\n\r\n", None),
         (b"HTTP/1.1 503 Service Unavailable\r\n\r\n", "HTTP probe failed with statuscode: 503"),
-        (b"SSH-2.0\r\n", "the answer is no HTTP"),
+        (b"SSH-2.0\r\n", "the answer is not HTTP"),
     ],
 )
 def test_an_http_probe_judges_by_the_status(answer: bytes, problem: str | None) -> None:
@@ -114,14 +114,14 @@ def test_a_closed_port_fails_the_probe() -> None:
     assert asyncio.run(attempt(probe, no_command)) is not None
 
 
-def test_delays_double_up_to_the_limit_and_start_anew_after_a_good_run() -> None:
+def test_delays_double_up_to_the_limit_and_reset_after_a_good_run() -> None:
     backoff = Backoff(first=1, limit=5, forgotten_after=60)
     assert [backoff.next() for _ in range(4)] == [1, 2, 4, 5]
     assert backoff.next(ran_for=59) == 5
     assert backoff.next(ran_for=60) == 1
 
 
-def test_addresses_are_given_in_turn_and_never_the_reserved_ones() -> None:
+def test_pod_addresses_are_assigned_in_turn_without_the_reserved_ones() -> None:
     addresses = PodAddresses("10.20.3.0/24")
     given = [addresses.allocate() for _ in range(253)]
 
@@ -130,7 +130,7 @@ def test_addresses_are_given_in_turn_and_never_the_reserved_ones() -> None:
         addresses.allocate()
 
 
-def test_a_freed_address_comes_round_last() -> None:
+def test_a_freed_pod_address_is_reused_last() -> None:
     addresses = PodAddresses("10.20.3.0/24")
     first, second = addresses.allocate(), addresses.allocate()
     addresses.free(first)

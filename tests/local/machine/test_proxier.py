@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 async def backend(name: bytes) -> tuple[Target, asyncio.Server]:
-    """A server that says its name, and which client it sees, for every line it gets."""
+    """A server that answers every line with its name and the client that it sees."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
@@ -51,7 +51,7 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> byt
 
 
 async def ask_as(client: str, port: int) -> list[str]:
-    """Which backend answers, and which client it sees."""
+    """The answering backend, and the client that it sees."""
     reader, writer = await asyncio.open_connection(HOST, port, local_addr=(client, 0))
     writer.write(b"who\n")
     answer = await reader.readline()
@@ -109,7 +109,7 @@ def test_every_machine_can_listen_on_a_cluster_address() -> None:
     run(scenario)
 
 
-def test_with_affinity_every_machine_leads_a_client_to_the_same_endpoint() -> None:
+def test_with_affinity_every_machine_chooses_the_same_endpoint_for_a_client() -> None:
     async def scenario() -> None:
         (one, first_server), (two, second_server) = await backend(b"one"), await backend(b"two")
         route = Route((one, two), affinity_seconds=60)
@@ -126,7 +126,7 @@ def test_with_affinity_every_machine_leads_a_client_to_the_same_endpoint() -> No
             chosen[client] = answers[0]
         assert set(chosen.values()) == {"one", "two"}
 
-        # A third endpoint changes nothing for those who have one.
+        # A third endpoint changes nothing for clients that have one.
         three, third_server = await backend(b"three")
         for machine in machines:
             machine.lead(Route((one, two, three), affinity_seconds=60))
@@ -155,7 +155,7 @@ def test_an_endpoint_sees_the_client_unless_the_route_masquerades() -> None:
     run(scenario)
 
 
-def test_a_health_port_says_how_many_endpoints_are_here_and_fails_without_any() -> None:
+def test_a_health_port_returns_the_number_of_local_endpoints_and_fails_without_any() -> None:
     async def scenario() -> None:
         at = (HOST, free_port())
         ports = HealthPorts()
@@ -179,7 +179,7 @@ def test_a_health_port_says_how_many_endpoints_are_here_and_fails_without_any() 
     run(scenario)
 
 
-def test_a_health_port_that_is_taken_is_said_and_served_once_it_is_free() -> None:
+def test_a_health_port_in_use_is_reported_and_served_once_it_is_free() -> None:
     async def scenario() -> None:
         blocker = socket.create_server((HOST, 0))
         at = blocker.getsockname()

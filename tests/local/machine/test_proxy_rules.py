@@ -1,4 +1,4 @@
-"""Which ports a node-proxier listens on and where they lead."""
+"""The ports that a node-proxier listens on, and where they lead."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_node_port_and_cluster_ip_lead_to_the_ready_endpoints_of_all_slices() ->
     assert found.routes == {NODE_PORT: Route(both, masquerade=True), CLUSTER_IP: Route(both)}
 
 
-def test_without_a_usable_endpoint_nothing_listens() -> None:
+def test_a_port_without_a_usable_endpoint_has_no_listener() -> None:
     assert rules([service()], [endpoint_slice(endpoint("10.20.0.3", ready=False))], NODE) == NOTHING
     assert rules([service()], [], NODE) == NOTHING
 
@@ -104,7 +104,7 @@ def test_with_policy_local_a_node_port_without_an_endpoint_here_is_closed() -> N
     assert list(targets(endpoint_slice(endpoint("10.20.0.2")), of=local)) == [CLUSTER_IP]
 
 
-def test_with_policy_local_an_endpoint_that_ends_here_still_serves_rather_than_one_elsewhere() -> None:
+def test_with_policy_local_a_terminating_local_endpoint_is_preferred_to_a_remote_one() -> None:
     local = service(externalTrafficPolicy="Local")
     slices = endpoint_slice(endpoint("10.20.0.2"), leaving("10.20.0.3", "here"))
 
@@ -140,7 +140,7 @@ def test_client_ip_affinity_has_kubernetes_default_timeout_or_the_services_own()
     assert seconds(sessionAffinity="ClientIP", sessionAffinityConfig=of_an_hour) == {3600}
 
 
-def test_what_the_proxier_does_not_do_is_named() -> None:
+def test_unsupported_service_fields_are_named() -> None:
     honoured = service(sessionAffinity="ClientIP", externalTrafficPolicy="Local", internalTrafficPolicy="Local")
     assert ignored_fields(honoured) == []
 
@@ -152,14 +152,14 @@ def test_what_the_proxier_does_not_do_is_named() -> None:
     ]
 
 
-def test_an_endpoint_outside_the_clusters_ranges_is_passed_over_and_named() -> None:
+def test_an_endpoint_outside_the_clusters_ranges_is_ignored_and_named() -> None:
     by_hand = endpoint_slice(endpoint("192.0.2.1"), endpoint("10.20.0.3"))
 
     assert targets(by_hand) == {NODE_PORT: ["127.20.0.3"], CLUSTER_IP: ["127.20.0.3"]}
     assert ignored_addresses(by_hand) == ["endpoint 192.0.2.1"]
 
 
-def test_a_slice_of_another_namespace_is_not_mistaken() -> None:
+def test_a_slice_of_another_namespace_is_ignored() -> None:
     foreign = endpoint_slice(endpoint("10.20.0.3", ready=True))
     foreign["metadata"]["namespace"] = "other"
     assert rules([service()], [foreign], NODE) == NOTHING

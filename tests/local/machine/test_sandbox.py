@@ -1,4 +1,4 @@
-"""How processes are started: mounts, failures, signals, and that nothing outlives its machine."""
+"""Starting processes: mounts, failures, signals, and that nothing survives its machine."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_this_python_and_its_packages_stay_visible_inside(tmp_path: Path, root: 
     assert (tmp_path / "log").read_text() == "ok\n"
 
 
-def test_mount_points_form_a_tree_and_one_inside_another_is_told_apart() -> None:
+def test_mount_points_form_a_tree_and_nested_ones_are_separate() -> None:
     tree, nested = mount_tree([bind("/nowhere/a/b"), bind("/nowhere/c"), bind("/nowhere/c/d")])
     assert tree == {"nowhere": {"a": {"b": bind("/nowhere/a/b")}, "c": bind("/nowhere/c")}}
     assert nested == [bind("/nowhere/c/d")]
@@ -116,7 +116,7 @@ def test_an_impossible_mount_is_refused(mounts: list[SandboxMount]) -> None:
         mount_tree(mounts)
 
 
-def test_a_command_that_does_not_exist_is_an_error_of_the_start(tmp_path: Path) -> None:
+def test_starting_a_missing_command_is_an_error(tmp_path: Path) -> None:
     command = processes.Command(["no-such-command"], {"PATH": os.defpath}, None, tmp_path / "log")
     with pytest.raises(processes.LaunchError, match="No such file"):
         run(lambda: processes.start(command, tmp_path))
@@ -128,7 +128,7 @@ def test_a_process_that_ignores_sigterm_is_killed_with_its_children_after_its_gr
     async def scenario() -> processes.Exit:
         process = await processes.start(shell(tmp_path, script, cwd=str(tmp_path)), tmp_path)
         child = tmp_path / "child"
-        while not (child.exists() and child.read_text().strip()):  # it tells that the trap is set
+        while not (child.exists() and child.read_text().strip()):  # it shows that the trap is set
             await asyncio.sleep(0.02)
         return await process.stop(0.2)
 
@@ -137,7 +137,7 @@ def test_a_process_that_ignores_sigterm_is_killed_with_its_children_after_its_gr
     until(lambda: not is_running(child))
 
 
-def test_exit_codes_and_signals_are_told(tmp_path: Path) -> None:
+def test_exit_codes_and_signals_are_reported(tmp_path: Path) -> None:
     async def outcome(script: str) -> processes.Exit:
         return await (await processes.start(shell(tmp_path, script), tmp_path)).wait()
 
@@ -161,7 +161,7 @@ asyncio.run(main())
 """
 
 
-def test_what_a_killed_machine_started_dies_or_is_found_at_the_next_boot(tmp_path: Path) -> None:
+def test_processes_of_a_killed_machine_die_or_are_found_at_the_next_boot(tmp_path: Path) -> None:
     machine = subprocess.Popen([sys.executable, "-c", _STARTER, str(tmp_path)])
     files = [tmp_path / "child", tmp_path / "grandchild"]
     until(lambda: all(file.exists() and file.read_text().strip() for file in files))
@@ -178,7 +178,7 @@ def test_what_a_killed_machine_started_dies_or_is_found_at_the_next_boot(tmp_pat
 
 
 def test_a_process_is_found_from_its_first_instant(tmp_path: Path) -> None:
-    """Linux shows no environment of one that is just becoming its program: about one in eighty when looked at here."""
+    """Linux shows no environment of a process in the middle of exec: about one in eighty when looked at here."""
     for _ in range(300):
         with subprocess.Popen(["sleep", "600"], env={processes.MARK: str(tmp_path)}) as started:
             found = processes.kill_leftovers(tmp_path)
@@ -208,7 +208,7 @@ def test_sockets_on_every_address_are_recognised_in_the_kernels_table() -> None:
     assert parse_sockets(table, "0A") == [(8080, "111")]
 
 
-def test_what_a_process_cannot_be_given_is_named() -> None:
+def test_unsupported_pod_fields_are_named() -> None:
     pod = {
         "spec": {
             "containers": [
@@ -246,7 +246,7 @@ def test_a_machine_is_read_from_its_directory(tmp_path: Path) -> None:
     ("text", "problem"),
     [("{", "machine.json"), ('{"color": 1}', "unknown field color"), ('{"id": "i"}', "missing")],
 )
-def test_a_directory_that_describes_no_machine_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+def test_an_invalid_machine_directory_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "machine.json").write_text(text)
     with pytest.raises(ConfigError, match=problem):
         load_config(tmp_path)

@@ -1,4 +1,4 @@
-"""What lies in volumes and how it gets there."""
+"""The content of volumes, and how it is written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_items_pick_keys_and_give_them_paths_and_modes() -> None:
     assert files_of({"secret": {"secretName": "s", "items": items}}) == {"dir/file": (b"2", 0o440)}
 
 
-def test_what_is_missing_is_an_error_unless_it_is_optional() -> None:
+def test_a_missing_volume_source_is_an_error_unless_it_is_optional() -> None:
     with pytest.raises(MissingSourceError, match='configmap "none" not found'):
         files_of({"configMap": {"name": "none"}})
     assert files_of({"configMap": {"name": "none", "optional": True}}) == {}
@@ -57,16 +57,16 @@ def test_a_projected_volume_joins_its_parts() -> None:
     }
 
 
-def test_an_empty_directory_has_no_files_of_the_kubelets() -> None:
+def test_an_empty_dir_volume_has_no_files_from_the_kubelet() -> None:
     assert files_of({"emptyDir": {}}) is None
 
 
-def test_a_volume_kind_that_a_machine_has_not_is_named() -> None:
+def test_an_unsupported_volume_kind_is_named() -> None:
     assert unsupported_volume({"name": "v", "emptyDir": {}}) is None
     assert "nfs" in str(unsupported_volume({"name": "v", "nfs": {"server": "s", "path": "/"}}))
 
 
-def test_a_written_volume_changes_at_once_and_forgets_what_is_gone(tmp_path: Path) -> None:
+def test_a_volume_changes_atomically_and_drops_removed_files(tmp_path: Path) -> None:
     volume = tmp_path / "v"
     assert write_volume(volume, [VolumeFile("a", b"1", 0o644), VolumeFile("d/b", b"2", 0o400)])
     before = (volume / "..data").resolve()
@@ -78,7 +78,7 @@ def test_a_written_volume_changes_at_once_and_forgets_what_is_gone(tmp_path: Pat
     assert not before.exists()
 
 
-def test_a_volume_that_holds_the_same_is_not_written(tmp_path: Path) -> None:
+def test_an_unchanged_volume_is_not_rewritten(tmp_path: Path) -> None:
     files = [VolumeFile("a", b"1", 0o600)]
     write_volume(tmp_path / "v", files)
     before = (tmp_path / "v" / "..data").readlink()
@@ -99,7 +99,7 @@ def test_the_content_of_a_file_is_in_no_representation() -> None:
     assert "secret" not in repr(VolumeFile("a", b"secret", 0o600))
 
 
-def test_mounts_come_parents_first_and_what_the_api_gives_is_read_only() -> None:
+def test_mounts_are_ordered_parents_first_and_api_volumes_are_read_only() -> None:
     pod = {"spec": {"volumes": [{"name": "s", "secret": {}}, {"name": "e", "emptyDir": {}}]}}
     wishes = [{"name": "s", "mountPath": "/data/s/"}, {"name": "e", "mountPath": "/data", "subPath": "x"}]
 
@@ -111,7 +111,7 @@ def test_mounts_come_parents_first_and_what_the_api_gives_is_read_only() -> None
     ]
 
 
-def test_a_claimed_volume_is_writable_unless_it_or_the_container_says_otherwise() -> None:
+def test_a_claimed_volume_is_writable_unless_it_or_the_container_is_read_only() -> None:
     pod = {"spec": {"volumes": [{"name": n, "persistentVolumeClaim": {"claimName": n}} for n in "abc"]}}
     wishes = [{"name": n, "mountPath": f"/{n}", "readOnly": n == "b"} for n in "abc"]
 
@@ -120,7 +120,7 @@ def test_a_claimed_volume_is_writable_unless_it_or_the_container_says_otherwise(
     assert [(str(m.source), m.read_only) for m in mounts] == [("/v/a", False), ("/v/b", True), ("/v/c", True)]
 
 
-def test_without_mounts_paths_lead_to_the_volumes_and_the_service_account_is_told() -> None:
+def test_without_mounts_paths_are_rewritten_and_the_service_account_directory_is_set() -> None:
     account = "/var/run/secrets/kubernetes.io/serviceaccount"
     mounts = [Mount(Path("/v/conf"), "/etc/cloud", True), Mount(Path("/v/token"), account, True)]
     command = Command(["run", "--cloud-config=/etc/cloud/c.yaml"], {"DIR": "/etc/cloud"}, None, Path("log"), mounts)
@@ -132,7 +132,7 @@ def test_without_mounts_paths_lead_to_the_volumes_and_the_service_account_is_tol
     assert rewritten.mounts == ()
 
 
-def test_a_large_log_is_set_aside_while_its_writer_goes_on(tmp_path: Path) -> None:
+def test_a_large_log_is_rotated_while_its_writer_continues(tmp_path: Path) -> None:
     log = tmp_path / "c.log"
     with log.open("ab") as writer:
         writer.write(b"x" * (LOG_ROTATE_BYTES + 1))

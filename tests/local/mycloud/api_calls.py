@@ -1,4 +1,4 @@
-"""How tests call mycloud's API in process, and what they ask of it again and again."""
+"""Helpers for calls of mycloud's API in process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def network(api: TestClient, name: str = "net") -> Json:
 
 
 def place(api: TestClient) -> Json:
-    """A network with a subnet and a cluster: what a machine needs."""
+    """A network with a subnet and a cluster, as a machine needs them."""
     net = network(api)
     subnet = post(api, "subnets", {"name": "s", "network_id": net["id"], "zone": "zone-b"})
     cluster = post(api, "clusters", {"name": "c", "network_id": net["id"]})

@@ -1,4 +1,4 @@
-"""Further tokens: what each may do, and until when."""
+"""Further tokens: their rights and expiry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def with_token(api: TestClient, context: Context, operations: list[str] | None =
 
 
 def expired_token(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A token whose time was over an hour ago."""
+    """A token that expired more than an hour ago."""
     past = time.time() - 3700
     monkeypatch.setattr(time, "time", lambda: past)
     token = post(api, "admin/tokens", {"ttl_seconds": 100})["token"]
@@ -28,7 +28,7 @@ def expired_token(api: TestClient, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(token)
 
 
-def test_a_further_token_does_what_users_do(api: TestClient, context: Context) -> None:
+def test_a_further_token_may_do_what_users_may(api: TestClient, context: Context) -> None:
     user = with_token(api, context)
 
     made = network(user)
@@ -36,9 +36,7 @@ def test_a_further_token_does_what_users_do(api: TestClient, context: Context) -
     assert [each["id"] for each in get(user, "networks")["items"]] == [made["id"]]
 
 
-def test_a_token_is_told_once_with_the_end_of_its_time_and_the_database_never_holds_it(
-    api: TestClient, tmp_path: Path
-) -> None:
+def test_a_token_is_returned_once_with_its_expiry_and_never_stored(api: TestClient, tmp_path: Path) -> None:
     issued = post(api, "admin/tokens", {"ttl_seconds": 60})
 
     files = list(tmp_path.glob("mycloud.db*"))
@@ -47,7 +45,9 @@ def test_a_token_is_told_once_with_the_end_of_its_time_and_the_database_never_ho
     assert issued["expires_at"].endswith("Z")
 
 
-def test_an_expired_token_says_so(api: TestClient, context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_token_is_reported_as_expired(
+    api: TestClient, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     token = expired_token(api, monkeypatch)
 
     error = refused(client(context, token).get("/v1/networks"), 401, "Unauthorized")
@@ -68,7 +68,7 @@ def test_a_token_that_expired_long_ago_is_forgotten_when_the_next_is_made(
     assert error["message"] == "the bearer token is missing or wrong"
 
 
-def test_what_a_token_does_not_allow_is_refused_by_name(api: TestClient, context: Context) -> None:
+def test_an_operation_that_a_token_does_not_allow_is_refused_by_name(api: TestClient, context: Context) -> None:
     reader = with_token(api, context, ["GET *"])
 
     assert get(reader, "networks")["items"] == []
@@ -79,7 +79,7 @@ def test_what_a_token_does_not_allow_is_refused_by_name(api: TestClient, context
 
 
 @pytest.mark.parametrize("path", ["/v1/admin/faults", "/internal/balancer/config"])
-def test_only_the_sites_own_token_reaches_what_is_for_tests_and_the_data_plane(
+def test_only_the_sites_own_token_may_call_admin_and_data_plane_endpoints(
     api: TestClient, context: Context, path: str
 ) -> None:
     user = with_token(api, context, ["*"])
@@ -89,7 +89,7 @@ def test_only_the_sites_own_token_reaches_what_is_for_tests_and_the_data_plane(
     assert api.get(path).status_code == 200
 
 
-def test_a_token_can_be_asked_what_it_denies(api: TestClient, context: Context) -> None:
+def test_the_access_check_returns_the_denied_operations(api: TestClient, context: Context) -> None:
     asked = {"operations": ["GET /v1/machines", "DELETE /v1/load_balancers/lb-0", "POST /v1/load_balancers"]}
     limited = with_token(api, context, ["GET *", "DELETE /v1/load_balancers/*"])
 
@@ -99,7 +99,7 @@ def test_a_token_can_be_asked_what_it_denies(api: TestClient, context: Context) 
     assert post(api, "access:check", {"operations": ["POST /v1/admin/faults"]})["denied"] == []
 
 
-def test_what_is_no_operation_cannot_be_asked_about(api: TestClient) -> None:
+def test_the_access_check_refuses_an_unknown_operation(api: TestClient) -> None:
     answer = api.post("/v1/access:check", json={"operations": ["machines"]})
 
     assert refused(answer, 400, "InvalidParameter")["field"] == "operations.0"

@@ -1,4 +1,4 @@
-"""mycloud's API as a caller meets it: the contract of `docs/mycloud-api.md`, in process."""
+"""mycloud's API for its users: the contract of `docs/mycloud-api.md`, in process."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_lists_filter_by_ids_name_tags_state_and_foreign_keys(api: TestClient) -
 
 
 @pytest.mark.parametrize("field", ["ids", "names"])
-def test_more_than_a_hundred_are_refused(api: TestClient, field: str) -> None:
+def test_more_than_a_hundred_filter_values_are_refused(api: TestClient, field: str) -> None:
     many = ",".join(f"i-{number:012x}" for number in range(101))
 
     assert refused(api.get("/v1/machines", params={field: many}), 400, "InvalidParameter")["field"] == field
@@ -122,7 +122,7 @@ def test_more_than_a_hundred_are_refused(api: TestClient, field: str) -> None:
 @pytest.mark.parametrize(
     ("query", "field"), [({"limit": 0}, "limit"), ({"limit": 101}, "limit"), ({"cursor": "x"}, "cursor")]
 )
-def test_a_bad_query_names_the_parameter(api: TestClient, query: Json, field: str) -> None:
+def test_the_error_for_an_invalid_query_names_the_parameter(api: TestClient, query: Json, field: str) -> None:
     assert refused(api.get("/v1/machines", params=query), 400, "InvalidParameter")["field"] == field
 
 
@@ -145,7 +145,7 @@ def test_an_unknown_field_and_an_unknown_value_are_named_with_what_is_allowed(ap
     assert (bad["field"], bad["allowed"]) == ("type", "'m1.small', 'm1.medium' or 'm1.large'")
 
 
-def test_what_does_not_exist_is_not_found(api: TestClient) -> None:
+def test_a_missing_object_is_not_found(api: TestClient) -> None:
     refused(api.get("/v1/machines/i-000000000000"), 404, "NotFound")
     refused(api.delete("/v1/load_balancers/lb-000000000000"), 404, "NotFound")
     refused(api.get("/v1/unicorns"), 404, "NotFound")
@@ -167,7 +167,7 @@ def test_the_same_token_with_another_body_is_a_conflict(api: TestClient) -> None
     refused(api.post("/v1/networks", json={"name": "m", "client_token": "t"}), 409, "IdempotencyConflict")
 
 
-def test_a_token_makes_its_machine_again_once_the_first_is_terminated(api: TestClient, context: Context) -> None:
+def test_a_client_token_makes_its_machine_again_once_the_first_is_terminated(api: TestClient, context: Context) -> None:
     where = place(api)
     body = machine_body(where, client_token="worker-0 of c")
     first = post(api, "machines", body)
@@ -234,7 +234,7 @@ def test_kubeconfigs_are_issued_once_the_cluster_is_available(api: TestClient, c
 # ------------------------------------------------------------------------------------------------------ dependencies
 
 
-def test_what_is_still_used_cannot_be_deleted(api: TestClient, context: Context) -> None:
+def test_an_object_in_use_cannot_be_deleted(api: TestClient, context: Context) -> None:
     where = place(api)
     machine = post(api, "machines", machine_body(where))
 
@@ -249,7 +249,7 @@ def test_what_is_still_used_cannot_be_deleted(api: TestClient, context: Context)
     assert api.delete(f"/v1/subnets/{where['subnet']['id']}").json()["state"] == "deleting"
 
 
-def test_nothing_is_made_inside_of_what_is_being_deleted(api: TestClient) -> None:
+def test_nothing_can_be_created_inside_an_object_being_deleted(api: TestClient) -> None:
     net = network(api)
     api.delete(f"/v1/networks/{net['id']}")
 
@@ -259,7 +259,7 @@ def test_nothing_is_made_inside_of_what_is_being_deleted(api: TestClient) -> Non
 # ------------------------------------------------------------------------------------------------------------ routes
 
 
-def test_routes_are_written_in_batches_and_each_says_what_is_wrong_with_it(api: TestClient) -> None:
+def test_routes_are_written_in_batches_with_an_error_for_each(api: TestClient) -> None:
     where = place(api)
     table = f"route_tables/{where['table']}/routes"
     one, two = (post(api, "machines", machine_body(where, name))["id"] for name in ("one", "two"))
@@ -311,7 +311,7 @@ def test_a_route_to_a_terminated_machine_is_a_blackhole_that_can_be_deleted(api:
 
 
 @pytest.mark.parametrize("cidr", ["10.36.0.1/24", "nonsense", "10.36.0.0/33"])
-def test_a_bad_destination_is_refused_with_its_place(api: TestClient, cidr: str) -> None:
+def test_an_invalid_destination_is_refused_with_its_position(api: TestClient, cidr: str) -> None:
     where = place(api)
 
     error = refused(
@@ -326,7 +326,7 @@ def test_a_bad_destination_is_refused_with_its_place(api: TestClient, cidr: str)
     assert error["field"] == "routes.0.destination_cidr"
 
 
-def test_a_text_that_no_database_could_hold_is_refused(api: TestClient) -> None:
+def test_an_unstorable_text_is_refused(api: TestClient) -> None:
     half = rb'{"name": "n", "tags": {"k": "\ud800"}}'
 
     answer = api.post("/v1/networks", content=half, headers={"Content-Type": "application/json"})
@@ -337,7 +337,7 @@ def test_a_text_that_no_database_could_hold_is_refused(api: TestClient) -> None:
 # --------------------------------------------------------------------------------------------------------- addresses
 
 
-def test_a_freed_address_is_given_out_again_only_after_the_others(api: TestClient, context: Context) -> None:
+def test_a_freed_address_is_reused_after_the_others(api: TestClient, context: Context) -> None:
     where = place(api)
     first = post(api, "machines", machine_body(where, "first"))
     set_state(context, first["id"], State.TERMINATED)
@@ -347,7 +347,7 @@ def test_a_freed_address_is_given_out_again_only_after_the_others(api: TestClien
     assert second["private_ips"] != first["private_ips"]
 
 
-def test_addresses_go_round_pass_over_those_in_use_and_run_out_with_an_error() -> None:
+def test_addresses_cycle_skip_those_in_use_and_run_out_with_an_error() -> None:
     cidr, taken = "10.33.0.0/28", set[str]()
     given, next_host = [], 12
     for _ in range(5):

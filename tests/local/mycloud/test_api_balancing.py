@@ -1,4 +1,4 @@
-"""The API's load balancers: what a caller sees, and what the data plane gets and reports."""
+"""The API's load balancers: for users, and for the data plane."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Api:
         assert answer.status_code == 204, answer.text
 
     def carry_out(self, **more: Any) -> None:
-        """Do as the data plane does: take the latest configuration and say that it is done."""
+        """Act as the data plane: take the latest configuration and report it as applied."""
         for config in self.changes()["load_balancers"]:
             self.report(config["id"], config["generation"], **more)
 
@@ -98,7 +98,7 @@ def api(tmp_path: Path) -> Iterator[Api]:
     store.close()
 
 
-def test_the_status_tells_the_clusters_that_use_a_load_balancer_by_its_and_its_listeners_tags(
+def test_the_status_shows_the_clusters_of_a_load_balancer_by_its_and_its_listeners_tags(
     api: Api, tmp_path: Path
 ) -> None:
     shared = {"protocol": "TCP", "port": 8081, "backend_set": "web", "tags": {CLUSTER_TAG: "c-2"}}
@@ -110,7 +110,7 @@ def test_the_status_tells_the_clusters_that_use_a_load_balancer_by_its_and_its_l
     assert [each["clusters"] for each in found] == [["c-1", "c-2"], []]
 
 
-def test_a_load_balancer_has_an_address_of_its_own_and_every_default_spelt_out(api: Api) -> None:
+def test_a_load_balancer_has_an_address_of_its_own_and_explicit_defaults(api: Api) -> None:
     one, two = api.balancer(), api.balancer()
 
     assert (one["address"], two["address"]) == ("127.35.0.10", "127.35.0.11")
@@ -143,7 +143,7 @@ def test_the_backends_of_a_udp_listener_are_not_checked_by_default(api: Api) -> 
     assert made["backend_sets"][0]["health_check"]["protocol"] == "NONE"
 
 
-def test_it_is_available_once_the_data_plane_says_so_and_failed_with_its_reason(api: Api) -> None:
+def test_a_load_balancer_is_available_or_failed_as_the_data_plane_reports(api: Api) -> None:
     lb = api.balancer()["id"]
     assert api.state(lb) == ("creating", None)
 
@@ -154,7 +154,7 @@ def test_it_is_available_once_the_data_plane_says_so_and_failed_with_its_reason(
     assert api.state(lb) == ("available", None)
 
 
-def test_a_report_of_an_older_configuration_does_not_make_it_available(api: Api) -> None:
+def test_a_report_of_an_older_configuration_does_not_make_a_load_balancer_available(api: Api) -> None:
     lb = api.balancer()["id"]
     old = api.changes()["load_balancers"][0]["generation"]
     api.put(f"load_balancers/{lb}/listeners/TCP/8081", {"backend_set": "web"})
@@ -164,7 +164,7 @@ def test_a_report_of_an_older_configuration_does_not_make_it_available(api: Api)
     assert api.state(lb)[0] == "creating"
 
 
-def test_a_changed_listener_makes_it_updating_and_changed_backends_do_not(api: Api) -> None:
+def test_a_changed_listener_makes_a_load_balancer_updating_but_changed_backends_do_not(api: Api) -> None:
     lb = api.balancer()["id"]
     api.carry_out()
 
@@ -214,7 +214,7 @@ def test_source_ranges_are_changed_in_place_and_are_work_for_the_data_plane(api:
     assert config["source_ranges"] == ["10.2.0.0/16", "fd00::/8"]
 
 
-def test_a_backend_set_says_how_clients_stick_to_their_backend(api: Api) -> None:
+def test_a_backend_set_has_a_session_affinity(api: Api) -> None:
     lb = api.balancer()["id"]
     affinity = {"session_affinity": "CLIENT_IP", "session_affinity_timeout_seconds": 60}
 
@@ -272,7 +272,7 @@ def test_a_backend_may_be_an_address_that_a_route_leads_to_its_machine(api: Api)
     assert elsewhere["error"]["allowed"] == f"{api.machine['private_ips'][0]}, 10.36.1.0/24"
 
 
-def test_a_backend_set_in_use_stays_and_an_unused_one_can_go(api: Api) -> None:
+def test_only_an_unused_backend_set_can_be_deleted(api: Api) -> None:
     lb = api.balancer()["id"]
     api.put(f"load_balancers/{lb}/backend_sets/spare", {})
 
@@ -280,7 +280,7 @@ def test_a_backend_set_in_use_stays_and_an_unused_one_can_go(api: Api) -> None:
     assert api.http.delete(f"/v1/load_balancers/{lb}/backend_sets/spare").status_code == 200
 
 
-def test_backends_come_and_go_in_batches_that_say_what_is_wrong_with_each(api: Api) -> None:
+def test_backends_are_added_and_removed_in_batches_with_an_error_for_each(api: Api) -> None:
     lb = api.balancer()["id"]
     path = f"load_balancers/{lb}/backend_sets/web/backends"
 
@@ -338,7 +338,7 @@ def test_a_backend_whose_machine_is_gone_does_not_hinder_other_changes(api: Api)
         ({"listeners": [{"protocol": "TCP", "port": 80, "backend_set": "web"}]}, "port"),
         ({"listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "nope"}]}, "listeners.0.backend_set"),
         ({"listeners": [{"protocol": "TCP", "port": 8080, "backend_set": "web"}] * 2}, "listeners"),
-        # A number that a data plane could not reckon with, and would end of.
+        # A number that would break a data plane.
         (
             {"listeners": [{"protocol": "TCP", "port": 80, "backend_set": "web", "max_qps": 10**400}]},
             "listeners.0.max_qps",
@@ -357,7 +357,7 @@ def test_a_backend_whose_machine_is_gone_does_not_hinder_other_changes(api: Api)
         ({"network_id": "net-000000000000"}, "network_id"),
     ],
 )
-def test_a_bad_load_balancer_is_refused_naming_the_field_and_nothing_is_made(api: Api, more: Json, field: str) -> None:
+def test_an_invalid_load_balancer_is_refused_by_field_and_not_created(api: Api, more: Json, field: str) -> None:
     good: Json = {
         "name": "lb",
         "network_id": api.network,
@@ -371,7 +371,7 @@ def test_a_bad_load_balancer_is_refused_naming_the_field_and_nothing_is_made(api
     assert api.get("load_balancers")["items"] == []
 
 
-def test_a_low_port_is_refused_saying_why_and_which_are_allowed(api: Api) -> None:
+def test_a_low_port_is_refused_with_the_reason_and_the_allowed_ports(api: Api) -> None:
     lb = api.balancer()["id"]
 
     error = refused(api.http.put(f"/v1/load_balancers/{lb}/listeners/TCP/80", json={"backend_set": "web"}), 400)
@@ -384,9 +384,7 @@ def test_a_low_port_is_refused_saying_why_and_which_are_allowed(api: Api) -> Non
 @pytest.mark.parametrize(
     ("capabilities", "start", "first"), [("0000000000000000", 1024, 1024), ("0000000000000400", 1024, 1), ("0", 0, 1)]
 )
-def test_which_ports_may_be_bound_is_the_kernels_word(
-    tmp_path: Path, capabilities: str, start: int, first: int
-) -> None:
+def test_the_kernel_decides_which_ports_may_be_bound(tmp_path: Path, capabilities: str, start: int, first: int) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "status").write_text(f"Name:\tx\nCapInh:\t0000000000000400\nCapEff:\t{capabilities}\n")
     ipv4 = tmp_path / "sys" / "net" / "ipv4"
@@ -410,7 +408,7 @@ def test_health_and_counters_are_what_the_data_plane_reported(api: Api) -> None:
     assert api.get(f"load_balancers/{lb}/counters")["items"] == [{**zero, "connections": 3}]
 
 
-def test_what_is_not_checked_is_said_to_be_neither_healthy_nor_unhealthy(api: Api) -> None:
+def test_an_unchecked_backend_is_neither_healthy_nor_unhealthy(api: Api) -> None:
     lb = api.balancer(listeners=[{"protocol": "UDP", "port": 5353, "backend_set": "web"}])["id"]
     key = {"backend_set": "web", "address": api.backend()["address"], "port": 30080}
 
@@ -432,7 +430,7 @@ def test_a_deleted_load_balancer_is_gone_when_the_data_plane_has_closed_it(api: 
     refused(api.http.get(f"/v1/load_balancers/{lb}"), 404)
 
 
-def test_the_data_plane_gets_only_what_changed_since_it_asked(api: Api) -> None:
+def test_the_data_plane_gets_only_changes_since_its_last_request(api: Api) -> None:
     one, two = api.balancer()["id"], api.balancer()["id"]
     version = api.changes()["version"]
     assert api.changes(version)["load_balancers"] == []

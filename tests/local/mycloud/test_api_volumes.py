@@ -1,4 +1,4 @@
-"""Volumes as a caller meets them, and what becomes of them on disk: the API, the lifecycle and its real hands."""
+"""Volumes for users and on disk: the API, the lifecycle and its real machinery."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NoKubeconfigs:
 
 
 class NoProcesses(LocalMachinery):
-    """The lifecycle's hands without processes: machines have their directories, volumes their disks."""
+    """Machinery without processes: machines have their directories, volumes their disks."""
 
     folder: MyCloudFolder
 
@@ -57,7 +57,7 @@ class NoProcesses(LocalMachinery):
 
 
 class Cloud:
-    """A site with a network of two zones and a cluster; what is asked for comes about."""
+    """A site with a network of two zones and a cluster, whose lifecycle carries out requests."""
 
     def __init__(self, http: TestClient, folder: MyCloudFolder) -> None:
         self.http = http
@@ -163,7 +163,7 @@ def test_the_same_client_token_makes_one_volume(cloud: Cloud) -> None:
     ("wrong", "field"),
     [({"size_gib": 0}, "size_gib"), ({"size_gib": 1025}, "size_gib"), ({"zone": "zone-z"}, "zone"), ({"x": 1}, "x")],
 )
-def test_what_no_volume_can_be_is_refused_by_field(cloud: Cloud, wrong: Json, field: str) -> None:
+def test_an_invalid_volume_is_refused_by_field(cloud: Cloud, wrong: Json, field: str) -> None:
     body = {"name": "v", "zone": "zone-a", "size_gib": 10, **wrong}
 
     assert refused(cloud.http.post("/v1/volumes", json=body), 400, "InvalidParameter")["field"] == field
@@ -203,7 +203,7 @@ def test_the_sites_status_names_its_volumes(cloud: Cloud) -> None:
 # -------------------------------------------------------------------------------------------------------- attachments
 
 
-def test_a_machine_sees_what_is_attached_and_no_longer_what_was_detached(cloud: Cloud) -> None:
+def test_a_machine_sees_attached_volumes_and_not_detached_ones(cloud: Cloud) -> None:
     machine, volume = cloud.machine(), cloud.volume()
     device = cloud.folder.device(machine, volume)
 
@@ -229,7 +229,7 @@ def test_attach_and_detach_can_be_repeated(cloud: Cloud) -> None:
     assert cloud.post(f"volumes/{volume}:detach", {"machine_id": machine})["attachment"] is None
 
 
-def test_an_attached_volume_goes_to_no_other_machine_and_the_refusal_says_where_it_is(cloud: Cloud) -> None:
+def test_attaching_a_volume_elsewhere_is_refused_with_its_present_machine(cloud: Cloud) -> None:
     holder, other, volume = cloud.machine("holder"), cloud.machine("other"), cloud.volume()
     cloud.attach(volume, holder)
 
@@ -250,7 +250,7 @@ def test_a_volume_is_attached_in_its_own_zone_and_to_running_machines_only(cloud
     refused(cloud.http.post(f"/v1/volumes/{volume}:attach", json={"machine_id": "i-none"}), 400, "InvalidParameter")
 
 
-def test_a_stopped_machine_keeps_its_volumes_and_lets_them_go_when_asked(cloud: Cloud) -> None:
+def test_a_stopped_machine_keeps_its_volumes_until_they_are_detached(cloud: Cloud) -> None:
     machine, volume = cloud.machine(), cloud.volume()
     cloud.attach(volume, machine)
     cloud.post(f"machines/{machine}/stop", {})
@@ -261,7 +261,7 @@ def test_a_stopped_machine_keeps_its_volumes_and_lets_them_go_when_asked(cloud: 
     cloud.until(lambda: cloud.attachment(volume) is None)
 
 
-def test_a_terminated_machine_gives_its_volumes_back_with_what_is_on_them(cloud: Cloud) -> None:
+def test_a_terminated_machine_releases_its_volumes_with_their_data(cloud: Cloud) -> None:
     machine, volume = cloud.machine(), cloud.volume()
     cloud.attach(volume, machine)
     (cloud.folder.device(machine, volume) / "file").write_text("kept")
@@ -286,7 +286,7 @@ def test_an_attached_volume_is_not_deleted(cloud: Cloud) -> None:
     assert cloud.folder.volume(volume).exists()
 
 
-def test_a_deleted_volume_takes_everything_on_it_along_and_nothing_else(cloud: Cloud, tmp_path: Path) -> None:
+def test_deleting_a_volume_deletes_its_data_and_nothing_else(cloud: Cloud, tmp_path: Path) -> None:
     volume = cloud.volume()
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -1,4 +1,4 @@
-"""The real server on a real socket, killed without warning: nothing that was answered is lost, nothing is doubled."""
+"""The real server on a real socket, killed without warning: nothing answered is lost, nothing is duplicated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from local.mycloud.folder import MyCloudFolder
 
 DEADLINE = 90.0
 
-# The server as it is, but for the lifecycle's hands: no control plane and no machine is started.
+# The real server without machinery: no control plane and no machine is started.
 SERVER = """
 import sys
 from pathlib import Path
@@ -92,7 +92,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def reserve_a_block(registry: BlockRegistry, directory: Path) -> int:
-    """A block of addresses as a site has it, so that nobody else's site is in the way."""
+    """A block of addresses as for a site, so that no other site is in the way."""
     for block in registry.free_blocks(directory):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -115,7 +115,7 @@ def place(server: Server) -> Json:
     return {"subnet_id": subnet, "cluster_id": cluster, "type": "m1.small", "role": "worker"}
 
 
-def test_a_server_killed_amid_creations_has_all_that_it_answered_and_tokens_double_nothing(server: Server) -> None:
+def test_a_killed_server_keeps_every_answered_creation_and_tokens_prevent_duplicates(server: Server) -> None:
     where = place(server)
     answered: dict[str, str] = {}
 

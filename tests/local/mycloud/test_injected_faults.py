@@ -1,4 +1,4 @@
-"""Faults that tests switch on: which call meets which, through the API and by the rules alone."""
+"""Injected faults: which call is affected by which, through the API and by the rules alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fails(made: Faults, operation: str = "GET /v1/machines") -> bool:
 # --------------------------------------------------------------------------------------------------- through the API
 
 
-def test_a_throttled_operation_says_when_to_come_back_as_often_as_asked(api: TestClient) -> None:
+def test_a_throttling_fault_returns_retry_after_count_times(api: TestClient) -> None:
     post(api, "admin/faults", {"operation": "POST /v1/net*", "kind": "throttle", "count": 2, "retry_after": 0.5})
 
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_a_dropped_answer_leaves_the_work_done_and_a_token_finds_it(api: TestCli
         ({"status": 403, "code": "QuotaExceeded"}, 403, "QuotaExceeded"),
     ],
 )
-def test_an_error_is_answered_as_asked_and_the_operation_is_not_done(
+def test_an_error_fault_returns_its_error_and_the_operation_is_not_done(
     api: TestClient, fault: dict[str, Any], status: int, code: str
 ) -> None:
     post(api, "admin/faults", {"operation": "POST /v1/networks", "kind": "error", **fault})
@@ -80,7 +80,7 @@ def test_latency_delays_an_operation_that_is_then_done(api: TestClient) -> None:
     assert time.monotonic() - began >= 0.2
 
 
-def test_faults_can_be_switched_off(api: TestClient) -> None:
+def test_faults_can_be_removed(api: TestClient) -> None:
     post(api, "admin/faults", {"operation": "*", "kind": "throttle", "count": None})
     refused(api.get("/v1/networks"), 429, "Throttled")
 
@@ -89,7 +89,7 @@ def test_faults_can_be_switched_off(api: TestClient) -> None:
     assert get(api, "networks")["items"] == []
 
 
-def test_calls_are_counted_by_route_template_until_they_are_forgotten(api: TestClient) -> None:
+def test_calls_are_counted_by_route_template_until_a_reset(api: TestClient) -> None:
     made = network(api)["id"]
     get(api, f"networks/{made}")
     get(api, f"networks/{made}")
@@ -110,7 +110,7 @@ def test_the_data_planes_calls_are_counted_under_their_own_name(api: TestClient)
 # ---------------------------------------------------------------------------------------------------- by their rules
 
 
-def test_the_first_calls_that_match_go_through_where_the_fault_comes_after_them() -> None:
+def test_the_first_matching_calls_succeed_before_a_fault_with_after() -> None:
     made = faults({"operation": "POST *", "after": 2})
 
     met = [fails(made, call) for call in ("POST /v1/a", "GET /v1/a", "POST /v1/b", "POST /v1/a", "POST /v1/a")]
@@ -124,7 +124,7 @@ def test_a_fault_without_a_count_lasts() -> None:
     assert all(fails(made) for _ in range(100))
 
 
-def test_a_fault_of_some_probability_uses_up_its_count_only_when_it_strikes() -> None:
+def test_a_fault_with_a_probability_is_counted_only_when_it_applies() -> None:
     made = faults({"probability": 0.3, "count": 20})
 
     met = [fails(made) for _ in range(2000)]
@@ -134,7 +134,7 @@ def test_a_fault_of_some_probability_uses_up_its_count_only_when_it_strikes() ->
     assert made.all() == []
 
 
-def test_a_probability_of_nothing_never_strikes() -> None:
+def test_a_fault_with_probability_zero_never_applies() -> None:
     made = faults({"probability": 0, "count": None})
 
     assert not any(fails(made) for _ in range(100))
@@ -161,7 +161,7 @@ def test_latencies_add_up_before_the_fault_that_ends_the_call() -> None:
         ("* /v1/admin/*", "POST /v1/admin/faults", False),
     ],
 )
-def test_a_glob_means_the_users_api_and_the_data_planes_own_only_when_it_names_it(
+def test_a_faults_glob_matches_the_users_api_and_the_data_planes_only_by_name(
     glob: str, operation: str, met: bool
 ) -> None:
     assert fails(faults({"operation": glob}), operation) is met

@@ -1,4 +1,4 @@
-"""IPv6 as mycloud tells of it; nothing of it is ever bound or forwarded."""
+"""mycloud's IPv6 ranges, which are only data: nothing of them is ever bound or forwarded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def test_a_machine_has_an_ipv6_address_of_its_own_beside_its_private_one(api: Te
     assert two["ipv6_addresses"] == ["fd00:20::b"]
 
 
-def test_a_network_from_before_has_none_and_its_machines_have_none(api: TestClient, context: Context) -> None:
+def test_a_network_from_before_ipv6_has_no_ranges_and_its_machines_no_addresses(
+    api: TestClient, context: Context
+) -> None:
     where = place(api)
     with context.store.write() as session:
         old = session.get(NetworkRecord, where["network_id"])
@@ -34,7 +36,7 @@ def test_a_network_from_before_has_none_and_its_machines_have_none(api: TestClie
     assert post(api, "machines", machine_body(where))["ipv6_addresses"] == []
 
 
-def test_a_route_may_lead_to_an_ipv6_range(api: TestClient) -> None:
+def test_a_route_may_have_an_ipv6_destination(api: TestClient) -> None:
     where = place(api)
     made = post(api, "machines", machine_body(where))["id"]
     table = f"route_tables/{where['table']}/routes"

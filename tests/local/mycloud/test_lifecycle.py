@@ -1,4 +1,4 @@
-"""The reconciler over a real database and machinery that only pretends: states, crashes, repetitions."""
+"""The reconciler over a real database and fake machinery: states, crashes, repetitions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ON_THE_WAY = ("attaching", "detaching")
 
 
 class FakeMachinery:
-    """Processes are names in a set; `journal` tells what was really started and ended."""
+    """Processes are names in a set; `journal` records what was started and ended."""
 
     def __init__(self) -> None:
         self.running: set[str] = set()
@@ -129,7 +129,7 @@ class World:
             return compute.create_machine(session, request).id
 
     def volume(self, **changes: object) -> str:
-        """A volume in the state that is given, without anything happening to it yet."""
+        """A volume in the given state, without any action on it yet."""
         with self.store.write() as session:
             made = volumes.create_volume(session, CreateVolume(name="v", zone="zone-a", size_gib=1))
             session.save(made.model_copy(update=changes))
@@ -180,7 +180,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.store.close()
 
 
-def test_everything_that_is_made_comes_up_and_a_machine_waits_for_its_cluster(world: World) -> None:
+def test_created_objects_become_available_and_a_machine_waits_for_its_cluster(world: World) -> None:
     machine = world.machine()
 
     with world.lifecycle():
@@ -203,7 +203,7 @@ def test_a_cluster_that_does_not_start_is_failed_with_the_reason_and_so_are_its_
         assert session.get(MachineRecord, machine).state_reason == f"cluster {world.cluster} failed"
 
 
-def test_a_failed_machine_can_be_terminated_and_one_that_was_mended_started(world: World) -> None:
+def test_a_failed_machine_can_be_terminated_or_started(world: World) -> None:
     bad, mended = world.machine("bad"), world.machine("mended")
     world.machinery.broken |= {bad, mended}
 
@@ -281,7 +281,7 @@ def test_the_control_plane_label_is_set_once_the_node_has_registered_and_again_a
         assert until(lambda: machine in world.machinery.labelled)
 
 
-def test_a_control_plane_that_ended_is_started_again(world: World) -> None:
+def test_an_ended_control_plane_is_restarted(world: World) -> None:
     with world.lifecycle():
         assert world.becomes(world.cluster, State.AVAILABLE)
         world.machinery.running.discard(world.cluster)
@@ -290,7 +290,7 @@ def test_a_control_plane_that_ended_is_started_again(world: World) -> None:
         assert world.becomes(world.cluster, State.AVAILABLE)
 
 
-def test_a_control_plane_that_does_not_come_back_says_why_and_is_tried_again(world: World) -> None:
+def test_a_control_plane_that_fails_to_restart_has_a_reason_and_is_retried(world: World) -> None:
     with world.lifecycle():
         assert world.becomes(world.cluster, State.AVAILABLE)
         world.machinery.broken.add(world.cluster)
@@ -309,7 +309,7 @@ def reason(world: World) -> str | None:
         return session.get(Cluster, world.cluster).state_reason
 
 
-def test_what_was_on_its_way_when_the_server_was_killed_is_finished_and_nothing_is_started_twice(world: World) -> None:
+def test_work_interrupted_by_a_kill_of_the_server_is_finished_without_a_second_start(world: World) -> None:
     """A kill between a step and the record of its result: the process runs, the database says `creating`."""
     machine, stopping = world.machine("one"), world.machine("two")
     with world.lifecycle():
@@ -333,7 +333,7 @@ def test_what_was_on_its_way_when_the_server_was_killed_is_finished_and_nothing_
     )
 
 
-def test_volumes_that_were_on_their_way_when_the_server_was_killed_arrive(world: World) -> None:
+def test_volume_steps_interrupted_by_a_kill_of_the_server_are_finished(world: World) -> None:
     machine = world.machine()
     with world.lifecycle():
         assert world.becomes(machine, State.RUNNING)
@@ -356,7 +356,7 @@ def test_volumes_that_were_on_their_way_when_the_server_was_killed_arrive(world:
     assert not {deleted, f"{detached} on {machine}"} & world.machinery.running
 
 
-def test_a_volume_given_back_by_a_dying_machine_does_not_end_up_attached_to_it(world: World) -> None:
+def test_a_volume_released_by_a_dying_machine_is_not_attached_to_it_afterwards(world: World) -> None:
     machine = world.machine()
     with world.lifecycle():
         assert world.becomes(machine, State.RUNNING)
@@ -370,7 +370,7 @@ def test_a_volume_given_back_by_a_dying_machine_does_not_end_up_attached_to_it(w
         assert until(lambda: world.found_volume(volume).attachment is None)
 
 
-def test_a_terminated_machine_is_forgotten_after_an_hour(world: World) -> None:
+def test_a_terminated_machine_is_listed_for_an_hour(world: World) -> None:
     old, recent = world.machine("old"), world.machine("recent")
     with world.store.write() as session:
         for each, age in ((old, timedelta(minutes=61)), (recent, timedelta(minutes=59))):
@@ -385,7 +385,7 @@ def test_a_terminated_machine_is_forgotten_after_an_hour(world: World) -> None:
     assert world.state(recent) == State.TERMINATED
 
 
-def test_a_simulated_machine_is_left_alone(world: World) -> None:
+def test_the_lifecycle_ignores_simulated_machines(world: World) -> None:
     with world.store.write() as session:
         wanted = SimulateMachines(cluster_id=world.cluster, subnet_ids=[world.subnet], count=1)
         compute.simulate_machines(session, wanted)
@@ -414,7 +414,7 @@ def test_deletions_leave_nothing_behind(world: World) -> None:
     assert world.cluster not in world.machinery.running
 
 
-def test_a_step_that_fails_on_the_way_out_is_tried_again(world: World) -> None:
+def test_a_failed_deletion_step_is_retried(world: World) -> None:
     machine = world.machine()
 
     class Stubborn(FakeMachinery):

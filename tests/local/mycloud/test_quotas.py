@@ -1,4 +1,4 @@
-"""Quotas: what they are, that they last, and what happens at the limit."""
+"""Quotas: their values, durability, and effect at the limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def balancer(network_id: str, ports: range = range(8000, 8001), **more: Any) -> 
     }
 
 
-def test_the_limits_are_told_and_those_that_are_not_changed_stay(api: TestClient) -> None:
+def test_limits_are_returned_and_unchanged_ones_stay(api: TestClient) -> None:
     before = get(api, "quotas")["quotas"]
 
     set_quotas(api, volumes=3)
@@ -43,13 +43,13 @@ def test_the_limits_are_told_and_those_that_are_not_changed_stay(api: TestClient
     assert get(api, "quotas")["quotas"] == {**before, "volumes": 3}
 
 
-def test_a_limit_that_nothing_could_hold_is_refused(api: TestClient) -> None:
+def test_a_limit_out_of_range_is_refused(api: TestClient) -> None:
     answer = api.put("/v1/admin/quotas", json={"volumes": 10**30})
 
     assert refused(answer, 400, "InvalidParameter")["field"] == "volumes"
 
 
-def test_limits_outlast_the_api(tmp_path: Path) -> None:
+def test_limits_survive_a_restart_of_the_api(tmp_path: Path) -> None:
     first = Store(tmp_path / "mycloud.db")
     with first.write() as session:
         quotas.set_limits(session, UpdateLimits(routes_per_table=50))
@@ -61,7 +61,7 @@ def test_limits_outlast_the_api(tmp_path: Path) -> None:
     second.close()
 
 
-def test_routes_beyond_the_limit_say_so_one_by_one_and_the_others_are_written(api: TestClient) -> None:
+def test_routes_beyond_the_limit_fail_one_by_one_and_the_others_are_written(api: TestClient) -> None:
     where = place(api)
     made = post(api, "machines", machine_body(where))["id"]
     set_quotas(api, routes_per_table=2)
@@ -72,12 +72,12 @@ def test_routes_beyond_the_limit_say_so_one_by_one_and_the_others_are_written(ap
     again = post(api, f"{table}:batch_create", {"routes": routes[:1]})["results"]
 
     assert [result["error"] and result["error"]["code"] for result in results] == [None, None, "QuotaExceeded"]
-    assert results[2]["error"]["message"].startswith("quota routes_per_table: the limit is 2, 2 are used")
+    assert results[2]["error"]["message"].startswith("quota routes_per_table: the limit is 2, 2 are in use")
     assert again[0]["error"] is None
     assert len(get(api, table)["items"]) == 2
 
 
-def test_a_load_balancer_beyond_the_limit_is_refused_but_one_that_is_there_is_found(api: TestClient) -> None:
+def test_a_load_balancer_beyond_the_limit_is_refused_but_a_repeated_create_finds_its_own(api: TestClient) -> None:
     where = network(api)["id"]
     set_quotas(api, load_balancers=1)
     body = balancer(where, client_token="t")
@@ -100,7 +100,7 @@ def test_listeners_beyond_the_limit_are_refused_whichever_way_they_are_made(api:
     refused(one_more, 403, "QuotaExceeded")
 
 
-def test_what_exceeds_a_lowered_limit_can_still_be_changed(api: TestClient) -> None:
+def test_an_object_beyond_a_lowered_limit_can_still_be_changed(api: TestClient) -> None:
     made = post(api, "load_balancers", balancer(network(api)["id"], range(8000, 8003)))["id"]
     set_quotas(api, listeners_per_load_balancer=1, load_balancers=0)
 
@@ -116,4 +116,4 @@ def test_a_volume_beyond_the_limit_is_refused(api: TestClient) -> None:
 
     error = refused(api.post("/v1/volumes", json=body), 403, "QuotaExceeded")
 
-    assert "quota volumes: the limit is 1, 1 are used" in error["message"]
+    assert "quota volumes: the limit is 1, 1 are in use" in error["message"]

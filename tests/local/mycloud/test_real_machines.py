@@ -1,4 +1,4 @@
-"""Clusters and machines of a real site: a control plane, nodes that register, and what becomes of them."""
+"""Clusters and machines of a real site: a control plane, and nodes through their life."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_machine_whose_process_is_killed_is_stopped_and_one_that_is_terminated
     assert not cloud.site.folder.machine(machine["id"]).exists()
 
 
-def test_machines_outlive_a_killed_api_which_finds_them_again(cloud: Cloud) -> None:
+def test_machines_survive_a_kill_of_the_api_which_finds_them_again(cloud: Cloud) -> None:
     machine = cloud.machine("survivor")
     before = cloud.pid(machine)
     api = processes.find(cloud.site.folder.process_record(API))
@@ -166,7 +166,7 @@ def test_short_lived_credentials_of_the_cluster_work(cloud: Cloud) -> None:
     assert Kube.from_kubeconfig(answer["kubeconfig"]).version()["gitVersion"] == cloud.cluster["version"]
 
 
-def test_a_killed_control_plane_comes_back_with_its_data_and_goes_with_its_cluster(cloud: Cloud) -> None:
+def test_a_killed_control_plane_restarts_with_its_data_and_is_deleted_with_its_cluster(cloud: Cloud) -> None:
     nodes = {node["metadata"]["name"] for node in cloud.kube.list(NODES).items}
     directory: Path = cloud.site.folder.cluster(cloud.cluster["id"])
     components = processes.find_all(directory / "processes")
@@ -175,7 +175,7 @@ def test_a_killed_control_plane_comes_back_with_its_data_and_goes_with_its_clust
         component.signal(signal.SIGKILL)
         assert component.wait(DEADLINE)
 
-    # Each of them in the place of one that was killed: until this is noticed, the cluster is still called available.
+    # Each replaces a killed one: until this is noticed, the cluster still counts as available.
     assert becomes(lambda: len(processes.find_all(directory / "processes")) == len(COMPONENTS))
     cloud.api.wait_for_state("clusters", cloud.cluster["id"], ["available"], DEADLINE)
     assert {node["metadata"]["name"] for node in cloud.kube.list(NODES).items} == nodes

@@ -1,6 +1,6 @@
-"""Volumes of a real site under pods: kube-controller-manager decides who has them, machines mount them.
+"""Volumes of a real site under pods: kube-controller-manager decides about attachments, machines mount.
 
-The tests do by hand what the volume controller does: they attach in mycloud and say so in the VolumeAttachment.
+The tests act as the volume controller: they attach in mycloud and update the VolumeAttachment.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def eventually(condition: Callable[[], Any], what: str) -> Any:
 
 
 def text_of(file: Path) -> str:
-    """What has been written so far; a shell makes a file before it writes to it."""
+    """The text written so far; a shell creates a file before it writes to it."""
     return file.read_text() if file.exists() else ""
 
 
 class Cloud:
-    """A site with two machines, whose cluster knows the driver of its volumes."""
+    """A site with two machines, whose cluster has the driver of its volumes."""
 
     def __init__(self, site: Site) -> None:
         site.up()
@@ -81,7 +81,7 @@ class Cloud:
     # -- the volume controller, by hand
 
     def claim(self, name: str, **volume_spec: Any) -> str:
-        """A claim that is bound to a new volume; gives the volume's id."""
+        """A claim that is bound to a new volume; returns the volume's id."""
         volume = str(self.ready("volumes", {"name": name, "zone": "zone-b", "size_gib": 1})["id"])
         size, modes = {"storage": "1Gi"}, ["ReadWriteOnce"]
         source = {"csi": {"driver": DRIVER, "volumeHandle": volume}, **volume_spec}
@@ -107,7 +107,7 @@ class Cloud:
         return None
 
     def attach(self, name: str, volume: str, node: str) -> None:
-        """What the volume controller does for a VolumeAttachment; it has to be there."""
+        """The volume controller's action for a VolumeAttachment, which must exist."""
         wish = eventually(lambda: self.attachment(name, node), f"the attach-detach controller wants {name} on {node}")
         self.api.post(f"volumes/{volume}:attach", {"machine_id": self.machines[node]})
         eventually(lambda: self.is_attached(volume), f"volume {volume} is attached")
@@ -261,7 +261,7 @@ def test_a_claim_that_is_read_only_in_the_pod_cannot_be_written(cloud: Cloud, tm
     cloud.delete("careless")
 
 
-def test_a_persistent_volume_of_another_kind_is_told_in_an_event(cloud: Cloud) -> None:
+def test_an_unsupported_persistent_volume_is_reported_in_an_event(cloud: Cloud) -> None:
     cloud.claim("foreign", csi=None, hostPath={"path": "/tmp"})
 
     cloud.run("stranger", "foreign", "one", "true")
@@ -273,7 +273,7 @@ def test_a_persistent_volume_of_another_kind_is_told_in_an_event(cloud: Cloud) -
     cloud.delete("stranger")
 
 
-def test_a_volume_that_is_not_attached_in_time_is_told_in_an_event(cloud: Cloud) -> None:
+def test_a_volume_that_is_not_attached_in_time_is_reported_in_an_event(cloud: Cloud) -> None:
     volume = cloud.claim("slow")
     cloud.run("patient", "slow", "one", "true")
 
@@ -287,7 +287,7 @@ def test_a_volume_that_is_not_attached_in_time_is_told_in_an_event(cloud: Cloud)
     cloud.delete("patient")
 
 
-def test_pods_that_end_with_their_machine_let_go_of_their_volumes_and_have_them_back_with_it(cloud: Cloud) -> None:
+def test_pods_release_their_volumes_when_their_machine_stops_and_get_them_back_with_it(cloud: Cloud) -> None:
     volume = cloud.claim("left")
     cloud.run("holder", "left", "two", "echo started >> file")
     cloud.attach("left", volume, "two")

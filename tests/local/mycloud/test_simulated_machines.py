@@ -1,4 +1,4 @@
-"""Machines of which nothing runs: made by the thousand, for benchmarks and tests."""
+"""Machines without processes: made by the thousand, for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def machines(api: TestClient) -> list[Json]:
     return list(get(api, "machines")["items"])
 
 
-def test_they_run_at_once_and_say_that_they_are_simulated(api: TestClient) -> None:
+def test_simulated_machines_run_at_once_and_are_marked_as_simulated(api: TestClient) -> None:
     where = place(api)
 
     assert simulate(api, where, 3, tags={"a": "b"}) == {"machines": 3}
@@ -37,7 +37,7 @@ def test_a_machine_is_not_simulated_unless_it_was_made_so(api: TestClient) -> No
     assert post(api, "machines", machine_body(place(api)))["simulated"] is False
 
 
-def test_they_are_spread_over_the_subnets(api: TestClient) -> None:
+def test_simulated_machines_are_spread_over_the_subnets(api: TestClient) -> None:
     where = place(api)
     other = post(api, "subnets", {"name": "t", "network_id": where["network_id"], "zone": "zone-c"})
 
@@ -46,7 +46,7 @@ def test_they_are_spread_over_the_subnets(api: TestClient) -> None:
     assert [each["zone"] for each in machines(api)] == ["zone-b", "zone-c", "zone-b", "zone-c"]
 
 
-def test_more_of_them_take_names_that_are_free(api: TestClient) -> None:
+def test_more_simulated_machines_use_free_names(api: TestClient) -> None:
     where = place(api)
     post(api, "machines", machine_body(where, "w-00001"))
     simulate(api, where, 1, name_prefix="w-")
@@ -56,7 +56,7 @@ def test_more_of_them_take_names_that_are_free(api: TestClient) -> None:
     assert sorted(each["name"] for each in machines(api)) == ["w-00000", "w-00001", "w-00002", "w-00003"]
 
 
-def test_all_of_them_can_be_ended_together_and_real_ones_stay(api: TestClient) -> None:
+def test_all_simulated_machines_can_be_ended_together_and_real_ones_stay(api: TestClient) -> None:
     where = place(api)
     real = post(api, "machines", machine_body(where))["id"]
     simulate(api, where, 2)
@@ -66,7 +66,7 @@ def test_all_of_them_can_be_ended_together_and_real_ones_stay(api: TestClient) -
     assert {each["id"]: each["state"] for each in machines(api) if each["state"] != "terminated"} == {real: "creating"}
 
 
-def test_a_subnet_of_another_network_is_refused_and_none_is_made(api: TestClient) -> None:
+def test_simulated_machines_in_a_subnet_of_another_network_are_refused(api: TestClient) -> None:
     where = place(api)
     elsewhere = post(api, "networks", {"name": "other"})
     subnet = post(api, "subnets", {"name": "t", "network_id": elsewhere["id"], "zone": "zone-a"})
@@ -78,14 +78,14 @@ def test_a_subnet_of_another_network_is_refused_and_none_is_made(api: TestClient
 
 
 @pytest.mark.parametrize(("operation", "state"), [("stop", "stopped"), ("reboot", "running"), ("start", "running")])
-def test_what_is_asked_of_one_is_done_at_once(api: TestClient, operation: str, state: str) -> None:
+def test_a_request_to_a_simulated_machine_takes_effect_at_once(api: TestClient, operation: str, state: str) -> None:
     simulate(api, place(api), 1)
     (machine,) = machines(api)
 
     assert api.post(f"/v1/machines/{machine['id']}/{operation}").json()["state"] == state
 
 
-def test_a_stopped_one_can_be_started(api: TestClient) -> None:
+def test_a_stopped_simulated_machine_can_be_started(api: TestClient) -> None:
     simulate(api, place(api), 1)
     (machine,) = machines(api)
     api.post(f"/v1/machines/{machine['id']}/stop")
@@ -93,7 +93,7 @@ def test_a_stopped_one_can_be_started(api: TestClient) -> None:
     assert api.post(f"/v1/machines/{machine['id']}/start").json()["state"] == "running"
 
 
-def test_a_deleted_one_is_terminated_at_once(api: TestClient) -> None:
+def test_a_deleted_simulated_machine_is_terminated_at_once(api: TestClient) -> None:
     simulate(api, place(api), 1)
     (machine,) = machines(api)
 
@@ -103,7 +103,7 @@ def test_a_deleted_one_is_terminated_at_once(api: TestClient) -> None:
     assert deleted["terminated_at"] is not None
 
 
-def test_no_volume_can_be_attached_to_one(api: TestClient) -> None:
+def test_no_volume_can_be_attached_to_a_simulated_machine(api: TestClient) -> None:
     simulate(api, place(api), 1)
     (machine,) = machines(api)
     volume = post(api, "volumes", {"name": "v", "zone": "zone-b", "size_gib": 1})

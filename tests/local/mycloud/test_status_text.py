@@ -1,4 +1,4 @@
-"""What a person reads of a load balancer's backends."""
+"""A load balancer's backends in the status text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,5 @@ def shown(*backends: tuple[bool | None, bool]) -> str:
         ([UNCHECKED, UNCHECKED], "2 backends unchecked"),
     ],
 )
-def test_backends_that_no_check_examines_are_not_called_healthy(
-    backends: list[tuple[bool | None, bool]], text: str
-) -> None:
+def test_unchecked_backends_are_not_shown_as_healthy(backends: list[tuple[bool | None, bool]], text: str) -> None:
     assert shown(*backends) == text

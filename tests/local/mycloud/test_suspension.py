@@ -1,4 +1,4 @@
-"""What a stopped site and a restarted computer leave in the database."""
+"""The database after a stop of the site and a restart of the computer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def states(store: Store, ids: dict[str, str]) -> dict[str, State]:
         return {"cluster": session.get(Cluster, ids["cluster"]).state, **machines}
 
 
-def test_what_ran_is_started_again_and_what_was_stopped_stays_stopped(store: Store) -> None:
+def test_after_a_suspension_running_machines_restart_and_stopped_ones_stay_stopped(store: Store) -> None:
     with store.write() as session:
         ids = populate(session)
 
@@ -73,7 +73,7 @@ def test_only_a_restart_of_the_computer_between_two_starts_counts_as_one(store: 
     assert states(store, ids)["running"] == State.CREATING
 
 
-def test_when_everything_ended_without_a_restart_it_is_started_again_too(store: Store, tmp_path: Path) -> None:
+def test_a_site_whose_processes_all_ended_without_a_reboot_is_resumed(store: Store, tmp_path: Path) -> None:
     with store.write() as session:
         ids = populate(session)
     notice_restart(store, tmp_path / "note", something_runs=lambda: True)
@@ -83,7 +83,7 @@ def test_when_everything_ended_without_a_restart_it_is_started_again_too(store: 
     assert states(store, ids) == {"cluster": State.UPDATING, "running": State.CREATING, "stopped": State.STOPPED}
 
 
-def test_a_machine_whose_process_died_boots_with_the_rest(store: Store) -> None:
+def test_a_machine_whose_process_died_before_the_suspension_boots_with_the_rest(store: Store) -> None:
     with store.write() as session:
         ids = populate(session)
         died = session.get(MachineRecord, ids["stopped"])

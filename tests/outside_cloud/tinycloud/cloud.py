@@ -19,7 +19,7 @@ from cloud_controller.cloud import (
     NotFound,
 )
 from cloud_controller.fence import unfenced
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
@@ -173,7 +173,7 @@ class Tiny:
     def _change(self, operation: Operation) -> None:
         self.fence()
         assert not isinstance(operation, CreateLoadBalancer)
-        LOAD_BALANCERS[operation.id] = replace(after(LOAD_BALANCERS[operation.id], operation), settled=True)
+        LOAD_BALANCERS[operation.id] = replace(apply_operation(LOAD_BALANCERS[operation.id], operation), settled=True)
 
     adopt = update = put_pool = add_members = remove_members = _change
     put_listener = delete_listener = delete_pool = _change

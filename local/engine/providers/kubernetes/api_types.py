@@ -1,4 +1,4 @@
-"""Which Kubernetes type a resource's type token means, and whether its objects live in namespaces."""
+"""The Kubernetes type of a resource's type token, and whether its objects are namespaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from local.engine.urn import type_of
 
 _PREFIX = "kubernetes:"
 
-# The built-in kinds without a namespace; of other groups the API server's discovery decides.
+# The built-in kinds without a namespace; for other groups the API server's discovery decides.
 _CLUSTER_SCOPED = frozenset(
     {
         "APIService",
@@ -67,7 +67,7 @@ _BUILT_IN_GROUPS = frozenset(
         "storage.k8s.io",
     }
 )
-# Groups of the Kubernetes package that are no API types.
+# Groups of the Kubernetes package that are not API types.
 _NOT_OF_THE_API = {
     "helm.sh": "Helm releases and charts",
     "kustomize": "Kustomize folders",
@@ -77,7 +77,7 @@ _NOT_OF_THE_API = {
 
 
 class UnsupportedTypeError(Exception):
-    """The type token is no Kubernetes API type that the embedded engine can handle; the message says which."""
+    """The type token is not a Kubernetes API type that the embedded engine supports; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,12 @@ class ApiType:
 
     @property
     def api_version(self) -> str:
-        """What an object's `apiVersion` says."""
+        """An object's `apiVersion`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def namespaced(self) -> bool | None:
-        """Whether its objects live in a namespace; None: only the API server knows."""
+        """Whether its objects are namespaced; None: only the API server knows."""
         if self.group in _BUILT_IN_GROUPS:
             return self.kind not in _CLUSTER_SCOPED
         return None
@@ -106,16 +106,16 @@ def parse_type(token: str) -> ApiType:
     module, separator, kind = token.removeprefix(_PREFIX).rpartition(":")
     group, slash, version = module.partition("/")
     if not token.startswith(_PREFIX) or not separator or not kind:
-        raise UnsupportedTypeError(f"{token} is no Kubernetes type (kubernetes:GROUP/VERSION:Kind)")
+        raise UnsupportedTypeError(f"{token} is not a Kubernetes type (kubernetes:GROUP/VERSION:Kind)")
     for prefix, what in _NOT_OF_THE_API.items():
         if group == prefix:
-            raise UnsupportedTypeError(f"{token}: the embedded engine does not run {what}; use Pulumi's CLI for it")
+            raise UnsupportedTypeError(f"{token}: the embedded engine does not support {what}; use Pulumi's CLI")
     if not slash:
-        raise UnsupportedTypeError(f"{token} is no Kubernetes type (kubernetes:GROUP/VERSION:Kind)")
+        raise UnsupportedTypeError(f"{token} is not a Kubernetes type (kubernetes:GROUP/VERSION:Kind)")
     if kind.endswith("Patch") and group.removeprefix("core") in _BUILT_IN_GROUPS:
-        raise UnsupportedTypeError(f"{token}: the embedded engine patches no foreign objects; use Pulumi's CLI")
+        raise UnsupportedTypeError(f"{token}: the embedded engine does not support patches; use Pulumi's CLI")
     if kind.endswith("List") and kind != "List" and group.removeprefix("core") in _BUILT_IN_GROUPS:
-        raise UnsupportedTypeError(f"{token}: lists are no resources; declare the objects one by one")
+        raise UnsupportedTypeError(f"{token}: a list is not a resource; declare each object by itself")
     return ApiType("" if group == "core" else group, version, kind)
 
 

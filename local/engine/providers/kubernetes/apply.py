@@ -1,4 +1,4 @@
-"""Server-side apply with clear errors: who owns a field, what is malformed, which object it is about."""
+"""Server-side apply with clear errors: which object, which field is invalid, who owns it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from local.engine.providers.provider import ProviderError
 
 _MANAGER = re.compile(r'conflict with "([^"]+)"')
 _CLIENT_SIDE_MANAGER = "pulumi-kubernetes"
-"""The manager of what Pulumi's own provider creates: fields of it are this program's, whoever ran it."""
+"""The manager of what Pulumi's own provider creates: its fields belong to this program."""
 _MISSING = object()
 
 
 class FieldConflict(ProviderError):
-    """Fields of the object are somebody else's."""
+    """Other managers own fields of the object."""
 
 
 def field_manager_of(urn: str) -> str:
     """The field manager of a resource.
 
-    It follows from the URN, so that a run that lost its state at a crash knows its own objects again.
+    It is derived from the URN, so that a run that lost its state in a crash recognises its own objects.
     """
     return f"pulumi-kubernetes-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
 
@@ -36,7 +36,7 @@ def field_manager_of(urn: str) -> str:
 def apply(
     kube: Kube, resource: Resource, obj: dict[str, Any], manager: str, *, force: bool, dry_run: bool = False
 ) -> Object:
-    """The object as stored. Raises ProviderError; ApiErrors that say something about the server pass through."""
+    """The object as stored. Raises ProviderError; ApiErrors about the server pass through."""
     metadata = obj["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace")
 
@@ -62,7 +62,7 @@ def apply(
 
 
 def describe(resource: Resource, obj: dict[str, Any]) -> str:
-    """The object in a sentence: `Service kube-system/web`."""
+    """The object for people: `Service kube-system/web`."""
     metadata = obj["metadata"]
     namespace = metadata.get("namespace")
     return f"{resource.kind} {namespace}/{metadata['name']}" if namespace else f"{resource.kind} {metadata['name']}"
@@ -71,8 +71,8 @@ def describe(resource: Resource, obj: dict[str, Any]) -> str:
 def with_live_values(obj: dict[str, Any], live: Object, ignored: Sequence[str]) -> dict[str, Any]:
     """The object with the live values at the ignored paths.
 
-    To apply the live value is to leave the field as it is, whoever owns it; to leave the field out would remove it if
-    nobody else owned it.
+    Applying the live value leaves the field as it is, whoever owns it; omitting the field would remove it if it has no
+    other owner.
     """
     result = copy.deepcopy(obj)
     for text in ignored:

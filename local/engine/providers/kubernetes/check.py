@@ -23,7 +23,7 @@ PROPAGATION = "pulumi.com/deletionPropagationPolicy"
 REPLACE_UNREADY = "pulumi.com/replaceUnready"
 NAME_LIMIT = 63
 _SUFFIX_BYTES = 4
-# What only the API server writes; a manifest that was read from it may bring them along.
+# Fields that only the API server writes; a manifest read from a server may contain them.
 _READ_ONLY = frozenset(
     {
         "creationTimestamp",
@@ -40,7 +40,7 @@ _READ_ONLY = frozenset(
 def check_inputs(
     urn: str, api: ApiType, olds: PropertyMap, news: PropertyMap, *, namespaced: bool | None, default_namespace: str
 ) -> CheckResult:
-    """The inputs as they will be applied. `namespaced` None: not known yet, so that no namespace is filled in."""
+    """The inputs as they will be applied. `namespaced` None: not known yet, so no namespace is added."""
     inputs = in_normal_form(api, with_dashes(without_nulls(news)))
     failures = [
         CheckFailure(key, f"must be {expected!r} for a {api.kind} of {api.api_version}, not {inputs[key]!r}")
@@ -66,12 +66,12 @@ def annotation(inputs: Mapping[str, Any], key: str) -> str:
 
 
 def is_autonamed(inputs: Mapping[str, Any]) -> bool:
-    """Whether the name was made up here."""
+    """Whether the engine generated the name."""
     return annotation(inputs, AUTONAMED) == "true"
 
 
 def without_nulls(value: Value) -> Value:
-    """The value without keys whose value is None; elements of lists stay, whatever they are."""
+    """The value without keys whose value is None; elements of lists stay."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def _complete_metadata(
         del metadata[key]
     if "generateName" in metadata:
         failures.append(
-            CheckFailure("metadata.generateName", "is not supported: leave out metadata.name to get an automatic name")
+            CheckFailure("metadata.generateName", "is not supported: omit metadata.name to get an automatic name")
         )
     name = metadata.get("name")
     if name is None or name == "":
@@ -99,7 +99,7 @@ def _complete_metadata(
     if namespaced and metadata.get("namespace") in (None, ""):
         metadata["namespace"] = default_namespace
     if namespaced is False and metadata.get("namespace") not in (None, ""):
-        failures.append(CheckFailure("metadata.namespace", "must be absent: objects of this kind have no namespace"))
+        failures.append(CheckFailure("metadata.namespace", "must be absent: objects of this kind are not namespaced"))
     if wait_for := annotation({"metadata": metadata}, WAIT_FOR):
         try:
             parse_wait_for(wait_for)
@@ -124,7 +124,7 @@ def _set_automatic_name(urn: str, olds: PropertyMap, metadata: PropertyMap) -> N
 
 
 def _encode_string_data(inputs: PropertyMap) -> list[CheckFailure]:
-    """A Secret's stringData becomes data, as the API server would do it, so that both sides compare equal."""
+    """Move a Secret's stringData to data, as the API server does, so that both sides compare equal."""
     given = inputs.pop("stringData", {})
     data = inputs.get("data", {})
     hidden = isinstance(given, Secret) or isinstance(data, Secret)
@@ -158,7 +158,7 @@ def _encode(value: Value) -> Value:
 
 
 def _canonical(value: Value) -> Value:
-    """Base64 without the line breaks that the API server drops; what is no base64 stays, for it to refuse."""
+    """Base64 without the line breaks that the API server drops; invalid base64 stays for the server to reject."""
     if isinstance(value, Secret):
         return Secret(_canonical(value.value))
     try:

@@ -1,4 +1,4 @@
-"""When an object counts as ready, by kind: pure judgements of one object, as `kubectl rollout status` makes them."""
+"""When an object counts as ready, by kind. Pure: judges one object, as `kubectl rollout status` does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an object is. `failed`: it will not become ready by waiting."""
+    """The progress of an object. `failed`: waiting will not make it ready."""
 
     ready: bool
     message: str = ""
@@ -23,12 +23,12 @@ Judge = Callable[[Object], Progress]
 
 
 def judge_of(api_version: str, kind: str) -> Judge | None:
-    """What to wait for with objects of this type; None: nothing, they are ready once stored."""
+    """The readiness judge of this type; None: its objects are ready once stored."""
     return _JUDGES.get((api_version.partition("/")[0] if "/" in api_version else "", kind))
 
 
 def judge_endpoints(slices: Iterable[Object]) -> Progress:
-    """Whether a Service's EndpointSlices name at least one ready address."""
+    """Whether a Service's EndpointSlices have at least one ready address."""
     for item in slices:
         for endpoint in item.get("endpoints") or []:
             if endpoint.get("conditions", {}).get("ready", True) and endpoint.get("addresses"):
@@ -37,7 +37,7 @@ def judge_endpoints(slices: Iterable[Object]) -> Progress:
 
 
 def needs_endpoints(service: Object) -> bool:
-    """Whether a Service is to be waited for until a pod answers: it selects pods and has a cluster IP."""
+    """Whether a Service needs a ready pod: it selects pods and has a cluster IP."""
     spec = service.get("spec", {})
     return bool(spec.get("selector")) and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None"
 
@@ -45,7 +45,7 @@ def needs_endpoints(service: Object) -> bool:
 def _deployment(obj: Object) -> Progress:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     if not _is_observed(obj):
-        return Progress(False, "the controller has not seen the change yet")
+        return Progress(False, "the controller has not observed the change yet")
     if spec.get("paused"):
         return READY
     progressing = condition_of(obj, "Progressing")
@@ -56,7 +56,7 @@ def _deployment(obj: Object) -> Progress:
     if updated < wanted:
         return Progress(False, f"{updated} of {wanted} replicas updated{_replica_failure(obj)}")
     if total > updated:
-        return Progress(False, f"{total - updated} old replicas are still there")
+        return Progress(False, f"{total - updated} old replicas still exist")
     available = status.get("availableReplicas", 0)
     if available < updated:
         return Progress(False, f"{available} of {updated} replicas available")
@@ -66,7 +66,7 @@ def _deployment(obj: Object) -> Progress:
 def _daemon_set(obj: Object) -> Progress:
     status = obj.get("status", {})
     if not _is_observed(obj):
-        return Progress(False, "the controller has not seen the change yet")
+        return Progress(False, "the controller has not observed the change yet")
     wanted = status.get("desiredNumberScheduled", 0)
     updated = status.get("updatedNumberScheduled", 0)
     if obj["spec"].get("updateStrategy", {}).get("type") != "OnDelete" and updated < wanted:
@@ -80,7 +80,7 @@ def _daemon_set(obj: Object) -> Progress:
 def _stateful_set(obj: Object) -> Progress:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     if not _is_observed(obj):
-        return Progress(False, "the controller has not seen the change yet")
+        return Progress(False, "the controller has not observed the change yet")
     wanted = spec.get("replicas", 1)
     ready = status.get("readyReplicas", 0)
     if ready < wanted:
@@ -138,7 +138,7 @@ def _is_observed(obj: Object) -> bool:
 
 
 def condition_of(obj: Object, type: str) -> Mapping[str, Any]:
-    """The object's condition of this type, in whatever case, as kubectl finds it; {} if it has none."""
+    """The object's condition of this type, case-insensitive as in kubectl; {} if it has none."""
     conditions = obj.get("status", {}).get("conditions") or []
     return next((c for c in conditions if str(c.get("type")).lower() == type.lower()), {})
 

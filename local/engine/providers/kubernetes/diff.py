@@ -1,4 +1,4 @@
-"""Which changes of an object's inputs can be made in place and which ones replace it. Pure."""
+"""Which changes of an object's inputs happen in place and which ones replace it. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from local.engine.providers.kubernetes.conditions import judge_of
 from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.values import PropertyMap
 
-# Fields that the API server does not let change, and the data of ConfigMaps and Secrets, which Pulumi's provider
-# replaces so that a rename tells the pods that use them.
+# Fields that the API server makes immutable, and the data of ConfigMaps and Secrets, which Pulumi's provider replaces
+# so that the new name restarts the pods that use them.
 _METADATA = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
 _REPLACING: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "ConfigMap"): ("data", "binaryData", "immutable"),
@@ -43,7 +43,7 @@ _REPLACING: dict[tuple[str, str], tuple[str, ...]] = {
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
     ("storage.k8s.io", "StorageClass"): ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
 }
-# What a Pod's spec may change in place.
+# The mutable fields of a Pod's spec.
 _POD_IN_PLACE = ("spec.activeDeadlineSeconds", "spec.tolerations", "spec.terminationGracePeriodSeconds")
 _MUTABLE_DATA = ("data", "binaryData", "stringData")
 
@@ -57,11 +57,10 @@ _REPLACE = {
 def diff_inputs(
     api: ApiType, olds: PropertyMap, news: PropertyMap, ignored: Sequence[str], *, mutable_data: bool
 ) -> DiffResult:
-    """How new inputs differ from the old ones, by field.
+    """The differences between new and old inputs, by field.
 
     `mutable_data`: a ConfigMap's or Secret's data changes in place (the provider options enableConfigMapMutable and
-    enableSecretMutable). A replacement, whoever decides on it, deletes first if the new object would have the old
-    one's name.
+    enableSecretMutable). A replacement, whatever its cause, deletes first if both objects have the same name.
     """
     forced = [paths.parse(path) for path in (*_METADATA, *_replacing(api, olds, mutable_data))]
     in_place = [paths.parse(path) for path in _POD_IN_PLACE] if api.kind == "Pod" else []
@@ -87,15 +86,15 @@ def diff_inputs(
     )
 
 
-def asks_for_replacement(api: ApiType, news: PropertyMap) -> bool:
-    """Whether the object wants to be replaced unless it is ready (`pulumi.com/replaceUnready`); only Jobs can."""
+def wants_replacement(api: ApiType, news: PropertyMap) -> bool:
+    """Whether the object is to be replaced unless it is ready (`pulumi.com/replaceUnready`); only Jobs can be."""
     return (api.group, api.kind) == ("batch", "Job") and annotation(news, REPLACE_UNREADY) == "true"
 
 
 def replaced_if_unready(api: ApiType, result: DiffResult, live: Mapping[str, Any], news: PropertyMap) -> DiffResult:
     """The difference, or a replacement if the live object is not ready.
 
-    A Job that has failed stays so for ever: no change in place runs it again.
+    A failed Job stays failed: no change in place runs it again.
     """
     judge = judge_of(api.api_version, api.kind)
     if judge is None or judge(live).ready:
@@ -113,7 +112,7 @@ def _replacing(api: ApiType, olds: PropertyMap, mutable_data: bool) -> tuple[str
     fields = _REPLACING.get((api.group, api.kind), ())
     in_place = set(_MUTABLE_DATA if mutable_data else ())
     if olds.get("immutable") is not True:
-        in_place.add("immutable")  # It may be set, and what was never set may be left out.
+        in_place.add("immutable")  # It may be set, and omitted if it was never set.
     return tuple(field for field in fields if field not in in_place)
 
 

@@ -1,4 +1,4 @@
-"""API errors as a person reads them: which object, which field, and no secret."""
+"""API errors as messages for people: with the object and the field, without secrets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from local.engine.providers.provider import ProviderError
 from local.engine.providers.secret_texts import masked
 from local.engine.values import PropertyMap
 
-_ASKED = re.compile(r"[A-Z]+ /\S*: (.*) \(HTTP \d+\)", re.DOTALL)
-"""What the client puts around the server's message: the request, which says nothing to whoever runs the program."""
+_REQUEST = re.compile(r"[A-Z]+ /\S*: (.*) \(HTTP \d+\)", re.DOTALL)
+"""The client's wrapping of the server's message: the request, which is irrelevant to the program's user."""
 
 
 class UnreachableClusterError(ProviderError):
@@ -22,20 +22,20 @@ class UnreachableClusterError(ProviderError):
 def explain(subject: str, error: ApiError) -> str:
     """An API error as one line about the object."""
     causes = error.details.get("causes") or []
-    told = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes if cause.get("field")]
-    asked = _ASKED.fullmatch(error.message)
-    return f"{subject}: {'; '.join(told) or (asked[1] if asked else error.message)}"
+    problems = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes if cause.get("field")]
+    rejected = _REQUEST.fullmatch(error.message)
+    return f"{subject}: {'; '.join(problems) or (rejected[1] if rejected else error.message)}"
 
 
 @contextmanager
-def told_as_provider_errors(subject: str, inputs: PropertyMap, *, gone_passes: bool = False) -> Iterator[None]:
+def as_provider_errors(subject: str, inputs: PropertyMap, *, gone_passes: bool = False) -> Iterator[None]:
     """Turn API errors into ProviderErrors about `subject`, without the inputs' secrets; NotFoundError may pass."""
     try:
         yield
     except UnreachableError as error:
         raise UnreachableClusterError(
-            f"the cluster's API server is unreachable: {error.message}; if the cluster is gone for good, "
-            "PULUMI_K8S_DELETE_UNREACHABLE=true lets refresh and delete forget its objects"
+            f"the cluster's API server is unreachable: {error.message}; if the cluster is gone for good, set "
+            "PULUMI_K8S_DELETE_UNREACHABLE=true so that refresh and delete forget its objects"
         ) from None
     except ApiError as error:
         if gone_passes and isinstance(error, NotFoundError):

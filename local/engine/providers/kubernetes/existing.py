@@ -1,4 +1,4 @@
-"""What becomes of an object that is there already when a resource is to make one of its name."""
+"""Handles an existing object with the name of a resource to be created."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local.engine.providers.provider import ProviderError, Report
 
 
 def find(kube: Kube, resource: Resource, obj: dict[str, Any]) -> Object | None:
-    """The live object of this object's name, if there is one."""
+    """The live object with this object's name, if there is one."""
     try:
         return kube.get(resource, obj["metadata"]["name"], obj["metadata"].get("namespace"))
     except NotFoundError:
@@ -19,7 +19,7 @@ def find(kube: Kube, resource: Resource, obj: dict[str, Any]) -> Object | None:
 
 
 def is_being_deleted(obj: Object) -> bool:
-    """Whether somebody deleted the object, and something still holds it."""
+    """Whether the object is deleted but a finalizer still holds it."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
@@ -28,8 +28,8 @@ def refuse_foreign(resource: Resource, obj: dict[str, Any], existing: Object, ma
     managers = {entry.get("manager") for entry in existing["metadata"].get("managedFields") or []}
     if manager not in managers:
         raise ProviderError(
-            f"{describe(resource, obj)} exists already and was not made by this resource; "
-            "delete it, or give this one another name"
+            f"{describe(resource, obj)} already exists and does not belong to this resource; delete it, or give this "
+            "one another name"
         )
 
 
@@ -42,7 +42,7 @@ def make_room(
     deadline: float,
     report: Report,
 ) -> None:
-    """Return when no object of the name is there but what an interrupted run of this resource made.
+    """Return when no object has the name, except one that an interrupted run of this resource made.
 
     Raises ProviderError for a foreign one, and for one whose deletion does not end before the deadline.
     """
@@ -51,10 +51,10 @@ def make_room(
         return
     if not is_being_deleted(existing):
         refuse_foreign(resource, obj, existing, manager)
-        report("it is there already, from an interrupted run; taking it over")
+        report("already exists from an interrupted run; adopting it")
         return
-    report("an object of its name is being deleted; waiting for its end")
+    report("waiting for the deletion of an object with this name")
     try:
         waiter.until_gone(resource, existing, deadline, report)
     except NotReadyError as error:
-        raise ProviderError(f"{describe(resource, obj)}: an old object of its name stays: {error}") from None
+        raise ProviderError(f"{describe(resource, obj)}: an old object with this name still exists: {error}") from None

@@ -1,4 +1,4 @@
-"""What the state keeps of a live object: its outputs, and the inputs as others may have changed them. Pure."""
+"""The state's view of a live object: its outputs, and the inputs as others may have changed them. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INITIAL_API_VERSION = "__initialApiVersion"
 INPUTS = "__inputs"
 
 _ABSENT = object()
-# What names an element of a list that several managers may share, in the order in which Kubernetes uses them.
+# The keys of elements in lists that several managers may share, in the order in which Kubernetes uses them.
 _LIST_KEYS = (
     ("name",),
     ("key",),
@@ -40,7 +40,7 @@ def split_id(id: str) -> tuple[str | None, str]:
 
 
 def with_namespace(obj: dict[str, Any], namespace: str | None) -> dict[str, Any]:
-    """The object (or inputs) in this namespace, unless it names one, or there is none to name."""
+    """The object (or inputs) in this namespace, unless it has one, or there is none to set."""
     metadata = obj.get("metadata")
     if not namespace or not isinstance(metadata, dict) or metadata.get("namespace"):
         return obj
@@ -48,10 +48,10 @@ def with_namespace(obj: dict[str, Any], namespace: str | None) -> dict[str, Any]
 
 
 def to_api(inputs: PropertyMap) -> dict[str, Any]:
-    """The inputs as the API server takes them: secrets plain, nothing of Pulumi's own.
+    """The inputs for the API server: secrets plain, without Pulumi's own fields.
 
-    What applies no field is no field's manager, and would not be known again as this resource's: so an object that is
-    nothing but a name applies empty annotations, which changes nothing of it.
+    An apply without fields leaves no manager, and the object would not be recognised as this resource's: so an object
+    that has only a name applies empty annotations, which changes nothing.
     """
     plain: dict[str, Any] = without_secrets(inputs)
     obj = {key: value for key, value in plain.items() if not key.startswith("__")}
@@ -75,7 +75,7 @@ def outputs_of(api: ApiType, live: Mapping[str, Any], inputs: PropertyMap, field
 
 
 def preview_outputs(outputs: PropertyMap) -> PropertyMap:
-    """The outputs of a dry run of a creation, without what only the real one tells."""
+    """The outputs of a creation's dry run, without what only the real one determines."""
     shown = {key: value for key, value in outputs.items() if key != "status"}
     metadata = shown.get("metadata")
     if isinstance(metadata, dict):
@@ -84,10 +84,10 @@ def preview_outputs(outputs: PropertyMap) -> PropertyMap:
 
 
 def as_kept(given: Value, outputs: Value) -> Value:
-    """The inputs without the empty lists and maps that the API server did not keep, which its outputs show.
+    """The inputs without the empty lists and maps that the API server dropped, as its outputs show.
 
-    Pulumi's provider compares with what is live, so that such an input is a change in every run; an empty list that the
-    API server writes as null becomes null.
+    Pulumi's provider compares with the live object, so that such an input is a change in every run; an empty list that
+    the API server writes as null becomes null.
     """
     if isinstance(given, list) and isinstance(outputs, list) and len(given) == len(outputs):
         return [as_kept(value, kept) for value, kept in zip(given, outputs, strict=True)]
@@ -98,10 +98,10 @@ def as_kept(given: Value, outputs: Value) -> Value:
 
 
 def drifted_inputs(inputs: PropertyMap, before: PropertyMap, live: Mapping[str, Any]) -> PropertyMap:
-    """The inputs with those values that others changed since `before`, the outputs as last seen.
+    """The inputs with the values that others changed since `before`, the outputs as last seen.
 
-    What the API server itself writes differently than it was given (a quantity, a default) is in `before` already and
-    so is no change. Elements that others added to a list with keys are theirs and stay out.
+    What the API server itself writes differently (a quantity, a default) is in `before` already and so is no change.
+    Elements that others added to a list with keys are theirs and are left out.
     """
     before = with_dashes(before)
     result = {}
@@ -113,7 +113,7 @@ def drifted_inputs(inputs: PropertyMap, before: PropertyMap, live: Mapping[str, 
 
 
 def inputs_from_live(live: Mapping[str, Any]) -> PropertyMap:
-    """Inputs for an object that was never declared here: without its status and what the server writes."""
+    """Inputs for an object that was never declared here: without its status and server-written fields."""
     server_set = {"managedFields", "creationTimestamp", "resourceVersion", "uid", "generation", "selfLink"}
     inputs = {key: value for key, value in live.items() if key != "status"}
     inputs["metadata"] = {key: value for key, value in live["metadata"].items() if key not in server_set}
@@ -126,7 +126,7 @@ def _hide_like(output: Value, given: Value) -> Value:
     if isinstance(output, dict) and isinstance(given, dict):
         return {key: _hide_like(value, given.get(key)) for key, value in output.items()}
     if isinstance(output, list) and isinstance(given, list) and has_secrets(given):
-        # Elements may have moved: which one was secret can't be told.
+        # Elements may have moved, so it is unknown which one was secret.
         return Secret(without_secrets(output))
     return output
 
@@ -174,7 +174,7 @@ def _list_key(elements: list[Value]) -> tuple[str, ...] | None:
 
 
 def _key_of(element: PropertyMap, fields: tuple[str, ...]) -> tuple[Any, ...]:
-    # The protocol's default, so that a port given without one is found again.
+    # The protocol's default, so that a port given without one is recognised.
     return tuple(str(element.get(field, "TCP" if field == "protocol" else "")) for field in fields)
 
 

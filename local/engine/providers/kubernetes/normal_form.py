@@ -17,7 +17,7 @@ from local.engine.providers.kubernetes.quantities import canonical_quantity
 from local.engine.values import PropertyMap, Secret, Value
 
 _DROPPED, _EACH, _QUANTITY = "-", "*", "quantity"
-# Python writes in a key what the API writes with dashes, as the SDK's types do.
+# A key has underscores in Python where the API has dashes, as in the SDK's types.
 _DASHED = {
     f"x_kubernetes_{name}": f"x-kubernetes-{name.replace('_', '-')}"
     for name in (
@@ -34,7 +34,7 @@ _UNDERSCORED = {dashed: underscored for underscored, dashed in _DASHED.items()}
 
 
 def in_normal_form(api: ApiType, inputs: PropertyMap) -> PropertyMap:
-    """The inputs as the API types write them; fields that these do not have stay."""
+    """The inputs as the API types write them; unknown fields stay."""
     struct = _api_fields()["kinds"].get(f"{api.api_version}/{api.kind}", "")
     if not struct or (api.group, api.kind) == ("", "Secret"):
         return inputs
@@ -42,12 +42,12 @@ def in_normal_form(api: ApiType, inputs: PropertyMap) -> PropertyMap:
 
 
 def with_dashes(value: Value) -> Value:
-    """The value with the keys `x_kubernetes_...` as the API server calls them."""
+    """The value with the keys `x_kubernetes_...` as the API server spells them."""
     return _renamed(value, _DASHED)
 
 
 def with_underscores(value: Value) -> Value:
-    """The opposite of `with_dashes`: as the SDK calls these keys."""
+    """The reverse of `with_dashes`: as the SDK spells these keys."""
     return _renamed(value, _UNDERSCORED)
 
 
@@ -57,7 +57,7 @@ def _api_fields() -> dict[str, Any]:
 
 
 def _written(content: str, value: Value) -> Value:
-    """The value of a field whose content is a struct, a quantity, or each a list or map of them."""
+    """The value of a field whose content is a struct, a quantity, or a list or map of them."""
     if isinstance(value, Secret):
         return Secret(_written(content, value.value))
     if content.startswith(_EACH):

@@ -1,8 +1,8 @@
-"""The Kubernetes provider: Pulumi's verbs for the objects of one API server.
+"""The Kubernetes provider: Pulumi's provider protocol for the objects of one API server.
 
-It behaves as pulumi-kubernetes with server-side apply does, but for this:
-- a resource's field manager follows from its URN, so that a run knows what an interrupted one made;
-- drift is what others changed since the state was written, so that the server's own spelling of a value is none;
+It behaves as pulumi-kubernetes with server-side apply does, except:
+- a resource's field manager is derived from its URN, so that a run recognises what an interrupted one made;
+- drift is what others changed since the state was written, so the server's own spelling of a value is not drift;
 - an ambient kubeconfig is never used.
 """
 
@@ -42,8 +42,8 @@ from local.engine.providers.kubernetes.check import (
     check_inputs,
     is_autonamed,
 )
-from local.engine.providers.kubernetes.diff import asks_for_replacement, diff_inputs, replaced_if_unready
-from local.engine.providers.kubernetes.errors import UnreachableClusterError, told_as_provider_errors
+from local.engine.providers.kubernetes.diff import diff_inputs, replaced_if_unready, wants_replacement
+from local.engine.providers.kubernetes.errors import UnreachableClusterError, as_provider_errors
 from local.engine.providers.kubernetes.existing import find, is_being_deleted, make_room, refuse_foreign
 from local.engine.providers.kubernetes.normal_form import in_normal_form
 from local.engine.providers.kubernetes.settings import is_other_cluster, parse_settings
@@ -67,21 +67,21 @@ from local.engine.providers.secret_texts import masked
 from local.engine.values import PropertyMap, Secret, has_unknowns, without_secrets
 
 DEFAULT_TIMEOUT = 600.0
-"""Seconds to wait for an object, as Pulumi's provider has it."""
+"""Seconds to wait for an object, as in Pulumi's provider."""
 _PROPAGATIONS = {"foreground": "Foreground", "background": "Background", "orphan": "Orphan"}
 
 
 class KubernetesProvider:
     """One configured instance; it may be used from many threads.
 
-    With a kubeconfig that is not known yet it checks and previews from the inputs alone.
+    With an unknown kubeconfig it checks and previews from the inputs alone.
     """
 
     accepts_secrets = True
     supports_preview = True
 
     def __init__(self, config: PropertyMap) -> None:
-        """Raises ProviderError for options that are malformed or not supported."""
+        """Raises ProviderError for malformed or unsupported options."""
         self._settings = parse_settings(config)
         self._stop = threading.Event()
         self._unreachable = ""
@@ -93,7 +93,7 @@ class KubernetesProvider:
                 raise ProviderError(f"kubeconfig: {error}") from None
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
-        """`kubeconfig`, if that is of another cluster. Raises ProviderError for options that are malformed."""
+        """`kubeconfig`, if it is of another cluster. Raises ProviderError for malformed options."""
         return ("kubeconfig",) if is_other_cluster(self._settings, parse_settings(config)) else ()
 
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
@@ -106,16 +106,15 @@ class KubernetesProvider:
 
     def diff(self, request: DiffRequest) -> DiffResult:
         api, news = type_of_urn(request.urn), request.news
-        # Drift is in the old inputs already: `read` puts it there.
-        # A state may be older than the normal form.
+        # Drift is in the old inputs already: `read` puts it there. A state may be older than the normal form.
         kept = live_objects.as_kept(in_normal_form(api, request.old_inputs), request.old_outputs)
         old_inputs = live_objects.with_namespace(kept, live_objects.split_id(request.id)[0])
         mutable = {"ConfigMap": self._settings.config_map_mutable, "Secret": self._settings.secret_mutable}
         result = diff_inputs(
             api, old_inputs, news, request.ignore_changes, mutable_data=not api.group and mutable.get(api.kind, False)
         )
-        # A state may be older than the end of a Job: what completed since must not run again.
-        live = self._live(api, request.id) if asks_for_replacement(api, news) else None
+        # A state may be older than the end of a Job: a completed one must not run again.
+        live = self._live(api, request.id) if wants_replacement(api, news) else None
         return replaced_if_unready(api, result, live, news) if live is not None else result
 
     def create(self, request: CreateRequest) -> CreateResult:
@@ -150,7 +149,7 @@ class KubernetesProvider:
         if inputs:
             read_inputs = live_objects.drifted_inputs(inputs, outputs, live)
             if (api.group, api.kind) == ("", "Secret") and read_inputs != inputs and "data" in read_inputs:
-                # What somebody else put into a Secret is no less secret than what was declared.
+                # Foreign data in a Secret is as secret as the declared data.
                 read_inputs["data"] = Secret(without_secrets(read_inputs["data"]))
         else:
             read_inputs = live_objects.inputs_from_live(live)
@@ -179,7 +178,7 @@ class KubernetesProvider:
                 existing = find(kube, resource, obj)
                 if existing is None or not is_being_deleted(existing):
                     raise
-                live = existing  # Whoever owns its fields: it ends, and is made anew.
+                live = existing  # Whoever owns its fields: it is deleted and recreated.
             if is_being_deleted(live) and not preview:
                 live = self._stored_anew(resource, obj, news, manager, deadline, request.report)
         if preview:
@@ -197,16 +196,16 @@ class KubernetesProvider:
                 kube, resource = self._connected(), self._resource(api)
                 live = kube.get(resource, name, namespace)
                 if uid and live["metadata"]["uid"] != uid:
-                    report("it is gone already; another object of its name is there and stays")
+                    report("already gone; another object with this name exists and stays")
                     return
                 propagation = _PROPAGATIONS.get(annotation(inputs, PROPAGATION).lower(), "Foreground")
                 try:
                     kube.delete(resource, name, namespace, uid=live["metadata"]["uid"], propagation=propagation)
                 except ConflictError:
-                    # Gone since, and made anew by somebody: the precondition keeps that one. Or it is refused.
+                    # Deleted and recreated by others since: the precondition protects the new one. Or it was rejected.
                     if kube.get(resource, name, namespace)["metadata"]["uid"] == live["metadata"]["uid"]:
                         raise
-                    report("it is gone already; another object of its name is there and stays")
+                    report("already gone; another object with this name exists and stays")
                     return
                 if annotation(inputs, SKIP_AWAIT) != "true":
                     self._waiter().until_gone(resource, live, deadline, report)
@@ -219,11 +218,11 @@ class KubernetesProvider:
                 raise
 
     def interrupt(self) -> None:
-        """Whoever waits for an object, ten minutes perhaps, stops."""
+        """End all waits for objects, which may take ten minutes."""
         self._stop.set()
 
     def close(self) -> None:
-        """Let go of connections; whoever still waits for an object stops."""
+        """Close the connections and end all waits."""
         self.interrupt()
         if self._kube is not None:
             self._kube.close()
@@ -238,12 +237,12 @@ class KubernetesProvider:
         report: Report,
     ) -> Object:
         kube, waiter = self._connected(), self._waiter()
-        # Nobody else has a name that was drawn at random: the look at what is there can be spared.
+        # A random name is unique, so the look-up can be skipped.
         if not is_autonamed(inputs):
             make_room(kube, resource, obj, manager, waiter, deadline, report)
         live = apply(kube, resource, obj, manager, force=self._forces(inputs))
         if is_being_deleted(live):
-            # Made by an interrupted run, and somebody deletes it.
+            # Made by an interrupted run, and being deleted.
             return self._stored_anew(resource, obj, inputs, manager, deadline, report)
         return live
 
@@ -256,13 +255,13 @@ class KubernetesProvider:
         deadline: float,
         report: Report,
     ) -> Object:
-        """The object in the place of one that is being deleted."""
+        """The object in place of one that is being deleted."""
         kube = self._connected()
         make_room(kube, resource, obj, manager, self._waiter(), deadline, report)
         return apply(kube, resource, obj, manager, force=self._forces(inputs))
 
     def _preview_creation(self, api: ApiType, obj: dict[str, Any], inputs: PropertyMap, manager: str) -> PropertyMap:
-        """The outputs of a dry run, or the inputs where none is possible: what it needs may be made in this run too."""
+        """The outputs of a dry run, or the inputs where none is possible because this run makes a dependency."""
         with self._errors(api, obj, inputs, preview=True):
             kube = self._connected()
             try:
@@ -270,16 +269,16 @@ class KubernetesProvider:
                 obj = self._placed(resource, obj)
                 existing = None if is_autonamed(inputs) else find(kube, resource, obj)
                 if existing is not None:
-                    # Ours, to be replaced under its name: a dry run would be an update of the old one.
+                    # Ours, to be replaced under its name: a dry run would update the old one.
                     refuse_foreign(resource, obj, existing, manager)
                     return inputs
                 live = apply(kube, resource, obj, manager, force=self._forces(inputs), dry_run=True)
             except NotFoundError:
-                return inputs  # The namespace, or the kind's definition, is not there yet.
+                return inputs  # The namespace, or the kind's definition, does not exist yet.
         return live_objects.preview_outputs(live_objects.outputs_of(api, live, inputs, manager))
 
     def _placed(self, resource: Resource, obj: dict[str, Any]) -> dict[str, Any]:
-        """The object with a namespace if its kind has one: a check without discovery could not tell."""
+        """The object with a namespace if its kind is namespaced: a check without discovery cannot know that."""
         return live_objects.with_namespace(obj, self._settings.namespace) if resource.namespaced else obj
 
     def _await(
@@ -304,7 +303,7 @@ class KubernetesProvider:
         except NotReadyError as error:
             problem = str(error)
         except ApiError as error:
-            problem = f"it could not be watched: {error.message}"
+            problem = f"it cannot be watched: {error.message}"
         if problem:
             live = self._latest(resource, live)
             outputs = live_objects.outputs_of(api, live, inputs, manager)
@@ -313,7 +312,7 @@ class KubernetesProvider:
         return live_objects.outputs_of(api, live, inputs, manager)
 
     def _live(self, api: ApiType, id: str) -> Object | None:
-        """The object as it is now; None where that cannot be found out."""
+        """The current object; None if it cannot be determined."""
         namespace, name = live_objects.split_id(id)
         try:
             return self._connected().get(self._resource(api), name, namespace)
@@ -324,7 +323,7 @@ class KubernetesProvider:
         try:
             return find(self._connected(), resource, live) or live
         except ApiError:
-            return live  # What was stored last is still true enough to be kept in the state.
+            return live  # The last stored version is still good enough for the state.
 
     def _is_namespaced(self, api: ApiType) -> bool | None:
         if api.namespaced is not None or self._kube is None:
@@ -332,7 +331,7 @@ class KubernetesProvider:
         try:
             return self._kube.resource(api.api_version, api.kind).namespaced
         except ApiError:
-            return None  # The definition may be made in this run; what else is wrong, the creation tells.
+            return None  # This run may make the definition; the creation reports any other error.
 
     def _resource(self, api: ApiType) -> Resource:
         return self._connected().resource(api.api_version, api.kind)
@@ -366,10 +365,10 @@ class KubernetesProvider:
     ) -> Iterator[None]:
         subject = f"{api.kind} {live_objects.object_id(obj)}"
         try:
-            with told_as_provider_errors(subject, inputs, gone_passes=gone_passes):
+            with as_provider_errors(subject, inputs, gone_passes=gone_passes):
                 yield
         except UnreachableClusterError as error:
             if preview:
-                # Said once and for all: the other objects need not wait for their own time-outs.
+                # Remembered: the other objects must not wait for their own time-outs.
                 self._unreachable = str(error)
             raise

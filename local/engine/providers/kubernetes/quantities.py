@@ -14,7 +14,7 @@ _EXACT = Context(prec=100)
 
 
 def canonical_quantity(text: str) -> str:
-    """The text as Kubernetes' API types write it; unchanged if it is no quantity, or beyond all bounds."""
+    """The text as Kubernetes' API types write it; unchanged if it is not a quantity, or out of range."""
     match = _QUANTITY.fullmatch(text)
     try:
         return text if match is None else _canonical(text, match)
@@ -38,7 +38,7 @@ def _canonical(text: str, match: re.Match[str]) -> str:
 
 
 def _is_kept(number: str, power: int) -> bool:
-    """Whether Go's parser takes the spelling for canonical already, as it does of `1.500`."""
+    """Whether Go's parser already accepts the spelling as canonical, as it does `1.500`."""
     whole, _, fraction = number.lstrip("+-").partition(".")
     digits, scale = (whole.lstrip("0") or "0") + fraction, power - len(fraction)
     return len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and digits[0] != "0" and not digits.endswith("000")

@@ -1,4 +1,4 @@
-"""The Kubernetes provider's options as the embedded engine understands them; the others are refused by name."""
+"""The Kubernetes provider's options that the embedded engine supports; others are rejected by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`kubeconfig` is YAML text; None: not known, because the cluster is made in this very run, or no secret is."""
+    """`kubeconfig` is YAML text; None: not known, because this run makes the cluster, or secrets are placeholders."""
 
     kubeconfig: str | None
     context: str | None = None
@@ -63,7 +63,7 @@ def parse_settings(config: PropertyMap) -> Settings:
 
 
 def is_other_cluster(old: Settings, new: Settings) -> bool:
-    """Whether the two name different clusters, as far as their kubeconfigs tell; not, while one is unknown.
+    """Whether the two kubeconfigs are of different clusters; False while one is unknown.
 
     A cluster has no name of its own: another server or another certificate authority is another cluster, other
     credentials are not.
@@ -74,7 +74,7 @@ def is_other_cluster(old: Settings, new: Settings) -> bool:
 
 
 def _cluster_entry(settings: Settings) -> Any:
-    """What the kubeconfig says of its active cluster; the whole text where it cannot be read."""
+    """The kubeconfig's entry of its active cluster; the whole text if it is invalid."""
     try:
         config = yaml.safe_load(settings.kubeconfig or "")
         contexts = {entry["name"]: entry["context"] for entry in config["contexts"]}
@@ -91,7 +91,7 @@ def _kubeconfig(value: Any) -> str | None:
         return json.dumps(value)
     if not isinstance(value, str) or not value.strip():
         # The CLI would take the user's current context: an embedded run must never hit a cluster by accident.
-        raise ProviderError("the Kubernetes provider needs `kubeconfig`; the embedded engine uses no ambient one")
+        raise ProviderError("the Kubernetes provider needs `kubeconfig`; the current context is not used")
     if "\n" in value or value.lstrip().startswith("{"):
         return value
     try:
@@ -105,7 +105,7 @@ def _text(plain: dict[str, Any], key: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if value is UNKNOWN:
-        raise ProviderError(f"the Kubernetes provider's option {key} must not depend on what is made in this run")
+        raise ProviderError(f"the Kubernetes provider's option {key} must not depend on an unknown value")
     raise ProviderError(f"the Kubernetes provider's option {key} must be a string")
 
 

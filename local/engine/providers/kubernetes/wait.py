@@ -1,4 +1,4 @@
-"""Waits until an object is ready, or gone, by watching it; says meanwhile what it waits for and what is wrong."""
+"""Watches an object until it is ready or gone; meanwhile reports what it waits for and what is wrong."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from local.engine.providers.kubernetes.conditions import Judge, Progress, judge_
 from local.engine.providers.provider import Report
 
 LOOK_SECONDS = 5.0
-"""How long to wait for a change before looking for what hinders: pods and events."""
+"""How long to wait for a change before looking for causes: pods and events."""
 RETRY_SECONDS = 1.0
 """Between two attempts to reach an API server that was there a moment ago."""
 SERVED_SECONDS = 0.2
-"""Between two looks whether a new kind is served."""
+"""Between two checks whether a new kind is served."""
 MOST_REASONS = 5
 _FOREGROUND = "foregroundDeletion"
 """The garbage collector's own finalizer, while it deletes what the object owns."""
@@ -38,7 +38,7 @@ _FINE_TO_WAIT_FOR = ("ContainerCreating", "PodInitializing")
 
 
 class NotReadyError(Exception):
-    """The object did not get there in time, or never will; the message says what is wrong."""
+    """The object did not become ready or gone in time, or never will; the message says what is wrong."""
 
 
 class Waiter:
@@ -51,7 +51,7 @@ class Waiter:
     def until_ready(
         self, resource: Resource, obj: Object, deadline: float, report: Report, declared: Judge | None = None
     ) -> Object:
-        """The object when it is ready: as its kind says, or as `declared` for this one alone.
+        """The object when it is ready: by its kind's rules, or as `declared` for this one alone.
 
         `deadline` is of the monotonic clock. Raises NotReadyError, ApiError.
         """
@@ -64,7 +64,7 @@ class Waiter:
             namespace,
             f"metadata.name={name}",
             "",
-            lambda items: judge(items[0]) if items else Progress(False, "it is gone", failed=True),
+            lambda items: judge(items[0]) if items else Progress(False, "the object is gone", failed=True),
             lambda: self._hindrances(obj),
             deadline,
             report,
@@ -88,16 +88,16 @@ class Waiter:
         return ready
 
     def _until_served(self, definition: Object, deadline: float) -> None:
-        """An established kind is announced a little before it is served: until then its path is not found.
+        """An established kind is announced shortly before it is served: until then its path is not found.
 
-        No object tells when that is over, so this asks. Raises NotReadyError.
+        No object shows when that is over, so this polls. Raises NotReadyError.
         """
         spec = definition["spec"]
         for version in spec["versions"]:
             path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
             while version["served"] and not self._is_found(path):
                 if time.monotonic() >= deadline or self._stop.wait(SERVED_SECONDS):
-                    raise NotReadyError(f"it is established, but {path} is not served yet")
+                    raise NotReadyError(f"established, but {path} is not served yet")
 
     def _is_found(self, path: str) -> bool:
         try:
@@ -144,7 +144,7 @@ class Waiter:
             if text != said:
                 report(text)
                 said = text
-        raise AssertionError("states never end")
+        raise AssertionError("the states are endless")
 
     def _states(
         self, resource: Resource, namespace: str | None, field_selector: str, label_selector: str, deadline: float
@@ -181,11 +181,11 @@ class Waiter:
         try:
             storage_class = self._kube.get(self._kube.resource("storage.k8s.io/v1", "StorageClass"), name)
         except NotFoundError:
-            return False  # Then the claim's events say what is missing.
+            return False  # The claim's events then say what is missing.
         return bool(storage_class.get("volumeBindingMode") == "WaitForFirstConsumer")
 
     def _hindrances(self, obj: Object) -> list[str]:
-        """What pods and events say about why the object is not ready; nothing if they can't be read."""
+        """What pods and events report about why the object is not ready; empty if they cannot be read."""
         try:
             return [*self._pod_reasons(obj), *self._warnings(obj)][:MOST_REASONS]
         except ApiError as error:
@@ -210,7 +210,7 @@ class Waiter:
 
 
 class _Watching:
-    """A watch that is closed after so many seconds, or when all waiting is to end."""
+    """A watch that closes after a number of seconds, or when all waits end."""
 
     def __init__(
         self,
@@ -233,17 +233,17 @@ class _Watching:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         self._watch.close()
-        # A closed watch gives its connection back when it is read to its end, which comes at once.
+        # A closed watch returns its connection once it is read to its end, which comes at once.
         collections.deque(self._watch, maxlen=0)
 
 
 def _passes(error: ApiError) -> bool:
-    """Whether it is worth listing again: the API server restarts or has too much to do, or compacted its history."""
+    """Whether to list again: the API server restarts, is overloaded, or compacted its history."""
     return isinstance(error, UnreachableError | GoneError | TooManyRequestsError) or error.status >= 500
 
 
 def pod_problems(pod: Object) -> list[str]:
-    """What keeps a pod from being ready, in its containers' and conditions' words."""
+    """What prevents a pod from being ready, as its containers and conditions report it."""
     status = pod.get("status", {})
     problems = []
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
@@ -268,14 +268,14 @@ def _problem(subject: str, reason: str, message: str | None) -> str:
 def _held_by(obj: Object) -> str:
     finalizers = obj["metadata"].get("finalizers") or []
     if not obj["metadata"].get("deletionTimestamp"):
-        return "it is still there"
+        return "it still exists"
     if obj["kind"] == "Namespace":
         left = [
             str(condition.get("message"))
             for condition in obj.get("status", {}).get("conditions") or []
             if condition.get("status") == "True" and condition.get("message")
         ]
-        return "; ".join(["it is being emptied", *left])
+        return "; ".join(["the namespace is being emptied", *left])
     if finalizers in ([], [_FOREGROUND]):
         return "it is being deleted"
-    return f"it is held by the finalizers {', '.join(finalizers)}"
+    return f"finalizers hold it: {', '.join(finalizers)}"

@@ -1,7 +1,7 @@
-"""The annotation `pulumi.com/waitFor`: what an object's own declaration says it waits for. Pure.
+"""The annotation `pulumi.com/waitFor`: an object's own condition for being ready. Pure.
 
 One expression, or a JSON list of them, all of which must hold: `condition=Ready`, `condition=Ready=False`,
-`jsonpath={.status.phase}`, `jsonpath={.status.phase}=Running`. It takes the place of what its kind waits for.
+`jsonpath={.status.phase}`, `jsonpath={.status.phase}=Running`. It replaces the rule of its kind.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _expressions(text: str) -> list[str]:
     try:
         listed = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"is no JSON list: {error}") from None
+        raise ValueError(f"is not a JSON list: {error}") from None
     if not listed or not all(isinstance(item, str) for item in listed):
         raise ValueError("must be a list of at least one expression, each a string")
     return list(listed)
@@ -47,8 +47,8 @@ def _judge(expression: str) -> Judge:
     if match := _PATH.fullmatch(expression):
         return _path_judge(match["path"], match["value"])
     raise ValueError(
-        f"{expression!r} is no expression; allowed: condition=TYPE, condition=TYPE=STATUS, jsonpath={{PATH}}, "
-        "jsonpath={PATH}=VALUE, or a JSON list of these"
+        f"{expression!r} is not a valid expression; allowed: condition=TYPE, condition=TYPE=STATUS, "
+        f"jsonpath={{PATH}}, jsonpath={{PATH}}=VALUE, or a JSON list of these"
     )
 
 
@@ -57,22 +57,22 @@ def _condition_judge(type: str, status: str) -> Judge:
         found = condition_of(obj, type)
         if str(found.get("status", "")).lower() == status.lower():
             return READY
-        seen = f"it is {found['status']}" if found else "it is not there"
-        told = f" ({found['message']})" if found.get("message") else ""
-        return Progress(False, f"waiting for condition {type}={status}: {seen}{told}")
+        seen = f"it is {found['status']}" if found else "it is absent"
+        detail = f" ({found['message']})" if found.get("message") else ""
+        return Progress(False, f"waiting for condition {type}={status}: {seen}{detail}")
 
     return judge
 
 
 def _path_judge(path: str, value: str | None) -> Judge:
-    # Imported on use: it is slow to load, and hardly an object says what it waits for.
+    # Imported on use: it is slow to load and rarely needed.
     import jsonpath
 
     standard = _ESCAPED_KEY.sub(lambda match: f"[{json.dumps(match[1].replace(chr(92), ''))}]", path)
     try:
         compiled = jsonpath.compile("$" + (standard if standard.startswith((".", "[")) else f".{standard}"))
     except jsonpath.JSONPathError as error:
-        raise ValueError(f"{{{path}}} is no JSONPath: {error.args[0]}") from None
+        raise ValueError(f"{{{path}}} is not a valid JSONPath: {error.args[0]}") from None
 
     def judge(obj: Object) -> Progress:
         found = compiled.findall(obj)
@@ -89,5 +89,5 @@ def _text(value: Any) -> str:
 
 
 def _seen(found: list[Any]) -> str:
-    # What stands there may be anything, also of a Secret: it is not told.
-    return "it has another value" if found else "it is not there"
+    # The value may be a Secret's: it is not shown.
+    return "it has another value" if found else "it is absent"

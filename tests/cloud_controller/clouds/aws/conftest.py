@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,14 @@ import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import EC2Backend, ec2_backends
 
-from cloud_controller.cloud_errors import CloudError
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride
+from local.aws.balancing import AS_AWS
+from tests.cloud_controller.calls import Calls
+from tests.cloud_controller.clouds.aws import classic_as_aws
+from tests.cloud_controller.clouds.aws.services import put_nodes
+from tests.cloud_controller.cluster import Cluster
 from tests.moto_server import moto_server
 
 if TYPE_CHECKING:
@@ -46,6 +50,8 @@ class AwsAccount:
     route_table_id: str = ""
     """Of the private subnets, with the cluster's tag; the VPC's main one leads to the internet gateway."""
     node_group_id: str = ""
+    clients: dict[str, Any] = field(default_factory=dict)
+    """boto3's of all processes: to make them anew takes as long as all calls of a restart."""
 
     def config(self, **changes: Any) -> Config:
         """The cloud config of the cluster, every service at moto's endpoint."""
@@ -55,6 +61,15 @@ class AwsAccount:
     def api(self, **changes: Any) -> Api:
         """A client of the account, from a fresh start; `changes` are the config's."""
         return Api(self.config(**changes))
+
+    def new_cloud(self, **config: Any) -> Aws:
+        """The cluster as a controller that was just started sees it."""
+        cloud = Aws(self.config(**config))
+        cloud._api._clients = self.clients
+        return cloud
+
+    def settle(self) -> None:
+        """moto has finished whatever it answered."""
 
     def launch(
         self,
@@ -89,35 +104,6 @@ class AwsAccount:
             for instance in reservation["Instances"]
         }
         return [found[each] for each in ids]
-
-
-@dataclass
-class Calls:
-    """What an `Api` was seen to call; an observer of it. Every attempt counts."""
-
-    made: list[str] = field(default_factory=list)
-
-    def __call__(self, operation: str, _seconds: float, _error: CloudError | None) -> None:
-        self.made.append(operation)
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How often each `service Operation` was called."""
-        return Counter(self.made)
-
-    def of(self, operation: str) -> int:
-        """How often this `service Operation` was called."""
-        return self.counts[operation]
-
-    @property
-    def writes(self) -> Counter[str]:
-        """The calls that may have changed something."""
-        reading = ("Describe", "Get", "List")
-        return Counter(each for each in self.made if not each.split()[1].startswith(reading))
-
-    def clear(self) -> None:
-        """Begin to count anew."""
-        self.made.clear()
 
 
 def tag_list(tags: dict[str, str]) -> list[TagTypeDef]:
@@ -178,13 +164,27 @@ def _network(_account: AwsAccount) -> tuple[AwsAccount, EC2Backend]:
 
 
 @pytest.fixture
-def account(_network: tuple[AwsAccount, EC2Backend]) -> AwsAccount:
-    """An account with a cluster's network: a public and a private subnet in each zone, tagged as discovery wants it."""
+def account(_network: tuple[AwsAccount, EC2Backend], monkeypatch: pytest.MonkeyPatch) -> AwsAccount:
+    """An account with a cluster's network: a public and a private subnet in each zone, tagged as discovery wants it.
+
+    Where moto's load balancers are not as AWS documents them, they are put right.
+    """
+    for (owner, method), instead in AS_AWS.items():
+        monkeypatch.setattr(owner, method, instead)
+    classic_as_aws.mend(monkeypatch)
     account, network = _network
     _reset(account)
     # What is in it leads back to the backend, which is moto's own one here.
     vars(_ec2()).update(copy.deepcopy(vars(network), {id(network): _ec2()}))
     return account
+
+
+@pytest.fixture
+def cluster(account: AwsAccount) -> Cluster:
+    """A cluster of two nodes, without Services."""
+    made = Cluster()
+    put_nodes(made, account.launch(2))
+    return made
 
 
 def _reset(account: AwsAccount) -> None:

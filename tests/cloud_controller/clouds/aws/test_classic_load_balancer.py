@@ -10,26 +10,24 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.names import load_balancer_name
-from cloud_controller.kube import Object
-from cloud_controller.load_balancers.backends import Backends, Member
-from cloud_controller.load_balancers.model import LoadBalancerState
-from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, RemoveMembers
-from tests.cloud_controller.clouds.aws import classic_as_aws
-from tests.cloud_controller.clouds.aws.asked_services import backends, classic, named, node, port
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount
-from tests.cloud_controller.clouds.aws.crashing import Process, owner_of
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import LoadBalancerState, Owner
+from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeleteLoadBalancer, RemoveMembers
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount
+from tests.cloud_controller.clouds.aws.faulty_aws import Between, Call, Refusal, Refusing, security_groups_in_use
+from tests.cloud_controller.clouds.aws.in_the_account import (
+    classic_load_balancers,
+    group_of_people,
+    groups_made,
+    rules_of,
+)
+from tests.cloud_controller.clouds.aws.services import backends, classic, named, put_nodes
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, port, served
 
+OWNER = Owner(CLUSTER, "uid-web", "default", "web")
 GROUP = {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}
 """What the group in front of a load balancer costs."""
-
-
-@pytest.fixture(autouse=True)
-def _as_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    classic_as_aws.mend(monkeypatch)
-
-
-def nodes_of(account: AwsAccount, count: int = 2) -> Backends:
-    return backends(*(node(provider_id=f"aws:///a/{each['InstanceId']}") for each in account.launch(count)))
 
 
 def certificate(account: AwsAccount, domain: str = "example.com") -> str:
@@ -38,7 +36,7 @@ def certificate(account: AwsAccount, domain: str = "example.com") -> str:
 
 
 def described(account: AwsAccount) -> Any:
-    (found,) = account.elb.describe_load_balancers()["LoadBalancerDescriptions"]
+    (found,) = classic_load_balancers(account)
     return found
 
 
@@ -53,30 +51,39 @@ def tags(account: AwsAccount) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in found["Tags"]}
 
 
-def made(account: AwsAccount, service: Object, members: Backends) -> Process:
-    """A process that has made the load balancer of the Service; its calls are counted from now on."""
-    process = Process(account)
-    process.converge(service, members)
-    process.calls.clear()
-    return process
+def refusing(instance: str) -> Refusing:
+    """AWS, which refuses a whole call with this instance, as it does with one that is gone."""
+
+    def refuses(_operation: str, params: dict[str, Any]) -> Refusal | None:
+        named = {each["InstanceId"] for each in params.get("Instances", ())}
+        return ("InvalidInstance", "could not find EC2 instance") if instance in named else None
+
+    return Refusing(refuses)
 
 
-def writes(process: Process, service: Object, members: Backends) -> dict[str, int]:
-    """The changing calls of a visit, after which nothing is left to do."""
-    process.visit(service, members)
-    counted = dict(process.calls.writes)
-    assert process.operations(service, members) == []
-    return counted
+class Unseen(Between):
+    """AWS, which does not show a load balancer by its name the first times that it is asked."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def call(self, real: Call, service: str, operation: str, params: dict[str, Any]) -> dict[str, Any]:
+        answer = real(service, operation, **params)
+        if operation == "DescribeLoadBalancers" and self.left and "LoadBalancerNames" in params:
+            self.left -= 1
+            answer["LoadBalancerDescriptions"] = []
+        return answer
 
 
 # ------------------------------------------------------------------------------------------------------------ creation
 
 
-def test_a_load_balancer_is_made_with_its_groups_its_check_and_its_instances(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = Process(account)
+def test_a_load_balancer_is_made_with_its_groups_its_check_and_its_instances(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = Running(account, cluster)
 
-    assert writes(process, classic(), members) == {
+    assert running.apply(classic()) == {
         "ec2 CreateSecurityGroup": 2,
         "ec2 AuthorizeSecurityGroupIngress": 2,
         "elb CreateLoadBalancer": 1,
@@ -86,41 +93,29 @@ def test_a_load_balancer_is_made_with_its_groups_its_check_and_its_instances(acc
     lb = described(account)
     assert lb["Scheme"] == "internet-facing"
     assert {*lb["Subnets"]} == {*account.public_subnets}
-    assert {each["InstanceId"] for each in lb["Instances"]} == {each.instance_id for each in members.nodes}
+    assert {each["InstanceId"] for each in lb["Instances"]} == {*cluster.objects["nodes"]}
     assert lb["HealthCheck"]["Target"] == "TCP:30080"
     assert len(lb["SecurityGroups"]) == 2
-    assert owner_of(classic()).tags.items() <= tags(account).items()
+    assert OWNER.tags.items() <= tags(account).items()
     assert tags(account)[CLUSTER_TAG] == "owned"
 
 
 def test_what_aws_does_not_show_at_once_is_looked_for_again_and_not_made_again(
-    account: AwsAccount, monkeypatch: pytest.MonkeyPatch
+    account: AwsAccount, cluster: Cluster
 ) -> None:
-    members = nodes_of(account)
-    process = Process(account)
-    real, unseen = process.api.call, [2]
+    lists = Unseen(2)
+    running = Running(account, cluster, wrap=lists)
 
-    def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
-        answer = real(service, operation, **params)
-        if operation == "DescribeLoadBalancers" and unseen[0] and "LoadBalancerNames" in params:
-            unseen[0] -= 1
-            answer["LoadBalancerDescriptions"] = []
-        return answer
+    running.apply(classic())
 
-    monkeypatch.setattr(process.api, "call", call)
-    process.converge(classic(), members)
-
-    assert unseen == [0]
-    assert process.calls.writes["elb CreateLoadBalancer"] == 1
+    assert lists.left == 0
+    assert running.calls.writes["elb CreateLoadBalancer"] == 1
 
 
-def test_a_second_service_needs_no_shared_group_of_its_own(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
-    other = classic()
-    other["metadata"] |= {"name": "api", "uid": "uid-2"}
+def test_a_second_service_needs_no_shared_group_of_its_own(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
 
-    assert writes(process, other, members) == {
+    assert running.apply(classic(name="api")) == {
         **GROUP,
         "elb CreateLoadBalancer": 1,
         "elb ConfigureHealthCheck": 1,
@@ -128,23 +123,23 @@ def test_a_second_service_needs_no_shared_group_of_its_own(account: AwsAccount) 
     }
 
 
-def test_the_status_is_the_name_that_dns_has(account: AwsAccount) -> None:
-    process = made(account, classic(), nodes_of(account))
+def test_the_status_is_the_name_that_dns_has(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
 
-    (observed,) = process.observed(classic())
+    (observed,) = running.observed()
 
     assert observed.state is LoadBalancerState.READY
     assert [each.to_json() for each in observed.ingress] == [{"hostname": described(account)["DNSName"]}]
 
 
-def test_an_internal_one_is_in_the_private_subnets(account: AwsAccount) -> None:
-    made(account, classic(named(internal=True)), nodes_of(account))
+def test_an_internal_one_is_in_the_private_subnets(account: AwsAccount, cluster: Cluster) -> None:
+    served(account, cluster, classic(named(internal=True)))
 
     assert described(account)["Scheme"] == "internal"
     assert {*described(account)["Subnets"]} == {*account.private_subnets}
 
 
-def test_attributes_are_set_only_where_they_are_not_awss_defaults(account: AwsAccount) -> None:
+def test_attributes_are_set_only_where_they_are_not_awss_defaults(account: AwsAccount, cluster: Cluster) -> None:
     service = classic(
         named(
             connection_idle_timeout=120,
@@ -157,9 +152,8 @@ def test_attributes_are_set_only_where_they_are_not_awss_defaults(account: AwsAc
             access_log_emit_interval=5,
         )
     )
-    members = nodes_of(account)
 
-    assert writes(Process(account), service, members)["elb ModifyLoadBalancerAttributes"] == 1
+    assert Running(account, cluster).apply(service)["elb ModifyLoadBalancerAttributes"] == 1
 
     found = attributes(account)
     assert found["ConnectionSettings"] == {"IdleTimeout": 120}
@@ -168,71 +162,69 @@ def test_attributes_are_set_only_where_they_are_not_awss_defaults(account: AwsAc
     assert found["AccessLog"] == {"Enabled": True, "S3BucketName": "logs", "S3BucketPrefix": "web", "EmitInterval": 5}
 
 
-def test_proxy_protocol_is_a_policy_of_the_instances_ports(account: AwsAccount) -> None:
+def test_proxy_protocol_is_a_policy_of_the_instances_ports(account: AwsAccount, cluster: Cluster) -> None:
     service = classic(named(proxy_protocol="*"), port(80), port(443))
-    made(account, service, nodes_of(account))
+    served(account, cluster, service)
 
     backends_ = {each["InstancePort"]: each["PolicyNames"] for each in described(account)["BackendServerDescriptions"]}
     assert backends_ == {30080: ["k8s-proxyprotocol-enabled"], 30443: ["k8s-proxyprotocol-enabled"]}
 
 
-def test_tls_has_its_certificate_and_its_cipher_suite(account: AwsAccount) -> None:
+def test_tls_has_its_certificate_and_its_cipher_suite(account: AwsAccount, cluster: Cluster) -> None:
     arn = certificate(account)
     policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
     service = classic(
         named(ssl_cert=arn, ssl_ports="443", backend_protocol="ssl", ssl_negotiation_policy=policy), port(443)
     )
-    made(account, service, nodes_of(account))
+    served(account, cluster, service)
 
     (listener,) = described(account)["ListenerDescriptions"]
     assert (listener["Listener"]["Protocol"], listener["Listener"]["SSLCertificateId"]) == ("SSL", arn)
     assert listener["PolicyNames"] == [f"k8s-SSLNegotiationPolicy-{policy}"]
 
 
-def test_behind_tls_instances_may_be_spoken_to_in_the_clear(account: AwsAccount) -> None:
-    members = nodes_of(account)
+def test_behind_tls_instances_may_be_spoken_to_in_the_clear(account: AwsAccount, cluster: Cluster) -> None:
     service = classic(named(ssl_cert=certificate(account), backend_protocol="http"), port(443))
-    process = made(account, service, members)
+    running = served(account, cluster, service)
 
     listener = described(account)["ListenerDescriptions"][0]["Listener"]
     assert (listener["Protocol"], listener["InstanceProtocol"]) == ("HTTPS", "HTTP")
-    assert process.operations(service, members) == []
+    assert running.plan().changes == ()
 
 
-def test_a_listener_that_comes_later_has_proxy_protocol_too(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(named(proxy_protocol="*")), members)
+def test_a_listener_that_comes_later_has_proxy_protocol_too(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic(named(proxy_protocol="*")))
 
-    process.converge(classic(named(proxy_protocol="*"), port(80), port(81)), members)
+    running.apply(classic(named(proxy_protocol="*"), port(80), port(81)))
 
     proxied = {each["InstancePort"] for each in described(account)["BackendServerDescriptions"]}
     assert proxied == {30080, 30081}
 
 
-def test_the_same_creation_again_makes_no_second_one(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
-    model = process.load_balancers.build(classic(), members).model
+def test_the_same_creation_again_makes_no_second_one(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
+    model = running.cloud.load_balancers.build(classic(), backends(*cluster.objects["nodes"].values())).model
 
-    again = Process(account).load_balancers.create(CreateLoadBalancer(model, owner_of(classic()).client_token))
+    again = Running(account, cluster).cloud.load_balancers.create(CreateLoadBalancer(model, OWNER.client_token))
 
     assert again.id == described(account)["LoadBalancerName"]
-    assert again.model == process.observed(classic())[0].model
+    assert again.model == running.observed()[0].model
 
 
-def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = Process(account)
-    model = process.load_balancers.build(classic(), members).model
+def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    running = Running(account, cluster)
+    model = running.cloud.load_balancers.build(classic(), backends(*cluster.objects["nodes"].values())).model
     account.elb.create_load_balancer(
-        LoadBalancerName=load_balancer_name(model, owner_of(classic()).client_token),
+        LoadBalancerName=load_balancer_name(model, OWNER.client_token),
         Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 22, "InstanceProtocol": "TCP", "InstancePort": 22}],
         Subnets=account.public_subnets[:1],
     )
     before = described(account)
 
-    with pytest.raises(InvalidConfiguration, match="exists, but without the tags of Service shop/web"):
-        process.visit(classic(), members)
+    with pytest.raises(InvalidConfiguration, match="exists, but without the tags of Service default/web"):
+        running.apply(classic())
 
     assert described(account) == before
 
@@ -240,102 +232,99 @@ def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(acco
 # -------------------------------------------------------------------------------------------------------------- reads
 
 
-def test_a_restart_with_nothing_changed_writes_nothing(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    made(account, classic(), members)
-    process = Process(account)
+def test_a_restart_with_nothing_changed_writes_nothing(account: AwsAccount, cluster: Cluster) -> None:
+    served(account, cluster, classic())
+    running = Running(account, cluster)
 
-    assert process.operations(classic(), members) == []
-    assert process.calls.writes == {}
-
-
-def test_attributes_are_asked_for_once(account: AwsAccount) -> None:
-    process = made(account, classic(), nodes_of(account))
-
-    process.observed(classic())
-    process.observed(classic())
-
-    assert process.calls.of("elb DescribeLoadBalancerAttributes") == 0
+    assert running.plan().changes == ()
+    assert running.calls.writes == {}
 
 
-def test_attributes_are_not_asked_for_after_a_restart_that_remembers(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    service = classic(named(connection_idle_timeout=120))
-    first = made(account, service, members)
-    second = Process(account)
+def test_attributes_are_asked_for_once(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
 
-    second.load_balancers.restore(first.load_balancers.dump(10_000))
+    running.observed()
+    running.observed()
 
-    assert second.operations(service, members) == []
-    assert second.operations(service, members) == []
+    assert running.calls.of("elb DescribeLoadBalancerAttributes") == 0
+
+
+def test_attributes_are_not_asked_for_after_a_restart_that_remembers(account: AwsAccount, cluster: Cluster) -> None:
+    first = served(account, cluster, classic(named(connection_idle_timeout=120)))
+    kept = first.cloud.load_balancers.dump(10_000)
+
+    second = Running(account, cluster, wrap=lambda cloud: cloud.load_balancers.restore(kept))
+
+    assert second.plan().changes == ()
+    assert second.plan().changes == ()
     assert second.calls.of("elb DescribeLoadBalancerAttributes") == 0
 
 
-def test_where_somebody_else_changed_it_attributes_are_asked_for_again(account: AwsAccount) -> None:
-    process = made(account, classic(), nodes_of(account))
+def test_where_somebody_else_changed_it_attributes_are_asked_for_again(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
     name = described(account)["LoadBalancerName"]
     account.elb.delete_load_balancer_listeners(LoadBalancerName=name, LoadBalancerPorts=[80])
 
-    process.observed(classic())
-    process.observed(classic())
+    running.observed()
+    running.observed()
 
-    assert process.calls.of("elb DescribeLoadBalancerAttributes") == 1
+    assert running.calls.of("elb DescribeLoadBalancerAttributes") == 1
 
 
-def test_attributes_that_somebody_else_changed_are_found_after_a_restart_and_set_back(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    made(account, classic(), members)
+def test_attributes_that_somebody_else_changed_are_found_after_a_restart_and_set_back(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    served(account, cluster, classic())
     account.elb.modify_load_balancer_attributes(
         LoadBalancerName=described(account)["LoadBalancerName"],
         LoadBalancerAttributes={"ConnectionSettings": {"IdleTimeout": 7}},
     )
 
-    assert writes(Process(account), classic(), members) == {"elb ModifyLoadBalancerAttributes": 1}
+    assert Running(account, cluster).apply(classic()) == {"elb ModifyLoadBalancerAttributes": 1}
     assert attributes(account)["ConnectionSettings"] == {"IdleTimeout": 60}
 
 
-def test_many_load_balancers_are_read_in_few_calls(account: AwsAccount) -> None:
+def test_many_load_balancers_are_read_in_few_calls(account: AwsAccount, cluster: Cluster) -> None:
     for number in range(21):
         account.elb.create_load_balancer(
             LoadBalancerName=f"k8s-shop-web-{number}",
             Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstanceProtocol": "TCP", "InstancePort": 30080}],
             Subnets=account.public_subnets[:1],
-            Tags=[{"Key": key, "Value": value} for key, value in owner_of(classic()).tags.items()],
+            Tags=[{"Key": key, "Value": value} for key, value in OWNER.tags.items()],
         )
-    process = Process(account)
-    process.load_balancers.read(None)
-    process.calls.clear()
+    running = Running(account, cluster)
+    running.cloud.load_balancers.read(None)
+    running.calls.clear()
 
-    assert len(process.load_balancers.read(None)) == 21
+    assert len(running.cloud.load_balancers.read(None)) == 21
 
-    counts = process.calls.counts
+    counts = running.calls.counts
     assert {each: count for each, count in counts.items() if each.startswith("elb ")} == {
         "elb DescribeLoadBalancers": 1,
         "elb DescribeTags": 2,
     }
 
 
-def test_load_balancers_of_others_are_not_even_asked_for_their_tags(account: AwsAccount) -> None:
+def test_load_balancers_of_others_are_not_even_asked_for_their_tags(account: AwsAccount, cluster: Cluster) -> None:
     account.elb.create_load_balancer(
         LoadBalancerName="somebodys",
         Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 22, "InstanceProtocol": "TCP", "InstancePort": 22}],
         Subnets=account.public_subnets[:1],
     )
-    process = Process(account)
+    running = Running(account, cluster)
 
-    assert process.load_balancers.read(None) == []
-    assert process.calls.of("elb DescribeTags") == 0
+    assert running.cloud.load_balancers.read(None) == []
+    assert running.calls.of("elb DescribeTags") == 0
 
 
-def test_health_is_that_of_each_instance(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
-    stopped, running = (each.instance_id for each in members.nodes)
+def test_health_is_that_of_each_instance(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
+    stopped, serving = cluster.objects["nodes"]
     account.ec2.stop_instances(InstanceIds=[stopped])
 
-    health = process.load_balancers.health(described(account)["LoadBalancerName"])
+    health = running.cloud.load_balancers.health(described(account)["LoadBalancerName"])
 
-    assert health == {(POOL, stopped, 0): False, (POOL, running, 0): True}
+    assert health == {(POOL, stopped, 0): False, (POOL, serving, 0): True}
 
 
 # ------------------------------------------------------------------------------------------------------------ changes
@@ -360,31 +349,28 @@ def test_health_is_that_of_each_instance(account: AwsAccount) -> None:
     ],
 )
 def test_a_changed_annotation_costs_only_what_it_changes(
-    account: AwsAccount, change: dict[str, Any], expected: dict[str, int]
+    account: AwsAccount, cluster: Cluster, change: dict[str, Any], expected: dict[str, int]
 ) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
+    running = served(account, cluster, classic())
 
-    assert writes(process, classic(named(**change)), members) == expected
+    assert running.apply(classic(named(**change))) == expected
 
 
-def test_an_annotation_that_goes_brings_the_default_back(account: AwsAccount) -> None:
-    members = nodes_of(account)
+def test_an_annotation_that_goes_brings_the_default_back(account: AwsAccount, cluster: Cluster) -> None:
     service = classic(named(connection_idle_timeout=120, connection_draining_enabled=True, proxy_protocol="*"))
-    process = made(account, service, members)
+    running = served(account, cluster, service)
 
-    process.converge(classic(), members)
+    running.apply(classic())
 
     assert attributes(account)["ConnectionSettings"] == {"IdleTimeout": 60}
     assert attributes(account)["ConnectionDraining"]["Enabled"] is False
     assert described(account)["BackendServerDescriptions"] == []
 
 
-def test_a_new_port_and_one_that_goes(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic({}, port(80), port(81)), members)
+def test_a_new_port_and_one_that_goes(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic({}, port(80), port(81)))
 
-    assert writes(process, classic({}, port(80), port(82)), members) == {
+    assert running.apply(classic({}, port(80), port(82))) == {
         "ec2 AuthorizeSecurityGroupIngress": 1,
         "ec2 RevokeSecurityGroupIngress": 1,
         "elb CreateLoadBalancerListeners": 1,
@@ -393,11 +379,10 @@ def test_a_new_port_and_one_that_goes(account: AwsAccount) -> None:
     assert {each["Listener"]["LoadBalancerPort"] for each in described(account)["ListenerDescriptions"]} == {80, 82}
 
 
-def test_another_node_port_makes_the_listener_anew(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic({}, port(80), port(81)), members)
+def test_another_node_port_makes_the_listener_anew(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic({}, port(80), port(81)))
 
-    assert writes(process, classic({}, port(80), port(81, nodePort=31081)), members) == {
+    assert running.apply(classic({}, port(80), port(81, nodePort=31081))) == {
         "elb CreateLoadBalancerListeners": 1,
         "elb DeleteLoadBalancerListeners": 1,
     }
@@ -405,165 +390,156 @@ def test_another_node_port_makes_the_listener_anew(account: AwsAccount) -> None:
     assert ports == {30080, 31081}
 
 
-def test_proxy_protocol_does_not_stay_with_a_port_that_nobody_uses(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(named(proxy_protocol="*"), port(80), port(81)), members)
+def test_proxy_protocol_does_not_stay_with_a_port_that_nobody_uses(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic(named(proxy_protocol="*"), port(80), port(81)))
 
-    process.converge(classic(named(proxy_protocol="*"), port(80)), members)
+    running.apply(classic(named(proxy_protocol="*"), port(80)))
 
     assert [each["InstancePort"] for each in described(account)["BackendServerDescriptions"]] == [30080]
 
 
-def test_another_certificate_is_one_call(account: AwsAccount) -> None:
-    members = nodes_of(account)
+def test_another_certificate_is_one_call(account: AwsAccount, cluster: Cluster) -> None:
     old, new = certificate(account), certificate(account, "www.example.com")
-    process = made(account, classic(named(ssl_cert=old, backend_protocol="ssl"), port(443)), members)
+    running = served(account, cluster, classic(named(ssl_cert=old, backend_protocol="ssl"), port(443)))
 
     changed = classic(named(ssl_cert=new, backend_protocol="ssl"), port(443))
 
-    assert writes(process, changed, members) == {"elb SetLoadBalancerListenerSSLCertificate": 1}
+    assert running.apply(changed) == {"elb SetLoadBalancerListenerSSLCertificate": 1}
 
 
-def test_a_certificate_in_another_case_is_the_same_one(account: AwsAccount) -> None:
-    members = nodes_of(account)
+def test_a_certificate_in_another_case_is_the_same_one(account: AwsAccount, cluster: Cluster) -> None:
     arn = certificate(account)
-    process = made(account, classic(named(ssl_cert=arn, backend_protocol="ssl"), port(443)), members)
+    running = served(account, cluster, classic(named(ssl_cert=arn, backend_protocol="ssl"), port(443)))
 
     shouted = classic(named(ssl_cert=arn.upper(), backend_protocol="ssl"), port(443))
 
-    assert writes(process, shouted, members) == {}
+    assert running.apply(shouted) == {}
 
 
-def test_another_cipher_suite_is_a_policy_and_its_use(account: AwsAccount) -> None:
-    members = nodes_of(account)
+def test_another_cipher_suite_is_a_policy_and_its_use(account: AwsAccount, cluster: Cluster) -> None:
     tls: dict[str, Any] = {"ssl_cert": certificate(account), "backend_protocol": "ssl"}
-    process = made(account, classic(named(**tls), port(443)), members)
+    running = served(account, cluster, classic(named(**tls), port(443)))
 
     changed = classic(named(**tls, ssl_negotiation_policy="ELBSecurityPolicy-TLS-1-2-2017-01"), port(443))
 
-    assert writes(process, changed, members) == {
+    assert running.apply(changed) == {
         "elb CreateLoadBalancerPolicy": 1,
         "elb SetLoadBalancerPoliciesOfListener": 1,
     }
 
 
-def test_awss_own_cipher_suite_comes_back_with_a_new_listener(account: AwsAccount) -> None:
-    members = nodes_of(account)
+def test_awss_own_cipher_suite_comes_back_with_a_new_listener(account: AwsAccount, cluster: Cluster) -> None:
     tls: dict[str, Any] = {"ssl_cert": certificate(account), "backend_protocol": "ssl"}
     policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
-    process = made(account, classic(named(**tls, ssl_negotiation_policy=policy), port(443)), members)
+    running = served(account, cluster, classic(named(**tls, ssl_negotiation_policy=policy), port(443)))
 
-    assert writes(process, classic(named(**tls), port(443)), members) == {
+    assert running.apply(classic(named(**tls), port(443))) == {
         "elb CreateLoadBalancerListeners": 1,
         "elb DeleteLoadBalancerListeners": 1,
     }
 
 
-def test_subnets_in_new_zones_are_attached_before_others_are_detached(account: AwsAccount) -> None:
-    members = nodes_of(account)
+def test_subnets_in_new_zones_are_attached_before_others_are_detached(account: AwsAccount, cluster: Cluster) -> None:
     first, second, third = account.public_subnets
-    process = made(account, classic(named(subnets=f"{first},{second}")), members)
+    running = served(account, cluster, classic(named(subnets=f"{first},{second}")))
 
-    process.visit(classic(named(subnets=f"{second},{third}")), members)
+    running.apply(classic(named(subnets=f"{second},{third}")))
 
-    assert [each for each in process.calls.made if "Subnets" in each and "Describe" not in each] == [
+    assert [each for each in running.calls.made if "Subnets" in each and "Describe" not in each] == [
         "elb AttachLoadBalancerToSubnets",
         "elb DetachLoadBalancerFromSubnets",
     ]
     assert {*described(account)["Subnets"]} == {second, third}
 
 
-def test_groups_of_people_take_the_place_of_ours_which_is_deleted(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
-        "GroupId"
-    ]
-    process = made(account, classic(), members)
+def test_groups_of_people_take_the_place_of_ours_which_is_deleted(account: AwsAccount, cluster: Cluster) -> None:
+    theirs = group_of_people(account)
+    running = served(account, cluster, classic())
 
-    assert writes(process, classic(named(security_groups=theirs)), members) == {
+    assert running.apply(classic(named(security_groups=theirs))) == {
         "elb ApplySecurityGroupsToLoadBalancer": 1,
         "ec2 DeleteSecurityGroup": 1,
     }
     assert theirs in described(account)["SecurityGroups"]
-    assert account.ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"][0]["IpPermissions"] == []
+    assert rules_of(account, theirs) == []
 
 
-def test_a_group_of_the_cloud_config_takes_the_place_of_ours_and_is_not_touched(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)[
-        "GroupId"
-    ]
-    process = Process(account, elb_security_group=theirs)
+def test_a_group_of_the_cloud_config_takes_the_place_of_ours_and_is_not_touched(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    theirs = group_of_people(account)
+    running = Running(account, cluster, elb_security_group=theirs)
 
-    process.converge(classic(), members)
+    running.apply(classic())
 
     assert theirs in described(account)["SecurityGroups"]
-    assert process.calls.of("ec2 CreateSecurityGroup") == 1  # The shared one.
-    assert account.ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"][0]["IpPermissions"] == []
+    assert running.calls.of("ec2 CreateSecurityGroup") == 1  # The shared one.
+    assert rules_of(account, theirs) == []
 
 
-def test_where_others_open_the_nodes_nothing_of_theirs_is_touched(account: AwsAccount) -> None:
-    process = Process(account, disable_security_group_ingress=True)
+def test_where_others_open_the_nodes_nothing_of_theirs_is_touched(account: AwsAccount, cluster: Cluster) -> None:
+    running = Running(account, cluster, disable_security_group_ingress=True)
 
-    process.converge(classic(), nodes_of(account))
+    running.apply(classic())
 
     assert len(described(account)["SecurityGroups"]) == 1
-    nodes = account.ec2.describe_security_groups(GroupIds=[account.node_group_id])["SecurityGroups"][0]
-    assert nodes["IpPermissions"] == []
+    assert rules_of(account, account.node_group_id) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ members
 
 
-def test_a_node_that_comes_is_one_call_however_many_ports(account: AwsAccount) -> None:
-    one = nodes_of(account, 1)
-    two = Backends((*one.nodes, *nodes_of(account, 1).nodes))
+def test_a_node_that_comes_is_one_call_however_many_ports(account: AwsAccount, cluster: Cluster) -> None:
     service = classic({}, *(port(number) for number in range(80, 90)))
-    process = made(account, service, one)
+    running = served(account, cluster, service)
+    (new,) = account.launch(1)
 
-    assert writes(process, service, two) == {"elb RegisterInstancesWithLoadBalancer": 1}
-    assert writes_of_removal(process, service, one) == {"elb DeregisterInstancesFromLoadBalancer": 1}
+    put_nodes(cluster, [new])
+    running.take_nodes()
+    assert running.apply(service) == {"elb RegisterInstancesWithLoadBalancer": 1}
+
+    del cluster.objects["nodes"][new["InstanceId"]]
+    running.take_nodes()
+    assert running.apply(service) == {"elb DeregisterInstancesFromLoadBalancer": 1}
 
 
-def writes_of_removal(process: Process, service: Object, members: Backends) -> dict[str, int]:
-    process.calls.clear()
-    return writes(process, service, members)
+def test_an_instance_that_aws_does_not_take_keeps_no_other_out_and_is_tried_again(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    before = dict(cluster.objects["nodes"])
+    cluster.objects["nodes"].clear()
+    running = served(account, cluster, classic())
+    cluster.objects["nodes"] |= before
+    put_nodes(cluster, account.launch(2))
+    _, refused, *_ = cluster.objects["nodes"]
+    refusing(refused)(running.cloud)
 
+    running.take_nodes()
+    running.handle(WEB)
 
-def test_an_instance_that_aws_does_not_take_keeps_no_other_out_and_is_tried_again(account: AwsAccount) -> None:
-    members = nodes_of(account, 4)
-    process = made(account, classic(), Backends())
-    refused = members.nodes[1].instance_id
-    process.api.refused_instances = {refused}
-
-    process.visit(classic(), members)
-
-    others = {each.instance_id for each in members.nodes} - {refused}
+    others = {*cluster.objects["nodes"]} - {refused}
     assert {each["InstanceId"] for each in described(account)["Instances"]} == others
-    (again,) = process.operations(classic(), members)
-    assert again == AddMembers(described(account)["LoadBalancerName"], POOL, (Member(refused, 0, refused),))
+    (again,) = running.plan().changes
+    assert again.operation == AddMembers(described(account)["LoadBalancerName"], POOL, (Member(refused, 0, refused),))
 
 
-def test_an_instance_that_aws_does_not_take_stops_no_creation(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    taken, refused = (each.instance_id for each in members.nodes)
-    process = Process(account)
-    process.api.refused_instances = {refused}
+def test_an_instance_that_aws_does_not_take_stops_no_creation(account: AwsAccount, cluster: Cluster) -> None:
+    taken, refused = cluster.objects["nodes"]
+    cluster.put(classic())
 
-    process.visit(classic(), members)
+    Running(account, cluster, wrap=refusing(refused)).handle(WEB)
 
     assert [each["InstanceId"] for each in described(account)["Instances"]] == [taken]
 
 
-def test_an_instance_that_is_gone_already_keeps_no_other_in(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
+def test_an_instance_that_is_gone_already_keeps_no_other_in(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
     name = described(account)["LoadBalancerName"]
-    ids = [each.instance_id for each in members.nodes]
+    ids = [*cluster.objects["nodes"]]
     account.elb.deregister_instances_from_load_balancer(LoadBalancerName=name, Instances=[{"InstanceId": ids[0]}])
-    process.api.refused_instances = {ids[0]}
+    refusing(ids[0])(running.cloud)
 
-    process.load_balancers.remove_members(RemoveMembers(name, POOL, tuple(Member(each, 0, each) for each in ids)))
+    running.cloud.load_balancers.remove_members(RemoveMembers(name, POOL, tuple(Member(each, 0, each) for each in ids)))
 
     assert described(account)["Instances"] == []
 
@@ -571,72 +547,66 @@ def test_an_instance_that_is_gone_already_keeps_no_other_in(account: AwsAccount)
 # ----------------------------------------------------------------------------------------------------------- deletion
 
 
-def test_with_the_last_one_everything_goes(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
+def test_with_the_last_one_everything_goes(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
 
-    process.converge(classic(), members, wanted=False)
+    cluster.delete_service()
+    running.settle()
 
-    assert account.elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
-    groups = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc_id]}])
-    assert {each["GroupName"] for each in groups["SecurityGroups"]} == {"default", "nodes"}
-    assert all(each["IpPermissions"] == [] for each in groups["SecurityGroups"] if each["GroupName"] == "nodes")
+    assert classic_load_balancers(account) == []
+    assert groups_made(account) == []
+    assert rules_of(account, account.node_group_id) == []
 
 
-def test_a_group_that_is_still_in_use_leaves_the_rest_to_be_seen_and_deleted_later(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
-    process.api.holds = True
+def test_a_group_that_is_still_in_use_leaves_the_rest_to_be_seen_and_deleted_later(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    in_use = security_groups_in_use()
+    running = served(account, cluster, classic(), wrap=in_use)
 
-    process.visit(classic(), members, wanted=False)
-    (left,) = process.observed(classic())
+    cluster.delete_service()
+    running.settle()
+    (left,) = running.observed()
     assert left.state is LoadBalancerState.PARTIAL
     assert not left.settled
 
-    process.api.holds = False
-    process.converge(classic(), members, wanted=False)
-    assert process.observed(classic()) == []
+    in_use.end()
+    running.settle()
+    assert running.observed() == []
 
 
-def test_what_another_process_left_of_a_deletion_is_found(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    first = made(account, classic(), members)
-    first.api.holds = True
-    first.visit(classic(), members, wanted=False)
+def test_what_another_process_left_of_a_deletion_is_found(account: AwsAccount, cluster: Cluster) -> None:
+    first = served(account, cluster, classic(), wrap=security_groups_in_use())
+    cluster.delete_service()
+    first.settle()
 
-    second = Process(account)
-    second.converge(classic(), members, wanted=False)
+    Running(account, cluster).settle()
 
-    groups = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc_id]}])
-    assert {each["GroupName"] for each in groups["SecurityGroups"]} == {"default", "nodes"}
+    assert groups_made(account) == []
 
 
-def test_one_whose_groups_are_all_of_people_outlasts_the_shared_group(account: AwsAccount) -> None:
+def test_one_whose_groups_are_all_of_people_outlasts_the_shared_group(account: AwsAccount, cluster: Cluster) -> None:
     """Nothing else carries the Service's tags: were it gone first, nobody would know that something is left."""
-    members = nodes_of(account)
-    theirs = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)
-    service = classic(named(security_groups=theirs["GroupId"]))
-    process = made(account, service, members)
-    process.api.holds = True
+    theirs, in_use = group_of_people(account), security_groups_in_use()
+    running = served(account, cluster, classic(named(security_groups=theirs)), wrap=in_use)
 
-    process.visit(service, members, wanted=False)
-    assert described(account)["SecurityGroups"] == [theirs["GroupId"]]
+    cluster.delete_service()
+    running.settle()
+    assert described(account)["SecurityGroups"] == [theirs]
 
-    process.api.holds = False
-    process.converge(service, members, wanted=False)
-    assert account.elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
-    groups = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc_id]}])
-    assert {each["GroupName"] for each in groups["SecurityGroups"]} == {"default", "nodes", "theirs"}
+    in_use.end()
+    running.settle()
+    assert classic_load_balancers(account) == []
+    assert groups_made(account) == ["theirs"]
 
 
-def test_one_that_lost_its_tags_is_not_deleted(account: AwsAccount) -> None:
-    members = nodes_of(account)
-    process = made(account, classic(), members)
-    operations = process.operations(classic(), members, wanted=False)
+def test_one_that_lost_its_tags_is_not_deleted(account: AwsAccount, cluster: Cluster) -> None:
+    running = served(account, cluster, classic())
+    (observed,) = running.observed()
     name = described(account)["LoadBalancerName"]
     account.elb.remove_tags(LoadBalancerNames=[name], Tags=[{"Key": "kubernetes.io/cluster"}])
 
     with pytest.raises(InvalidConfiguration, match="does not carry this cluster's tags"):
-        process.load_balancers.delete(operations[0])  # type: ignore[arg-type]
+        running.cloud.load_balancers.delete(DeleteLoadBalancer(observed.id))
 
     assert described(account)["LoadBalancerName"] == name

@@ -10,21 +10,23 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration, Unavailable
 from cloud_controller.clouds.aws import security_group_calls
+from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.retries import RetryPolicy
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, Calls, tag_list
-from tests.cloud_controller.clouds.aws.crashing import DyingApi
+from tests.cloud_controller.calls import Calls
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.faulty_aws import security_groups_in_use
 
 OWNER = Owner(CLUSTER, "0f7e5f3c-0000-4000-8000-000000000001", "default", "web")
 ID = "k8s-default-web-0123456789"
 RULES = ("icmp 3-4 0.0.0.0/0", "tcp 80-80 0.0.0.0/0")
 
 
-class InterruptedApi(DyingApi):
+class InterruptedApi(Api):
     """`before` an operation for the first time something else may happen."""
 
     def __init__(self, config: Config) -> None:
@@ -331,12 +333,13 @@ def test_what_is_still_in_use_is_told_and_deleted_at_a_later_call(account: AwsAc
     scene = Scene(account)
     scene.groups.front(ID, model())
     scene.groups.join(ID)
-    scene.api.holds = True
+    in_use = security_groups_in_use()
+    in_use.stand_before(scene.api)
 
     assert not scene.groups.delete(ID)
     assert ID in groups_of(account)
 
-    scene.api.holds = False
+    in_use.end()
     assert scene.groups.delete(ID)
     assert groups_of(account) == {}
 
@@ -344,7 +347,7 @@ def test_what_is_still_in_use_is_told_and_deleted_at_a_later_call(account: AwsAc
 def test_who_joins_while_the_shared_group_could_not_go_yet_is_let_in_again(account: AwsAccount) -> None:
     scene = Scene(account)
     (shared,) = scene.groups.join(ID)
-    scene.api.holds = True
+    security_groups_in_use().stand_before(scene.api)
     assert not scene.groups.delete(ID)
     assert rules_of_nodes(account) == []
 

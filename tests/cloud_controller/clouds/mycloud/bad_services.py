@@ -107,7 +107,7 @@ def misspelt_names(draw: st.DrawFn) -> Wrong:
     misspelt = PREFIX + changed
     if misspelt in CATALOGUE.by_name:
         misspelt = f"{name}s"
-    return Wrong((misspelt, "mycloud does not know it; did you mean"), {misspelt: "1"})
+    return Wrong((misspelt, "unknown on mycloud; did you mean"), {misspelt: "1"})
 
 
 timeouts_beyond_the_interval = st.tuples(st.integers(1, 59), st.integers(1, 60)).map(
@@ -150,7 +150,7 @@ ipv6_services = st.sampled_from([["IPv6"], ["IPv6", "IPv4"]]).map(
 )
 unknown_ids = st.text("0123456789abcdef", min_size=1, max_size=12).map(
     lambda digits: Wrong(
-        (_name("id"), f"there is no load balancer lb-{digits}", "allowed: the id of one"),
+        (_name("id"), f"load balancer lb-{digits} does not exist", "allowed: the id of an existing one"),
         {_name("id"): f"lb-{digits}"},
         in_cloud=True,
     )

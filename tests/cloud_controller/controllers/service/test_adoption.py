@@ -28,9 +28,10 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.plan import ActionKind
+from tests.cloud_controller import load_balancing
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
-OWNER = Owner("c-1", "uid-1", "default", "web")
+OWNER = Owner("c-1", "uid-web", "default", "web")
 INGRESS = [{"ip": "192.0.2.1"}]
 SCHEME = Annotation(
     name="example.com/scheme",
@@ -77,16 +78,13 @@ class Builder:
         return Built(LoadBalancerModel(OWNER.load_balancer_name, attributes, tags=OWNER.tags))
 
 
-def web(annotations: dict[str, str] | None = None, *, deleted: bool = False, **spec: Any) -> Object:
-    metadata: dict[str, Any] = {"namespace": "default", "name": "web", "uid": "uid-1", "annotations": annotations or {}}
-    metadata["finalizers"] = [FINALIZER]
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    spec = {"type": "LoadBalancer", "ports": [], **spec}
-    return {"metadata": metadata, "spec": spec, "status": {"loadBalancer": {"ingress": INGRESS}}}
+def web(annotations: dict[str, str] | None = None, **more: Any) -> Object:
+    made = load_balancing.service(annotations, **{"ports": [], "finalizers": (FINALIZER,), **more})
+    made["status"] = {"loadBalancer": {"ingress": INGRESS}}
+    return made
 
 
-def foreign(uid: str = "uid-1", refusal: str | None = None, **attributes: Any) -> ObservedLoadBalancer:
+def foreign(uid: str = "uid-web", refusal: str | None = None, **attributes: Any) -> ObservedLoadBalancer:
     model = LoadBalancerModel(OWNER.load_balancer_name, {"scheme": "public", "timeout": 60, **attributes})
     ingress = (Ingress(ip="192.0.2.1"),)
     adoptable = Adoptable("the other controller", f"foreign-{uid}", "default/web", refusal)
@@ -145,7 +143,9 @@ def test_one_that_the_cloud_refuses_keeps_the_service_as_it_is(service: Object) 
     found = plan_service(service, [foreign(refusal="it is another cluster's")], Backends(), Builder(), RULES)
 
     assert found.plan.changes == ()
-    assert "the other controller made it for this Service, but it cannot be adopted: it is another" in str(found.fault)
+    assert "the other controller created it for this Service, but it cannot be adopted: it is another" in str(
+        found.fault
+    )
 
 
 @pytest.mark.parametrize("service", [web(deleted=True), web(type="ClusterIP")])
@@ -161,7 +161,7 @@ def test_beside_one_of_its_own_it_stays_until_the_service_goes() -> None:
     (line,) = found.plan
     assert (line.kind, line.reason) == (
         ActionKind.IGNORE,
-        "the Service has a load balancer of its own; it goes with the Service",
+        "the Service already has its own load balancer; this one is deleted with the Service",
     )
 
     deleted = [each for each in operations(web(deleted=True), own(), foreign()) if isinstance(each, DeleteLoadBalancer)]
@@ -200,7 +200,7 @@ def test_one_whose_service_does_not_exist_is_reported_and_stays() -> None:
 
     assert line.kind is ActionKind.IGNORE
     assert str(line) == (
-        "   service/default/web: load balancer lb-0 of the other controller stays "
+        "   service/default/web: keep load balancer lb-0 of the other controller "
         "(no Service of this cluster has the UID in its name)"
     )
 

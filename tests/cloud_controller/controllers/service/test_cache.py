@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from cloud_controller.controllers.service.cache import LoadBalancerCache
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.model import (
     SERVICE_TAG,
     Adoptable,
@@ -55,7 +55,7 @@ def cache(reads: Reads) -> LoadBalancerCache:
     return LoadBalancerCache(reads, "c-1")  # type: ignore[arg-type]
 
 
-def test_everything_is_read_once_and_found_by_service() -> None:
+def test_a_full_read_indexes_load_balancers_by_service() -> None:
     reads = Reads(load_balancer("web", "uid-1"), load_balancer("dns", "uid-2"))
     known = cache(reads)
 
@@ -67,7 +67,7 @@ def test_everything_is_read_once_and_found_by_service() -> None:
     assert reads.asked == [None]
 
 
-def test_what_was_read_of_one_service_while_everything_was_read_is_newer_and_stays() -> None:
+def test_a_refresh_during_a_full_read_is_newer_and_stays() -> None:
     reads = Reads()
     known = cache(reads)
 
@@ -81,28 +81,28 @@ def test_what_was_read_of_one_service_while_everything_was_read_is_newer_and_sta
     assert known.get("default/web") == (load_balancer(),)
 
 
-def test_a_suspicion_that_arose_while_everything_was_read_stays() -> None:
+def test_a_service_marked_dirty_during_a_full_read_stays_dirty() -> None:
     reads = Reads(load_balancer())
     known = cache(reads)
-    reads.during = lambda: known.suspect("default/web")
+    reads.during = lambda: known.mark_dirty("default/web")
 
     known.load({})
 
-    assert known.is_suspect("default/web")
+    assert known.is_dirty("default/web")
     known.refresh([("default/web", "uid-1")])
-    assert not known.is_suspect("default/web")
+    assert not known.is_dirty("default/web")
 
 
-def test_a_suspicion_from_before_is_settled_by_reading_everything() -> None:
+def test_a_full_read_clears_earlier_dirty_marks() -> None:
     known = cache(Reads(load_balancer()))
-    known.suspect("default/web")
+    known.mark_dirty("default/web")
 
     known.load({})
 
-    assert not known.is_suspect("default/web")
+    assert not known.is_dirty("default/web")
 
 
-def test_one_uid_that_is_read_again_leaves_what_is_known_of_the_others_of_its_name() -> None:
+def test_refreshing_one_uid_keeps_other_services_of_the_same_name() -> None:
     reads = Reads(load_balancer(uid="uid-1"), load_balancer(uid="uid-2"))
     known = cache(reads)
     known.load({})
@@ -113,7 +113,7 @@ def test_one_uid_that_is_read_again_leaves_what_is_known_of_the_others_of_its_na
     assert known.get("default/web") == (load_balancer(uid="uid-1"),)
 
 
-def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
+def test_unsettled_load_balancers_are_read_in_one_batch() -> None:
     reads = Reads(
         load_balancer("a", "1", settled=False), load_balancer("b", "2"), load_balancer("c", "3", settled=False)
     )
@@ -123,21 +123,21 @@ def test_those_on_which_the_cloud_is_at_work_are_read_in_one_batch() -> None:
     assert known.unsettled() == {"lb-1": {"default/a"}, "lb-3": {"default/c"}}
 
 
-def test_whose_read_ever_sees_the_cloud_get_on_it_is_told_once_to_those_who_wait() -> None:
+def test_progress_seen_by_any_read_is_reported_once_per_service() -> None:
     reads = Reads(load_balancer("a", "1", settled=False), load_balancer("b", "2", settled=False))
     known = cache(reads)
     known.load({})
     known.refresh((), ["lb-1", "lb-2"])
-    assert known.take_moved() == set(), "nothing has changed yet"
+    assert known.take_progressed() == set(), "nothing has changed yet"
 
     reads.present = [load_balancer("a", "1"), load_balancer("b", "2", settled=False)]
     known.refresh([("default/other", "3")], ["lb-1"])
 
-    assert known.take_moved() == {"default/a"}
-    assert known.take_moved() == set()
+    assert known.take_progressed() == {"default/a"}
+    assert known.take_progressed() == set()
 
 
-def test_that_a_load_balancer_on_its_way_is_gone_is_told_too() -> None:
+def test_the_disappearance_of_a_pending_load_balancer_is_progress_too() -> None:
     reads = Reads(load_balancer("a", "1", settled=False))
     known = cache(reads)
     known.load({})
@@ -145,22 +145,22 @@ def test_that_a_load_balancer_on_its_way_is_gone_is_told_too() -> None:
     reads.present = []
     known.refresh((), ["lb-1"])
 
-    assert known.take_moved() == {"default/a"}
+    assert known.take_progressed() == {"default/a"}
 
 
-def test_what_a_deletion_left_for_later_brings_its_service_another_visit() -> None:
+def test_the_remains_of_a_deletion_requeue_their_service() -> None:
     left = replace(load_balancer("a", "1", settled=False), state=LoadBalancerState.PARTIAL)
     reads = Reads(left)
     known = cache(reads)
     known.load({})
-    known.put("default/a", "1", after(left, DeleteLoadBalancer("lb-1")))
+    known.put("default/a", "1", apply_operation(left, DeleteLoadBalancer("lb-1")))
 
     known.refresh((), ["lb-1"])
 
-    assert known.take_moved() == {"default/a"}
+    assert known.take_progressed() == {"default/a"}
 
 
-def test_another_clusters_load_balancers_are_not_kept() -> None:
+def test_the_cache_ignores_load_balancers_of_other_clusters() -> None:
     known = cache(Reads(load_balancer(cluster="c-2")))
 
     known.load({})
@@ -168,7 +168,7 @@ def test_another_clusters_load_balancers_are_not_kept() -> None:
     assert known.keys() == set()
 
 
-def test_the_uid_decides_whose_it_is_though_the_tag_names_another() -> None:
+def test_the_uid_tag_takes_precedence_over_the_name_tag() -> None:
     reads = Reads(load_balancer("renamed-by-hand", "uid-1"))
     known = cache(reads)
 
@@ -179,7 +179,7 @@ def test_the_uid_decides_whose_it_is_though_the_tag_names_another() -> None:
     assert known.keys() == {"default/web"}
 
 
-def test_one_that_names_no_service_is_kept_only_where_its_uid_is_known() -> None:
+def test_a_load_balancer_without_name_tag_is_cached_only_if_its_uid_is_known() -> None:
     nameless = load_balancer()
     tags = {key: value for key, value in nameless.model.tags.items() if key != SERVICE_TAG}
     nameless = replace(nameless, model=replace(nameless.model, tags=tags))
@@ -197,7 +197,7 @@ def foreign(uid: str = "uid-1", refusal: str | None = None) -> ObservedLoadBalan
     return ObservedLoadBalancer(f"lb-{uid}", LoadBalancerState.READY, LoadBalancerModel("web"), adoptable=adoptable)
 
 
-def test_what_another_controller_made_is_the_services_that_its_name_tells() -> None:
+def test_an_adoptable_load_balancer_belongs_to_the_service_of_its_name() -> None:
     known = cache(Reads(foreign("uid-1")))
 
     known.load({"uid-1": "default/web"})
@@ -207,7 +207,7 @@ def test_what_another_controller_made_is_the_services_that_its_name_tells() -> N
     assert known.unclaimed() == []
 
 
-def test_what_another_controller_made_for_a_service_that_does_not_exist_is_nobodys() -> None:
+def test_an_adoptable_load_balancer_without_a_service_is_unclaimed() -> None:
     known = cache(Reads(foreign("uid-1"), foreign("uid-2", refusal="it is another cluster's")))
 
     known.load({"uid-3": "default/web"})

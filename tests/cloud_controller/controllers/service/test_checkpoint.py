@@ -2,72 +2,30 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 import pytest
 
 from cloud_controller.controllers.service.checkpoint import LIMIT, Checkpoint, forget
-from cloud_controller.kube import (
-    AlreadyExistsError,
-    ConflictError,
-    ForbiddenError,
-    Kube,
-    NotFoundError,
-    Object,
-    UnreachableError,
-)
-from cloud_controller.rbac import CHECKPOINT_NAME
+from cloud_controller.kube import CONFIG_MAPS, ForbiddenError, KubeApi, UnreachableError
+from cloud_controller.rbac import CHECKPOINT_NAME, LEASE_NAMESPACE
+from tests.fake_kubernetes import WRITES, FakeKubernetes, Request
 
 
-class Cluster:
-    """An API server with room for one ConfigMap.
-
-    `refuse` is what every write fails with, `silent` whether no answer arrives, though what was asked is done.
-    """
+class Cluster(FakeKubernetes):
+    """An API server for the checkpoint; while it is `silent`, what is asked is done, but no answer arrives."""
 
     def __init__(self) -> None:
-        self.stored: Object | None = None
-        self.writes = 0
-        self.refuse: Exception | None = None
+        super().__init__()
         self.silent = False
+        self.after.append(self._answer)
 
-    def get(self, _: Any, name: str, namespace: str) -> Object:
-        assert (namespace, name) == ("kube-system", CHECKPOINT_NAME)
-        self._answer()
-        if self.stored is None:
-            raise NotFoundError(404, "NotFound", "no such ConfigMap")
-        return copy.deepcopy(self.stored)
-
-    def create(self, _: Any, obj: Object) -> Object:
-        if self.stored is not None:
-            raise AlreadyExistsError(409, "AlreadyExists", "there is one")
-        return self._store(obj)
-
-    def replace(self, _: Any, obj: Object) -> Object:
-        if self.stored is None:
-            raise NotFoundError(404, "NotFound", "no such ConfigMap")
-        version = self.stored["metadata"]["resourceVersion"]
-        if obj["metadata"].get("resourceVersion", version) != version:
-            raise ConflictError(409, "Conflict", "another has written")
-        return self._store(obj)
-
-    def _store(self, obj: Object) -> Object:
-        if self.refuse is not None:
-            raise self.refuse
-        self.writes += 1
-        metadata = {**obj["metadata"], "resourceVersion": str(self.writes)}
-        self.stored = {**copy.deepcopy(obj), "metadata": metadata}
-        self._answer()
-        return copy.deepcopy(self.stored)
-
-    def _answer(self) -> None:
+    def _answer(self, _: Request) -> None:
         if self.silent:
             raise UnreachableError("no answer")
 
     @property
     def full(self) -> bool:
-        return bool(self.stored and self.stored.get("binaryData"))
+        stored = self.objects(CONFIG_MAPS).get(f"{LEASE_NAMESPACE}/{CHECKPOINT_NAME}", {})
+        return bool(stored.get("binaryData"))
 
 
 class Memory:
@@ -86,16 +44,16 @@ class Memory:
         self.memory = memory
 
 
-def process(cluster: Cluster | Kube, memory: Memory, cluster_id: str = "c-1") -> Checkpoint:
+def process(cluster: KubeApi, memory: Memory, cluster_id: str = "c-1") -> Checkpoint:
     """A process that was just started."""
-    made = Checkpoint(cluster, cluster_id, memory)  # type: ignore[arg-type]
-    made.take_up()
+    made = Checkpoint(cluster, cluster_id, memory)
+    made.restore()
     return made
 
 
 def kept(memory: bytes = b"listeners") -> Cluster:
     cluster = Cluster()
-    assert process(cluster, Memory(memory)).keep()
+    assert process(cluster, Memory(memory)).save()
     return cluster
 
 
@@ -130,7 +88,7 @@ def test_at_rest_it_is_kept_again() -> None:
     with running.writing():
         memory.memory = b"new"
 
-    assert running.keep()
+    assert running.save()
 
     again = Memory()
     process(cluster, again)
@@ -142,7 +100,7 @@ def test_while_the_cloud_is_being_changed_nothing_is_kept() -> None:
     running = process(cluster, Memory(b"half"))
 
     with running.writing():
-        assert not running.keep()
+        assert not running.save()
 
     assert not cluster.full
 
@@ -150,21 +108,21 @@ def test_while_the_cloud_is_being_changed_nothing_is_kept() -> None:
 def test_many_changes_empty_it_once_and_the_same_memory_is_written_once() -> None:
     cluster = kept()
     running = process(cluster, Memory())
-    before = cluster.writes
+    before = len(cluster.writes)
 
     for _ in range(3):
         with running.writing():
             pass
-    running.keep()
-    running.keep()
+    running.save()
+    running.save()
 
-    assert cluster.writes == before + 2
+    assert len(cluster.writes) == before + 2
 
 
 def test_where_it_cannot_be_emptied_the_cloud_is_not_changed() -> None:
     cluster = kept()
     running = process(cluster, Memory())
-    cluster.refuse = ForbiddenError(403, "Forbidden", "not yours")
+    cluster.fail(ForbiddenError(403, "Forbidden", "not yours"), *WRITES)
 
     with pytest.raises(ForbiddenError), running.writing():
         pytest.fail("the cloud is changed, and the checkpoint says otherwise")
@@ -176,7 +134,7 @@ def test_what_is_damaged_is_as_if_there_were_none() -> None:
     running = process(kept(b"damaged"), found)
 
     assert found.memory == b""
-    assert running.keep(), "and a whole one takes its place"
+    assert running.save(), "and a whole one takes its place"
 
 
 def test_another_clusters_checkpoint_is_as_if_there_were_none() -> None:
@@ -189,10 +147,10 @@ def test_another_clusters_checkpoint_is_as_if_there_were_none() -> None:
 
 def test_without_the_right_to_keep_one_work_goes_on() -> None:
     cluster = Cluster()
-    cluster.refuse = ForbiddenError(403, "Forbidden", "not yours")
+    cluster.fail(ForbiddenError(403, "Forbidden", "not yours"), *WRITES)
     running = process(cluster, Memory(b"listeners"))
 
-    assert running.keep()
+    assert running.save()
     with running.writing():
         pass
 
@@ -205,7 +163,7 @@ def test_without_the_right_to_keep_one_work_goes_on() -> None:
 def test_one_that_is_empty_need_not_be_written_before_the_cloud_is_changed(refusal: Exception) -> None:
     cluster = Cluster()
     running = process(cluster, Memory(b"listeners"))
-    cluster.refuse = refusal
+    cluster.fail(refusal, *WRITES)
 
     with running.writing():
         assert not cluster.full
@@ -216,11 +174,11 @@ def test_one_that_another_has_written_is_emptied_before_a_change_and_never_writt
     ours, others = process(cluster, Memory(b"ours")), process(cluster, Memory(b"theirs"))
     with others.writing():
         pass
-    assert others.keep()
+    assert others.save()
 
     with ours.writing():
         assert not cluster.full
-    ours.keep()
+    ours.save()
 
     assert not cluster.full
 
@@ -234,7 +192,7 @@ def test_a_process_that_led_before_writes_nothing_any_more_once_the_cloud_was_ch
     with after.writing():
         pass
 
-    before.keep()
+    before.save()
 
     assert not cluster.full
 
@@ -243,7 +201,7 @@ def test_one_whose_writing_was_not_answered_is_emptied_before_the_next_change() 
     cluster = Cluster()
     running = process(cluster, Memory(b"listeners"))
     cluster.silent = True
-    running.keep()
+    running.save()
     cluster.silent = False
     assert cluster.full
 
@@ -261,10 +219,21 @@ def test_one_that_could_not_be_read_is_emptied_before_the_next_change() -> None:
         assert not cluster.full
 
 
+def test_a_process_writes_nothing_once_the_cloud_was_changed_past_it_again() -> None:
+    cluster = kept()
+    forget(cluster)
+    running = process(cluster, Memory(b"how it was"))
+    forget(cluster)
+
+    running.save()
+
+    assert not cluster.full
+
+
 def test_whoever_changes_the_cloud_past_the_daemon_empties_it() -> None:
     cluster = kept()
 
-    forget(cluster)  # type: ignore[arg-type]
-    forget(Cluster())  # type: ignore[arg-type]
+    forget(cluster)
+    forget(Cluster())
 
     assert not cluster.full

@@ -21,18 +21,31 @@ def test_it_outlives_its_process_until_somebody_changes_the_cloud_and_a_process_
     forget(kube)
     before, after = Memory(b"listeners"), Memory()
     first = process(kube, before)
-    assert first.keep()
+    assert first.save()
 
     second = process(kube, after)
     assert after.memory == b"listeners"
     with second.writing():
         assert not full()
     before.memory = b"of before"
-    first.keep()
+    first.save()
     assert not full()
 
     after.memory = b"new"
-    assert second.keep()
+    assert second.save()
     assert full()
     forget(kube)
     assert not full()
+
+
+def test_a_process_that_led_before_writes_nothing_though_the_checkpoint_was_empty_already(kube: Kube) -> None:
+    forget(kube)
+    before, after = process(kube, Memory(b"how it was")), process(kube, Memory())
+    with before.writing():
+        pass
+    with after.writing():
+        pass
+
+    before.save()
+
+    assert not kube.get(CONFIG_MAPS, CHECKPOINT_NAME, "kube-system").get("binaryData")

@@ -45,6 +45,7 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.plan import ActionKind, Plan
+from tests.cloud_controller import load_balancing
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
 INGRESS = [{"ip": "192.0.2.1"}]
@@ -79,7 +80,7 @@ class Builder:
 
     def build(self, service: Object, backends: Backends) -> Built:
         if "bad" in (service["metadata"].get("annotations") or {}):
-            raise InvalidConfiguration("annotation bad", "'x' is not a value of it", "y")
+            raise InvalidConfiguration("annotation bad", "'x' is not a valid value", "y")
         owner = owner_of(service)
         pools = (Pool("tcp-80", HealthCheck("TCP"), backends.by_node_port(30080)),)
         ignored = (Ignored("spec.loadBalancerIP", "192.0.2.9", "the cloud chooses"),)
@@ -119,24 +120,11 @@ def owner_of(service: Object) -> Owner:
     return Owner("c-1", metadata["uid"], metadata["namespace"], metadata["name"])
 
 
-def web(
-    *,
-    name: str = "web",
-    uid: str = "uid-1",
-    finalizers: Sequence[str] = (FINALIZER,),
-    ingress: list[dict[str, str]] | None = None,
-    deleted: bool = False,
-    annotations: dict[str, str] | None = None,
-    **spec: Any,
-) -> Object:
-    metadata: dict[str, Any] = {"namespace": "default", "name": name, "uid": uid, "finalizers": [*finalizers]}
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return {
-        "metadata": metadata | {"annotations": annotations or {}},
-        "spec": {"type": "LoadBalancer"} | spec,
-        "status": {"loadBalancer": {"ingress": ingress} if ingress else {}},
-    }
+def web(*, ingress: list[dict[str, str]] | None = None, **more: Any) -> Object:
+    """A Service without ports that the controller has seen."""
+    made = load_balancing.service(**{"ports": [], "finalizers": (FINALIZER,), **more})
+    made["status"] = {"loadBalancer": {"ingress": ingress} if ingress else {}}
+    return made
 
 
 def node(name: str = "n1", *, labels: dict[str, str] | None = None, ready: str = "True", **spec: Any) -> Object:
@@ -328,7 +316,7 @@ def test_both_addresses_of_a_dual_stack_load_balancer_are_in_the_status() -> Non
 
     (action,) = planned(service, lb)
 
-    assert action.operation == SetIngress("default", "web", "uid-1", ({"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}))
+    assert action.operation == SetIngress("default", "web", "uid-web", ({"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}))
     written = web(ingress=[{"ip": "192.0.2.1", "ipMode": "VIP"}, {"ip": "2001:db8::1", "ipMode": "VIP"}])
     assert len(planned(written, lb)) == 0
     assert len(planned(web(ingress=[*reversed(written["status"]["loadBalancer"]["ingress"])]), lb)) == 1, "in order"
@@ -494,7 +482,7 @@ def test_the_plan_of_all_services_is_in_order_and_one_with_a_fault_does_not_stop
         (ActionKind.IGNORE, "service/default/b"),
         (ActionKind.CREATE, "service/default/c"),
     ]
-    assert "annotation bad: 'x' is not a value of it (allowed: y)" in str(plan)
+    assert "annotation bad: 'x' is not a valid value (allowed: y)" in str(plan)
 
 
 def test_a_load_balancer_whose_service_is_gone_is_deleted() -> None:
@@ -537,4 +525,4 @@ def test_a_load_balancer_that_names_no_service_is_its_uids_and_stays_where_nobod
     assert [change.field for change in named_again.changes] == [f"tags.{SERVICE_TAG}"]
 
     (left,) = all_planned([], [nameless])
-    assert (left.kind, left.summary) == (ActionKind.IGNORE, "load balancer lb-1 stays")
+    assert (left.kind, left.summary) == (ActionKind.IGNORE, "keep load balancer lb-1")

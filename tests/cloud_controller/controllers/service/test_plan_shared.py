@@ -22,7 +22,7 @@ from cloud_controller.controllers.service.plan import (
 )
 from cloud_controller.controllers.service.rules import FINALIZER, Rules
 from cloud_controller.kube import Object
-from cloud_controller.load_balancers.after import after
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import (
@@ -45,6 +45,7 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.load_balancers.sharing import LEFT_TAG, SHARED_WITH_TAG
 from cloud_controller.plan import ActionKind, Plan
+from tests.cloud_controller import load_balancing
 
 RULES = Rules("c-1")
 NODES = Backends((NodeBackend("n1", "i-1", "10.0.0.1"),))
@@ -83,18 +84,12 @@ class Builder:
         return mycloud.members(service, backends)
 
 
-def web(name: str = "web", *ports: int, created: str = "1", deleted: bool = False, **settings: Any) -> Object:
-    metadata: dict[str, Any] = {
-        "namespace": "default",
-        "name": name,
-        "uid": f"uid-{name}",
-        "creationTimestamp": created,
-    }
-    metadata |= {"annotations": CATALOGUE.annotations(settings), "finalizers": [FINALIZER]}
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    spec = [{"protocol": "TCP", "port": port, "nodePort": 30000 + port} for port in ports or (80,)]
-    return {"metadata": metadata, "spec": {"type": "LoadBalancer", "ports": spec}, "status": {}}
+def web(name: str = "web", *numbers: int, created: str = "1", deleted: bool = False, **settings: Any) -> Object:
+    ports = [load_balancing.port(number) for number in numbers]
+    annotations = CATALOGUE.annotations(settings)
+    made = load_balancing.service(annotations, *ports, name=name, finalizers=(FINALIZER,), deleted=deleted)
+    made["metadata"]["creationTimestamp"] = created
+    return made
 
 
 def nobodys(id: str = SHARED) -> ObservedLoadBalancer:
@@ -123,7 +118,7 @@ def settled(service: Object, *observed: ObservedLoadBalancer) -> dict[str, Obser
                 del present[operation.id]
             elif isinstance(operation, Operation):
                 assert not isinstance(operation, CreateLoadBalancer)
-                present[operation.id] = after(present[operation.id], operation)
+                present[operation.id] = apply_operation(present[operation.id], operation)
             elif isinstance(operation, SetIngress):
                 service["status"] = {"loadBalancer": {"ingress": [*operation.ingress]}}
         present = {each.id: replace(each, settled=True) for each in present.values()}
@@ -161,7 +156,7 @@ def test_the_plan_says_that_the_address_changes() -> None:
     plan = planned(service, own(service), here)
 
     (deletion,) = (action for action in plan if action.kind is ActionKind.DELETE)
-    assert deletion.reason == f"the Service uses {SHARED} now; the address changes"
+    assert deletion.reason == f"the Service now uses {SHARED}; the address changes"
 
 
 @pytest.mark.parametrize(
@@ -177,7 +172,7 @@ def test_it_says_so_before_anything_has_happened(service: Object, observed: list
     plan = planned(service, *observed)
 
     (created,) = (a for a in plan if a.kind is ActionKind.CREATE and not isinstance(a.operation, PutPool))
-    assert created.reason == f"in place of {observed[0].id}; the address changes"
+    assert created.reason == f"replaces {observed[0].id}; the address changes"
 
 
 def test_a_service_whose_id_changes_takes_its_parts_along() -> None:
@@ -224,7 +219,7 @@ def test_a_deleted_service_leaves_the_load_balancer_as_it_found_it() -> None:
     present = before
     for action in planned(service, before).changes:
         assert isinstance(action.operation, Operation)
-        present = after(present, action.operation)
+        present = apply_operation(present, action.operation)
 
     assert present.model == nobodys().model
     assert [type(action.operation) for action in planned(service, present).changes] == [RemoveFinalizer]
@@ -265,9 +260,7 @@ def test_the_removal_of_parts_of_a_service_that_vanished_is_held_and_those_of_ot
 
     removed = [action for action in plan if action.kind is ActionKind.DELETE]
     assert {action.target.split("/")[2] for action in removed} == {"gone"}
-    assert {action.reason for action in removed} == {
-        "its Service does not exist any more, and its deletion was not seen"
-    }
+    assert {action.reason for action in removed} == {"its Service no longer exists, and its deletion was not seen"}
     assert len({action.held for action in removed}) == 1
     assert not any(action.kind is ActionKind.DELETE for action in plan.changes)
 
@@ -306,7 +299,7 @@ def deleted(service: Object, lb: ObservedLoadBalancer) -> ObservedLoadBalancer |
             if isinstance(operation, DeleteLoadBalancer):
                 del present[operation.id]
             else:
-                present[operation.id] = after(present[operation.id], operation)
+                present[operation.id] = apply_operation(present[operation.id], operation)
     raise AssertionError("its finalizer stays")
 
 
@@ -331,7 +324,7 @@ def test_neither_gets_a_port_that_the_other_has() -> None:
 
     for service, holder in ((web("web", 80, 81), "guest"), (web("guest", 80, 81, id=OWN), "web")):
         fault = plan_service(service, [lb], NODES, Builder(), RULES).fault
-        assert f"is taken by Service default/{holder} of cluster c-1" in str(fault)
+        assert f"is in use by Service default/{holder} of cluster c-1" in str(fault)
 
 
 def test_an_owner_that_is_deleted_leaves_it_to_those_who_use_it_and_goes() -> None:
@@ -347,7 +340,7 @@ def test_an_owner_whose_deletion_broke_off_anywhere_goes_on_with_it(steps: int) 
     lb, service = owned_and_shared(), web(deleted=True)
     for action in [*planned(service, lb).changes][:steps]:
         assert isinstance(action.operation, DeleteListener | DeletePool | UpdateLoadBalancer)
-        lb = after(lb, action.operation)
+        lb = apply_operation(lb, action.operation)
 
     left = deleted(service, lb)
 
@@ -372,7 +365,7 @@ def test_nothing_is_left_where_owner_and_user_were_both_deleted() -> None:
     for owner in 2 * (owner_of(web(), "c-1"), owner_of(web("guest"), "c-1")):
         for action in plan_orphans([lb], owner, CATALOGUE, UNBOUND, deleted=True).changes:
             assert isinstance(action.operation, Operation)
-            lb = after(lb, action.operation)
+            lb = apply_operation(lb, action.operation)
 
     assert lb.state is LoadBalancerState.DELETING
 
@@ -441,7 +434,7 @@ def test_whoever_goes_first_the_others_keep_their_ports_and_nothing_is_left(orde
         service = web(name, ports_of.pop(name), deleted=True, **({} if name == "web" else {"id": OWN}))
         for operation in [action.operation for action in planned(service, lb).changes][:broken_off_after]:
             if isinstance(operation, Operation) and not isinstance(operation, DeleteLoadBalancer | CreateLoadBalancer):
-                lb = after(lb, operation)
+                lb = apply_operation(lb, operation)
         left = deleted(service, lb)
         if left is None:
             assert not ports_of

@@ -25,7 +25,7 @@ def queue(clock: Clock | None = None) -> WorkQueue[str]:
     return WorkQueue(first=5.0, longest=300.0, clock=clock or Clock())
 
 
-def test_keys_come_out_in_the_order_in_which_they_were_added_and_once() -> None:
+def test_queue_keys_are_fifo_and_deduplicated() -> None:
     q = queue()
     for key in ("a", "b", "a"):
         q.add(key)
@@ -33,7 +33,7 @@ def test_keys_come_out_in_the_order_in_which_they_were_added_and_once() -> None:
     assert [q.get(0), q.get(0), q.get(0)] == ["a", "b", None]
 
 
-def test_a_key_that_is_added_while_it_is_worked_on_comes_back_only_when_that_is_done() -> None:
+def test_a_key_added_while_it_is_processed_is_queued_again_afterwards() -> None:
     q = queue()
     q.add("a")
     q.get(0)
@@ -45,7 +45,7 @@ def test_a_key_that_is_added_while_it_is_worked_on_comes_back_only_when_that_is_
     assert q.get(0) == "a"
 
 
-def test_a_delayed_key_comes_when_it_is_due() -> None:
+def test_a_delayed_key_is_returned_when_it_is_due() -> None:
     clock = Clock()
     q = queue(clock)
     q.add_after("a", 10)
@@ -55,7 +55,7 @@ def test_a_delayed_key_comes_when_it_is_due() -> None:
     assert q.get(0) == "a"
 
 
-def test_the_earlier_of_two_delays_counts_and_the_key_comes_once() -> None:
+def test_the_shorter_of_two_delays_of_a_key_wins() -> None:
     clock = Clock()
     q = queue(clock)
     q.add_after("a", 10)
@@ -96,7 +96,7 @@ def test_failures_double_the_delay_from_5_to_300_seconds_for_each_key_by_itself(
     assert 5 <= q.add_rate_limited("b") <= 5.5
 
 
-def test_success_begins_the_backoff_anew() -> None:
+def test_a_success_resets_the_backoff_of_a_key() -> None:
     q = queue()
     q.add_rate_limited("a")
     q.add_rate_limited("a")
@@ -107,7 +107,7 @@ def test_success_begins_the_backoff_anew() -> None:
     assert q.add_rate_limited("a") <= 5.5
 
 
-def test_closing_wakes_whoever_waits() -> None:
+def test_closing_the_queue_wakes_waiting_workers() -> None:
     q: WorkQueue[str] = WorkQueue()
     got: list[str | None] = []
     waiting = threading.Thread(target=lambda: got.append(q.get()))
@@ -185,15 +185,15 @@ def test_the_echo_of_its_own_write_does_not_repeat_what_failed_at_once(error: Ex
 @pytest.mark.parametrize(
     ("error", "least"),
     [
-        (FAULT, Cause.SURROUNDINGS),
-        (CloudError("refused"), Cause.SURROUNDINGS),
+        (FAULT, Cause.DEPENDENCY),
+        (CloudError("refused"), Cause.DEPENDENCY),
         (NO_ANSWER, Cause.OBJECT),
         (UnreachableError("down"), Cause.OBJECT),
         (THROTTLED, None),
     ],
 )
 @pytest.mark.parametrize("cause", [*Cause])
-def test_only_what_may_mend_a_failure_brings_its_key_before_its_time(
+def test_only_a_cause_that_may_fix_the_failure_bypasses_the_backoff(
     error: Exception, least: Cause | None, cause: Cause
 ) -> None:
     q, _ = failed(error)
@@ -203,13 +203,13 @@ def test_only_what_may_mend_a_failure_brings_its_key_before_its_time(
     assert (q.get(0) == "a") is (least is not None and cause >= least)
 
 
-def test_a_change_that_came_during_the_work_that_failed_does_not_wait() -> None:
+def test_a_change_during_a_failed_attempt_bypasses_the_backoff() -> None:
     q, _ = failed(FAULT, meanwhile=Cause.OBJECT)
 
     assert q.get(0) == "a"
 
 
-def test_a_delay_that_ends_before_the_key_may_be_worked_on_brings_it_at_its_time() -> None:
+def test_a_delay_shorter_than_the_backoff_does_not_bypass_it() -> None:
     q, clock = failed(THROTTLED)
     q.add_after("a", 10)
 
@@ -219,7 +219,7 @@ def test_a_delay_that_ends_before_the_key_may_be_worked_on_brings_it_at_its_time
     assert q.get(0) == "a"
 
 
-def test_a_change_brings_its_key_once() -> None:
+def test_a_change_queues_a_failed_key_once() -> None:
     q, clock = failed(FAULT)
     q.add("a", Cause.OBJECT)
     assert q.get(0) == "a"
@@ -231,7 +231,7 @@ def test_a_change_brings_its_key_once() -> None:
     assert q.get(0) is None
 
 
-def test_success_ends_the_wait() -> None:
+def test_a_success_ends_the_backoff_of_a_key() -> None:
     q, _ = failed(NO_ANSWER)
     q.forget("a")
 
@@ -240,7 +240,7 @@ def test_success_ends_the_wait() -> None:
     assert q.get(0) == "a"
 
 
-def test_one_key_that_waits_holds_up_no_other() -> None:
+def test_a_key_in_backoff_does_not_block_other_keys() -> None:
     q, _ = failed(THROTTLED)
 
     q.add("b")
@@ -248,7 +248,7 @@ def test_one_key_that_waits_holds_up_no_other() -> None:
     assert q.get(0) == "b"
 
 
-def test_a_worker_that_may_not_write_ends() -> None:
+def test_a_worker_whose_write_is_refused_ends() -> None:
     q = queue()
     q.add("a")
 

@@ -16,20 +16,14 @@ from cloud_controller.controllers.service.rules import (
     service_traits,
 )
 from cloud_controller.kube import Object
+from tests.cloud_controller import load_balancing
+from tests.cloud_controller.clouds.mycloud.services import named
 
 PORT: dict[str, Any] = {"name": "http", "protocol": "TCP", "port": 80, "nodePort": 30080, "targetPort": 8080}
 
 
 def service(annotations: dict[str, str] | None = None, **spec: Any) -> Object:
-    return {
-        "metadata": {"namespace": "default", "name": "web", "uid": "uid-1", "annotations": annotations or {}},
-        "spec": {"type": "LoadBalancer", "ports": [PORT]} | spec,
-        "status": {},
-    }
-
-
-def named(**arguments: Any) -> dict[str, str]:
-    return CATALOGUE.annotations(arguments)
+    return load_balancing.service(annotations, PORT, **spec)
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import threading
 import pytest
 
 from cloud_controller.controllers.service.timing import (
-    GATHER_GONE,
-    GATHER_NEW,
+    DEBOUNCE_CHANGED,
+    DEBOUNCE_REMOVED,
     LONGEST_PAUSE,
     Locks,
-    NodeStorm,
+    NodeDebouncer,
     Polling,
     Round,
-    pause_between_looks,
+    poll_interval,
 )
 
 
@@ -30,71 +30,71 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_two_hundred_nodes_within_ten_seconds_are_one_change(clock: Clock) -> None:
-    storm = NodeStorm(clock)
+def test_two_hundred_nodes_within_ten_seconds_are_one_batch(clock: Clock) -> None:
+    debouncer = NodeDebouncer(clock)
     for _ in range(200):
-        storm.changed(GATHER_NEW)
-        assert storm.wait() > 0
+        debouncer.changed(DEBOUNCE_CHANGED)
+        assert debouncer.wait() > 0
         clock.now += 0.05
 
-    clock.now += GATHER_NEW.quiet
+    clock.now += DEBOUNCE_CHANGED.quiet
 
-    assert storm.wait() == 0
+    assert debouncer.wait() == 0
 
 
-def test_a_storm_that_does_not_end_is_seen_to_after_a_while(clock: Clock) -> None:
-    storm = NodeStorm(clock)
+def test_an_endless_series_of_node_changes_is_processed_after_a_maximum_delay(clock: Clock) -> None:
+    debouncer = NodeDebouncer(clock)
     began = clock.now
-    while clock.now < began + GATHER_NEW.longest:
-        storm.changed(GATHER_NEW)
-        assert 0 < storm.wait() <= began + GATHER_NEW.longest - clock.now
+    while clock.now < began + DEBOUNCE_CHANGED.longest:
+        debouncer.changed(DEBOUNCE_CHANGED)
+        assert 0 < debouncer.wait() <= began + DEBOUNCE_CHANGED.longest - clock.now
         clock.now += 1.0
 
-    assert storm.wait() == 0
+    assert debouncer.wait() == 0
 
 
-def test_a_node_that_is_gone_does_not_wait_for_those_that_still_come(clock: Clock) -> None:
-    storm = NodeStorm(clock)
-    storm.changed(GATHER_GONE)
+def test_a_removed_node_does_not_wait_for_added_ones(clock: Clock) -> None:
+    debouncer = NodeDebouncer(clock)
+    debouncer.changed(DEBOUNCE_REMOVED)
     for _ in range(10):
         clock.now += 0.2
-        storm.changed(GATHER_NEW)
+        debouncer.changed(DEBOUNCE_CHANGED)
 
-    assert storm.wait() == 0
+    assert debouncer.wait() == 0
 
 
-def test_nodes_that_go_together_are_one_change_too(clock: Clock) -> None:
-    storm = NodeStorm(clock)
+def test_nodes_removed_together_are_one_batch(clock: Clock) -> None:
+    debouncer = NodeDebouncer(clock)
     for _ in range(5):
-        storm.changed(GATHER_GONE)
+        debouncer.changed(DEBOUNCE_REMOVED)
         clock.now += 0.3
 
-    assert 0 < storm.wait() <= GATHER_GONE.quiet
+    assert 0 < debouncer.wait() <= DEBOUNCE_REMOVED.quiet
 
 
-def test_after_a_storm_the_next_change_begins_anew(clock: Clock) -> None:
-    storm = NodeStorm(clock)
-    storm.changed(GATHER_NEW)
+def test_after_a_reset_the_next_node_change_starts_a_new_batch(clock: Clock) -> None:
+    debouncer = NodeDebouncer(clock)
+    debouncer.changed(DEBOUNCE_CHANGED)
     clock.now += 60
-    storm.over()
+    debouncer.reset()
 
-    storm.changed(GATHER_NEW)
+    debouncer.changed(DEBOUNCE_CHANGED)
 
-    assert storm.wait() == pytest.approx(GATHER_NEW.quiet)
+    assert debouncer.wait() == pytest.approx(DEBOUNCE_CHANGED.quiet)
 
 
-def test_looks_become_rarer_the_longer_something_takes_and_never_stop() -> None:
-    pauses = [pause_between_looks(age) for age in (0, 1, 4, 10, 30, 3600)]
+def test_polling_slows_down_the_longer_an_operation_takes() -> None:
+    pauses = [poll_interval(age) for age in (0, 1, 4, 10, 30, 3600)]
 
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (0.3, LONGEST_PAUSE)
 
 
-def test_looks_at_many_are_rarer_so_that_the_calls_a_second_stay_few() -> None:
-    assert 500 / 100 / pause_between_looks(0, 500) <= 1.0, "pages of a hundred, a second"
+def test_polling_of_many_operations_is_slower() -> None:
+    assert 500 / 100 / poll_interval(0, 500) <= 1.0, "pages of a hundred, a second"
 
 
-def test_what_has_just_begun_makes_looks_frequent_again(clock: Clock) -> None:
+def test_a_new_operation_speeds_up_polling(clock: Clock) -> None:
     polling = Polling(clock)
     polling.pause(["lb-1"])
     clock.now += 20
@@ -103,13 +103,13 @@ def test_what_has_just_begun_makes_looks_frequent_again(clock: Clock) -> None:
     assert polling.pause(["lb-1", "lb-2"]) == 0.3
 
 
-def test_one_that_is_waited_for_by_itself_is_forgotten_when_it_is_over(clock: Clock) -> None:
+def test_a_stopped_poll_is_forgotten(clock: Clock) -> None:
     polling = Polling(clock)
     polling.pause_of("default/web")
     clock.now += 20
     assert polling.pause_of("default/web") == 5.0
 
-    polling.over("default/web")
+    polling.stop("default/web")
 
     assert polling.pause_of("default/web") == 0.3
 
@@ -140,7 +140,7 @@ def test_locks_that_nobody_holds_are_not_kept() -> None:
     assert len(locks._locks) == 0
 
 
-def test_a_round_ends_with_the_last_that_is_seen_to(clock: Clock) -> None:
+def test_a_round_ends_with_the_last_processed_name(clock: Clock) -> None:
     round_ = Round(clock)
     round_.begin(["a", "b"])
     clock.now += 2

@@ -9,48 +9,44 @@ from cloud_controller import apply
 from cloud_controller.controllers.volume import apply as volume_apply
 from cloud_controller.controllers.volume import objects as view
 from cloud_controller.controllers.volume.operations import DeleteVolume, DiscardVolume
-from cloud_controller.kube import NotFoundError, Object
+from cloud_controller.kube import PERSISTENT_VOLUMES, Object
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.volumes import ClaimOwner, Volume, VolumeState
+from tests.fake_kubernetes import FakeKubernetes
 
 OWNER = ClaimOwner("c-1", "uid-data", "default", "data")
 VOLUME = Volume("vol-1", "n", "zone-a", "local", 1, VolumeState.AVAILABLE, tags=OWNER.tags)
 CLAIM = {"metadata": {"name": "data", "namespace": "default", "uid": "uid-data"}, "spec": {}}
 
 
-def pv(version: str = "1", handle: str = "vol-1", policy: str = "Delete") -> Object:
-    metadata = {"name": view.pv_name("uid-data"), "uid": "uid-pv", "resourceVersion": version}
+def pv(handle: str = "vol-1", policy: str = "Delete") -> Object:
+    metadata = {"name": view.pv_name("uid-data"), "uid": "uid-pv", "resourceVersion": "1"}
     return {"metadata": metadata, "spec": {"csi": {"volumeHandle": handle}, "persistentVolumeReclaimPolicy": policy}}
 
 
 def carry_out(operation: DeleteVolume | DiscardVolume, *present: Object) -> tuple[list[str], str]:
-    """What is deleted in the cloud, and the error, while these PersistentVolumes are what the API server has."""
+    """What is deleted in the cloud, and the error, once these PersistentVolumes were written."""
     assert volume_apply  # its performers
     deleted: list[str] = []
 
-    def get(_resource: object, name: str) -> Object:
-        for each in present:
-            if each["metadata"]["name"] == name:
-                return each
-        raise NotFoundError(404, "NotFound", name)
-
-    kube: Any = SimpleNamespace(get=get)
+    api = FakeKubernetes()
+    api.put(PERSISTENT_VOLUMES, *present)
     cloud: Any = SimpleNamespace(volumes=SimpleNamespace(delete=deleted.append))
     events: Any = SimpleNamespace()
     plan = Plan.of([Action(ActionKind.DELETE, "pv/pvc", "delete", operation=operation)])
-    (result,) = apply.run(plan, kube, cloud, events=events, controller="volume")
+    (result,) = apply.run(plan, api, cloud, events=events, controller="volume")
     return deleted, str(result.error or "")
 
 
-def test_the_volume_of_a_persistent_volume_is_deleted_while_that_is_as_it_was_planned_for() -> None:
+def test_a_volume_is_deleted_if_its_persistent_volume_has_not_changed_since_planning() -> None:
     assert carry_out(DeleteVolume(VOLUME, pv()), pv()) == (["vol-1"], "")
 
 
 def test_a_persistent_volume_that_was_set_to_retain_behind_a_cache_keeps_its_volume() -> None:
-    deleted, error = carry_out(DeleteVolume(VOLUME, pv()), pv(version="2", policy="Retain"))
+    deleted, error = carry_out(DeleteVolume(VOLUME, pv()), pv(), pv(policy="Retain"))
 
     assert deleted == []
-    assert "another one by now; volume vol-1 stays" in error
+    assert "has changed; volume vol-1 is not deleted" in error
 
 
 def test_a_persistent_volume_that_is_gone_behind_a_cache_keeps_its_volume() -> None:
@@ -65,8 +61,8 @@ def test_a_volume_whose_persistent_volume_the_cache_did_not_show_yet_stays() -> 
     deleted, error = carry_out(DiscardVolume(VOLUME, CLAIM), pv())
 
     assert deleted == []
-    assert "has volume vol-1 by now" in error
+    assert "now uses volume vol-1" in error
 
 
-def test_a_second_volume_of_a_claim_goes_though_the_first_has_its_persistent_volume() -> None:
+def test_a_second_volume_of_a_claim_is_deleted_even_if_the_first_has_a_persistent_volume() -> None:
     assert carry_out(DiscardVolume(VOLUME), pv(handle="vol-2"))[0] == ["vol-1"]

@@ -29,8 +29,8 @@ from cloud_controller.controllers.volume.operations import (
     DiscardVolume,
     Refuse,
     ReleaseAttachment,
+    ReselectNode,
     ResizeVolume,
-    SelectNodeAnew,
     SetAttached,
     SetAttachError,
     SetCapacity,
@@ -255,7 +255,7 @@ def test_an_immediate_claim_whose_class_lets_no_node_in_is_told_where_nodes_are(
 
     told = refusal(world(claim(node=None), nowhere, node(zone="zone-a"), node("other", zone="zone-b")))
 
-    assert told == "StorageClass disks: allowedTopologies: no node fits; nodes are in zone-a, zone-b"
+    assert told == "StorageClass disks: allowedTopologies: no node matches; nodes are in zone-a, zone-b"
 
 
 def test_the_claims_of_a_stateful_set_are_spread_over_zones() -> None:
@@ -268,7 +268,7 @@ def test_the_claims_of_a_stateful_set_are_spread_over_zones() -> None:
 
 
 def test_a_claim_whose_node_is_gone_is_scheduled_anew() -> None:
-    assert isinstance(operation(world(claim(node="gone"))), SelectNodeAnew)
+    assert isinstance(operation(world(claim(node="gone"))), ReselectNode)
 
 
 def test_a_claim_whose_node_is_not_initialised_waits() -> None:
@@ -287,7 +287,7 @@ def test_a_claim_whose_node_is_not_initialised_waits() -> None:
         ({"dataSource": {"kind": "VolumeSnapshot", "name": "x"}}, "spec.dataSource: .*"),
     ],
 )
-def test_what_a_volume_cannot_be_is_refused_by_name(spec: dict[str, Any], told: str) -> None:
+def test_an_unsupported_claim_field_is_an_error_that_names_it(spec: dict[str, Any], told: str) -> None:
     assert re.fullmatch(told, refusal(world(claim(**spec))))
 
 
@@ -298,7 +298,7 @@ def test_a_volume_that_only_one_pod_may_have_is_made_like_others_and_says_so() -
 
 
 def test_a_claim_for_more_than_the_largest_volume_has_is_refused() -> None:
-    told = "spec.resources.requests.storage: 5Ti is asked for, more than the largest volume has (allowed: up to 100Gi)"
+    told = "spec.resources.requests.storage: 5Ti exceeds the maximum volume size (allowed: up to 100Gi)"
 
     assert refusal(world(claim(size="5Ti"))) == told
 
@@ -306,16 +306,19 @@ def test_a_claim_for_more_than_the_largest_volume_has_is_refused() -> None:
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"tpye": "standard"}, "StorageClass disks: parameters.tpye: is no parameter; did you mean 'type'?"),
-        ({"type": "standrad"}, "StorageClass disks: parameters.type: 'standrad'; did you mean 'standard'?"),
-        ({"iops": "5"}, "StorageClass disks: parameters.iops: is no parameter (allowed: type)"),
+        ({"tpye": "standard"}, "StorageClass disks: parameters.tpye: unknown parameter; did you mean 'type'?"),
+        (
+            {"type": "standrad"},
+            "StorageClass disks: parameters.type: invalid value 'standrad'; did you mean 'standard'?",
+        ),
+        ({"iops": "5"}, "StorageClass disks: parameters.iops: unknown parameter (allowed: type)"),
     ],
 )
 def test_a_wrong_parameter_of_the_class_is_refused_with_the_nearest(parameters: dict[str, str], told: str) -> None:
     assert refusal(world(claim(), storage_class(parameters=parameters))).startswith(told)
 
 
-def test_a_wrong_claim_hinders_no_other() -> None:
+def test_an_invalid_claim_does_not_affect_other_claims() -> None:
     found = plan(world(claim("bad", accessModes=["ReadWriteMany"]), claim("good")))
 
     assert [action.target for action in found.changes] == ["claim/default/good"]
@@ -356,8 +359,8 @@ def test_a_volume_that_had_a_persistent_volume_is_the_claims_wherever_it_lies() 
     assert isinstance(operation(world(claim(), handed_over(zone="zone-a"))), CreatePersistentVolume)
 
 
-def test_and_is_never_removed_for_a_new_one() -> None:
-    assert "had a PersistentVolume before" in refusal(world(claim(), handed_over(state=VolumeState.FAILED)))
+def test_a_volume_that_had_a_persistent_volume_is_never_deleted_for_a_new_one() -> None:
+    assert "already had a PersistentVolume" in refusal(world(claim(), handed_over(state=VolumeState.FAILED)))
 
 
 def test_a_claim_with_its_persistent_volume_is_served() -> None:
@@ -374,14 +377,14 @@ def test_a_claim_that_asks_for_more_lets_the_volume_grow_first() -> None:
     assert made.size_gib == 7
 
 
-def test_then_the_persistent_volume_tells_the_size() -> None:
+def test_a_resize_updates_the_persistent_volume_after_the_volume() -> None:
     made = operation(world(bound(claim(size="7Gi"), has="5Gi"), pv(), handed_over(size_gib=7)))
 
     assert isinstance(made, SetCapacity)
     assert made.size == "7Gi"
 
 
-def test_and_the_claim_at_last() -> None:
+def test_a_resize_updates_the_claim_last() -> None:
     grown = pv()
     grown["spec"]["capacity"] = {"storage": "7Gi"}
 
@@ -398,24 +401,24 @@ def test_parts_of_a_gib_are_rounded_up_once_and_for_all() -> None:
     assert len(plan(world(bound(claim(size="5500Mi"), has="6Gi"), grown, handed_over(size_gib=6)))) == 0
 
 
-def test_a_wish_to_shrink_is_told_and_the_size_is_kept() -> None:
+def test_a_claim_that_requests_a_smaller_size_keeps_its_size_with_a_warning() -> None:
     grown = pv()
     grown["spec"]["capacity"] = {"storage": "9Gi"}
 
     found = plan(world(bound(claim(size="6Gi"), has="5Gi"), grown, handed_over(size_gib=9)))
 
     kinds = {type(action.operation): action for action in found}
-    assert "volumes only grow" in str(kinds[Refuse].reason)
+    assert "cannot shrink" in str(kinds[Refuse].reason)
     assert kinds[SetClaimCapacity].changes[0].after == "9Gi"
 
 
 def test_a_claim_that_asks_for_more_than_there_is_stays_as_it_is() -> None:
     told = refusal(world(bound(claim(size="2000Ti"), has="5Gi"), pv(), handed_over()))
 
-    assert told.startswith("spec.resources.requests.storage: 2000Ti is asked for")
+    assert told.startswith("spec.resources.requests.storage: 2000Ti exceeds the maximum")
 
 
-def test_a_class_that_allows_no_expansion_is_heeded() -> None:
+def test_a_claim_whose_class_forbids_expansion_is_not_resized() -> None:
     observation = world(
         bound(claim(size="7Gi"), has="5Gi"), pv(), handed_over(), storage_class(allowVolumeExpansion=False)
     )
@@ -426,7 +429,7 @@ def test_a_class_that_allows_no_expansion_is_heeded() -> None:
 # ----------------------------------------------------------------------------------------------- PersistentVolumes
 
 
-def test_a_volume_is_marked_once_its_persistent_volume_stands() -> None:
+def test_a_volume_is_tagged_once_its_persistent_volume_exists() -> None:
     assert isinstance(operation(world(pv(), volume())), TagVolume)
 
 
@@ -438,30 +441,30 @@ def test_the_finalizer_follows_the_reclaim_policy(policy: str, finalizer: bool, 
     assert made.present is wanted
 
 
-def test_the_finalizer_of_a_retained_one_stays_until_its_volume_is_marked() -> None:
+def test_a_retained_persistent_volume_keeps_its_finalizer_until_its_volume_is_tagged() -> None:
     found = plan(world(pv(policy="Retain"), volume()))
 
     assert [type(action.operation) for action in found] == [TagVolume]
 
 
-def test_a_released_one_whose_policy_is_delete_loses_its_volume_first() -> None:
+def test_a_released_persistent_volume_with_policy_delete_loses_its_volume_first() -> None:
     assert isinstance(operation(world(pv(phase="Released"), handed_over())), DeleteVolume)
 
 
-def test_and_goes_itself_when_the_cloud_has_no_such_volume_any_more() -> None:
+def test_a_released_persistent_volume_is_deleted_once_its_volume_is_gone() -> None:
     assert isinstance(operation(world(pv(phase="Released"))), DeletePersistentVolume)
 
 
-def test_one_that_was_deleted_before_its_claim_loses_its_volume_when_the_claim_goes() -> None:
+def test_a_persistent_volume_deleted_before_its_claim_loses_its_volume_with_the_claim() -> None:
     assert len(plan(world(pv(gone=True), handed_over(), bound(claim(), has="5Gi")))) == 0
     assert isinstance(operation(world(pv(gone=True, phase="Released"), handed_over())), DeleteVolume)
 
 
-def test_one_that_was_deleted_before_anything_was_bound_to_it_loses_its_volume() -> None:
+def test_a_persistent_volume_deleted_before_binding_loses_its_volume() -> None:
     assert isinstance(operation(world(pv(gone=True, phase="Available"), handed_over())), DeleteVolume)
 
 
-def test_a_released_one_whose_policy_is_retain_keeps_its_volume() -> None:
+def test_a_released_persistent_volume_with_policy_retain_keeps_its_volume() -> None:
     assert len(plan(world(pv(phase="Released", policy="Retain", finalizer=False), handed_over()))) == 0
 
 
@@ -481,7 +484,7 @@ def test_a_volume_that_no_volume_attachment_holds_is_detached_before_it_is_delet
 def test_the_volume_of_another_cluster_is_never_deleted() -> None:
     foreign = volume(tags={**volume().tags, CLUSTER_TAG: "c-2"})
 
-    assert "does not carry this cluster's tags" in refusal(world(pv(phase="Released"), foreign))
+    assert "does not have this cluster's tags" in refusal(world(pv(phase="Released"), foreign))
 
 
 def test_a_persistent_volume_made_by_hand_keeps_its_volume_whatever_its_policy() -> None:
@@ -492,7 +495,7 @@ def test_a_persistent_volume_made_by_hand_keeps_its_volume_whatever_its_policy()
     assert len(plan(world(made, volume(tags={})))) == 0
 
 
-def test_one_made_by_hand_gets_the_labels_and_the_affinity_of_its_volume() -> None:
+def test_a_persistent_volume_made_by_hand_gets_the_labels_and_affinity_of_its_volume() -> None:
     made = operation(world(static_pv(), volume(tags={})))
 
     assert isinstance(made, SetTopology)
@@ -500,7 +503,7 @@ def test_one_made_by_hand_gets_the_labels_and_the_affinity_of_its_volume() -> No
     assert made.node_affinity == view.node_affinity("zone-b")
 
 
-def test_what_a_person_has_set_there_stays() -> None:
+def test_labels_and_affinity_set_by_hand_are_kept() -> None:
     by_hand = static_pv(nodeAffinity=view.node_affinity("zone-x"))
     by_hand["metadata"]["labels"] = {view.ZONE: "zone-x"}
 
@@ -510,7 +513,7 @@ def test_what_a_person_has_set_there_stays() -> None:
     assert made.node_affinity is None
 
 
-def test_a_handle_that_the_cloud_does_not_know_is_told() -> None:
+def test_a_persistent_volume_with_an_unknown_volume_handle_gets_a_warning() -> None:
     assert "vol-1 does not exist" in refusal(world(static_pv()))
 
 
@@ -528,13 +531,13 @@ def test_a_volume_is_attached_where_kubernetes_asks_for_it() -> None:
     assert (made.volume_id, made.provider_id) == ("vol-1", MACHINE)
 
 
-def test_it_waits_while_the_cloud_is_at_work() -> None:
+def test_an_attachment_waits_while_the_cloud_is_working() -> None:
     attaching = handed_over(attachments=at_machine(AttachmentState.ATTACHING))
 
     assert isinstance(operation(world(attachment(), pv(), attaching)), Wait)
 
 
-def test_it_tells_when_it_is_attached_and_not_twice() -> None:
+def test_an_attachment_is_marked_as_attached_once() -> None:
     there = handed_over(attachments=at_machine(AttachmentState.ATTACHED))
 
     assert isinstance(operation(world(attachment(), pv(), there)), SetAttached)
@@ -552,7 +555,7 @@ def test_nothing_is_attached_to_a_node_that_is_not_initialised() -> None:
     assert "node worker" in made.message
 
 
-def test_a_volume_that_does_not_exist_is_told_once() -> None:
+def test_an_attachment_of_a_missing_volume_gets_one_attach_error() -> None:
     first = attachment(held=False, noted=False)
     told = operation(world(first, pv(phase="Bound"))).message
     first["status"]["attachError"] = {"message": told}
@@ -579,7 +582,7 @@ def test_a_deleted_volume_attachment_goes_when_nothing_is_attached(left: tuple[V
     assert [type(action.operation) for action in found] == [ReleaseAttachment]
 
 
-def test_one_that_was_never_ours_to_hold_is_left_alone() -> None:
+def test_a_deleted_attachment_without_our_finalizer_is_left_alone() -> None:
     assert len(plan(world(attachment(gone=True, held=False), pv(), handed_over()))) == 0
 
 
@@ -589,11 +592,11 @@ def test_one_that_was_never_ours_to_hold_is_left_alone() -> None:
 DELETED = frozenset({"uid-data"})
 
 
-def test_a_volume_that_never_got_its_persistent_volume_stays_until_it_was_found_twice() -> None:
+def test_an_orphaned_volume_is_kept_until_it_is_confirmed_twice() -> None:
     assert only(world(volume(), deleted_claims=DELETED)).kind is ActionKind.IGNORE
 
 
-def test_and_is_deleted_once_it_was_found_twice() -> None:
+def test_an_orphaned_volume_is_deleted_once_it_is_confirmed_twice() -> None:
     made = only(world(volume(), deleted_claims=DELETED, confirmed=frozenset({"vol-1"})))
 
     assert (made.kind, made.target, made.held) == (ActionKind.DELETE, "volume/vol-1", None)
@@ -612,7 +615,10 @@ def test_a_volume_of_another_kubernetes_cluster_is_left_alone() -> None:
 
     action = only(world(theirs, deleted_claims=DELETED, confirmed=frozenset({"vol-1"}), binding=Binding("uid-here")))
 
-    assert (action.kind, action.reason) == (ActionKind.IGNORE, "it was made for the Kubernetes cluster uid-there")
+    assert (action.kind, action.reason) == (
+        ActionKind.IGNORE,
+        "it belongs to the Kubernetes cluster with UID uid-there",
+    )
 
 
 def test_a_volume_is_made_with_the_uid_of_its_kubernetes_cluster() -> None:
@@ -646,10 +652,10 @@ def test_a_volume_that_had_a_persistent_volume_stays_though_it_were_confirmed() 
     action = only(world(handed_over(), confirmed=frozenset({"vol-1"})))
 
     assert action.kind is ActionKind.IGNORE
-    assert "nobody said" in str(action.reason)
+    assert "its data must be kept" in str(action.reason)
 
 
-def test_a_volume_without_our_tags_is_none_of_ours() -> None:
+def test_a_volume_without_our_tags_is_ignored() -> None:
     assert len(plan(world(volume(tags={}), confirmed=frozenset({"vol-1"})))) == 0
 
 
@@ -662,7 +668,7 @@ def test_the_volume_of_a_claim_that_was_bound_to_another_one_is_an_orphan() -> N
 # ------------------------------------------------------------------------------------------- what is read, and when
 
 
-def test_nothing_is_read_while_everything_is_as_it_should_be() -> None:
+def test_no_volume_is_read_while_everything_is_up_to_date() -> None:
     there = handed_over(attachments=at_machine(AttachmentState.ATTACHED))
     observation = world(attachment(attached=True), pv(), there, bound(claim(), has="5Gi"))
 
@@ -681,11 +687,11 @@ def test_nothing_is_read_while_everything_is_as_it_should_be() -> None:
     ],
     ids=["attach", "detach", "delete", "resize", "create", "unknown volume"],
 )
-def test_what_is_at_work_is_read_before_it_is_planned_for(at_work: VolumeObservation) -> None:
+def test_volumes_with_operations_in_progress_are_read_before_planning(at_work: VolumeObservation) -> None:
     assert to_read(at_work, None) == {"vol-1"}
 
 
-def test_a_plan_is_about_the_objects_asked_for_and_no_other() -> None:
+def test_a_volume_plan_covers_only_the_requested_objects() -> None:
     found = plan(world(claim("a"), claim("b")), {"claim/default/b"})
 
     assert [action.target for action in found] == ["claim/default/b"]
@@ -700,7 +706,7 @@ def test_a_plan_is_about_the_objects_asked_for_and_no_other() -> None:
         ("claim/default/data", {"volume/vol-1"}),
     ],
 )
-def test_a_change_concerns_what_depends_on_it(changed: str, concerned: set[str]) -> None:
+def test_a_change_of_a_storage_object_affects_its_dependents(changed: str, concerned: set[str]) -> None:
     observation = world(claim(), attachment(), volume())
 
     assert concerned <= related(observation, {changed})
@@ -729,7 +735,7 @@ def test_a_cluster_waits_for_the_volumes_of_claims_that_are_gone(
     assert leaving([handed_over()], pvs, claims) == ([handed_over()] if waits else [], held)
 
 
-def test_it_waits_for_a_volume_that_no_persistent_volume_ever_stood_for() -> None:
+def test_a_cluster_waits_for_a_volume_that_never_had_a_persistent_volume() -> None:
     assert leaving([volume()], [], []) == ([volume()], [])
 
 
@@ -745,6 +751,6 @@ def test_quantities_become_whole_gib(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Gi", "1.2.3Gi", "5GiB", "five"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_an_invalid_quantity_is_rejected(text: str) -> None:
     with pytest.raises(InvalidConfiguration, match="quantity"):
         view.size_gib(text)

@@ -19,7 +19,7 @@ from pulumi.output import UNKNOWN
 
 from cloud_controller.cloud import AccessDenied, CloudError, Conflict, Unavailable
 from cloud_controller.clouds.mycloud.client import Client
-from cloud_controller.kube import Kube, NotFoundError
+from cloud_controller.kube import NODES, Kube
 from components.clouds.mycloud.providers import (
     ClusterProvider,
     MachineProvider,
@@ -35,6 +35,7 @@ from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, MachineryError
 from local.mycloud.store import Store
+from tests.fake_kubernetes import FakeKubernetes
 
 TOKEN = "a-token-of-this-test"
 PROVIDERS: list[type[MycloudProvider]] = [NetworkProvider, SubnetProvider, ClusterProvider, MachineProvider]
@@ -64,26 +65,10 @@ class CountingKubeconfigs:
         return f"kubeconfig {self.issued} of {cluster.id}"
 
 
-class FakeKube:
-    """Nodes by name."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, Any] = {}
-
-    def get(self, _resource: Any, name: str) -> Any:
-        if name not in self.nodes:
-            raise NotFoundError(404, "NotFound", name)
-        return self.nodes[name]
-
-    def delete(self, _resource: Any, name: str, *, uid: str) -> None:
-        assert self.nodes[name]["metadata"]["uid"] == uid
-        del self.nodes[name]
-
-
 class Site:
     """A running API, and providers that are configured for it."""
 
-    def __init__(self, endpoint: str, machinery: InstantMachinery, kube: FakeKube) -> None:
+    def __init__(self, endpoint: str, machinery: InstantMachinery, kube: FakeKubernetes) -> None:
         self.endpoint = endpoint
         self.machinery = machinery
         self.kube = kube
@@ -139,7 +124,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     lifecycle.start()
     assert started.wait(60)
     port = server.servers[0].sockets[0].getsockname()[1]
-    kube = FakeKube()
+    kube = FakeKubernetes()
     monkeypatch.setattr(Kube, "from_kubeconfig", lambda _text: kube)
     yield Site(f"http://127.0.0.1:{port}", machinery, kube)
     server.should_exit = True
@@ -341,26 +326,26 @@ def test_deleting_a_network_in_use_fails(site: Site, monkeypatch: pytest.MonkeyP
 
 
 def leftover(name: str) -> dict[str, Any]:
-    return {"metadata": {"name": name, "uid": "u"}, "spec": {"providerID": "mycloud://local/zone-a/i-0"}}
+    return {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": {"providerID": "mycloud://local/zone-a/i-0"}}
 
 
 def test_the_leftover_node_of_a_dead_machine_is_deleted_before_its_name_is_reused(site: Site) -> None:
     inputs = site.machine_inputs()
-    site.kube.nodes = {"worker-0": leftover("worker-0"), "worker-1": leftover("worker-1")}
+    site.kube.put(NODES, leftover("worker-0"), leftover("worker-1"))
 
     site.make(MachineProvider, **inputs)
 
-    assert list(site.kube.nodes) == ["worker-1"]
+    assert [*site.kube.objects(NODES)] == ["worker-1"]
 
 
 def test_the_node_of_a_living_machine_stays_when_its_creation_is_repeated(site: Site) -> None:
     inputs = site.machine_inputs()
     site.make(MachineProvider, **inputs)
-    site.kube.nodes = {"worker-0": leftover("worker-0")}
+    site.kube.put(NODES, leftover("worker-0"))
 
     site.make(MachineProvider, **inputs)
 
-    assert list(site.kube.nodes) == ["worker-0"]
+    assert [*site.kube.objects(NODES)] == ["worker-0"]
 
 
 def test_a_refresh_keeps_the_kubeconfig(site: Site) -> None:

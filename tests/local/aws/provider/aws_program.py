@@ -1,4 +1,4 @@
-"""A program of every type that the provider of `aws` has."""
+"""A program with every type of the provider of `aws`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulator of AWS (moto) and a stack whose provider `aws` is led to it."""
+"""A simulator of AWS (moto) and a stack whose provider `aws` uses it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def simulator() -> Iterator[str]:
 
 
 class Aws:
-    """What is in the simulator, seen past the engine."""
+    """The content of the simulator, read without the engine."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        # Shared with the engine: what it has read of the services' models need not be read again.
+        # Shared with the engine, so that the services' models are read only once.
         self._session = shared_session()
 
     def client(self, service: str) -> Any:
@@ -51,7 +51,7 @@ class Aws:
         return {"region": REGION, "endpoints": json.dumps([dict.fromkeys(SERVICES, self.url)])}
 
     def left(self) -> dict[str, list[str]]:
-        """Whatever is there that no new account has."""
+        """Everything that a new account does not have."""
         ec2, iam = self.client("ec2"), self.client("iam")
         own = [{"Name": "is-default", "Values": ["false"]}]
         vpcs = [v["VpcId"] for v in ec2.describe_vpcs(Filters=own)["Vpcs"]]
@@ -80,8 +80,8 @@ class Aws:
 
 @pytest.fixture
 def cloud(simulator: str, monkeypatch: pytest.MonkeyPatch) -> Aws:
-    """The simulator as a new account finds it."""
-    # A thousand images, which no test asks for, would be made anew at every reset.
+    """The simulator, reset to a new account."""
+    # Every reset would make a thousand images, which no test needs.
     monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
     urllib.request.urlopen(urllib.request.Request(f"{simulator}/moto-api/reset", method="POST")).read()
     return Aws(simulator)

@@ -1,4 +1,4 @@
-"""Runs against the simulator of AWS that are killed: the next one finishes, and nothing is there twice."""
+"""Killed runs against the simulator of AWS: the next one finishes without duplicates."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def counted(left: dict[str, list[str]]) -> dict[str, int]:
     return {what: len(names) for what, names in left.items()}
 
 
-def test_whatever_call_a_run_dies_at_the_next_one_finishes_and_nothing_is_done_twice(
+def test_after_a_death_at_any_call_the_next_run_finishes_and_repeats_nothing(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each operation that changes something is once the end of a run, before its answer is heard."""
+    """Each mutating call is once the end of a run, before its answer arrives."""
     died: set[str] = set()
     attempt = Api._attempt
 
@@ -67,7 +67,7 @@ def test_whatever_call_a_run_dies_at_the_next_one_finishes_and_nothing_is_done_t
     assert not led.open().store.snapshot.resources
 
 
-def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_the_next_up(
+def test_an_incomplete_object_stays_in_the_state_and_the_next_up_completes_it(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from local.aws.provider.network import Vpc
@@ -89,7 +89,7 @@ def test_what_was_made_but_not_completed_stays_in_the_state_and_is_completed_by_
     assert cloud.left()["vpcs"] == [vpc] and answer["EnableDnsHostnames"]["Value"]
 
 
-def test_a_group_that_still_lets_everything_out_is_mended_by_the_next_up(
+def test_a_security_group_that_still_allows_all_egress_is_corrected_by_the_next_up(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run() -> None:
@@ -111,7 +111,7 @@ def test_a_group_that_still_lets_everything_out_is_mended_by_the_next_up(
     assert group["IpPermissionsEgress"] == [] and len(cloud.left()["groups"]) == 2
 
 
-def test_a_cluster_that_fails_is_kept_and_told_with_its_reason_until_it_is_deleted(
+def test_a_failed_cluster_is_kept_with_its_reason_until_it_is_deleted(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failed(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def test_a_cluster_that_fails_is_kept_and_told_with_its_reason_until_it_is_delet
     assert led.destroy().ok and "clusters" not in cloud.left()
 
 
-def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_stops_waiting_and_keeps_its_objects(cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def never_ready(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
         answer = call(api, service, operation, **params)
         if operation == "describe_cluster":
@@ -155,7 +155,7 @@ def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cloud: Any, mon
     assert raised.value.id == "c" and cloud.left()["clusters"] == ["c"]
 
 
-def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_alone(led: Any, cloud: Any) -> None:
+def test_a_name_used_by_a_foreign_object_is_an_error_and_the_object_is_left_alone(led: Any, cloud: Any) -> None:
     iam = cloud.client("iam")
     iam.create_role(RoleName="theirs", AssumeRolePolicyDocument="{}")
 
@@ -165,9 +165,9 @@ def test_a_name_that_is_taken_by_somebody_else_is_an_error_and_theirs_is_left_al
     assert "r" not in led.resources() and len(iam.list_roles()["Roles"]) == 1
 
 
-def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, cloud: Any, tmp_path: Path) -> None:
-    """The command line itself finds that its AWS is on this machine."""
-    del stack  # Its project is what lies in the folder.
+def test_the_command_line_finishes_a_killed_run(stack: Any, cloud: Any, tmp_path: Path) -> None:
+    """The command line itself detects that its AWS is on this machine."""
+    del stack  # Its project is the content of the folder.
     (tmp_path / "__main__.py").write_text(
         "import pulumi_aws as aws\n"
         f"api = aws.Provider('api', region='eu-central-1', endpoints={cloud.config['endpoints']})\n"
@@ -194,7 +194,7 @@ def test_a_run_that_is_killed_dead_is_finished_by_the_command_line(stack: Any, c
 @pytest.mark.parametrize(
     "error", [ConnectionClosedError(endpoint_url="http://127.0.0.1"), HTTPClientError(error="cut off")]
 )
-def test_what_was_made_before_its_answer_was_lost_is_found_by_the_next_up(
+def test_an_object_whose_create_answer_was_lost_is_found_by_the_next_up(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch, error: HTTPClientError
 ) -> None:
     def run() -> None:
@@ -215,7 +215,7 @@ def test_what_was_made_before_its_answer_was_lost_is_found_by_the_next_up(
     assert led.up(run).ok and cloud.left()["vpcs"] == [led.resources()["net"].id]
 
 
-def test_what_is_there_is_not_forgotten_because_something_else_was_gone_when_it_was_deleted(
+def test_a_failed_deletion_because_of_a_missing_part_does_not_forget_the_object(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def without(api: Api, service: str, operation: str, **params: Any) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def test_what_is_there_is_not_forgotten_because_something_else_was_gone_when_it_
     assert led.destroy().ok and "roles" not in cloud.left()
 
 
-def test_an_api_that_has_too_much_to_do_is_called_again(led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_throttled_call_is_repeated(led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(api: Api, service: str, operation: str, params: Any) -> dict[str, Any]:
         calls.append(operation)
         if calls.count(operation) == 1:

@@ -1,4 +1,4 @@
-"""A whole stack against the simulator of AWS: made, found unchanged, found changed, replaced, gone without a rest."""
+"""A whole stack against the simulator of AWS: created, unchanged, changed, replaced, and deleted completely."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def declared(kind: str) -> set[str]:
     return set(_types.resource_types(getattr(import_module(info["fqn"]), info["classes"][kind])))
 
 
-def test_a_stack_is_made_and_the_next_up_and_refresh_have_nothing_to_do(led: Any, cloud: Any) -> None:
+def test_after_an_up_the_next_up_and_refresh_change_nothing(led: Any, cloud: Any) -> None:
     first = led.up(program())
 
     assert first.ok, first.errors
@@ -38,7 +38,7 @@ def test_a_stack_is_made_and_the_next_up_and_refresh_have_nothing_to_do(led: Any
     assert len(cloud.left()["instances"]) == 2
 
 
-def test_what_is_made_is_what_the_program_says(led: Any, cloud: Any) -> None:
+def test_created_objects_match_the_program(led: Any, cloud: Any) -> None:
     led.up(program())
 
     ec2, scaling = cloud.client("ec2"), cloud.client("autoscaling")
@@ -84,7 +84,7 @@ def test_outputs_are_those_of_pulumi_aws(led: Any) -> None:
     assert {kind: made[kind].outputs.keys() - declared(kind) for kind in KINDS} == {kind: set() for kind in KINDS}
 
 
-def test_no_proxy_of_the_environment_sees_the_calls(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_do_not_use_a_proxy_from_the_environment(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -94,7 +94,7 @@ def test_no_proxy_of_the_environment_sees_the_calls(led: Any, monkeypatch: pytes
     assert outcome.ok, outcome.errors
 
 
-def test_a_secret_stays_one(led: Any) -> None:
+def test_a_secret_input_stays_secret(led: Any) -> None:
     def run() -> None:
         aws.ec2.LaunchTemplate("t", user_data=pulumi.Output.secret(USER_DATA))
 
@@ -103,7 +103,7 @@ def test_a_secret_stays_one(led: Any) -> None:
 
 
 @pytest.mark.parametrize("real", [True, False])
-def test_what_a_secret_turns_up_in_is_one_too(led: Any, *, real: bool) -> None:
+def test_an_output_that_contains_a_secret_is_secret(led: Any, *, real: bool) -> None:
     def run() -> None:
         secret = pulumi.Output.secret("hunter2-hunter2")
         aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", tags={"key": secret})
@@ -116,7 +116,7 @@ def test_what_a_secret_turns_up_in_is_one_too(led: Any, *, real: bool) -> None:
     assert isinstance(led.resources()["net"].outputs["tagsAll"], Secret) and "hunter2" not in led.files()
 
 
-def test_a_preview_makes_nothing_and_knows_what_will_be_replaced(led: Any, cloud: Any) -> None:
+def test_a_preview_creates_nothing_and_predicts_replacements(led: Any, cloud: Any) -> None:
     before = cloud.left()
     assert led.preview(network).ok and cloud.left() == before
     led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16"))
@@ -126,7 +126,7 @@ def test_a_preview_makes_nothing_and_knows_what_will_be_replaced(led: Any, cloud
     assert outcome.counts == {"same": 1, "replace": 1}
 
 
-def test_a_preview_knows_what_only_a_new_version_of_a_template_changes(led: Any, cloud: Any) -> None:
+def test_a_preview_predicts_what_a_new_template_version_changes(led: Any, cloud: Any) -> None:
     def run(kind: str, **tags: str) -> Any:
         def declare() -> None:
             template = aws.ec2.LaunchTemplate("t", image_id="ami-12c6146b", instance_type=kind, tags=tags)
@@ -147,7 +147,7 @@ def test_a_preview_knows_what_only_a_new_version_of_a_template_changes(led: Any,
     assert led.preview(run("m5.xlarge")).counts == {"same": 1, "update": 2}
 
 
-def test_another_machine_type_is_a_new_version_that_the_group_is_told(led: Any, cloud: Any) -> None:
+def test_another_machine_type_is_a_new_template_version_which_the_group_uses(led: Any, cloud: Any) -> None:
     led.up(program())
 
     outcome = led.up(program(kind="m5.xlarge"))
@@ -158,8 +158,8 @@ def test_another_machine_type_is_a_new_version_that_the_group_is_told(led: Any, 
     assert group["LaunchTemplate"]["Version"] == "2"
 
 
-def test_an_instance_refresh_that_the_endpoint_lacks_fails_the_update_by_name(led: Any, cloud: Any) -> None:
-    """moto has none; the group has its new template all the same, for machines that are still to come."""
+def test_an_instance_refresh_that_the_endpoint_does_not_support_fails_the_update_by_name(led: Any, cloud: Any) -> None:
+    """moto has none; the group has its new template all the same, for future machines."""
 
     def run(kind: str) -> Any:
         def declare() -> None:
@@ -186,12 +186,10 @@ def test_an_instance_refresh_that_the_endpoint_lacks_fails_the_update_by_name(le
 
 
 @pytest.mark.parametrize(
-    ("triggers", "told"), [([], ""), (["tag"], "start_instance_refresh"), (["colour"], "colour is not known")]
+    ("triggers", "told"), [([], ""), (["tag"], "start_instance_refresh"), (["colour"], "colour is invalid")]
 )
-def test_a_change_of_what_an_instance_refresh_names_starts_it(
-    led: Any, cloud: Any, triggers: list[str], told: str
-) -> None:
-    """moto has none, so that one that is started fails."""
+def test_a_change_of_a_trigger_starts_an_instance_refresh(led: Any, cloud: Any, triggers: list[str], told: str) -> None:
+    """moto has none, so starting one fails."""
 
     def run(owner: str) -> Any:
         def declare() -> None:
@@ -217,7 +215,7 @@ def test_a_change_of_what_an_instance_refresh_names_starts_it(
     assert outcome.ok is not bool(told)
 
 
-def test_what_others_changed_shows_in_a_refresh_and_is_mended_by_the_next_up(led: Any, cloud: Any) -> None:
+def test_drift_shows_in_a_refresh_and_the_next_up_corrects_it(led: Any, cloud: Any) -> None:
     def run() -> None:
         network()
         aws.iam.Policy("rights", policy=RIGHTS)
@@ -239,7 +237,7 @@ def test_what_others_changed_shows_in_a_refresh_and_is_mended_by_the_next_up(led
     assert led.refresh().counts == {"same": 12}
 
 
-def test_what_others_deleted_is_forgotten_by_a_refresh_and_made_anew(led: Any, cloud: Any) -> None:
+def test_an_object_deleted_by_others_is_forgotten_by_a_refresh_and_recreated(led: Any, cloud: Any) -> None:
     led.up(network)
     ec2 = cloud.client("ec2")
     rules = ec2.describe_security_group_rules()["SecurityGroupRules"]
@@ -250,7 +248,7 @@ def test_what_others_deleted_is_forgotten_by_a_refresh_and_made_anew(led: Any, c
     assert led.up(network).counts == {"same": 10, "create": 1}
 
 
-def test_what_has_the_name_that_the_program_gives_is_deleted_before_it_is_made_anew(led: Any, cloud: Any) -> None:
+def test_a_resource_with_a_fixed_name_is_deleted_before_its_replacement_is_made(led: Any, cloud: Any) -> None:
     led.up(lambda: aws.iam.Role("r", name="given", path="/a/", assume_role_policy=TRUST))
 
     outcome = led.up(lambda: aws.iam.Role("r", name="given", path="/b/", assume_role_policy=TRUST))
@@ -259,7 +257,7 @@ def test_what_has_the_name_that_the_program_gives_is_deleted_before_it_is_made_a
     assert [r["Path"] for r in cloud.client("iam").list_roles()["Roles"]] == ["/b/"]
 
 
-def test_what_has_a_drawn_name_is_made_anew_first(led: Any, cloud: Any) -> None:
+def test_a_resource_with_a_random_name_is_replaced_create_first(led: Any, cloud: Any) -> None:
     led.up(lambda: aws.iam.Role("r", path="/a/", assume_role_policy=TRUST))
     before = led.resources()["r"].id
 
@@ -269,7 +267,7 @@ def test_what_has_a_drawn_name_is_made_anew_first(led: Any, cloud: Any) -> None:
     assert led.resources()["r"].id != before and cloud.left()["roles"] == [led.resources()["r"].id]
 
 
-def test_what_an_update_is_to_ignore_is_not_sent(led: Any, cloud: Any) -> None:
+def test_an_ignored_change_is_not_sent(led: Any, cloud: Any) -> None:
     def run(period: int) -> Any:
         def declare() -> None:
             template = aws.ec2.LaunchTemplate("t", image_id="ami-12c6146b", instance_type="m5.large")
@@ -297,7 +295,7 @@ def test_what_an_update_is_to_ignore_is_not_sent(led: Any, cloud: Any) -> None:
     assert outcome.ok and (group["DesiredCapacity"], group["HealthCheckGracePeriod"]) == (2, 200)
 
 
-def test_a_tag_that_an_update_is_to_ignore_stays_as_others_have_set_it(led: Any, cloud: Any) -> None:
+def test_an_ignored_tag_keeps_the_value_that_others_set(led: Any, cloud: Any) -> None:
     def run(name: str) -> Any:
         options = pulumi.ResourceOptions(ignore_changes=["tags.owner"])
         return lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", tags={"Name": name}, opts=options)
@@ -311,7 +309,7 @@ def test_a_tag_that_an_update_is_to_ignore_stays_as_others_have_set_it(led: Any,
     assert (tags["Name"], tags.get("owner")) == ("new", "somebody")
 
 
-def test_a_rule_whose_source_becomes_of_another_kind_is_replaced(led: Any, cloud: Any) -> None:
+def test_a_rule_whose_source_changes_its_kind_is_replaced(led: Any, cloud: Any) -> None:
     def rule(**source: Any) -> Any:
         def run() -> None:
             group = aws.ec2.SecurityGroup("g", vpc_id=aws.ec2.Vpc("net", cidr_block="10.0.0.0/16").id)
@@ -331,7 +329,7 @@ def test_a_rule_whose_source_becomes_of_another_kind_is_replaced(led: Any, cloud
     assert len(mine) == 1 and "ReferencedGroupInfo" in mine[0]
 
 
-def test_default_tags_are_everywhere_and_no_difference(led: Any, cloud: Any) -> None:
+def test_default_tags_are_on_every_object_and_not_a_difference(led: Any, cloud: Any) -> None:
     tags = json.dumps({"tags": {"team": "clouds"}})
     led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": tags})
 
@@ -345,7 +343,7 @@ def test_default_tags_are_everywhere_and_no_difference(led: Any, cloud: Any) -> 
     assert led.up(run).counts == {"same": 2} and led.refresh().counts == {"same": 2}
 
 
-def test_default_tags_are_on_what_has_secret_tags_too(led: Any, cloud: Any) -> None:
+def test_default_tags_are_also_on_objects_with_secret_tags(led: Any, cloud: Any) -> None:
     tags = json.dumps({"tags": {"team": "clouds"}})
     led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": tags})
 
@@ -356,7 +354,7 @@ def test_default_tags_are_on_what_has_secret_tags_too(led: Any, cloud: Any) -> N
 
 
 @pytest.mark.parametrize("provider", [AwsProvider, recorder])
-def test_default_tags_that_nobody_can_read_are_an_error(led: Any, cloud: Any, provider: Any) -> None:
+def test_invalid_default_tags_are_an_error(led: Any, cloud: Any, provider: Any) -> None:
     led.factories["aws"] = lambda r: provider(r.inputs)
     led.configure({**{f"aws:{k}": v for k, v in cloud.config.items()}, "aws:defaultTags": "team: clouds"})
 
@@ -393,7 +391,7 @@ def test_an_attachment_is_imported_by_its_role_and_policy(led: Any, cloud: Any) 
     assert imported.ok and imported.counts == {"same": 1, "import": 1}, imported.errors
 
 
-def test_a_type_or_an_input_that_it_does_not_have_is_refused_by_name(led: Any) -> None:
+def test_an_unsupported_type_or_input_is_refused_by_name(led: Any) -> None:
     unknown_type = led.up(lambda: aws.sqs.Queue("q"))
     unknown_input = led.up(lambda: aws.ec2.Vpc("net", cidr_block="10.0.0.0/16", ipv4_ipam_pool_id="p"))
 
@@ -401,7 +399,7 @@ def test_a_type_or_an_input_that_it_does_not_have_is_refused_by_name(led: Any) -
     assert not unknown_input.ok and "ipv4IpamPoolId" in unknown_input.errors[0]
 
 
-def test_what_no_simulator_has_is_only_recorded(led: Any) -> None:
+def test_a_type_that_no_simulator_has_is_only_recorded(led: Any) -> None:
     def run() -> None:
         aws.eks.AccessEntry("nodes", cluster_name="main", principal_arn="arn:aws:iam::1:role/x", type="EC2_LINUX")
         aws.eks.Addon("driver", cluster_name="main", addon_name="aws-ebs-csi-driver")
@@ -413,8 +411,8 @@ def test_what_no_simulator_has_is_only_recorded(led: Any) -> None:
     assert led.up(run).counts == {"same": 3}
 
 
-def test_what_is_real_is_never_taken_for_something_recorded(led: Any, cloud: Any) -> None:
-    """As where the endpoints were taken away, or another engine's state was imported."""
+def test_a_real_object_is_never_treated_as_recorded(led: Any, cloud: Any) -> None:
+    """As after the endpoints are removed, or another engine's state is imported."""
 
     def run() -> None:
         aws.ec2.Vpc("net", cidr_block="10.0.0.0/16")

@@ -1,4 +1,4 @@
-"""Updates in place against the simulator of AWS: what is said for the first time, differently, or no more."""
+"""Updates in place against the simulator of AWS: inputs that are added, changed or removed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def newest(cloud: Any) -> dict[str, Any]:
     return data
 
 
-def test_what_is_said_for_the_first_time_is_sent(led: Any, cloud: Any) -> None:
+def test_an_input_set_for_the_first_time_is_sent(led: Any, cloud: Any) -> None:
     led.up(template())
 
     outcome = led.up(template(user_data=USER_DATA))
@@ -45,7 +45,7 @@ def test_what_is_said_for_the_first_time_is_sent(led: Any, cloud: Any) -> None:
     assert newest(cloud)["UserData"] == USER_DATA
 
 
-def test_what_is_said_no_more_is_taken_away(led: Any, cloud: Any) -> None:
+def test_a_removed_input_is_removed_from_the_object(led: Any, cloud: Any) -> None:
     led.up(template(user_data=USER_DATA))
 
     led.up(template())
@@ -53,7 +53,7 @@ def test_what_is_said_no_more_is_taken_away(led: Any, cloud: Any) -> None:
     assert "UserData" not in newest(cloud) or not newest(cloud)["UserData"]
 
 
-def test_a_field_that_is_said_no_more_is_taken_away(led: Any, cloud: Any) -> None:
+def test_a_removed_field_is_removed_from_the_object(led: Any, cloud: Any) -> None:
     options = {"http_endpoint": "enabled", "http_tokens": "required"}
     led.up(template(metadata_options=options))
 
@@ -62,7 +62,7 @@ def test_a_field_that_is_said_no_more_is_taken_away(led: Any, cloud: Any) -> Non
     assert newest(cloud)["MetadataOptions"] == {"HttpEndpoint": "enabled"}
 
 
-def test_a_tag_that_changes_in_its_case_alone_is_a_change(led: Any, cloud: Any) -> None:
+def test_a_tag_whose_case_changes_is_a_change(led: Any, cloud: Any) -> None:
     def value() -> str:
         (vpc,) = cloud.client("ec2").describe_vpcs(VpcIds=cloud.left()["vpcs"])["Vpcs"]
         return next(str(tag["Value"]) for tag in vpc["Tags"] if tag["Key"] == "Name")
@@ -76,20 +76,20 @@ def test_a_tag_that_changes_in_its_case_alone_is_a_change(led: Any, cloud: Any) 
     assert value() == "NET"
 
 
-def test_a_description_comes_and_goes(led: Any, cloud: Any) -> None:
-    def told() -> str:
+def test_a_description_can_be_added_and_removed(led: Any, cloud: Any) -> None:
+    def reported() -> str:
         (found,) = cloud.client("iam").list_roles()["Roles"]
         return str(found.get("Description") or "")
 
     led.up(role())
     led.up(role(description="of nodes"))
-    first = told()
+    first = reported()
     led.up(role())
 
-    assert (first, told()) == ("of nodes", "")
+    assert (first, reported()) == ("of nodes", "")
 
 
-def test_what_others_took_away_shows_in_a_refresh_and_is_brought_back(led: Any, cloud: Any) -> None:
+def test_a_value_removed_by_others_shows_in_a_refresh_and_is_restored(led: Any, cloud: Any) -> None:
     def run() -> None:
         made = aws.iam.Role("r", assume_role_policy=TRUST)
         aws.iam.InstanceProfile("p", role=made.name)
@@ -105,7 +105,7 @@ def test_what_others_took_away_shows_in_a_refresh_and_is_brought_back(led: Any, 
     assert iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]["Roles"][0]["RoleName"] == given
 
 
-def test_a_create_that_broke_off_before_its_last_call_is_completed(
+def test_a_create_interrupted_before_its_last_call_is_completed(
     led: Any, cloud: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:
@@ -123,7 +123,7 @@ def test_a_create_that_broke_off_before_its_last_call_is_completed(
     assert len(profile["Roles"]) == 1
 
 
-def test_a_preview_of_an_update_knows_what_stays(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preview_of_an_update_shows_unchanged_outputs(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     call = Api.call
     seen: list[Any] = []
 
@@ -156,7 +156,7 @@ def test_a_preview_of_an_update_knows_what_stays(led: Any, monkeypatch: pytest.M
     assert seen == [["sg-1", {"Name": "old"}, platform], ["sg-1", {"Name": "new"}, platform]]
 
 
-def test_a_closed_endpoint_that_the_program_says_nothing_about_any_more_is_as_by_default(led: Any) -> None:
+def test_an_endpoint_access_removed_from_the_program_returns_to_the_default(led: Any) -> None:
     def run(**reach: bool) -> Any:
         def declare() -> None:
             _, subnets, _ = network()
@@ -182,7 +182,7 @@ def test_a_closed_endpoint_that_the_program_says_nothing_about_any_more_is_as_by
     assert outcome.ok and sent == [{"endpointPrivateAccess": False}]
 
 
-def test_a_version_of_a_cluster_that_the_endpoint_cannot_change_is_an_error_that_says_so(led: Any) -> None:
+def test_a_cluster_version_that_the_endpoint_cannot_change_is_a_clear_error(led: Any) -> None:
     def run(version: str) -> Any:
         def declare() -> None:
             _, subnets, _ = network()
@@ -200,7 +200,7 @@ def test_a_version_of_a_cluster_that_the_endpoint_cannot_change_is_an_error_that
     assert led.up(run("1.31")).ok and not led.resources()["c"].init_errors
 
 
-def test_an_unknown_field_is_named_and_values_are_not(led: Any) -> None:
+def test_an_error_names_an_unknown_field_but_not_its_value(led: Any) -> None:
     unknown = led.up(template(metadata_options={"http_endpoints": "x"}))
     wrong = led.up(lambda: template(monitoring={"enabled": pulumi.Output.secret("hunter2hunter2")})())
 
@@ -222,7 +222,7 @@ def test_an_unknown_field_is_named_and_values_are_not(led: Any) -> None:
         ),
     ],
 )
-def test_what_is_replaced_may_depend_on_values(
+def test_a_replacement_may_depend_on_values(
     type: str, before: dict[str, Any], after: dict[str, Any], replaced: list[str]
 ) -> None:
     request = DiffRequest(

@@ -1,4 +1,4 @@
-"""A change of a stack's zones or of its VPC, which EKS refuses: the preview does so already."""
+"""A change of a stack's zones or VPC, which EKS refuses and so does the preview."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cluster(zones: list[str], **settings: Any) -> Callable[[], None]:
         pytest.param(cluster(AB, vpc_cidr="10.9.0.0/16"), "10.9.0.0/16 eu-central-1a", id="another VPC"),
     ],
 )
-def test_other_zones_or_another_vpc_are_refused_in_the_preview_and_before_the_update(
+def test_new_zones_or_another_vpc_are_refused_in_the_preview_and_before_the_update(
     changed: Callable[[], None], shown: str, recorded: Any
 ) -> None:
     assert recorded.up(cluster(AB)).ok
@@ -57,13 +57,13 @@ def test_other_zones_or_another_vpc_are_refused_in_the_preview_and_before_the_up
         assert "or make a new cluster with another name" in error
 
 
-def test_a_zone_that_goes_is_refused_too(recorded: Any) -> None:
+def test_removing_a_zone_is_refused(recorded: Any) -> None:
     assert recorded.up(cluster(ABC)).ok
 
     assert "or make a new cluster with another name" in recorded.preview(cluster(AB)).errors[0]
 
 
-def test_any_other_change_of_the_cluster_passes(recorded: Any) -> None:
+def test_any_other_change_of_the_cluster_is_allowed(recorded: Any) -> None:
     recorded.up(cluster(AB))
 
     changed = recorded.up(cluster(AB, api_sources=["198.51.100.0/24"]))
@@ -71,8 +71,8 @@ def test_any_other_change_of_the_cluster_passes(recorded: Any) -> None:
     assert changed.ok
 
 
-def test_another_subnet_of_a_zone_is_taken_in_place(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`led`: on moto, as a person who swaps a subnet in a program of their own."""
+def test_another_subnet_of_the_same_zone_is_an_update_in_place(led: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`led`: on moto, like a user who swaps a subnet in another program."""
     sent: list[Any] = []
     call = Api.call
 
@@ -104,7 +104,7 @@ def test_another_subnet_of_a_zone_is_taken_in_place(led: Any, monkeypatch: pytes
     assert sent == [{"subnetIds": [resources["b"].id, resources["a2"].id]}]
 
 
-def test_a_cluster_from_before_the_tag_is_not_judged(recorded: Any) -> None:
+def test_a_cluster_without_the_zones_tag_is_not_checked(recorded: Any) -> None:
     def untagged(program: Callable[[], None]) -> Callable[[], None]:
         def declare() -> None:
             def without(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:

@@ -1,4 +1,4 @@
-"""What is asked on a terminal before an `up` or a `destroy` that would lose something, and what the answers do."""
+"""The question on a terminal before an `up` or `destroy` that would lose resources, and the effect of the answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deletion(name: str = "web", **more: Any) -> StepDone:
 def asked(
     monkeypatch: pytest.MonkeyPatch, answers: str, *events: Event, operation: str = "preview"
 ) -> tuple[bool, str]:
-    """The decision about a run of which a preview told that, and what was shown; `details` shows a word."""
+    """The decision after a preview with these events, and the output; `details` shows a word."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(answers))
     out = io.StringIO()
     events = (Prelude(operation, "dev", {}), *events)
@@ -47,7 +47,7 @@ def test_only_a_yes_lets_a_deletion_happen(monkeypatch: pytest.MonkeyPatch, answ
     assert asked(monkeypatch, answers, deletion())[0] is decision
 
 
-def test_what_would_be_lost_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_question_names_the_resources_that_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     replaced = StepDone(step(Op.REPLACE, resource("api"), resource("api")), True)
 
     _, shown = asked(monkeypatch, "no\n", deletion(), replaced)
@@ -60,7 +60,7 @@ def test_what_would_be_lost_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_details_are_shown_and_it_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_question_is_repeated_after_the_details(monkeypatch: pytest.MonkeyPatch) -> None:
     decision, shown = asked(monkeypatch, "details\nperhaps\nyes\n", deletion(), operation="destroy")
 
     assert decision
@@ -68,7 +68,7 @@ def test_details_are_shown_and_it_is_asked_again(monkeypatch: pytest.MonkeyPatch
     assert shown.count("Do you want to perform this destroy?") == 3
 
 
-def test_of_many_the_first_are_named_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_question_names_the_first_of_many_resources_and_counts_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     _, shown = asked(monkeypatch, "no\n", *(deletion(f"web-{number}") for number in range(LISTED + 3)))
 
     assert f"This deletes {LISTED + 3} existing resources:\n" in shown
@@ -90,11 +90,11 @@ def test_of_many_the_first_are_named_and_the_others_counted(monkeypatch: pytest.
         ),
     ],
 )
-def test_what_loses_nothing_is_not_asked_about(monkeypatch: pytest.MonkeyPatch, event: Event) -> None:
+def test_a_run_that_loses_nothing_needs_no_confirmation(monkeypatch: pytest.MonkeyPatch, event: Event) -> None:
     assert asked(monkeypatch, "", event) == (True, "")
 
 
-def test_what_a_refresh_found_gone_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resources_that_a_refresh_found_gone_need_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = StepStarted(step(Op.REFRESH, WEB, WEB), True)
 
     assert asked(monkeypatch, "", reading, deletion()) == (True, "")
@@ -159,9 +159,7 @@ def type_line(terminal: Emulated, text: str) -> None:
 
 
 @pytest.mark.engine
-def test_an_update_that_deletes_something_is_asked_about_and_a_no_changes_nothing(
-    project: Path, terminal: Emulated
-) -> None:
+def test_an_update_that_deletes_needs_confirmation_and_no_changes_nothing(project: Path, terminal: Emulated) -> None:
     process = on_a_terminal(terminal, engine(project, "up"))
     shown = terminal.wait_for("[yes/no/details]")
     assert "This deletes 1 existing resource:\n -  pulumi-python:dynamic/cloud:Thing dropped\n" in shown
@@ -170,7 +168,7 @@ def test_an_update_that_deletes_something_is_asked_about_and_a_no_changes_nothin
     type_line(terminal, "no")
 
     assert process.wait(60) == 1
-    assert "Updating" not in terminal.wait_for("error: the answer was no: nothing was changed")
+    assert "Updating" not in terminal.wait_for("error: declined: nothing was changed")
     assert things(project) == {"kept", "dropped"}
 
 
@@ -190,7 +188,7 @@ def test_details_of_an_update_are_its_preview_and_a_yes_carries_it_out(project: 
 
 
 @pytest.mark.engine
-def test_a_destroy_is_asked_about_before_anything_is_deleted(project: Path, terminal: Emulated) -> None:
+def test_a_destroy_needs_confirmation_before_the_first_deletion(project: Path, terminal: Emulated) -> None:
     process = on_a_terminal(terminal, engine(project, "destroy"))
     terminal.wait_for("This deletes 2 existing resources:", "Do you want to perform this destroy? [yes/no/details]")
     assert things(project) == {"kept", "dropped"}
@@ -202,20 +200,20 @@ def test_a_destroy_is_asked_about_before_anything_is_deleted(project: Path, term
 
 
 @pytest.mark.engine
-def test_ctrl_c_at_the_question_is_a_no(project: Path, terminal: Emulated) -> None:
+def test_ctrl_c_at_the_question_means_no(project: Path, terminal: Emulated) -> None:
     process = on_a_terminal(terminal, engine(project, "destroy"))
     terminal.wait_for("[yes/no/details]")
 
     process.send_signal(signal.SIGINT)
 
     assert process.wait(60) == 1
-    terminal.wait_for("\nerror: the answer was no: nothing was changed")
+    terminal.wait_for("\nerror: declined: nothing was changed")
     assert things(project) == {"kept", "dropped"}
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("options", [["--yes"], ["--json"], ["--skip-preview"]])
-def test_who_is_not_to_be_asked_is_not(project: Path, terminal: Emulated, options: list[str]) -> None:
+def test_with_yes_no_question_is_asked(project: Path, terminal: Emulated, options: list[str]) -> None:
     process = on_a_terminal(terminal, engine(project, "up", *options))
 
     assert process.wait(60) == 0

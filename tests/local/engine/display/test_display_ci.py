@@ -1,4 +1,4 @@
-"""What CI systems make of the lines: sections that fold, errors beside the source, and no command from outside."""
+"""CI systems' markup of the lines: folding sections, errors at the source, and no commands from outside."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def failing(name: str, **fields: Any) -> StepInfo:
     return creating(name, source_position="project:///sites/main.py#7", **fields)
 
 
-def test_on_github_a_difference_folds_under_its_step() -> None:
+def test_github_logs_fold_a_difference_under_its_step() -> None:
     assert shown(GITHUB, Prelude("preview", "dev", {}), StepDone(update("web"), True)) == [
         "Previewing update (dev):",
         "::group::~  cloud:m:Thing web update",
@@ -50,7 +50,7 @@ def test_on_github_a_difference_folds_under_its_step() -> None:
     ]
 
 
-def test_on_github_the_sections_at_the_end_fold_and_the_counts_do_not() -> None:
+def test_github_logs_fold_the_final_sections_but_not_the_counts() -> None:
     lines = shown(GITHUB, summary(new_outputs={"url": "x"}, changes={Op.CREATE: 1}, policy_packs={"pack": "1.0"}))
     assert lines == [
         *["", "::group::Policies:", "    pack@v1.0: passed", "::endgroup::"],
@@ -59,14 +59,14 @@ def test_on_github_the_sections_at_the_end_fold_and_the_counts_do_not() -> None:
     ]
 
 
-def test_on_github_an_error_is_marked_at_the_line_that_registers_the_resource() -> None:
+def test_github_logs_mark_an_error_at_the_line_that_registers_the_resource() -> None:
     web = failing("web")
     error = Diagnostic("error", "quota: 100%\nask for more", web.urn)
     lines = shown(GITHUB, StepStarted(web, False), StepFailed(web), error, summary(planning=False, failed=True))
     assert "::error file=infra/sites/main.py,line=7,title=web::quota: 100%25%0Aask for more" in lines
 
 
-def test_an_error_before_any_step_brings_its_position_along() -> None:
+def test_an_error_before_any_step_has_its_position() -> None:
     error = Diagnostic("error", "size: too large", resource("web").urn, position="project:///main.py#3")
     assert "::error file=infra/main.py,line=3,title=web::size: too large" in shown(GITHUB, error, summary(failed=True))
 
@@ -90,7 +90,7 @@ def test_a_project_outside_of_the_checkout_is_marked_without_a_file() -> None:
     assert log.error("web", "bad", "project:///main.py#3") == ["::error title=web::bad"]
 
 
-def test_on_gitlab_sections_begin_and_end_with_a_name_of_their_own() -> None:
+def test_gitlab_sections_begin_and_end_with_a_unique_name() -> None:
     log = GitLabLog(colour=False, now=lambda: 1700000000.5)
     lines = shown(log, summary(new_outputs={"url": "x"}, policy_packs={"pack": ""}))
     text = "\n".join(lines)
@@ -99,7 +99,7 @@ def test_on_gitlab_sections_begin_and_end_with_a_name_of_their_own() -> None:
     assert re.findall(r"\x1b\[0Ksection_end:1700000000:(\w+)\r\x1b\[0K", text) == ["policies_1", "outputs_2"]
 
 
-def test_on_gitlab_what_went_wrong_is_not_folded_away() -> None:
+def test_gitlab_logs_do_not_fold_problems() -> None:
     log = GitLabLog(colour=False)
     text = "\n".join(shown(log, Diagnostic("error", "one\ntwo", resource("web").urn), summary(failed=True)))
     assert re.search(r"section_start:\d+:diagnostics_1\r", text)
@@ -118,7 +118,9 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("said", COMMANDS)
-def test_what_programs_and_providers_say_is_no_command(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_programs_and_providers_is_not_a_workflow_command(
+    said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     web = creating("web", inputs={"text": said})
     events: list[Event] = [
         Prelude("up", "dev", {}),
@@ -143,7 +145,7 @@ def test_shown_text_never_acts_on_a_terminal(text: str) -> None:
     assert neutral(said) == said
 
 
-def test_the_log_is_told_by_the_environment() -> None:
+def test_the_environment_selects_the_log_format() -> None:
     def kind(**environment: str) -> type:
         return type(log_of(environment, colour=False, project=PROJECT))
 
@@ -159,11 +161,11 @@ class Clock:
         return self.now
 
 
-def test_what_a_step_waits_for_is_told_at_once_and_then_at_intervals() -> None:
+def test_the_progress_of_a_step_is_reported_at_once_and_then_at_intervals() -> None:
     out, clock, web = io.StringIO(), Clock(), creating("web")
     display = Lines(Output(out), PlainLog(colour=False), now=clock)
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         lines = out.getvalue().splitlines()
         out.seek(0)
         out.truncate()
@@ -171,51 +173,51 @@ def test_what_a_step_waits_for_is_told_at_once_and_then_at_intervals() -> None:
 
     display(Prelude("up", "dev", {}))
     display(StepStarted(web, False))
-    told()
+    reported()
     for second in range(1, 20):
         clock.now = second
         display(Diagnostic("info", f"waiting for {second} of 20 pods", web.urn, ephemeral=True))
-        display.tell_running()
-    assert told() == ["      cloud:m:Thing web: waiting for 1 of 20 pods"]
+        display.report_running()
+    assert reported() == ["      cloud:m:Thing web: waiting for 1 of 20 pods"]
 
     clock.now = 1 + QUIET_SECONDS
-    display.tell_running()
-    display.tell_running()
-    assert told() == [" +  cloud:m:Thing web still creating (31s): waiting for 19 of 20 pods"]
+    display.report_running()
+    display.report_running()
+    assert reported() == [" +  cloud:m:Thing web still creating (31s): waiting for 19 of 20 pods"]
 
     display(StepDone(web, False, 32))
     clock.now = 100
-    display.tell_running()
-    assert told() == [" +  cloud:m:Thing web created (32.00s)"]
+    display.report_running()
+    assert reported() == [" +  cloud:m:Thing web created (32.00s)"]
     display.close()
 
 
-def test_of_many_steps_that_go_on_the_first_are_named() -> None:
+def test_the_first_of_many_running_steps_are_named() -> None:
     out, clock = io.StringIO(), Clock()
     display = Lines(Output(out), PlainLog(colour=False), now=clock)
     for number in range(30):
         display(StepStarted(creating(f"node-{number}"), False))
     clock.now = QUIET_SECONDS
-    display.tell_running()
+    display.report_running()
     display.close()
-    told = out.getvalue().splitlines()[30:]
-    assert len(told) == 11 and told[-1] == "    and 20 more"
+    reported = out.getvalue().splitlines()[30:]
+    assert len(reported) == 11 and reported[-1] == "    and 20 more"
 
 
-def test_what_is_not_wanted_is_not_shown() -> None:
+def test_suppressed_output_is_not_shown() -> None:
     same = StepDone(step(Op.SAME, resource("quiet"), resource("quiet")), True)
     end = summary(new_outputs={"url": "x"})
     assert not any("quiet" in text or "url" in text for text in shown(PlainLog(colour=False), same, end, outputs=False))
     assert any("quiet" in text for text in shown(PlainLog(colour=False), same, end, sames=True))
 
 
-def test_a_stream_that_lacks_characters_gets_them_spelt_out() -> None:
+def test_characters_missing_in_the_streams_encoding_are_escaped() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
     Output(stream).write("naïve ✓\n")
     assert raw.getvalue() == b"na\\xefve \\u2713\n"
 
 
-def test_colours_of_others_are_dropped() -> None:
+def test_colours_in_foreign_text_are_dropped() -> None:
     assert neutral("\x1b[1;31mred\x1b[0m\ttext") == "red    text"
     assert PlainLog(colour=True).text(line("\x1b[31mx")) == "x"

@@ -1,4 +1,4 @@
-"""What people read: lines for steps, differences, the plan, policies; secrets never."""
+"""The output for people: lines for steps, differences, the plan, policies; never secrets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def text(*events: Any, colour: bool = False, diff: bool = False) -> str:
     return out.getvalue()
 
 
-def test_a_preview_says_what_would_happen_with_the_differences() -> None:
+def test_a_preview_shows_each_step_with_its_differences() -> None:
     old = resource("web", inputs={"spec": {"class": "a", "gone": 1}, "token": Secret("hunter2")})
     new = resource("web", inputs={"spec": {"class": "b", "more": UNKNOWN}, "token": Secret("hunter3")})
     shown = text(Prelude("preview", "dev", {}), StepDone(step(Op.UPDATE, old, new), True))
@@ -49,13 +49,13 @@ def test_a_preview_says_what_would_happen_with_the_differences() -> None:
     ]
 
 
-def test_an_up_says_when_it_begins_and_how_long_it_took() -> None:
+def test_an_up_shows_the_start_and_duration_of_each_step() -> None:
     web = creating("web")
     shown = text(Prelude("up", "dev", {}), StepStarted(web, False), StepDone(web, False, 1.234))
     assert " +  cloud:m:Thing web creating\n +  cloud:m:Thing web created (1.23s)\n" in shown
 
 
-def test_a_plan_stands_line_by_line_under_a_resource_that_does_not_change() -> None:
+def test_a_plan_is_shown_line_by_line_under_an_unchanged_resource() -> None:
     plan = [
         {"kind": "create", "target": "route/10.1.2.0/24", "summary": "to worker-0"},
         {"kind": "ignore", "target": "node/x", "summary": "leave", "reason": "not ours", "assumed": True},
@@ -79,11 +79,11 @@ def test_a_plan_stands_line_by_line_under_a_resource_that_does_not_change() -> N
     assert plan_lines(Secret(plan)) == [] and plan_lines([]) == []
 
 
-def test_what_did_not_change_is_silent() -> None:
+def test_unchanged_resources_are_not_shown() -> None:
     assert text(StepDone(step(Op.SAME, resource("x"), resource("x")), True)) == ""
 
 
-def test_policies_are_told_with_level_and_a_rule_that_did_not_run_is_no_pass() -> None:
+def test_policies_are_shown_with_level_and_a_rule_that_did_not_run_has_not_passed() -> None:
     def finding(level: Any) -> PolicyEvent:
         return PolicyEvent(Finding("rule", "pack", "1.0", level, "message", resource("web").urn, "About."))
 
@@ -127,7 +127,7 @@ def test_errors_are_repeated_at_the_end_with_all_their_lines() -> None:
     assert "Diagnostics:\n  cloud:m:Thing (web):\n    error: first\n      second\n" in shown
 
 
-def test_one_line_that_is_still_in_sight_is_not_repeated() -> None:
+def test_a_problem_that_is_still_visible_is_not_repeated() -> None:
     shown = text(Prelude("up", "dev", {}), Diagnostic("error", "only this", resource("web").urn), summary(failed=True))
     assert shown.count("only this") == 1 and "Diagnostics" not in shown
 
@@ -138,12 +138,12 @@ def test_a_problem_that_later_lines_have_pushed_away_is_repeated() -> None:
     assert shown.count("this") == 2
 
 
-def test_a_preview_tells_its_problems_at_the_end_and_once() -> None:
+def test_a_preview_shows_its_problems_once_at_the_end() -> None:
     shown = text(Prelude("preview", "dev", {}), Diagnostic("error", "this", resource("web").urn), summary(failed=True))
     assert shown.count("this") == 1 and "Diagnostics:\n  cloud:m:Thing (web):\n    error: this\n" in shown
 
 
-def test_a_message_about_a_resource_stands_among_the_diagnostics_of_a_preview() -> None:
+def test_a_preview_shows_a_resources_message_among_its_diagnostics() -> None:
     message = Diagnostic("info", "plan: 1 to create\n  +  route/x: make it", resource("web").urn)
 
     shown = text(Prelude("preview", "dev", {}), message, summary())
@@ -152,7 +152,7 @@ def test_a_message_about_a_resource_stands_among_the_diagnostics_of_a_preview() 
     assert "Diagnostics:\n  cloud:m:Thing (web):\n    plan: 1 to create\n        +  route/x: make it\n" in shown
 
 
-def test_a_message_about_a_resource_is_told_at_once_in_an_update() -> None:
+def test_an_update_shows_a_resources_message_at_once() -> None:
     message = Diagnostic("info", "plan: 1 to create\n  +  route/x: make it", resource("web").urn)
 
     shown = text(Prelude("up", "dev", {}), message)
@@ -160,14 +160,14 @@ def test_a_message_about_a_resource_is_told_at_once_in_an_update() -> None:
     assert shown.endswith("      cloud:m:Thing web: plan: 1 to create\n          +  route/x: make it\n")
 
 
-def test_one_problem_of_many_resources_is_one_problem() -> None:
+def test_a_problem_shared_by_many_resources_is_shown_once() -> None:
     problems = [Diagnostic("error", "no answer", resource(name).urn) for name in ("a", "b", "c")]
     shown = text(Prelude("refresh", "dev", {}), *problems, summary(failed=True))
     assert shown.count("no answer") == 2
     assert "  cloud:m:Thing (a):\n  cloud:m:Thing (b):\n  cloud:m:Thing (c):\n    error: no answer\n" in shown
 
 
-def test_a_warning_that_stands_right_above_the_summary_is_not_repeated_because_policies_passed() -> None:
+def test_passed_policies_do_not_cause_a_warning_above_the_summary_to_be_repeated() -> None:
     shown = text(Diagnostic("warning", "simulated"), summary(policy_packs={"pack": "1.0"}))
 
     assert shown.count("simulated") == 1
@@ -175,15 +175,15 @@ def test_a_warning_that_stands_right_above_the_summary_is_not_repeated_because_p
 
 def test_a_pack_of_a_run_that_failed_has_not_passed() -> None:
     shown = text(summary(policy_packs={"pack": "1.0"}, failed=True))
-    assert "pack@v1.0: not evaluated to the end" in shown and "passed" not in shown
+    assert "pack@v1.0: incomplete, as the run failed" in shown and "passed" not in shown
 
 
-def test_a_failed_run_shows_no_outputs_that_are_as_they_were() -> None:
+def test_a_failed_run_shows_no_unchanged_outputs() -> None:
     same: dict[str, Any] = {"old_outputs": {"a": 1}, "new_outputs": {"a": 1}}
     assert "Outputs" not in text(summary(failed=True, **same)) and "Outputs" in text(summary(**same))
 
 
-def test_drift_is_told_as_a_plan_is() -> None:
+def test_drift_is_shown_like_a_plan() -> None:
     drift = [{"kind": "create", "target": "route/10.1.2.0/24", "summary": "to worker-0"}]
     old, new = resource("c", outputs={"drift": []}), resource("c", outputs={"drift": drift})
     reading = step(Op.REFRESH, old, old)
@@ -196,7 +196,7 @@ def test_drift_is_told_as_a_plan_is() -> None:
     ]
 
 
-def test_colours_come_only_where_they_are_wanted() -> None:
+def test_colours_are_used_only_on_request() -> None:
     created = StepDone(creating("web"), True)
     assert "\x1b[" not in text(created) and "\x1b[32m" in text(created, colour=True)
 
@@ -224,7 +224,7 @@ def test_a_difference_that_the_program_hides_is_named_without_its_values() -> No
     assert lines == ["~ size: 1 => 2", "~ spec.blob: [diff hidden]"]
 
 
-def test_what_is_read_before_an_up_is_told_as_in_a_refresh() -> None:
+def test_the_refresh_before_an_up_is_shown_like_a_refresh() -> None:
     old, new = resource("c", outputs={"a": 1}), resource("c", outputs={"a": 2})
     found = replace(step(Op.UPDATE, old, new), detailed=differences(old.outputs, new.outputs))
     events = [StepStarted(step(Op.REFRESH, old, old), False), StepDone(found, False, 0.1)]
@@ -234,7 +234,7 @@ def test_what_is_read_before_an_up_is_told_as_in_a_refresh() -> None:
     ]
 
 
-def test_what_is_only_read_is_silent() -> None:
+def test_reads_without_a_change_are_not_shown() -> None:
     reading = step(Op.READ, None, resource("c"))
     assert text(StepStarted(reading, False), StepDone(reading, False, 0.1)) == ""
 
@@ -244,7 +244,7 @@ def test_a_difference_inside_a_secret_shows_nothing_of_it() -> None:
     assert lines == ["~ a.b: [secret] => [secret]"]
 
 
-def test_a_secret_text_in_the_middle_of_a_message_is_taken_out() -> None:
+def test_a_secret_within_a_message_is_removed() -> None:
     seen: list[Any] = []
     sink = without_texts(seen.append, ["tok-12345", "x"])
     sink(Diagnostic("error", "401 for tok-12345 at example.com"))

@@ -1,4 +1,4 @@
-"""The live display on a terminal (an emulated one): drawn in place, cursor given back, resized, real runs on a pty."""
+"""The live display on a terminal (an emulated one): drawn in place, cursor restored, resized, real runs on a pty."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[4]
 
 
 class Emulated:
-    """A terminal emulator behind a pseudo-terminal: what is written to `stream` is on its screen."""
+    """A terminal emulator behind a pseudo-terminal: text written to `stream` is on its screen."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self.screen = pyte.HistoryScreen(columns, lines, history=5000)
@@ -44,7 +44,7 @@ class Emulated:
         self.stream = open(self.slave, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         self.received = b""
         self.processes: list[subprocess.Popen[bytes]] = []
-        """What has it as its terminal, and ends with it."""
+        """The process on the terminal, which ends with it."""
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -54,7 +54,7 @@ class Emulated:
         self.screen.resize(lines, columns)
 
     def _read(self) -> None:
-        # Closed by whoever reads it: another file may have its number soon after.
+        # The reader closes it: another file may get its number soon after.
         with os.fdopen(self.master, "rb", buffering=0) as master, suppress(OSError):
             while data := master.read(65536):
                 with self._changed:
@@ -63,7 +63,7 @@ class Emulated:
                     self._changed.notify_all()
 
     def lines(self) -> list[str]:
-        """All lines, also those that have left the screen."""
+        """All lines, including those that have left the screen."""
         shown = [[row[column].data for column in range(self.screen.columns)] for row in self.screen.history.top]
         return [text.rstrip() for text in ["".join(row) for row in shown] + list(self.screen.display)]
 
@@ -71,13 +71,13 @@ class Emulated:
         return "\n".join(self.lines()).rstrip()
 
     def wait_for(self, *texts: str) -> str:
-        """What is shown once each of the texts is."""
+        """The screen once it shows each of the texts."""
         with self._changed:
             assert self._changed.wait_for(lambda: all(t in self.text() for t in texts), 60), self.text()
             return self.text()
 
     def wait_until(self, text: str, *, hidden: bool = False) -> None:
-        """Wait until this is all that is shown, and the cursor is hidden or not."""
+        """Wait until the screen shows exactly this, with the cursor hidden or not."""
         with self._changed:
             shows = self._changed.wait_for(lambda: self.text() == text and self.screen.cursor.hidden is hidden, 60)
             assert shows, (self.text(), self.screen.cursor.hidden)
@@ -122,7 +122,7 @@ def test_lines_are_drawn_in_place_of_those_before(wide: Emulated) -> None:
     wide.wait_until("above\nsaid meanwhile\nthe end")
 
 
-def test_what_has_not_changed_is_not_written_again(wide: Emulated) -> None:
+def test_unchanged_lines_are_not_redrawn(wide: Emulated) -> None:
     terminal = Terminal(wide.stream, colour=False)
     terminal.draw([line("one")])
     wide.wait_for("one")
@@ -133,7 +133,7 @@ def test_what_has_not_changed_is_not_written_again(wide: Emulated) -> None:
     assert wide.received[before:].count(b"one") == 1, "drawn again only below what was said"
 
 
-def test_a_smaller_window_leaves_no_rests(wide: Emulated) -> None:
+def test_shrinking_the_window_leaves_no_remains(wide: Emulated) -> None:
     terminal = Terminal(wide.stream, colour=False)
     terminal.draw([line("x" * 90), line("y" * 90)])
     wide.wait_for("y")
@@ -142,11 +142,11 @@ def test_a_smaller_window_leaves_no_rests(wide: Emulated) -> None:
     wide.wait_until("x" * 40 + "\n" + "y" * 40, hidden=True)
 
 
-def test_marks_and_wide_characters_take_their_columns() -> None:
+def test_combining_and_wide_characters_are_counted_by_their_columns() -> None:
     assert [width_of(text) for text in ("abc", "é", "e\u0301", "数据", "✓")] == [3, 1, 1, 4, 1]
 
 
-def test_the_tree_is_shown_while_the_run_goes_on_and_stays_with_the_summary_below(wide: Emulated) -> None:
+def test_the_tree_is_shown_during_the_run_and_stays_above_the_summary(wide: Emulated) -> None:
     web = creating("web")
     with live(wide) as display:
         display(Prelude("up", "dev", {}))
@@ -172,7 +172,7 @@ def test_the_preview_before_an_update_leaves_nothing_behind(wide: Emulated) -> N
         assert wide.wait_for("Duration").startswith("Updating (dev):\n") and "Previewing" not in wide.text()
 
 
-def test_what_goes_to_standard_error_meanwhile_stands_above_the_tree(wide: Emulated) -> None:
+def test_standard_error_is_shown_above_the_tree(wide: Emulated) -> None:
     with live(wide) as display:
         display(Prelude("up", "dev", {}))
         display(StepStarted(creating("web"), False))
@@ -183,7 +183,7 @@ def test_what_goes_to_standard_error_meanwhile_stands_above_the_tree(wide: Emula
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_whatever_ends_a_run_the_cursor_is_given_back_and_what_was_done_stays(
+def test_however_a_run_ends_the_cursor_is_restored_and_the_tree_stays(
     wide: Emulated, error: type[BaseException], capsys: pytest.CaptureFixture[str]
 ) -> None:
     display = LiveTree(wide.stream, Wanted(), colour=True)
@@ -209,7 +209,7 @@ def test_without_progress_only_the_end_is_shown(wide: Emulated) -> None:
     assert b"?25l" not in wide.received and b"running" not in wide.received
 
 
-def test_drawing_does_not_keep_a_large_run_waiting(wide: Emulated) -> None:
+def test_drawing_does_not_slow_down_a_large_run(wide: Emulated) -> None:
     with live(wide) as display:
         display(Prelude("up", "dev", {}))
         for number in range(1000):
@@ -245,7 +245,7 @@ def test_a_terminal_that_can_be_drawn_on_gets_the_tree(environment: dict[str, st
     ("colour", "environment", "expected"),
     [("auto", {}, True), ("auto", {"NO_COLOR": "1"}, False), ("always", {"NO_COLOR": "1"}, True), ("never", {}, False)],
 )
-def test_colours_follow_the_wish_then_no_color_then_the_terminal(
+def test_colours_depend_on_the_option_then_no_color_then_the_terminal(
     wide: Emulated, colour: str, environment: dict[str, str], expected: bool
 ) -> None:
     display = open_display(Choice(ROOT, colour=colour), wide.stream, {"TERM": "xterm", **environment})
@@ -307,7 +307,7 @@ def on_a_terminal(emulated: Emulated, arguments: list[str]) -> subprocess.Popen[
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("columns", "lines"), [(100, 50), (40, 12), (20, 4)])
-def test_a_real_preview_on_a_terminal_of_any_size(project: Path, columns: int, lines: int) -> None:
+def test_a_real_preview_fits_a_terminal_of_any_size(project: Path, columns: int, lines: int) -> None:
     emulated = Emulated(columns, lines)
     process = on_a_terminal(emulated, engine(project, "preview"))
     assert process.wait(60) == 0
@@ -325,13 +325,13 @@ def test_a_real_preview_on_a_terminal_of_any_size(project: Path, columns: int, l
 
 
 @pytest.mark.engine
-def test_ctrl_c_leaves_a_terminal_as_it_was(project: Path, wide: Emulated) -> None:
+def test_ctrl_c_restores_the_terminal(project: Path, wide: Emulated) -> None:
     (project / "__main__.py").write_text(PROGRAM + ASLEEP)
     process = on_a_terminal(wide, engine(project, "preview"))
     eventually((project / "asleep").exists, "the program runs")
     wide.wait_for("Resources: none yet")
     assert wide.screen.cursor.hidden
-    # The first lets what runs finish, and this program never does.
+    # The first lets running steps finish, and this program never does.
     process.send_signal(signal.SIGINT)
     wide.wait_for("Ctrl-C again ends at once\nResources: none yet")
     process.send_signal(signal.SIGINT)
@@ -341,14 +341,14 @@ def test_ctrl_c_leaves_a_terminal_as_it_was(project: Path, wide: Emulated) -> No
 
 
 @pytest.mark.engine
-def test_sigterm_is_a_first_ctrl_c_however_often_it_comes(project: Path, wide: Emulated) -> None:
+def test_repeated_sigterms_act_as_a_single_ctrl_c(project: Path, wide: Emulated) -> None:
     (project / "__main__.py").write_text(PROGRAM + ASLEEP)
     process = on_a_terminal(wide, engine(project, "preview"))
     eventually((project / "asleep").exists, "the program runs")
     wide.wait_for("Resources: none yet")
     process.send_signal(signal.SIGTERM)
     wide.wait_for("Ctrl-C again ends at once\nResources: none yet")
-    # `make` hands it on to a process that has had it from whoever signalled the whole group.
+    # `make` forwards it to a process that has already received it as a member of the group.
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 8
@@ -357,7 +357,7 @@ def test_sigterm_is_a_first_ctrl_c_however_often_it_comes(project: Path, wide: E
 
 
 @pytest.mark.engine
-def test_a_suspended_run_lends_the_terminal_to_the_shell_and_goes_on_below_what_that_wrote(
+def test_a_suspended_run_releases_the_terminal_and_continues_below_the_shells_output(
     project: Path, wide: Emulated
 ) -> None:
     (project / "__main__.py").write_text(PROGRAM + ASLEEP)
@@ -379,7 +379,7 @@ def test_a_suspended_run_lends_the_terminal_to_the_shell_and_goes_on_below_what_
 
 @pytest.mark.engine
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_a_reader_that_leaves_early_cuts_no_run_short(project: Path, options: list[str]) -> None:
+def test_a_reader_that_closes_the_pipe_does_not_interrupt_the_run(project: Path, options: list[str]) -> None:
     reader, writer = os.pipe()
     process = subprocess.Popen(
         engine(project, "up", *options), cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, env=ENVIRONMENT

@@ -1,4 +1,4 @@
-"""What stands on a terminal while a run goes on and at its end: the tree, its columns, what is left out."""
+"""The tree on a terminal during a run and at its end: its columns, and what is left out."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_children_hang_on_their_parents_with_status_and_elapsed_time() -> None:
     ]
 
 
-def test_what_a_resource_waits_for_stands_beside_it_until_it_is_done() -> None:
+def test_a_resources_progress_is_shown_beside_it_until_it_is_done() -> None:
     web = creating("web")
     tree = tree_of(*made(stack()), StepStarted(web, False))
     tree.take(Diagnostic("info", "waiting for 2 of 3 pods", web.urn, ephemeral=True), 1)
@@ -69,7 +69,7 @@ def test_what_a_resource_waits_for_stands_beside_it_until_it_is_done() -> None:
     assert "pods" not in "".join(during(tree) + after(tree))
 
 
-def test_a_problem_stands_under_its_resource_and_is_counted_at_the_end() -> None:
+def test_a_problem_is_shown_under_its_resource_and_counted_at_the_end() -> None:
     web = creating("web")
     problem = Diagnostic("error", "quota exceeded\nask for more", web.urn)
     tree = tree_of(*made(stack()), StepStarted(web, False), StepFailed(web), problem)
@@ -78,7 +78,7 @@ def test_a_problem_stands_under_its_resource_and_is_counted_at_the_end() -> None
     assert after(tree)[2] == " +  └─ cloud:m:Thing     web    failed           1 error"
 
 
-def test_properties_that_differ_are_named_by_their_first_key() -> None:
+def test_differing_properties_are_named_by_their_first_key() -> None:
     old = resource("web", inputs={"size": 1, "spec": {"a": 1}, "gone": 1}, parent=STACK)
     new = resource("web", inputs={"size": 2, "spec": {"a": 1, "b": 2}, "more": 1, "token": Secret("x")}, parent=STACK)
     update = step(Op.UPDATE, old, new)
@@ -88,7 +88,7 @@ def test_properties_that_differ_are_named_by_their_first_key() -> None:
     assert after(tree)[2].endswith("web    update  [diff: -gone,+more,~size,~spec,+token]")
 
 
-def test_at_the_end_of_a_preview_the_differences_stand_under_each_resource() -> None:
+def test_a_finished_preview_shows_the_differences_under_each_resource() -> None:
     old, new = resource("web", inputs={"size": 1}), resource("web", inputs={"size": 2})
     update = step(Op.UPDATE, old, new)
 
@@ -97,7 +97,7 @@ def test_at_the_end_of_a_preview_the_differences_stand_under_each_resource() -> 
     assert shown[-1] == "        ~ size: 1 => 2"
 
 
-def test_a_message_of_several_lines_is_its_first_line_beside_the_resource_and_counted_at_the_end() -> None:
+def test_the_first_line_of_a_message_is_shown_beside_the_resource_and_the_message_counted_at_the_end() -> None:
     web = creating("web")
     message = Diagnostic("info", "plan: 1 to create\n  +  route/x: make it", web.urn)
     tree = tree_of(*made(stack()), StepStarted(web, False), message)
@@ -107,7 +107,7 @@ def test_a_message_of_several_lines_is_its_first_line_beside_the_resource_and_co
     assert after(tree)[2].endswith("created (1.00s)  1 message")
 
 
-def test_what_does_not_change_is_left_out_unless_it_is_wanted_or_holds_what_does() -> None:
+def test_unchanged_resources_are_omitted_unless_requested_or_parents_of_changed_ones() -> None:
     same = [step(Op.SAME, state, state) for state in (POOL, resource("quiet", parent=STACK))]
     events = [StepDone(info, False) for info in same]
     tree = tree_of(*events, *made(resource("new", parent=POOL.urn)))
@@ -120,7 +120,7 @@ def test_what_does_not_change_is_left_out_unless_it_is_wanted_or_holds_what_does
     assert any("quiet" in text for text in after(tree, sames=True))
 
 
-def test_a_replacement_is_one_row_also_after_the_old_one_is_deleted() -> None:
+def test_a_replacement_stays_one_row_after_the_old_resource_is_deleted() -> None:
     old, new = resource("web", id="1"), resource("web", id="2")
     replacing, deleting = step(Op.REPLACE, old, new), step(Op.DELETE_REPLACED, old, None)
     tree = tree_of(StepStarted(replacing, False), StepDone(replacing, False, 1), StepStarted(deleting, False))
@@ -130,7 +130,7 @@ def test_a_replacement_is_one_row_also_after_the_old_one_is_deleted() -> None:
     assert after(tree)[1:] == [" +- cloud:m:Thing  web   replaced (1.00s)"]
 
 
-def test_a_parent_of_which_nothing_was_told_is_shown_by_its_urn() -> None:
+def test_a_parent_without_events_is_shown_by_its_urn() -> None:
     deleted = step(Op.DELETE, resource("web", parent=POOL.urn), None)
     shown = after(tree_of(StepStarted(deleted, False), StepDone(deleted, False, 0.1), operation="destroy"))
     assert [text.split()[:2] for text in shown[1:]] == [["cloud:m:Pool", "pool"], ["-", "└─"]]
@@ -147,7 +147,7 @@ def thousand() -> Tree:
     return tree
 
 
-def test_of_a_tree_that_is_too_tall_what_failed_runs_and_changed_last_is_shown() -> None:
+def test_a_tree_that_is_too_tall_shows_failures_running_steps_and_the_latest_changes() -> None:
     shown = during(thousand(), Screen(80, 10, width_of))
 
     assert len(shown) == 9 and shown[-2:] == [
@@ -157,7 +157,7 @@ def test_of_a_tree_that_is_too_tall_what_failed_runs_and_changed_last_is_shown()
     assert [text.split()[3] for text in shown[2:-2]] == ["node-5", "node-500", "node-997", "node-998", "node-999"]
 
 
-def test_at_the_end_the_tree_is_whole_however_tall() -> None:
+def test_the_final_tree_is_complete_however_tall() -> None:
     assert len(after(thousand(), Screen(80, 10, width_of))) == 1002
 
 
@@ -165,35 +165,35 @@ def test_a_terminal_of_two_lines_shows_the_counts() -> None:
     assert during(thousand(), Screen(80, 2, width_of)) == ["Resources: 1 running, 999 created; 3s"]
 
 
-def test_long_names_give_way_to_what_goes_on() -> None:
+def test_long_names_are_cut_before_the_status() -> None:
     web = creating("a-very-long-name-" * 5)
     shown = during(tree_of(*made(stack()), StepStarted(web, False)), Screen(60, 20, width_of))
     assert all(len(text) <= 60 for text in shown)
     assert "…" in shown[2] and "creating (3s)" in shown[2] and "a-very-long" in shown[2]
 
 
-def test_why_a_deletion_is_none_stands_beside_it() -> None:
+def test_a_deletion_that_only_forgets_shows_its_reason() -> None:
     spared = replace(step(Op.DELETE, resource("web", parent=STACK), None), note="retained")
     assert after(tree_of(StepDone(spared, False, 0.1)))[2].endswith("web    deleted (0.10s)  [retained]")
 
 
-def test_of_a_long_type_the_end_stays() -> None:
+def test_a_long_type_is_cut_at_its_beginning() -> None:
     role = resource("role", "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", parent=STACK)
     shown = during(tree_of(*made(stack()), *made(role)), Screen(50, 20, width_of))
     assert shown[2].startswith(" +  └─ …") and "v1:ClusterRole  role" in shown[2]
 
 
-def test_a_name_of_wide_characters_takes_the_room_that_it_takes_on_a_terminal() -> None:
+def test_wide_characters_in_a_name_are_counted_by_their_columns() -> None:
     shown = during(tree_of(*made(stack()), *made(resource("数据库服务器", parent=STACK))), Screen(80, 20, width_of))
     assert [width_of(text[: text.index("creat")]) for text in shown[1:3]] == [39, 39]
 
 
-def test_names_and_messages_do_not_act_on_the_terminal() -> None:
+def test_names_and_messages_cannot_control_the_terminal() -> None:
     web = creating("we\x1b[2Jb\nsecond")
     said = Diagnostic("info", "\x1b]0;title\x07 \u202ereversed", web.urn, ephemeral=True)
     shown = running(tree_of(*made(stack()), StepStarted(web, False), said), WIDE, 1, began=0)
-    told = "".join(plain(parts) for parts in shown)
-    assert told.isprintable() and r"we\x1b[2Jb\nsecond" in told
+    reported = "".join(plain(parts) for parts in shown)
+    assert reported.isprintable() and r"we\x1b[2Jb\nsecond" in reported
 
 
 @given(

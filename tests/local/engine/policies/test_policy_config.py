@@ -1,4 +1,4 @@
-"""A pack's configuration: defaults, precedence, and what is refused."""
+"""A pack's configuration: defaults, precedence, and rejected values."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def test_without_configuration_each_rule_has_its_own_level_and_its_schemas_defau
     assert final() == {"ports": RuleConfig("advisory", {"most": 3}), "names": RuleConfig("mandatory", {})}
 
 
-def test_a_level_may_be_given_by_itself_or_beside_settings() -> None:
+def test_a_level_may_be_given_alone_or_with_settings() -> None:
     found = final({"ports": {"enforcementLevel": "mandatory", "most": 5}, "names": "disabled"})
 
     assert found == {"ports": RuleConfig("mandatory", {"most": 5}), "names": RuleConfig("disabled", {})}
 
 
-def test_a_rules_own_level_beats_the_one_for_all() -> None:
+def test_a_rules_own_level_overrides_the_one_for_all() -> None:
     found = final({"names": "mandatory", "all": "advisory"})
 
     assert (found["names"].level, found["ports"].level) == ("mandatory", "advisory")
 
 
-def test_the_given_configuration_beats_the_packs_own() -> None:
+def test_the_given_configuration_overrides_the_packs_own() -> None:
     found = final({"ports": {"most": 5}}, {"ports": RuleConfig("mandatory", {"most": 4, "name": "a"})})
 
     assert found["ports"] == RuleConfig("mandatory", {"most": 5, "name": "a"})
 
 
-def test_settings_of_a_disabled_rule_need_not_fit() -> None:
+def test_settings_of_a_disabled_rule_are_not_checked() -> None:
     assert final({"ports": {"enforcementLevel": "disabled", "most": "many"}})["ports"].level == "disabled"
 
 
@@ -52,15 +52,15 @@ def test_settings_of_a_disabled_rule_need_not_fit() -> None:
     [
         ({"prots": "mandatory"}, 'did you mean "ports"'),
         ({"ports": "strict"}, "advisory, mandatory"),
-        ({"ports": {"enforcementLevel": 1}}, "1 is no level"),
+        ({"ports": {"enforcementLevel": 1}}, "1 is not a level"),
         ({"ports": {"most": "many"}}, "'many' is not of type 'integer'"),
         ({"ports": {"name": "("}}, "is not a 'regex'"),
         ({"ports": {"least": 1}}, "'least'"),
         ({"ports": None}, '"ports" must be a level'),
-        ({"all": {"most": 1}}, "belong to single rules"),
+        ({"all": {"most": 1}}, "on single rules"),
         ([], "must be an object"),
     ],
 )
-def test_a_configuration_that_does_not_fit_is_refused_with_the_reason(document: Any, said: str) -> None:
+def test_an_invalid_configuration_is_refused_with_the_reason(document: Any, said: str) -> None:
     with pytest.raises(PolicyConfigError, match=said):
         reconcile([PORTS, NAMES], {}, parse(document))

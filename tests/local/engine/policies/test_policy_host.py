@@ -232,8 +232,8 @@ def test_the_server_is_gone_after_close(tmp_path: Path) -> None:
     [
         ("import no_such_module", "runtime: python", "No module named 'no_such_module'"),
         ("print('hello')", "runtime: python", 'first line is "hello"'),
-        ("", "runtime: {name: python, options: {virtualenv: ../nowhere}}", r"virtualenv: there is no .*nowhere"),
-        ("", "runtime: nodejs", "'nodejs'; the embedded engine runs python packs only"),
+        ("", "runtime: {name: python, options: {virtualenv: ../nowhere}}", r"virtualenv: .*nowhere.* does not exist"),
+        ("", "runtime: nodejs", "'nodejs'; the embedded engine supports only python packs"),
         ("", "[", "PulumiPolicy.yaml"),
         ("", "a", "must be an object"),
     ],
@@ -244,11 +244,11 @@ def test_a_pack_that_cannot_run_is_refused_with_the_reason(tmp_path: Path, code:
 
 
 def test_a_folder_without_a_pack_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match="is no policy pack"):
+    with pytest.raises(PolicyError, match="is not a policy pack"):
         start(tmp_path)
 
 
-def test_a_configuration_that_does_not_fit_ends_the_server_again(tmp_path: Path) -> None:
+def test_an_invalid_configuration_ends_the_packs_server(tmp_path: Path) -> None:
     before = set(psutil.Process().children(recursive=True))
 
     with pytest.raises(PolicyError, match="did you mean"):
@@ -269,7 +269,7 @@ def test_a_virtualenv_is_looked_for_beside_the_pack(tmp_path: Path) -> None:
         running.close()
 
 
-# Recorded with the CLI 3.260: what it asks the analyzer about a Service, and about it as a part of the stack.
+# Recorded with the CLI 3.260: its requests to the analyzer for a Service, by itself and as a part of the stack.
 
 KUBECONFIG = {
     "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270",
@@ -315,11 +315,11 @@ def recorded_service() -> AnalyzedResource:
     )
 
 
-def test_the_question_about_a_resource_is_the_clis() -> None:
+def test_the_request_for_a_resource_is_the_clis() -> None:
     assert MessageToDict(analyze_request(recorded_service(), internal_keys=False)) == RECORDED
 
 
-def test_the_question_about_a_resource_of_a_stack_is_the_clis() -> None:
+def test_the_request_for_a_resource_of_a_stack_is_the_clis() -> None:
     assert MessageToDict(stack_resource(recorded_service())) == RECORDED | {
         "parent": "urn:pulumi:dev::sample::pulumi:pulumi:Stack::sample-dev",
         "dependencies": ["urn:a"],

@@ -1,4 +1,4 @@
-"""The dial back to the program: what comes back, and how a function that fails is told to a person."""
+"""Calls back to the program: answers, and messages for a failing function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STACK = """Invoke callback the-token error: no such
 
 
 class Server(callback_pb2_grpc.CallbacksServicer):
-    """A program's callback server; `answer` stands for the function."""
+    """A program's callback server; `answer` replaces the function."""
 
     def __init__(self) -> None:
         self.answer: Callable[[callback_pb2.CallbackInvokeRequest, Any], bytes] = lambda _request, _context: b""
@@ -70,7 +70,9 @@ def failure(callbacks: Callbacks, callback: callback_pb2.Callback) -> str:
     return str(raised.value)
 
 
-def test_the_function_is_told_by_its_token_and_gets_the_request(server: Server, callbacks: Callbacks) -> None:
+def test_a_callback_names_the_function_by_its_token_and_passes_the_request(
+    server: Server, callbacks: Callbacks
+) -> None:
     def answer(request: callback_pb2.CallbackInvokeRequest, _context: Any) -> bytes:
         asked = resource_pb2.ErrorHookRequest.FromString(request.request)
         return resource_pb2.ErrorHookResponse(error=f"{request.token} {list(asked.errors)}").SerializeToString()
@@ -93,22 +95,22 @@ def test_an_exception_is_one_line_with_its_place_and_without_its_traceback(
     assert failure(callbacks, server.callback) == "no such colour: blue (paint.py:12 in paint)"
 
 
-def test_another_error_is_told_by_its_code(server: Server, callbacks: Callbacks) -> None:
+def test_an_error_other_than_an_exception_is_reported_by_its_code(server: Server, callbacks: Callbacks) -> None:
     server.answer = lambda _request, context: context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no such token")
     assert failure(callbacks, server.callback) == "invalid argument: no such token"
 
 
-def test_a_program_that_is_gone_is_an_error(server: Server, callbacks: Callbacks) -> None:
+def test_a_callback_to_an_ended_program_is_an_error(server: Server, callbacks: Callbacks) -> None:
     server.stop()
     assert failure(callbacks, server.callback) == "the program no longer answers"
 
 
 @pytest.mark.parametrize("target", ["192.0.2.1:80", "example.com:80", "unix:/tmp/socket", "127.0.0.1", ""])
 def test_only_programs_on_this_machine_are_called(target: str, callbacks: Callbacks) -> None:
-    assert "no callback server on this machine" in failure(callbacks, callback_pb2.Callback(target=target))
+    assert "is not a callback server on this machine" in failure(callbacks, callback_pb2.Callback(target=target))
 
 
-def test_a_proxy_is_not_asked(server: Server, callbacks: Callbacks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_callback_does_not_use_a_proxy(server: Server, callbacks: Callbacks, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "grpc_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)
@@ -116,13 +118,13 @@ def test_a_proxy_is_not_asked(server: Server, callbacks: Callbacks, monkeypatch:
     assert ask(callbacks, server.callback).error == ""
 
 
-def test_after_the_run_there_are_no_calls(server: Server, callbacks: Callbacks) -> None:
+def test_no_callbacks_are_made_after_the_run(server: Server, callbacks: Callbacks) -> None:
     ask(callbacks, server.callback)
     callbacks.close()
     assert failure(callbacks, server.callback) == "the run is over"
 
 
-def test_the_end_of_the_run_ends_a_call_that_hangs(server: Server, callbacks: Callbacks) -> None:
+def test_the_end_of_the_run_ends_a_hanging_callback(server: Server, callbacks: Callbacks) -> None:
     begun, released = threading.Event(), threading.Event()
 
     def hang(_request: callback_pb2.CallbackInvokeRequest, _context: Any) -> bytes:

@@ -59,7 +59,7 @@ class Project:
         (directory / "objects").mkdir()
 
     def write(self, program: str) -> None:
-        """Write the program; it finds all of files.py."""
+        """Write the program; files.py is available to it."""
         (self.directory / "__main__.py").write_text(f"import os, signal, time\nfrom files import *\n{program}")
 
     @property
@@ -73,7 +73,7 @@ class Project:
 
     @property
     def command(self) -> list[str]:
-        # Whoever runs the tests in the background makes them, and all that they start, deaf to Ctrl-C.
+        # A background test run makes its processes ignore Ctrl-C.
         return [sys.executable, "-m", "local.engine", *self.arguments]
 
     def up(self) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""What is read from a registration."""
+"""Goals read from registrations."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def test_a_duration_is_read_as_go_writes_it(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["5", "m", "5x", "ten minutes"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a duration"):
+def test_an_invalid_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a valid duration"):
         seconds_of(text)
 
 
-def test_an_option_that_the_program_did_not_set_is_told_from_one_that_is_false() -> None:
+def test_an_unset_option_differs_from_a_false_one() -> None:
     unset = goal_of(resource_pb2.RegisterResourceRequest(type="t", name="n"), "/project")
     false = goal_of(
         resource_pb2.RegisterResourceRequest(type="t", name="n", protect=False, retainOnDelete=False), "/project"
@@ -33,7 +33,7 @@ def test_an_option_that_the_program_did_not_set_is_told_from_one_that_is_false()
     assert (false.protect, false.retain_on_delete) == (False, False)
 
 
-def test_a_position_is_told_from_the_projects_folder_and_not_at_all_outside_of_it() -> None:
+def test_a_position_is_relative_to_the_projects_folder_and_omitted_outside_of_it() -> None:
     def position(uri: str) -> str:
         request = resource_pb2.RegisterResourceRequest(type="t", name="n")
         request.sourcePosition.uri, request.sourcePosition.line = uri, 7
@@ -45,7 +45,7 @@ def test_a_position_is_told_from_the_projects_folder_and_not_at_all_outside_of_i
     assert position("file:///usr/lib/python/x.py") == ""
 
 
-def test_of_the_stack_trace_the_projects_own_frames_are_kept() -> None:
+def test_only_the_projects_own_frames_of_a_stack_trace_are_kept() -> None:
     request = resource_pb2.RegisterResourceRequest(type="t", name="n")
     for uri, line in [
         ("file:///home/me/project/parts.py", 3),
@@ -63,7 +63,7 @@ def test_of_the_stack_trace_the_projects_own_frames_are_kept() -> None:
     assert template.stack_trace == ("project:///parts.py#3", "project:///__main__.py#7")
 
 
-def test_the_engines_own_frames_are_none_of_the_program() -> None:
+def test_the_engines_own_frames_are_not_the_programs() -> None:
     request = resource_pb2.RegisterResourceRequest(type="t", name="n")
     project = Path(goal.__file__).parents[3]
     for path in (project / "__main__.py", Path(goal.__file__).parent / "runner.py"):

@@ -1,4 +1,4 @@
-"""What a hook's request says: the engine's own side, for SDKs that tell their functions more than Python's does."""
+"""The content of a hook's request: the engine's own side, for SDKs that pass more to their functions than Python's."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEW = ResourceState(
 
 
 class Program:
-    """Stands for the callbacks: notes the requests."""
+    """Replaces the callbacks: records the requests."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
@@ -75,7 +75,7 @@ def register(hooks: Hooks, name: str = "hook") -> None:
     hooks.register(resource_pb2.RegisterResourceHookRequest(name=name, callback=callback))
 
 
-def test_an_update_tells_the_options_of_both_sides(hooks: Hooks, program: Program) -> None:
+def test_an_update_hook_gets_the_options_of_both_sides(hooks: Hooks, program: Program) -> None:
     register(hooks)
     hooks.before("update", OLD, NEW)
 
@@ -107,7 +107,7 @@ def test_an_update_tells_the_options_of_both_sides(hooks: Hooks, program: Progra
     assert request.new_options == expected
 
 
-def test_a_side_that_there_is_not_is_not_told(hooks: Hooks, program: Program) -> None:
+def test_a_hook_does_not_get_a_missing_side(hooks: Hooks, program: Program) -> None:
     register(hooks)
     hooks.before("create", None, NEW)
     hooks.before("delete", OLD, None)
@@ -119,7 +119,7 @@ def test_a_side_that_there_is_not_is_not_told(hooks: Hooks, program: Program) ->
     assert (create.id, delete.id) == ("", "machine-1")
 
 
-def test_an_error_hook_is_told_the_operation_and_the_options(hooks: Hooks, program: Program) -> None:
+def test_an_error_hook_gets_the_operation_and_the_options(hooks: Hooks, program: Program) -> None:
     hooks.register_error_hook(resource_pb2.RegisterErrorHookRequest(name="retry"))
     assert not hooks.retry("delete", OLD, None, ["second", "first"])
     (request,) = program.asked
@@ -127,7 +127,7 @@ def test_an_error_hook_is_told_the_operation_and_the_options(hooks: Hooks, progr
     assert request.old_options.protect and not request.HasField("new_options")
 
 
-def test_a_hook_that_is_registered_a_moment_later_is_waited_for(
+def test_a_step_waits_for_a_hook_that_is_registered_a_moment_later(
     hooks: Hooks, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("local.engine.program.hooks.REGISTRATION_SECONDS", 120)
@@ -139,7 +139,7 @@ def test_a_hook_that_is_registered_a_moment_later_is_waited_for(
     assert len(program.asked) == 1
 
 
-def test_after_the_program_no_hook_is_waited_for(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_step_waits_for_a_hook_after_the_program_has_ended(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.engine.program.hooks.REGISTRATION_SECONDS", 120)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(hooks.before, "delete", OLD, None)
@@ -148,13 +148,13 @@ def test_after_the_program_no_hook_is_waited_for(hooks: Hooks, monkeypatch: pyte
             running.result(60)
 
 
-def test_a_binding_names_only_what_is_bound() -> None:
+def test_a_hook_binding_has_only_the_bound_kinds() -> None:
     binding = resource_pb2.RegisterResourceRequest.ResourceHooksBinding(after_delete=["one", "two"], on_error=["three"])
     assert binding_of(binding) == {"AfterDelete": ("one", "two"), "OnError": ("three",)}
 
 
 @pytest.mark.parametrize("name", ["", "hook"])
-def test_a_hook_needs_a_name_of_its_own(hooks: Hooks, name: str) -> None:
+def test_a_second_hook_of_the_same_name_is_refused(hooks: Hooks, name: str) -> None:
     register(hooks)
     with pytest.raises(ValueError, match="name"):
         register(hooks, name)

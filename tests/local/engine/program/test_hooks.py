@@ -1,4 +1,4 @@
-"""Resource hooks and error hooks: when they run, what they are told, and what their failures do."""
+"""Resource hooks and error hooks: when they run, what they get, and what their failures do."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ MOMENTS = ("before_create", "after_create", "before_update", "after_update", "be
 
 
 class Log:
-    """What hooks were told, in order, beside what the cloud was asked."""
+    """The hooks' arguments in order, with the calls to the cloud."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
-        self.told: dict[str, ResourceHookArgs] = {}
+        self.reported: dict[str, ResourceHookArgs] = {}
 
     def hook(self, moment: str, error: str = "", **options: bool) -> ResourceHook:
         """A hook of that name; it fails with `error`."""
 
         def note(args: ResourceHookArgs) -> None:
             self.calls.append(f"{moment} {args.name}")
-            self.told[moment] = args
+            self.reported[moment] = args
             if error:
                 raise RuntimeError(error)
 
@@ -52,7 +52,7 @@ class Log:
 
 
 def seen(args: ResourceHookArgs) -> dict[str, Any]:
-    """What is set of inputs and outputs."""
+    """The inputs and outputs that are set."""
     sides = ("new_inputs", "old_inputs", "new_outputs", "old_outputs")
     return {side: dict(values) for side in sides if (values := getattr(args, side))}
 
@@ -87,7 +87,7 @@ def test_hooks_run_around_the_step_that_they_are_bound_to(stack: Any, kit: Any) 
     ]
 
 
-def test_a_resource_that_left_the_program_is_deleted_with_its_hooks(stack: Any, kit: Any) -> None:
+def test_a_resource_removed_from_the_program_is_deleted_with_its_hooks(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     assert stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=log.all()))).ok
     stack.cloud.calls.clear()
@@ -112,7 +112,7 @@ def test_several_hooks_run_one_after_the_other_and_one_may_serve_several(stack: 
     ]
 
 
-def test_a_components_hooks_stand_before_and_after_its_children(stack: Any, kit: Any) -> None:
+def test_a_components_hooks_run_before_and_after_its_children(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
 
     class Site(kit.Group):  # type: ignore[misc]
@@ -123,7 +123,7 @@ def test_a_components_hooks_stand_before_and_after_its_children(stack: Any, kit:
 
     assert stack.up(lambda: Site(1)).ok
     assert steps(stack) == ["before_create site", "create machine", "after_create site"]
-    assert seen(log.told["after_create"]) == {
+    assert seen(log.reported["after_create"]) == {
         "new_inputs": {"size": 1},
         "new_outputs": {"address": "address of machine-a"},
     }
@@ -150,7 +150,7 @@ def test_a_provider_instances_hooks_run(stack: Any) -> None:
     assert steps(stack) == [f"{moment} elsewhere" for moment in expected]
 
 
-def test_what_is_kept_in_the_cloud_is_taken_leave_of_with_its_hooks_too(stack: Any, kit: Any) -> None:
+def test_a_retained_resource_is_forgotten_with_its_delete_hooks(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     options = ResourceOptions(retain_on_delete=True)
     assert stack.up(lambda: kit.Thing("machine", ResourceOptions.merge(options, ResourceOptions(hooks=log.all())))).ok
@@ -159,7 +159,7 @@ def test_what_is_kept_in_the_cloud_is_taken_leave_of_with_its_hooks_too(stack: A
     assert steps(stack) == ["before_delete machine", "after_delete machine"]
 
 
-def test_in_a_preview_only_hooks_that_ask_for_it_run(stack: Any, kit: Any) -> None:
+def test_a_preview_runs_only_hooks_with_on_dry_run(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
 
     def program() -> None:
@@ -171,9 +171,9 @@ def test_in_a_preview_only_hooks_that_ask_for_it_run(stack: Any, kit: Any) -> No
         kit.Thing("machine", ResourceOptions(hooks=binding), net=network.address)
 
     assert stack.preview(program).ok
-    assert set(log.told) == {"loud", "after"}
-    assert isinstance((log.told["loud"].new_inputs or {})["net"], pulumi.output.Unknown)
-    assert log.told["after"].id == ""
+    assert set(log.reported) == {"loud", "after"}
+    assert isinstance((log.reported["loud"].new_inputs or {})["net"], pulumi.output.Unknown)
+    assert log.reported["after"].id == ""
 
 
 def test_a_hook_may_wait(stack: Any, kit: Any) -> None:
@@ -204,10 +204,10 @@ def test_a_transform_may_bind_hooks(stack: Any, kit: Any) -> None:
     assert steps(stack) == ["before_create machine", "create machine", "after_create machine"]
 
 
-# What they are told, and what is remembered.
+# What they get, and what the state keeps.
 
 
-def test_a_hook_is_told_old_and_new_inputs_and_outputs_as_far_as_there_are_any(stack: Any, kit: Any) -> None:
+def test_a_hook_gets_the_existing_old_and_new_inputs_and_outputs(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     one, two = {"size": 1}, {"size": 2}
     made = {"address": "address of machine-a"}
@@ -215,7 +215,7 @@ def test_a_hook_is_told_old_and_new_inputs_and_outputs_as_far_as_there_are_any(s
     stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=log.all()), **two))
     stack.up(lambda: log.all())
 
-    assert {moment: seen(args) for moment, args in log.told.items()} == {
+    assert {moment: seen(args) for moment, args in log.reported.items()} == {
         "before_create": {"new_inputs": one},
         "after_create": {"new_inputs": one, "new_outputs": one | made},
         "before_update": {"old_inputs": one, "old_outputs": one | made, "new_inputs": two},
@@ -228,9 +228,9 @@ def test_a_hook_is_told_old_and_new_inputs_and_outputs_as_far_as_there_are_any(s
         "before_delete": {"old_inputs": two, "old_outputs": two | made},
         "after_delete": {"old_inputs": two, "old_outputs": two | made},
     }
-    told = {(args.urn, args.name, args.type) for args in log.told.values()}
-    assert told == {("urn:pulumi:dev::test::memory:index:Thing::machine", "machine", "memory:index:Thing")}
-    assert {moment: args.id for moment, args in log.told.items()} == {
+    reported = {(args.urn, args.name, args.type) for args in log.reported.values()}
+    assert reported == {("urn:pulumi:dev::test::memory:index:Thing::machine", "machine", "memory:index:Thing")}
+    assert {moment: args.id for moment, args in log.reported.items()} == {
         moment: "" if moment == "before_create" else "machine-a" for moment in MOMENTS
     }
 
@@ -252,7 +252,7 @@ def test_a_secret_reaches_a_hook_as_an_output(stack: Any, kit: Any) -> None:
     assert "hunter2" not in stack.files()
 
 
-def test_the_state_keeps_the_names_also_those_that_the_sdk_makes_up(stack: Any, kit: Any) -> None:
+def test_the_state_keeps_hook_names_including_generated_ones(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
 
     def program() -> None:
@@ -265,7 +265,7 @@ def test_the_state_keeps_the_names_also_those_that_the_sdk_makes_up(stack: Any, 
     assert hooks == [{"BeforeDelete": ["goodbye"], "BeforeCreate": ["memory:index:Thing_machine_before_create_0"]}]
 
 
-def test_hooks_that_changed_in_the_program_are_no_update_but_are_remembered(stack: Any, kit: Any) -> None:
+def test_changed_hooks_are_stored_without_an_update(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     stack.up(lambda: kit.Thing("machine"))
     outcome = stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=log.all())))
@@ -276,7 +276,7 @@ def test_hooks_that_changed_in_the_program_are_no_update_but_are_remembered(stac
 # What a failure does.
 
 
-def test_a_failure_before_the_step_fails_it_and_nothing_has_happened(stack: Any, kit: Any) -> None:
+def test_a_failing_before_hook_fails_the_step_before_anything_happens(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
 
     def program() -> None:
@@ -285,12 +285,12 @@ def test_a_failure_before_the_step_fails_it_and_nothing_has_happened(stack: Any,
 
     outcome = stack.up(program)
     assert not outcome.ok and outcome.errors[0] == 'hook "first" failed: not today'
-    assert stack.cloud.objects == {} and "second" not in log.told
+    assert stack.cloud.objects == {} and "second" not in log.reported
     snapshot = stack.open().store.snapshot
     assert not snapshot.pending and "machine" not in stack.resources()
 
 
-def test_a_failure_before_a_delete_leaves_the_resource(stack: Any, kit: Any) -> None:
+def test_a_failing_before_delete_hook_keeps_the_resource(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
 
     def hooks() -> ResourceHookBinding:
@@ -302,7 +302,7 @@ def test_a_failure_before_a_delete_leaves_the_resource(stack: Any, kit: Any) -> 
     assert list(stack.cloud.objects) == ["machine-a"] and "machine" in stack.resources()
 
 
-def test_a_failure_after_the_step_fails_the_run_but_the_step_is_done(stack: Any, kit: Any) -> None:
+def test_a_failing_after_hook_fails_the_run_but_the_step_is_done(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
 
     def program() -> None:
@@ -318,7 +318,7 @@ def test_a_failure_after_the_step_fails_the_run_but_the_step_is_done(stack: Any,
 
 
 @pytest.mark.parametrize("moment", ["before_create", "after_create"])
-def test_a_failure_that_is_to_be_ignored_is_a_warning(stack: Any, kit: Any, moment: str) -> None:
+def test_an_ignored_hook_failure_is_a_warning(stack: Any, kit: Any, moment: str) -> None:
     log = Log(stack.cloud.calls)
 
     def program() -> None:
@@ -330,7 +330,7 @@ def test_a_failure_that_is_to_be_ignored_is_a_warning(stack: Any, kit: Any, mome
     assert list(stack.cloud.objects) == ["machine-a"]
 
 
-def test_what_needs_a_hook_that_the_program_no_longer_has_is_not_deleted(stack: Any, kit: Any) -> None:
+def test_a_resource_whose_delete_hook_is_missing_is_not_deleted(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=log.all())))
     outcome = stack.up(lambda: None)
@@ -339,7 +339,7 @@ def test_what_needs_a_hook_that_the_program_no_longer_has_is_not_deleted(stack: 
     assert list(stack.cloud.objects) == ["machine-a"]
 
 
-def test_a_preview_tells_already_of_a_hook_that_is_missing(stack: Any, kit: Any) -> None:
+def test_a_preview_reports_a_missing_hook(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=log.all())))
     assert not stack.preview(lambda: None).ok
@@ -353,11 +353,11 @@ def test_two_hooks_of_one_name_are_refused(stack: Any, kit: Any) -> None:
         kit.Thing("machine", ResourceOptions(hooks=binding))
 
     outcome = stack.up(program)
-    assert not outcome.ok and 'two hooks have the name "same"' in outcome.errors[0]
+    assert not outcome.ok and 'duplicate hook name "same"' in outcome.errors[0]
 
 
-def test_a_hook_may_be_registered_only_while_its_resource_is_deleted_already(stack: Any, kit: Any) -> None:
-    """A dependent is deleted as soon as what it needs is replaced: that may be before the program has come to it."""
+def test_a_hook_may_be_registered_during_the_deletion_of_its_resource(stack: Any, kit: Any) -> None:
+    """A dependent is deleted as soon as its dependency is replaced: possibly before the program has reached it."""
     log = Log(stack.cloud.calls)
 
     def program(kind: str) -> Callable[[], object]:
@@ -368,7 +368,7 @@ def test_a_hook_may_be_registered_only_while_its_resource_is_deleted_already(sta
                 hooks = ResourceHookBinding(before_delete=[log.hook("goodbye")])
                 kit.Thing("machine", ResourceOptions(hooks=hooks), kind=network.address)
 
-            # In the first run the hook is registered once the network is there, in the second one beside it.
+            # In the first run the hook is registered once the network exists, in the second one beside it.
             Output.from_input(network.id if kind == "a" else "").apply(machine)
 
         return run
@@ -394,12 +394,10 @@ def test_a_destroy_without_the_program_refuses_what_has_delete_hooks_and_deletes
     stack.up(program)
     outcome = stack.destroy()
     assert not outcome.ok and len(stack.cloud.objects) == 2
-    assert outcome.errors == [
-        "it has delete hooks (before_delete, after_delete), which only its program can run: add --run-program"
-    ]
+    assert outcome.errors == ["its delete hooks (before_delete, after_delete) need the program: add --run-program"]
 
 
-def test_a_destroy_with_the_program_makes_nothing_and_runs_the_delete_hooks(stack: Any, kit: Any) -> None:
+def test_a_destroy_with_the_program_creates_nothing_and_runs_the_delete_hooks(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     sizes: list[Any] = []
 
@@ -420,7 +418,7 @@ def test_a_destroy_with_the_program_makes_nothing_and_runs_the_delete_hooks(stac
     assert outcome.ok and outcome.counts == {"delete": 3}
     assert steps(stack) == ["before_delete machine", "delete machine", "after_delete machine", "delete network"]
     assert sizes == [3, 3] and stack.resources() == {}
-    assert seen(log.told["after_delete"])["old_inputs"]["size"] == 1
+    assert seen(log.reported["after_delete"])["old_inputs"]["size"] == 1
 
 
 def test_a_destroy_with_the_program_takes_the_providers_settings_from_it(stack: Any, kit: Any) -> None:
@@ -492,7 +490,7 @@ def test_an_interrupted_deletion_leaves_what_was_not_begun(stack: Any, kit: Any)
     assert list(stack.cloud.objects) == ["network-a"]
 
 
-def test_a_create_that_was_killed_is_resumed_with_its_hooks(stack: Any, kit: Any) -> None:
+def test_a_killed_create_is_resumed_with_its_hooks(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
 
     def program() -> object:
@@ -507,7 +505,7 @@ def test_a_create_that_was_killed_is_resumed_with_its_hooks(stack: Any, kit: Any
     assert steps(stack) == ["before_create machine", "create machine", "after_create machine"]
 
 
-def test_a_delete_that_was_killed_is_finished_without_hooks_which_is_said(stack: Any, kit: Any) -> None:
+def test_a_killed_delete_is_finished_without_hooks_and_with_a_warning(stack: Any, kit: Any) -> None:
     log = Log(stack.cloud.calls)
     stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=log.all())))
     stack.cloud.after["delete machine"] = Killed()
@@ -517,43 +515,43 @@ def test_a_delete_that_was_killed_is_finished_without_hooks_which_is_said(stack:
 
     outcome = stack.up(lambda: log.all())
     assert outcome.ok and steps(stack) == ["delete machine"]
-    assert "it is deleted without its hooks (before_delete, after_delete): no program runs yet" in outcome.warnings
+    assert "deleting it without its hooks (before_delete, after_delete): no program runs yet" in outcome.warnings
 
 
 # Error hooks.
 
 
 class Flaky:
-    """An error hook that wants a retry so many times, and makes the cloud well then."""
+    """An error hook that requests a number of retries, and then repairs the cloud."""
 
     def __init__(self, stack: Any, fault: str, retries: int = 1) -> None:
         self.stack, self.fault, self.retries = stack, fault, retries
-        self.told: list[ErrorHookArgs] = []
+        self.reported: list[ErrorHookArgs] = []
 
     def hooks(self) -> ResourceHookBinding:
         return ResourceHookBinding(on_error=[ErrorHook("flaky", self._retry)])
 
     def _retry(self, args: ErrorHookArgs) -> bool:
-        self.told.append(args)
-        if len(self.told) == self.retries:
+        self.reported.append(args)
+        if len(self.reported) == self.retries:
             self.stack.cloud.faults.pop(self.fault)
-        return len(self.told) <= self.retries
+        return len(self.reported) <= self.retries
 
 
-def test_a_failed_create_is_tried_again_as_long_as_an_error_hook_wants(stack: Any, kit: Any) -> None:
+def test_a_failed_create_is_retried_as_long_as_an_error_hook_requests(stack: Any, kit: Any) -> None:
     flaky = Flaky(stack, "create machine", retries=2)
     stack.cloud.faults["create machine"] = kit.ProviderError("no room")
 
     assert stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=flaky.hooks()), size=1)).ok
 
     assert stack.cloud.asked("create") == ["create machine"] * 3
-    assert [args.errors for args in flaky.told] == [["no room"], ["no room", "no room"]]
-    assert {(args.failed_operation, args.name) for args in flaky.told} == {("create", "machine")}
-    assert flaky.told[0].new_inputs == {"size": 1} and flaky.told[0].old_inputs is None
+    assert [args.errors for args in flaky.reported] == [["no room"], ["no room", "no room"]]
+    assert {(args.failed_operation, args.name) for args in flaky.reported} == {("create", "machine")}
+    assert flaky.reported[0].new_inputs == {"size": 1} and flaky.reported[0].old_inputs is None
 
 
 @pytest.mark.parametrize("operation", ["update", "delete"])
-def test_a_failed_update_or_delete_is_tried_again(stack: Any, kit: Any, operation: str) -> None:
+def test_a_failed_update_or_delete_is_retried_on_request(stack: Any, kit: Any, operation: str) -> None:
     flaky = Flaky(stack, f"{operation} machine")
 
     def program(size: int) -> Callable[[], object]:
@@ -565,18 +563,18 @@ def test_a_failed_update_or_delete_is_tried_again(stack: Any, kit: Any, operatio
     assert stack.up(program(2) if operation == "update" else flaky.hooks).ok
 
     assert stack.cloud.asked(operation) == [f"{operation} machine"] * 2
-    assert flaky.told[0].failed_operation == operation and flaky.told[0].old_inputs == {"size": 1}
+    assert flaky.reported[0].failed_operation == operation and flaky.reported[0].old_inputs == {"size": 1}
 
 
-def test_without_a_wish_to_retry_the_failure_stands(stack: Any, kit: Any) -> None:
+def test_a_failure_stays_without_a_request_to_retry(stack: Any, kit: Any) -> None:
     flaky = Flaky(stack, "create machine", retries=0)
     stack.cloud.faults["create machine"] = kit.ProviderError("no room")
     outcome = stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=flaky.hooks())))
     assert not outcome.ok and outcome.errors[0] == "no room"
-    assert len(flaky.told) == 1
+    assert len(flaky.reported) == 1
 
 
-def test_all_error_hooks_are_asked_and_one_that_fails_is_a_warning(stack: Any, kit: Any) -> None:
+def test_all_error_hooks_run_and_a_failing_one_is_a_warning(stack: Any, kit: Any) -> None:
     flaky = Flaky(stack, "create machine")
     asked = []
 
@@ -599,16 +597,16 @@ def test_all_error_hooks_are_asked_and_one_that_fails_is_a_warning(stack: Any, k
     assert outcome.warnings == ['error hook "broken" failed: what now?']
 
 
-def test_there_is_an_end_to_trying(stack: Any, kit: Any) -> None:
+def test_retries_by_error_hooks_are_limited(stack: Any, kit: Any) -> None:
     flaky = Flaky(stack, "create machine", retries=MAX_TRIES + 1)
     stack.cloud.faults["create machine"] = kit.ProviderError("no room")
     outcome = stack.up(lambda: kit.Thing("machine", ResourceOptions(hooks=flaky.hooks())))
     assert not outcome.ok and outcome.errors[0] == "no room"
     assert len(stack.cloud.asked("create")) == MAX_TRIES
-    assert outcome.warnings == ["it was tried 100 times, as error hooks wanted; that is the most"]
+    assert outcome.warnings == ["error hooks asked for more than 100 tries, which is the limit"]
 
 
-def test_what_exists_but_is_not_ready_is_not_made_a_second_time(stack: Any, kit: Any) -> None:
+def test_a_retry_does_not_recreate_an_object_that_is_not_ready(stack: Any, kit: Any) -> None:
     flaky = Flaky(stack, "create machine")
     stack.cloud.faults["create machine"] = kit.PartialFailure("still booting", "machine-x", {"size": 1})
 
@@ -619,7 +617,7 @@ def test_what_exists_but_is_not_ready_is_not_made_a_second_time(stack: Any, kit:
     assert machine.id == "machine-x" and machine.init_errors == ()
 
 
-def test_an_interrupted_run_asks_no_error_hook(stack: Any, kit: Any) -> None:
+def test_an_interrupted_run_calls_no_error_hook(stack: Any, kit: Any) -> None:
     flaky = Flaky(stack, "create machine")
 
     def program() -> None:
@@ -630,4 +628,4 @@ def test_an_interrupted_run_asks_no_error_hook(stack: Any, kit: Any) -> None:
 
     stack.cloud.faults["create machine"] = kit.ProviderError("no room")
     assert not stack.up(program).ok
-    assert flaky.told == []
+    assert flaky.reported == []

@@ -1,4 +1,4 @@
-"""What the components' hooks log: at its resource, in every form of output, and only where something changes."""
+"""What the components' hooks log: on their resource, in every form of output, and only for changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAN = [{"kind": "create", "target": "route/10.20.1.0/24", "summary": "lead the 
 SHOWN = "plan: 1 to create\n  +  route/10.20.1.0/24: lead the pods of a to it"
 
 
-def told(outcome: Any) -> list[tuple[str, str]]:
+def reported(outcome: Any) -> list[tuple[str, str]]:
     """The messages of a run, each with the name of its resource."""
     return [(name_of(e.urn), e.message) for e in outcome.events if isinstance(e, Diagnostic) and e.severity == "info"]
 
@@ -47,32 +47,32 @@ def controller(kit: Any) -> Callable[..., Callable[[], object]]:
 
 
 def test_a_preview_shows_the_plan_of_a_create_and_of_an_update(stack: Any, controller: Any) -> None:
-    assert told(stack.preview(controller(size=1, plan=PLAN))) == [("controller", SHOWN)]
+    assert reported(stack.preview(controller(size=1, plan=PLAN))) == [("controller", SHOWN)]
 
     assert stack.up(controller(size=1, plan=[])).ok
 
-    assert told(stack.preview(controller(size=2, plan=PLAN))) == [("controller", SHOWN)]
+    assert reported(stack.preview(controller(size=2, plan=PLAN))) == [("controller", SHOWN)]
 
 
 def test_an_update_shows_the_plan_that_it_carries_out(stack: Any, controller: Any) -> None:
-    assert told(stack.up(controller(size=1, plan=PLAN))) == [("controller", SHOWN)]
+    assert reported(stack.up(controller(size=1, plan=PLAN))) == [("controller", SHOWN)]
 
 
-def test_a_resource_that_does_not_change_is_silent(stack: Any, controller: Any) -> None:
+def test_an_unchanged_resource_logs_no_plan(stack: Any, controller: Any) -> None:
     assert stack.up(controller(size=1, plan=PLAN)).ok
 
-    assert told(stack.preview(controller(size=1, plan=PLAN))) == []
-    assert told(stack.up(controller(size=1, plan=PLAN))) == []
+    assert reported(stack.preview(controller(size=1, plan=PLAN))) == []
+    assert reported(stack.up(controller(size=1, plan=PLAN))) == []
 
 
-def test_a_plan_that_can_not_be_shown_does_not_keep_the_resource_from_being_made(stack: Any, controller: Any) -> None:
+def test_a_failure_to_show_the_plan_does_not_prevent_the_create(stack: Any, controller: Any) -> None:
     outcome = stack.up(controller(size=1, plan=[{"kind": "another"}]))
 
     assert outcome.ok
     assert any('hook "plan-of-controller" failed' in warning for warning in outcome.warnings)
 
 
-def test_a_change_that_costs_the_address_is_a_warning_at_the_service(stack: Any, kit: Any) -> None:
+def test_a_change_that_loses_the_address_is_a_warning_on_the_service(stack: Any, kit: Any) -> None:
     assert stack.up(service(kit, type="nlb")).ok
 
     outcome = stack.preview(service(kit, type="nlb", internal="true"))
@@ -82,7 +82,7 @@ def test_a_change_that_costs_the_address_is_a_warning_at_the_service(stack: Any,
     assert "the address changes" in warning.message
 
 
-def test_the_class_of_the_service_decides_what_costs_the_address(stack: Any, kit: Any) -> None:
+def test_the_class_of_the_service_decides_which_change_loses_the_address(stack: Any, kit: Any) -> None:
     spec = {"loadBalancerClass": "service.k8s.aws/nlb"}
     assert stack.up(service(kit, spec)).ok
 
@@ -105,7 +105,7 @@ def service(kit: Any, spec: dict[str, str] | None = None, **annotations: str) ->
 
 @pytest.fixture
 def preview_local(tmp_path: Path) -> Callable[..., str]:
-    """The preview of the project's stack `local` where nothing exists, and nothing is asked; what it prints."""
+    """The output of a preview of the project's stack `local` where nothing exists, without a question."""
     stack_file = yaml.safe_load((ROOT / "stacks" / "Pulumi.local.yaml").read_text())
     stack_file["config"]["cloud-controller:mycloud"] = {"endpoint": "http://127.16.0.1:7070"}
     stack_file["config"]["cloud-controller:mycloudToken"] = {"secure": "v1:AAAA:BBBB"}
@@ -128,7 +128,7 @@ def test_the_first_preview_of_a_stack_shows_the_plan_among_the_diagnostics_of_it
     title, counts, *actions = section
     assert title == "  pulumi-python:dynamic/cloudcontroller:CloudController (cloud-controller):"
     assert counts == "    plan: 4 to create, 4 to update"
-    assert "        ~  node/local-workers-0: initialise once it has registered [assumed]" in actions
+    assert "        ~  node/local-workers-0: initialise after registration [assumed]" in actions
     assert len(actions) == 8
 
 

@@ -1,4 +1,4 @@
-"""What the monitor answers the SDK, one remote procedure after the other."""
+"""The monitor's answers to the SDK, one remote procedure after the other."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.engine
 
 
 def asked(stack: Any, ask: Callable[[Any], Any]) -> Any:
-    """What the monitor answers a program, while it previews."""
+    """The monitor's answer to a previewing program."""
     answers: list[Any] = []
     stack.outcome = stack.preview(lambda: answers.append(ask(cast(Any, get_monitor()))))
     return answers[0]
 
 
 def refused(stack: Any, ask: Callable[[Any], Any]) -> tuple[grpc.StatusCode, str]:
-    """How the monitor refuses."""
+    """The monitor's error."""
 
     def try_it(monitor: Any) -> tuple[grpc.StatusCode, str]:
         with pytest.raises(MonitorError) as raised:
@@ -36,19 +36,19 @@ def refused(stack: Any, ask: Callable[[Any], Any]) -> tuple[grpc.StatusCode, str
     return cast("tuple[grpc.StatusCode, str]", asked(stack, try_it))
 
 
-def test_nothing_is_advertised_that_is_not_done() -> None:
+def test_only_implemented_features_are_advertised() -> None:
     names = {resource_pb2.ResourceMonitorFeature.Name(f).removeprefix("RESOURCE_MONITOR_FEATURE_") for f in FEATURES}
     assert not names & {"PARAMETERIZATION", "STATE_MIGRATIONS", "BYTE_STRING", "CALL_OUTPUT_VALUES"}
 
 
 @pytest.mark.parametrize("word", [*sorted(_LEGACY_FEATURE_MAPPING), "of tomorrow"])
-def test_an_older_sdk_that_asks_word_by_word_hears_the_same(stack: Any, word: str) -> None:
+def test_an_older_sdk_that_asks_feature_by_feature_gets_the_same_answer(stack: Any, word: str) -> None:
     request = resource_pb2.SupportsFeatureRequest(id=word)
     answer = asked(stack, lambda monitor: monitor.SupportsFeature(request))
     assert answer.hasSupport == (_LEGACY_FEATURE_MAPPING.get(word) in FEATURES)
 
 
-def test_the_deployment_is_told_with_its_config(stack: Any) -> None:
+def test_the_program_gets_the_deployments_config(stack: Any) -> None:
     stack.configure({"test:size": "3"})
     info = asked(stack, lambda monitor: monitor.GetDeploymentInfo(None))
     assert (info.project, info.stack, info.organization) == ("test", "dev", "organization")
@@ -64,16 +64,16 @@ def test_the_deployment_is_told_with_its_config(stack: Any) -> None:
         ("ExistsResource", resource_pb2.ExistsResourceRequest(), "ExistsResource"),
     ],
 )
-def test_what_is_not_done_is_refused_by_name(stack: Any, procedure: str, request_: Any, words: str) -> None:
+def test_an_unsupported_option_is_refused_by_name(stack: Any, procedure: str, request_: Any, words: str) -> None:
     code, details = refused(stack, lambda monitor: getattr(monitor, procedure)(request_))
     assert code is grpc.StatusCode.UNIMPLEMENTED
-    assert words in details and "not in the embedded engine" in details
+    assert words in details and "the embedded engine does not support" in details
 
 
 def test_functions_of_a_provider_that_has_none_are_refused(stack: Any) -> None:
     request = resource_pb2.ResourceInvokeRequest(tok="memory:index:function")
     _, details = refused(stack, lambda monitor: monitor.Invoke(request))
-    assert "memory:index:function" in details and "not in the embedded engine" in details
+    assert "memory:index:function" in details and "the embedded engine does not support" in details
 
 
 def test_a_registered_resource_is_found_by_its_urn(stack: Any, kit: Any) -> None:
@@ -91,14 +91,14 @@ def test_a_registered_resource_is_found_by_its_urn(stack: Any, kit: Any) -> None
     assert found[0]["id"] == "machine-a" and found[0]["state"]["size"] == 3
 
 
-def test_a_resource_that_is_not_registered_is_not_found(stack: Any) -> None:
+def test_an_unregistered_resource_is_not_found(stack: Any) -> None:
     request = resource_pb2.ResourceInvokeRequest(tok="pulumi:pulumi:getResource")
     request.args.update({"urn": "urn:pulumi:dev::test::a:b:C::none"})
     _, details = refused(stack, lambda monitor: monitor.Invoke(request))
     assert details == "urn:pulumi:dev::test::a:b:C::none is not registered"
 
 
-def test_outputs_of_what_is_not_registered_are_an_error(stack: Any) -> None:
+def test_outputs_for_an_unregistered_resource_are_an_error(stack: Any) -> None:
     request = resource_pb2.RegisterResourceOutputsRequest(urn="urn:pulumi:dev::test::a:b:C::none")
     _, details = refused(stack, lambda monitor: monitor.RegisterResourceOutputs(request))
     assert "not registered" in details
@@ -107,11 +107,11 @@ def test_outputs_of_what_is_not_registered_are_an_error(stack: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"custom_timeouts": pulumi.CustomTimeouts(create="5x")}, "'5x' is not a duration"),
-        ({"aliases": ["old"]}, "'old' is not a URN"),
+        ({"custom_timeouts": pulumi.CustomTimeouts(create="5x")}, "'5x' is not a valid duration"),
+        ({"aliases": ["old"]}, "'old' is not a valid URN"),
     ],
 )
-def test_an_option_that_cannot_be_read_is_told_with_its_resource(
+def test_an_invalid_option_is_reported_with_its_resource(
     stack: Any, kit: Any, options: dict[str, Any], words: str
 ) -> None:
     outcome = stack.preview(lambda: kit.Thing("machine", pulumi.ResourceOptions(**options)))
@@ -126,18 +126,18 @@ def test_a_version_of_the_cli_may_be_required(stack: Any) -> None:
     assert answer == engine_pb2.RequirePulumiVersionResponse()
 
 
-def test_what_the_program_logs_is_told_and_an_error_fails_the_run(stack: Any) -> None:
+def test_logged_messages_are_shown_and_a_logged_error_fails_the_run(stack: Any) -> None:
     def program() -> None:
         pulumi.log.debug("too much")
         pulumi.log.warn("careful")
         pulumi.log.error("broken")
 
     outcome = stack.preview(program)
-    told = [(e.severity, e.message) for e in outcome.events if isinstance(e, Diagnostic)]
-    assert not outcome.ok and told == [("warning", "careful"), ("error", "broken")]
+    reported = [(e.severity, e.message) for e in outcome.events if isinstance(e, Diagnostic)]
+    assert not outcome.ok and reported == [("warning", "careful"), ("error", "broken")]
 
 
-def test_over_grpc_refusals_and_large_messages_come_through(stack: Any) -> None:
+def test_errors_and_large_messages_pass_through_grpc(stack: Any) -> None:
     def ask(monitor: Any) -> tuple[grpc.StatusCode, str]:
         served = Served(monitor)
         with grpc.insecure_channel(served.address) as channel:

@@ -1,4 +1,4 @@
-"""Properties as output values: what is unknown, secret or needs another resource, told for each value."""
+"""Properties as output values: for each value whether it is unknown or secret, and its dependencies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def secret(value: Any) -> dict[str, Any]:
         ({"a": {"b": secret("hidden")}}, {"a": {"b": output(value="hidden", secret=True)}}),
     ],
 )
-def test_what_is_unknown_or_secret_becomes_an_output(value: Any, expected: Any) -> None:
+def test_unknown_and_secret_values_become_outputs(value: Any, expected: Any) -> None:
     assert MessageToDict(as_outputs(struct({"property": value}), {})) == {"property": expected}
 
 
@@ -63,27 +63,27 @@ def test_what_is_unknown_or_secret_becomes_an_output(value: Any, expected: Any) 
         (output(value=1.0, dependencies=["other"]), output(value=1.0, dependencies=["other", URN])),
     ],
 )
-def test_what_needs_another_resource_becomes_an_output_that_says_so(value: Any, expected: Any) -> None:
+def test_a_value_that_depends_on_a_resource_becomes_an_output_with_that_dependency(value: Any, expected: Any) -> None:
     assert MessageToDict(as_outputs(struct({"property": value}), {"property": [URN]})) == {"property": expected}
 
 
-def test_a_resource_reference_stays_one() -> None:
+def test_a_resource_reference_is_not_wrapped() -> None:
     reference = {SIGNATURE: "5cf8f73096256a8f31e491e813e4eb8e", "urn": URN}
     assert MessageToDict(as_outputs(struct({"property": [reference]}), {})) == {"property": [reference]}
 
 
-def test_dependencies_are_found_in_the_depth_of_a_property() -> None:
+def test_dependencies_are_found_in_nested_values() -> None:
     properties = struct({"one": {"a": [output(dependencies=["x"]), output(value=1)]}, "two": "plain"})
     assert dependencies_of(properties, {}) == {"one": ["x"]}
 
 
-def test_dependencies_that_are_no_longer_told_are_remembered_while_the_property_is_there() -> None:
+def test_dropped_dependencies_are_kept_while_the_property_exists() -> None:
     properties = struct({"one": output(dependencies=["x"])})
     assert dependencies_of(properties, {"one": ["before"], "gone": ["before"]}) == {"one": ["before", "x"]}
 
 
 @given(properties, st.lists(st.sampled_from(["urn:one", "urn:two"]), unique=True))
-def test_to_the_engine_output_values_mean_the_same_however_often_they_are_made(
+def test_wrapping_output_values_again_does_not_change_their_meaning(
     properties: dict[str, Any], needs: list[str]
 ) -> None:
     wire = to_struct(properties)
@@ -94,5 +94,5 @@ def test_to_the_engine_output_values_mean_the_same_however_often_they_are_made(
 
     assert from_struct(once) == from_struct(wire)
     assert once == twice
-    told = dependencies_of(once, {})
-    assert set(told) <= set(dependencies) and all(urns == sorted(needs) for urns in told.values())
+    reported = dependencies_of(once, {})
+    assert set(reported) <= set(dependencies) and all(urns == sorted(needs) for urns in reported.values())

@@ -1,4 +1,4 @@
-"""Transforms: what the program's functions make of a registration is what is registered."""
+"""Transforms: a registration is what the program's functions make of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def setting(**options: Any) -> Transform:
     return transform
 
 
-def test_the_resources_own_come_first_then_its_parents_then_the_stacks(stack: Any, kit: Any) -> None:
+def test_the_resources_own_transforms_run_first_then_its_parents_then_the_stacks(stack: Any, kit: Any) -> None:
     def program() -> None:
         register_resource_transform(adding("stack"))
         outer = kit.Group("outer", ResourceOptions(transforms=[adding("outer")]))
@@ -68,7 +68,7 @@ def test_a_transform_sees_type_name_and_kind_and_may_leave_all_as_it_is(stack: A
     assert stack.resources()["machine"].inputs == {"size": 1}
 
 
-def test_what_was_registered_before_a_stack_transform_is_not_transformed(stack: Any, kit: Any) -> None:
+def test_a_resource_registered_before_a_stack_transform_is_not_transformed(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("before")
         register_resource_transform(adding("stack"))
@@ -89,7 +89,9 @@ def test_what_was_registered_before_a_stack_transform_is_not_transformed(stack: 
         ({"custom_timeouts": pulumi.CustomTimeouts(create="90s")}, "timeouts.create", 90.0),
     ],
 )
-def test_options_may_be_set(stack: Any, kit: Any, options: dict[str, Any], field: str, expected: object) -> None:
+def test_a_transform_may_set_options(
+    stack: Any, kit: Any, options: dict[str, Any], field: str, expected: object
+) -> None:
     assert stack.up(lambda: kit.Thing("machine", ResourceOptions(transforms=[setting(**options)]))).ok
     found = stack.resources()["machine"]
     for name in field.split("."):
@@ -97,7 +99,7 @@ def test_options_may_be_set(stack: Any, kit: Any, options: dict[str, Any], field
     assert found == expected
 
 
-def test_an_option_may_be_taken_away(stack: Any, kit: Any) -> None:
+def test_a_transform_may_remove_an_option(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("machine", ResourceOptions(protect=True, ignore_changes=["size"], transforms=[unprotect]))
 
@@ -107,7 +109,7 @@ def test_an_option_may_be_taken_away(stack: Any, kit: Any) -> None:
     assert not machine.protect and machine.ignore_changes == ()
 
 
-def test_delete_before_replace_may_be_set(stack: Any, kit: Any) -> None:
+def test_a_transform_may_set_delete_before_replace(stack: Any, kit: Any) -> None:
     deleting = setting(delete_before_replace=True)
 
     def program(kind: str) -> Callable[[], object]:
@@ -119,7 +121,7 @@ def test_delete_before_replace_may_be_set(stack: Any, kit: Any) -> None:
     assert stack.cloud.asked("create", "delete") == ["delete machine", "create machine"]
 
 
-def test_a_dependency_may_be_added(stack: Any, kit: Any) -> None:
+def test_a_transform_may_add_a_dependency(stack: Any, kit: Any) -> None:
     def program() -> None:
         network = kit.Thing("network")
         kit.Thing("machine", ResourceOptions(transforms=[setting(depends_on=[network])]))
@@ -132,7 +134,7 @@ def test_a_dependency_may_be_added(stack: Any, kit: Any) -> None:
     assert stack.cloud.asked("delete") == ["delete machine", "delete network"]
 
 
-def test_an_alias_may_be_added(stack: Any, kit: Any) -> None:
+def test_a_transform_may_add_an_alias(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("old", size=1))
     stack.cloud.calls.clear()
 
@@ -143,14 +145,14 @@ def test_an_alias_may_be_added(stack: Any, kit: Any) -> None:
     assert stack.resources()["new"].id == "old-a"
 
 
-def test_an_object_may_be_taken_over(stack: Any, kit: Any) -> None:
+def test_a_transform_may_import_an_object(stack: Any, kit: Any) -> None:
     stack.cloud.objects["given"] = {"size": 1}
     named = setting(import_="given")
     assert stack.up(lambda: kit.Thing("machine", ResourceOptions(transforms=[named]), size=1)).ok
     assert stack.resources()["machine"].id == "given" and stack.cloud.asked("create") == []
 
 
-def test_it_may_be_replaced_and_deleted_with_another(stack: Any, kit: Any) -> None:
+def test_a_transform_may_set_replace_with_and_deleted_with(stack: Any, kit: Any) -> None:
     def program() -> None:
         network = kit.Thing("network")
         kit.Thing("machine", ResourceOptions(transforms=[setting(replace_with=[network], deleted_with=network)]))
@@ -168,7 +170,7 @@ class Cloud(pulumi.ProviderResource):
         super().__init__("memory", name, {})
 
 
-def test_a_components_providers_may_be_set_and_its_children_inherit_them(stack: Any, kit: Any) -> None:
+def test_a_transform_may_set_a_components_providers_which_its_children_inherit(stack: Any, kit: Any) -> None:
     def program() -> None:
         options = ResourceOptions(transforms=[only_of("group", setting(providers={"memory": Cloud("elsewhere")}))])
         kit.Thing("machine", ResourceOptions(parent=kit.Group("group", options)))
@@ -182,7 +184,7 @@ def only_of(name: str, transform: Transform) -> Transform:
     return lambda args: transform(args) if args.name == name else None
 
 
-def test_a_provider_may_be_set(stack: Any, kit: Any) -> None:
+def test_a_transform_may_set_the_provider(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("machine", ResourceOptions(transforms=[setting(provider=Cloud("elsewhere"))]))
 
@@ -190,7 +192,7 @@ def test_a_provider_may_be_set(stack: Any, kit: Any) -> None:
     assert "::elsewhere::" in stack.resources()["machine"].provider
 
 
-def test_a_secret_stays_secret_and_may_be_changed(stack: Any, kit: Any) -> None:
+def test_a_transform_may_change_a_secret_which_stays_secret(stack: Any, kit: Any) -> None:
     def longer(args: ResourceTransformArgs) -> ResourceTransformResult:
         token = Output.from_input(args.props["token"]).apply(lambda text: f"{text}-and-more")
         return ResourceTransformResult({**args.props, "token": token}, args.opts)
@@ -203,7 +205,7 @@ def test_a_secret_stays_secret_and_may_be_changed(stack: Any, kit: Any) -> None:
     assert "hunter2" not in stack.files()
 
 
-def test_a_secret_may_be_made_of_a_plain_value(stack: Any, kit: Any) -> None:
+def test_a_transform_may_make_a_plain_value_secret(stack: Any, kit: Any) -> None:
     def hide(args: ResourceTransformArgs) -> ResourceTransformResult:
         return ResourceTransformResult({**args.props, "token": Output.secret(args.props["token"])}, args.opts)
 
@@ -212,7 +214,7 @@ def test_a_secret_may_be_made_of_a_plain_value(stack: Any, kit: Any) -> None:
     assert "hunter2" not in stack.files()
 
 
-def test_what_is_unknown_in_a_preview_stays_so_through_every_transform(stack: Any, kit: Any) -> None:
+def test_an_unknown_value_stays_unknown_through_every_transform(stack: Any, kit: Any) -> None:
     def program() -> None:
         register_resource_transform(adding("stack"))
         network = kit.Thing("network")
@@ -230,7 +232,7 @@ def test_what_is_unknown_in_a_preview_stays_so_through_every_transform(stack: An
     assert stack.cloud.objects["machine-a"] == {"net": address, "deep": {"nets": [address]}, "words": ["own", "stack"]}
 
 
-def test_what_a_property_needs_is_remembered_though_the_sdk_does_not_tell_it_again(stack: Any, kit: Any) -> None:
+def test_a_propertys_dependencies_survive_a_transform_that_drops_them(stack: Any, kit: Any) -> None:
     def program() -> None:
         network = kit.Thing("network")
         kit.Thing("machine", ResourceOptions(transforms=[adding("own")]), net=network.address)
@@ -260,14 +262,14 @@ def test_a_failing_transform_fails_the_run_in_one_line_and_nothing_is_made(stack
     assert stack.cloud.objects == {}
 
 
-def test_what_a_transform_asks_for_must_be_something_that_the_engine_does(stack: Any, kit: Any) -> None:
+def test_an_unsupported_option_from_a_transform_is_refused(stack: Any, kit: Any) -> None:
     wrong = setting(custom_timeouts=pulumi.CustomTimeouts(create="soon"))
     outcome = stack.up(lambda: kit.Thing("machine", ResourceOptions(transforms=[wrong])))
-    assert not outcome.ok and "'soon' is not a duration" in outcome.errors[-1]
+    assert not outcome.ok and "'soon' is not a valid duration" in outcome.errors[-1]
 
 
 def test_the_programs_own_message_is_not_changed(stack: Any, kit: Any) -> None:
-    """The resource object of the program keeps what the program said, outputs are the engine's."""
+    """The program's resource object keeps the program's values; outputs are the engine's."""
     sizes: list[int] = []
 
     def bigger(args: ResourceTransformArgs) -> ResourceTransformResult:
@@ -283,7 +285,7 @@ def test_the_programs_own_message_is_not_changed(stack: Any, kit: Any) -> None:
     assert sizes == [9]
 
 
-def test_calls_of_functions_are_transformed(stack: Any, kit: Any) -> None:
+def test_transforms_apply_to_function_calls(stack: Any, kit: Any) -> None:
     found = []
 
     def elsewhere(args: pulumi.InvokeTransformArgs) -> pulumi.InvokeTransformResult:

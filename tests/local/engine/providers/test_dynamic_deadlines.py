@@ -1,4 +1,4 @@
-"""A dynamic resource that says how long it waits, by its input `deadline`, is bounded by the step's timeout."""
+"""The step's timeout limits the wait of a dynamic resource with the input `deadline`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def provider(tmp_path: Path) -> Iterator[DynamicProvider]:
 
 
 def inputs(**more: object) -> dict[str, object]:
-    # What the SDK sends: the provider pickled by reference, in base64.
+    # As the SDK sends it: the provider pickled by reference, in base64.
     import base64
 
     pickled = b"\x80\x04cwaiting_provider\nWaiting\n)\x81."
@@ -43,7 +43,7 @@ def inputs(**more: object) -> dict[str, object]:
     ("deadline", "timeout", "waited"),
     [(300, 5, 5), (300, 0, 300), (3, 5, 3), (None, 5, None)],
 )
-def test_the_shorter_one_counts_and_the_state_keeps_what_the_program_said(
+def test_the_shorter_of_deadline_and_timeout_counts_and_the_state_keeps_the_programs(
     provider: DynamicProvider, deadline: float | None, timeout: float, waited: float | None
 ) -> None:
     given = inputs(deadline=deadline)

@@ -1,8 +1,8 @@
-"""What is left of a Python traceback for people."""
+"""Python tracebacks as messages for people."""
 
 import traceback
 
-from local.engine.providers.dynamic_errors import last_line, told
+from local.engine.providers.dynamic_errors import last_line, message_of
 
 
 class TypedError(Exception):
@@ -21,11 +21,11 @@ def raised(error: Exception, cause: Exception | None = None) -> str:
         return traceback.format_exc()
 
 
-def test_only_the_errors_type_and_message_are_left() -> None:
+def test_a_traceback_is_reduced_to_the_errors_type_and_message() -> None:
     assert last_line(raised(TypedError("no such zone: zone-x"))) == "TypedError: no such zone: zone-x"
 
 
-def test_of_a_chain_the_last_error_counts() -> None:
+def test_the_last_error_of_a_chain_counts() -> None:
     assert last_line(raised(ValueError("outer"), KeyError("inner"))) == "ValueError: outer"
 
 
@@ -33,17 +33,17 @@ def test_a_message_of_several_lines_is_kept() -> None:
     assert last_line(raised(ValueError("first\nsecond"))) == "ValueError: first\nsecond"
 
 
-def test_an_error_without_message_and_a_text_that_is_no_traceback_stay() -> None:
+def test_an_error_without_message_and_a_text_without_traceback_stay() -> None:
     assert last_line(raised(TypedError())) == "TypedError"
     assert last_line("socket closed") == "socket closed"
 
 
-def test_a_message_is_cut_where_nobody_would_read_on() -> None:
-    assert told(raised(ValueError("x" * 1_000_000))).startswith("ValueError: xxx")
-    assert len(told(raised(ValueError("x" * 1_000_000)))) < 11_000
+def test_a_long_message_is_cut() -> None:
+    assert message_of(raised(ValueError("x" * 1_000_000))).startswith("ValueError: xxx")
+    assert len(message_of(raised(ValueError("x" * 1_000_000)))) < 11_000
 
 
 def test_a_missing_module_is_explained_only_where_the_class_itself_is_missing() -> None:
     missing = ModuleNotFoundError("No module named 'boxes'")
-    assert "no longer has the class" not in told(raised(missing))
-    assert "no longer has the class" in told(raised(missing).replace("in raised", "in deserialize"))
+    assert "no longer has the provider's class" not in message_of(raised(missing))
+    assert "no longer has the provider's class" in message_of(raised(missing).replace("in raised", "in deserialize"))

@@ -1,4 +1,4 @@
-"""The options that decide what happens to a resource, with dynamic resources and their real server."""
+"""The resource options with dynamic resources and their real server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Boxes:
         self.server = self._start()
 
     def restart(self) -> None:
-        """Another server, as for another run."""
+        """A new server, as for another run."""
         self.server.close()
         self.server = self._start()
 
@@ -104,35 +104,35 @@ def test_a_renamed_dynamic_resource_is_the_same(boxes: Boxes) -> None:
     assert boxes.stack.destroy().ok and boxes.objects == {}
 
 
-def test_a_dynamic_resource_cannot_be_imported_and_that_is_said(boxes: Boxes) -> None:
+def test_importing_a_dynamic_resource_is_a_clear_error(boxes: Boxes) -> None:
     for run in (boxes.stack.preview, boxes.stack.up):
         outcome = run(lambda: boxes.Box("box", ResourceOptions(import_="there")))
         assert not outcome.ok and "a dynamic resource cannot be imported" in outcome.errors[0]
     assert boxes.objects == {}
 
 
-def test_an_error_may_be_long(boxes: Boxes) -> None:
+def test_a_long_error_of_a_dynamic_resource_is_reported(boxes: Boxes) -> None:
     outcome = boxes.stack.up(lambda: boxes.Box("box", kind="wordy"))
 
     assert outcome.errors[0].startswith("ValueError: xxx") and len(outcome.errors[0]) < 11_000
     assert boxes.stack.up(lambda: None).ok, "and nothing is left undecided"
 
 
-def test_what_is_made_without_an_id_is_an_error(boxes: Boxes) -> None:
+def test_a_create_without_an_id_is_an_error(boxes: Boxes) -> None:
     outcome = boxes.stack.up(lambda: boxes.Box("box", kind="nameless"))
 
-    assert not outcome.ok and "without an id" in outcome.errors[0]
+    assert not outcome.ok and "returned no id" in outcome.errors[0]
     assert "box" not in boxes.stack.resources()
 
 
-def test_without_the_class_that_manages_it_nothing_is_deleted_and_that_is_said(boxes: Boxes) -> None:
+def test_a_deletion_without_the_provider_class_is_a_clear_error(boxes: Boxes) -> None:
     boxes.stack.up(lambda: boxes.Box("box", size=1))
     (module,) = boxes.stack.directory.glob(f"{MODULE}*.py")
     away = module.rename(module.with_suffix(".away"))
     boxes.restart()
 
     outcome = boxes.stack.destroy()
-    assert not outcome.ok and "no longer has the class that manages it" in outcome.errors[0]
+    assert not outcome.ok and "no longer has the provider's class" in outcome.errors[0]
 
     away.rename(module)
     boxes.restart()
@@ -160,7 +160,7 @@ def test_replace_on_changes_finds_nothing_where_the_providers_diff_names_no_prop
     assert boxes.stack.up(lambda: boxes.Box("box", opts, size=2)).counts == {"update": 1, "same": 1}
 
 
-def test_ignored_changes_a_trigger_and_retention(boxes: Boxes) -> None:
+def test_dynamic_resources_support_ignored_changes_a_trigger_and_retention(boxes: Boxes) -> None:
     def program(size: int, trigger: str, kind: str) -> Any:
         opts = ResourceOptions(
             ignore_changes=["size", "ports[*].port"],

@@ -35,7 +35,7 @@ def test_the_first_line_is_the_port_and_later_ones_are_passed_on(tmp_path: Path)
     process.stop()
 
 
-def test_it_runs_in_its_folder_with_its_environment(tmp_path: Path) -> None:
+def test_a_plugin_runs_in_its_folder_with_its_environment(tmp_path: Path) -> None:
     code = "import os, time; print(1, flush=True); print(os.getcwd(), os.environ['WORD'], flush=True); time.sleep(600)"
     lines: queue.Queue[str] = queue.Queue()
 
@@ -45,14 +45,14 @@ def test_it_runs_in_its_folder_with_its_environment(tmp_path: Path) -> None:
     process.stop()
 
 
-def test_a_process_that_ends_before_it_listens_leaves_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match="ended before it listened") as caught:
+def test_a_plugin_that_ends_before_it_listens_leaves_its_last_output(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="printed no port") as caught:
         start("raise SystemExit('no luck')", tmp_path)
 
     assert caught.value.output == "no luck"
 
 
-def test_a_first_line_that_is_no_port_ends_the_process(tmp_path: Path) -> None:
+def test_a_first_line_that_is_not_a_port_ends_the_plugin(tmp_path: Path) -> None:
     before = children()
 
     with pytest.raises(PluginError, match='"hello", not a port'):
@@ -61,17 +61,17 @@ def test_a_first_line_that_is_no_port_ends_the_process(tmp_path: Path) -> None:
     assert not children() - before
 
 
-def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_plugin_program_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="No such file"):
         PluginProcess(["/no/such/program"], cwd=tmp_path, env=os.environ, on_line=lambda _line: None)
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match="cannot be started"):
+def test_a_missing_plugin_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="could not be started"):
         start(SERVE, tmp_path / "none")
 
 
-def test_a_process_that_ignores_a_polite_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.engine.providers.plugin_process.STOP_SECONDS", 0.2)
     before = children()
     process = start(f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SERVE}", tmp_path)
@@ -82,7 +82,7 @@ def test_a_process_that_ignores_a_polite_request_is_killed(tmp_path: Path, monke
     assert not children() - before
 
 
-def test_it_ends_with_the_engine_even_when_that_is_killed(tmp_path: Path) -> None:
+def test_a_plugin_ends_with_the_engine_even_when_that_is_killed(tmp_path: Path) -> None:
     engine = f"""
 import os, sys, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Packages that cannot run here: previews are whole, updates simulate, and nothing is mistaken for something real."""
+"""Packages that cannot run here: previews are complete, updates simulate, and nothing simulated is treated as real."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def whole_program() -> None:
     pulumi.export("host", service.status.load_balancer.ingress[0].hostname)
 
 
-def test_a_preview_shows_inputs_and_leaves_to_the_cloud_what_is_the_clouds(recorded: Any) -> None:
+def test_a_preview_of_a_simulated_resource_shows_inputs_and_unknown_outputs(recorded: Any) -> None:
     seen: list[Any] = []
 
     def program() -> None:
@@ -82,7 +82,7 @@ def test_a_preview_shows_inputs_and_leaves_to_the_cloud_what_is_the_clouds(recor
     assert outcome.counts == {"create": 2}
 
 
-def test_what_the_cloud_adds_inside_of_an_input_is_unknown_in_a_preview(recorded: Any) -> None:
+def test_fields_that_the_cloud_adds_within_an_input_are_unknown_in_a_preview(recorded: Any) -> None:
     seen: list[Any] = []
 
     def program() -> None:
@@ -93,7 +93,7 @@ def test_what_the_cloud_adds_inside_of_an_input_is_unknown_in_a_preview(recorded
     assert recorded.up(program).ok and seen[0][0].startswith("simulated-")
 
 
-def test_an_update_simulates_outputs_that_say_so_and_the_next_has_nothing_to_do(recorded: Any) -> None:
+def test_an_update_simulates_marked_outputs_and_the_next_changes_nothing(recorded: Any) -> None:
     assert recorded.up(whole_program).ok
 
     made = recorded.resources()
@@ -106,7 +106,7 @@ def test_an_update_simulates_outputs_that_say_so_and_the_next_has_nothing_to_do(
     assert recorded.refresh().counts == {"same": 6}
 
 
-def test_two_stacks_of_the_same_program_simulate_the_same(recorded: Any) -> None:
+def test_two_stacks_of_the_same_program_simulate_equal_outputs(recorded: Any) -> None:
     recorded.up(whole_program)
     first = {r.name: (r.id, r.outputs) for r in recorded.resources().values() if r.provider}
     recorded.forget()
@@ -116,7 +116,7 @@ def test_two_stacks_of_the_same_program_simulate_the_same(recorded: Any) -> None
     assert {r.name: (r.id, r.outputs) for r in recorded.resources().values() if r.provider} == first
 
 
-def test_each_simulated_resource_is_told_as_that_and_so_is_the_run(recorded: Any) -> None:
+def test_each_simulated_resource_and_the_run_are_marked_as_simulated(recorded: Any) -> None:
     outcome = recorded.up(whole_program)
 
     done = {e.step.type: e.step for e in outcome.events if isinstance(e, StepDone)}
@@ -129,7 +129,7 @@ def address(pool: str, **options: Any) -> aws.ec2.Eip:
     return aws.ec2.Eip("out", public_ipv4_pool=pool, opts=pulumi.ResourceOptions(**options))
 
 
-def test_a_change_is_an_update_and_the_id_stays(recorded: Any) -> None:
+def test_a_change_of_a_simulated_resource_is_an_update_that_keeps_the_id(recorded: Any) -> None:
     recorded.up(lambda: address("mine"))
     before = recorded.resources()["out"]
 
@@ -141,7 +141,7 @@ def test_a_change_is_an_update_and_the_id_stays(recorded: Any) -> None:
     assert after.outputs["publicIpv4Pool"] == "theirs"
 
 
-def test_a_replacement_that_the_program_asks_for_has_another_id(recorded: Any) -> None:
+def test_a_requested_replacement_of_a_simulated_resource_has_another_id(recorded: Any) -> None:
     recorded.up(lambda: address("mine", replace_on_changes=["publicIpv4Pool"]))
     before = recorded.resources()["out"]
 
@@ -151,14 +151,14 @@ def test_a_replacement_that_the_program_asks_for_has_another_id(recorded: Any) -
     assert recorded.resources()["out"].id != before.id
 
 
-def test_what_the_provider_here_knows_to_be_replaced_is_replaced(recorded: Any) -> None:
+def test_a_simulated_resource_is_replaced_as_the_real_provider_would(recorded: Any) -> None:
     recorded.up(network)
 
     assert recorded.up(lambda: network("10.1.0.0/16")).counts == {"same": 1, "replace": 1}
 
 
 @pytest.mark.parametrize("view", ["export", "output"])
-def test_whoever_takes_values_out_is_warned_of_what_is_simulated(
+def test_export_and_output_warn_about_simulated_resources(
     recorded: Any, capsys: pytest.CaptureFixture[str], view: str
 ) -> None:
     recorded.up(lambda: pulumi.export("arn", network().arn))
@@ -166,11 +166,11 @@ def test_whoever_takes_values_out_is_warned_of_what_is_simulated(
 
     assert main(["stack", view, "-s", "dev", *where]) == 0
 
-    told = capsys.readouterr()
-    assert "only simulated: 1" in told.err and "simulated-" in told.out
+    reported = capsys.readouterr()
+    assert "nothing real behind them: 1" in reported.err and "simulated-" in reported.out
 
 
-def test_destroy_forgets_it_all(recorded: Any) -> None:
+def test_destroy_forgets_all_simulated_resources(recorded: Any) -> None:
     recorded.up(whole_program)
 
     assert recorded.destroy().ok and recorded.resources() == {}
@@ -194,13 +194,27 @@ def test_a_known_function_has_a_simulated_answer(recorded: Any) -> None:
     assert seen == [["eu-south-9a", "eu-south-9b", "eu-south-9c"], "000000000000"]
 
 
+def test_a_package_that_no_cloud_describes_is_recorded_too(recorded: Any) -> None:
+    def program(size: int) -> None:
+        thing = pulumi.CustomResource("nimbus:index/thing:Thing", "one", {"size": size, "arn": None})
+        pulumi.export("id", thing.id)
+
+    assert recorded.up(lambda: program(1)).counts == {"create": 2}
+    made = recorded.resources()["one"]
+    assert made.simulated and made.id.startswith("simulated-") and made.outputs["size"] == 1
+    assert recorded.up(lambda: program(1)).counts == {"same": 2}
+    assert recorded.up(lambda: program(2)).counts == {"same": 1, "update": 1}
+    outcome = recorded.preview(lambda: pulumi.runtime.invoke("nimbus:index/getThing:getThing", {}))
+    assert "has no simulated answer; functions with one: none" in "\n".join(outcome.errors)
+
+
 def test_an_unknown_function_is_refused_by_name(recorded: Any) -> None:
     outcome = recorded.preview(lambda: aws.ec2.get_subnet(vpc_id="v"))
 
     assert not outcome.ok and "aws:ec2/getSubnet:getSubnet has no simulated answer" in "\n".join(outcome.errors)
 
 
-def test_somebody_elses_object_is_simulated_by_its_id(recorded: Any) -> None:
+def test_reading_a_foreign_object_is_simulated_by_its_id(recorded: Any) -> None:
     seen: list[Any] = []
 
     def program() -> None:
@@ -211,14 +225,14 @@ def test_somebody_elses_object_is_simulated_by_its_id(recorded: Any) -> None:
     assert seen[0][0] == "vpc-1" and seen[0][1].startswith("simulated-")
 
 
-def test_nothing_can_be_imported_for_nobody_knows_what_it_is(recorded: Any) -> None:
+def test_an_import_of_a_simulated_resource_is_refused(recorded: Any) -> None:
     outcome = recorded.up(lambda: network(import_="vpc-1"))
 
     assert not outcome.ok and "cannot be imported" in outcome.errors[0]
 
 
-def test_what_was_simulated_is_replaced_where_its_cluster_becomes_real(recorded: Any, kit: Any) -> None:
-    """And the other way round: neither is ever taken for the other."""
+def test_a_simulated_object_is_replaced_when_its_cluster_becomes_real(recorded: Any, kit: Any) -> None:
+    """And the reverse."""
     recorded.up(lambda: kit.Thing("user", size=aws.ec2.Vpc("net", cidr_block="10.0.0.0/16").cidr_block))
     assert recorded.cloud.objects == {} and recorded.resources()["user"].simulated
 
@@ -254,7 +268,7 @@ class Asking(Resource, module="test", name="Asking"):
 
 @pytest.fixture
 def asking(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The class of a dynamic resource that looks into a cloud as soon as it knows where."""
+    """The class of a dynamic resource that reads from a cloud as soon as it knows where."""
     module = f"recorder_asking_{abs(hash(recorded.directory))}"
     (recorded.directory / f"{module}.py").write_text(ASKING)
     monkeypatch.syspath_prepend(str(recorded.directory))
@@ -264,8 +278,8 @@ def asking(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.close()
 
 
-def test_a_dynamic_resource_that_is_told_simulated_values_cannot_look_for_them(recorded: Any, asking: Any) -> None:
-    """They are unknown to its check, also when the state knows them, and the rest of it is only recorded."""
+def test_a_dynamic_resource_with_simulated_inputs_is_simulated_too(recorded: Any, asking: Any) -> None:
+    """They are unknown to its check, even if the state has them, and the rest of it is only recorded."""
     first = recorded.up(lambda: asking("controller", network().id))
     second = recorded.up(lambda: asking("controller", network().id))
 

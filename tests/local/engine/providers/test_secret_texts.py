@@ -1,4 +1,4 @@
-"""Secrets of a resource's inputs, where they turn up elsewhere."""
+"""Secret inputs of a resource that appear elsewhere."""
 
 from __future__ import annotations
 

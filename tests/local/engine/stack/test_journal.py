@@ -1,4 +1,4 @@
-"""The journal: whole lines in their order, and nothing of a line that could not be written."""
+"""The journal: whole lines in order, and nothing of a line that could not be written."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from local.engine.stack.journal import Journal, entries
 pytestmark = pytest.mark.engine
 
 
-def test_what_was_appended_is_read_in_its_order(tmp_path: Path) -> None:
+def test_appended_entries_are_read_in_order(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
 
     journal.append({"number": 1})
     journal.append({"number": 2})
 
-    # Still open: a run that is killed closes nothing.
+    # Still open: a killed run closes nothing.
     assert list(entries(tmp_path / "journal")) == [{"number": 1}, {"number": 2}]
 
 
-def test_half_a_line_was_being_written_when_the_run_was_killed_and_does_not_count(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_of_a_killed_run_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_text('{"number":1}\n{"numb')
 
     assert list(entries(path)) == [{"number": 1}]
 
 
-def test_without_a_file_there_are_no_entries(tmp_path: Path) -> None:
+def test_a_missing_journal_has_no_entries(tmp_path: Path) -> None:
     assert list(entries(tmp_path / "journal")) == []
 
 
-def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
+def test_only_its_owner_can_read_the_journal(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
 
     journal.append({})
@@ -44,7 +44,7 @@ def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
     assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_removed_journal_begins_anew(tmp_path: Path) -> None:
+def test_a_removed_journal_starts_empty(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     journal.append({"number": 1})
 
@@ -54,9 +54,9 @@ def test_a_removed_journal_begins_anew(tmp_path: Path) -> None:
     assert list(entries(tmp_path / "journal")) == [{"number": 2}]
 
 
-def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_line_that_exceeds_the_disk_space_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    # A limit on the size of files stands in for a full disk; it is the process's own.
+    # A limit on the size of files simulates a full disk; it is the process's own.
     program = f"""
 import resource, signal
 from pathlib import Path

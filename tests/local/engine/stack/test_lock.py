@@ -1,4 +1,4 @@
-"""The lock of a stack: one at a time, the living from the dead told by the kernel."""
+"""The lock of a stack: one holder at a time; the kernel distinguishes a live holder from a dead one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def holder(directory: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_killed_holder_is_taken_over_and_named(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_holder_is_taken_over_and_the_holder_named(tmp_path: Path) -> None:
     process = holder(tmp_path)
     with pytest.raises(LockedError, match=f"process {process.pid}"), StackLock(tmp_path):
         pass
@@ -45,21 +45,23 @@ def test_a_killed_holder_is_taken_over_and_named(tmp_path: Path) -> None:
     assert not (tmp_path / LOCK_FILE).exists()
 
 
-def test_a_holder_lives_whatever_the_file_says(tmp_path: Path) -> None:
-    # A clock that is set anew, another container's process ids: nothing of that tells a dead run from a living one.
+def test_a_live_holder_keeps_the_lock_whatever_the_file_contains(tmp_path: Path) -> None:
+    # A changed clock, another container's process ids: neither distinguishes a dead run from a live one.
     with StackLock(tmp_path):
         (tmp_path / LOCK_FILE).write_text("")
         with pytest.raises(LockedError, match="another run is changing this stack"):
             cancel(tmp_path)
 
 
-def test_a_run_that_would_have_to_wait_is_told_who_holds_the_lock_what_it_does_and_since_when(tmp_path: Path) -> None:
-    told = rf"another run \(process {os.getpid()}: `up` since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\) is changing this stack"
-    with StackLock(tmp_path, "up"), pytest.raises(LockedError, match=told):
+def test_a_locked_stack_is_an_error_that_names_the_holder_its_operation_and_start(tmp_path: Path) -> None:
+    reported = (
+        rf"another run \(process {os.getpid()}: `up` since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\) is changing this stack"
+    )
+    with StackLock(tmp_path, "up"), pytest.raises(LockedError, match=reported):
         check_free(tmp_path)
 
 
-def test_a_stack_that_nobody_holds_is_free(tmp_path: Path) -> None:
+def test_an_unlocked_stack_is_free(tmp_path: Path) -> None:
     check_free(tmp_path / "never-made")
     with StackLock(tmp_path, "up"):
         pass
@@ -69,16 +71,16 @@ def test_a_stack_that_nobody_holds_is_free(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": null}'])
-def test_a_file_that_nobody_holds_locks_nobody_out(tmp_path: Path, text: str) -> None:
+def test_a_lock_file_without_a_holder_does_not_lock(tmp_path: Path, text: str) -> None:
     (tmp_path / LOCK_FILE).write_text(text)
     with StackLock(tmp_path) as lock:
         assert lock.taken_over is None
 
 
-def test_whoever_only_looks_keeps_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checking_the_lock_does_not_block_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looking = os.open(tmp_path / LOCK_FILE, os.O_RDONLY | os.O_CREAT)
     fcntl.flock(looking, fcntl.LOCK_SH)
-    # In the pause that is left to it, it has looked.
+    # It has checked within the pause.
     monkeypatch.setattr("local.engine.stack.lock.time.sleep", lambda _: os.close(looking))
     with StackLock(tmp_path):
         assert is_held(tmp_path)
@@ -96,7 +98,7 @@ def _counts(directory: Path, rounds: int) -> None:
             os.sched_yield()
 
 
-def test_of_many_that_want_it_one_has_it_at_a_time(tmp_path: Path) -> None:
+def test_only_one_of_many_runs_has_the_lock_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "counter").write_text("0")
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_counts, args=(tmp_path, 200)) for _ in range(3)]

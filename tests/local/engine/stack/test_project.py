@@ -1,6 +1,6 @@
-"""Project and stack files: completed by what is declared, and refused with one clear error each.
+"""Project and stack files: completed with the declared defaults, or refused with one clear error each.
 
-What the CLI takes and refuses is held to its recordings in test_recorded_config.py.
+test_recorded_config.py compares what is accepted with recordings of the CLI.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def config_of(
     return resolved
 
 
-def test_values_go_as_text_and_the_schemas_defaults_fill_in(tmp_path: Path) -> None:
+def test_config_values_are_passed_as_text_with_the_declared_defaults(tmp_path: Path) -> None:
     config = config_of(tmp_path, {"shop:cloud": "mycloud", "shop:zones": ["a"], "aws:region": "x"})
     assert config.values == {
         "shop:cloud": "mycloud", "shop:zones": '["a"]', "aws:region": "x", "shop:count": "3", "shop:region": "here",
@@ -67,8 +67,8 @@ def test_a_declared_secret_in_plain_text_is_refused_with_the_command_that_encryp
         config_of(tmp_path, {"shop:token": plain}, TOKEN)
 
     command = "python -m local.engine config set --secret token --stack dev"
-    told = f"  {tmp_path}/stacks/Pulumi.dev.yaml: shop:token is in plain text; encrypt it with `{command}`"
-    assert str(caught.value).splitlines()[1:] == [told]
+    reported = f"  {tmp_path}/stacks/Pulumi.dev.yaml: shop:token is in plain text; encrypt it with `{command}`"
+    assert str(caught.value).splitlines()[1:] == [reported]
 
 
 def test_a_declared_secret_whose_default_is_in_plain_text_is_named_in_the_projects_file(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_declared_secret_whose_default_is_in_plain_text_is_named_in_the_projec
         config_of(tmp_path, {}, {"token": {"type": "string", "secret": True, "default": "none"}})
 
 
-def test_the_command_that_encrypts_a_secret_names_what_it_would_not_find(tmp_path: Path) -> None:
+def test_the_command_that_encrypts_a_secret_has_the_folder_and_file_that_it_needs(tmp_path: Path) -> None:
     config_of(tmp_path, {"shop:token": {"secure": CRYPTER.encrypt("hunter2")}}, TOKEN)
     project = load_project(tmp_path)
     file = tmp_path / "a copy.yaml"
@@ -119,7 +119,7 @@ def test_a_secret_within_an_object_makes_the_object_secret(tmp_path: Path) -> No
         ({"shop:cloud": "c", "shop:zones": [1]}, "'zones' must be of type 'array<string>'\n  FILE has [1]"),
     ],
 )
-def test_a_wrong_value_is_named_with_its_file_and_what_is_allowed(
+def test_an_invalid_value_is_named_with_its_file_and_what_is_allowed(
     tmp_path: Path, config: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ProjectError) as caught:
@@ -134,7 +134,7 @@ def test_an_ill_typed_secret_is_not_shown(tmp_path: Path) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_number_given_as_text_is_read_as_the_schema_says(tmp_path: Path) -> None:
+def test_a_number_given_as_text_is_read_by_its_declared_type(tmp_path: Path) -> None:
     assert config_of(tmp_path, {"shop:cloud": "c", "shop:count": "7"}).values["shop:count"] == "7"
 
 
@@ -144,9 +144,9 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
     for name in ("stacks/Pulumi.dev.yaml", "Pulumi.yaml"):
         (tmp_path / name).write_bytes(b"name: \xff\n")
 
-    with pytest.raises(ProjectError, match=r"/stacks/Pulumi\.dev\.yaml is not text$"):
+    with pytest.raises(ProjectError, match=r"/stacks/Pulumi\.dev\.yaml is not UTF-8 text$"):
         load_stack_file(project, "dev")
-    with pytest.raises(ProjectError, match=r"/Pulumi\.yaml is not text$"):
+    with pytest.raises(ProjectError, match=r"/Pulumi\.yaml is not UTF-8 text$"):
         load_project(tmp_path)
 
 
@@ -157,9 +157,9 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> 
         load_project(tmp_path)
 
 
-def test_a_stack_without_a_file_is_told_which_there_are(tmp_path: Path) -> None:
+def test_a_stack_without_a_file_is_an_error_that_lists_the_existing_ones(tmp_path: Path) -> None:
     config_of(tmp_path, {"shop:cloud": "c"})
-    with pytest.raises(ProjectError, match=r"'prod' has no file .*; there are: dev"):
+    with pytest.raises(ProjectError, match=r"'prod' has no file .* \(existing stacks: dev\)"):
         load_stack_file(load_project(tmp_path), "prod")
 
 

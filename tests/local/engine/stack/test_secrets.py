@@ -1,4 +1,4 @@
-"""Secrets are written in Pulumi's passphrase format and read back from what the real CLI wrote."""
+"""Secrets are written in Pulumi's passphrase format, and those of the real CLI are read."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def test_a_ciphertext_of_the_cli_is_read() -> None:
     assert open_crypter(PASSPHRASE, SALT).decrypt(CLI_TOKEN) == '"t0p"'
 
 
-def test_what_is_encrypted_reads_back_by_a_crypter_of_the_same_salt_and_passphrase() -> None:
+def test_a_crypter_with_the_same_salt_and_passphrase_decrypts() -> None:
     made = new_crypter("open sesame")
     ciphertext = made.encrypt("grüße")
 
@@ -26,7 +26,7 @@ def test_the_same_text_never_gives_the_same_ciphertext() -> None:
 
 
 def test_a_wrong_passphrase_is_noticed_when_the_crypter_is_opened() -> None:
-    with pytest.raises(SecretsError, match="passphrase does not fit"):
+    with pytest.raises(SecretsError, match="passphrase does not match"):
         open_crypter("wrong", SALT)
 
 
@@ -42,12 +42,12 @@ def test_a_damaged_salt_is_an_error(broken: str) -> None:
         open_crypter(PASSPHRASE, broken)
 
 
-def test_a_key_that_was_begun_ahead_is_the_same() -> None:
+def test_a_key_derived_ahead_is_the_same() -> None:
     derive_ahead(PASSPHRASE, SALT)
 
     assert open_crypter(PASSPHRASE, SALT).decrypt(CLI_TOKEN) == '"t0p"'
 
 
-def test_a_passphrase_that_has_no_bytes_fails_who_asks_for_its_key() -> None:
+def test_a_passphrase_that_cannot_be_encoded_fails_when_its_key_is_needed() -> None:
     with pytest.raises(UnicodeEncodeError):
         open_crypter("\udcff", SALT)

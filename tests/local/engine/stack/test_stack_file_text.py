@@ -1,4 +1,4 @@
-"""Changes of a stack file: what they say, and that comments and the other keys stay."""
+"""Changes of a stack file: the new values, and the preserved comments and keys."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ config:
         ("shop:new", "é", ("shop:last: true\n", "shop:last: true\n  shop:new: é\n")),
     ],
 )
-def test_a_value_is_put_in_its_place(key: str, value: Any, changed: tuple[str, str]) -> None:
+def test_a_value_is_written_in_place(key: str, value: Any, changed: tuple[str, str]) -> None:
     assert with_config(FILE, key, value) == FILE.replace(*changed)
 
 
@@ -55,7 +55,7 @@ def test_a_value_is_put_in_its_place(key: str, value: Any, changed: tuple[str, s
         ("shop:last", "  shop:last: true\n"),
     ],
 )
-def test_a_key_is_taken_out_with_its_lines(key: str, gone: str) -> None:
+def test_a_key_is_removed_with_its_lines(key: str, gone: str) -> None:
     assert without_config(FILE, key) == FILE.replace(gone, "")
 
 
@@ -71,11 +71,11 @@ def test_a_key_is_taken_out_with_its_lines(key: str, gone: str) -> None:
         ("config:\n    a: b", "config:\n    a: b\n    k: v"),
     ],
 )
-def test_a_first_value_finds_its_place(text: str, changed: str) -> None:
+def test_a_first_value_creates_the_config_section(text: str, changed: str) -> None:
     assert with_config(text, "k", "v") == changed
 
 
-def test_what_cannot_be_changed_in_part_is_written_anew() -> None:
+def test_a_form_that_cannot_be_edited_in_place_is_rewritten() -> None:
     text = "# Gone.\nconfig:\n  a: &same [x]\n  b: *same\n"
 
     assert yaml.safe_load(with_config(text, "a", "y"))["config"] == {"a": "y", "b": ["x"]}
@@ -123,7 +123,7 @@ VALUES = st.recursive(
 
 @example({}, "k", {"\x85": "\u2028"})
 @given(st.dictionaries(st.text("ab:# -", max_size=4), VALUES, max_size=4), st.text("ab:# -", max_size=4), VALUES)
-def test_whatever_is_put_in_is_read_back_and_taken_out(config: dict[str, Any], key: str, value: Any) -> None:
+def test_any_written_value_reads_back_and_can_be_removed(config: dict[str, Any], key: str, value: Any) -> None:
     text = yaml.safe_dump({"config": config}, allow_unicode=True)
     config = yaml.safe_load(text)["config"]  # which has spaces for Unicode's line breaks
 

@@ -1,4 +1,4 @@
-"""The state on disk: what a journal and a state tell together, whenever a run was killed, and what is refused."""
+"""The state on disk: journal and state together, whenever a run was killed, and what is refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def killed_before_the_journal_is_removed(store: Store, monkeypatch: pytest.Monke
         store.compact()
 
 
-def test_a_journal_that_the_state_tells_already_is_not_told_again(
+def test_a_journal_already_folded_into_the_state_is_not_applied_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = opened(tmp_path)
@@ -54,14 +54,14 @@ def test_a_journal_that_the_state_tells_already_is_not_told_again(
     second.end(1)
     killed_before_the_journal_is_removed(second, monkeypatch)
 
-    # Told again, the end of the first would end the second: that is the first of the new state.
+    # Applied again, the end of the first would end the second: that is the first of the new state.
     assert (tmp_path / JOURNAL_FILE).exists()
     assert pending(opened(tmp_path, writable=False)) == ["b"]
     assert pending(opened(tmp_path)) == ["b"]
     assert not (tmp_path / JOURNAL_FILE).exists()
 
 
-def test_what_comes_after_such_a_journal_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_after_a_folded_journal_are_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = opened(tmp_path)
     first.compact()
     first.put(thing("a", id="1"))
@@ -88,7 +88,7 @@ def test_a_step_that_ends_after_its_run_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("runs", [1, 3])
-def test_runs_that_fold_their_journals_while_another_reads_are_seen_whole(
+def test_a_reader_sees_whole_states_while_runs_fold_their_journals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int
 ) -> None:
     writer = opened(tmp_path)
@@ -122,7 +122,7 @@ def test_a_journal_of_another_state_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", '{"op":"begin","number":1}', '{"op":"continues"}\n{"op":"end"}', "\x00\n"])
-def test_a_journal_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_malformed_journal_is_refused(tmp_path: Path, text: str) -> None:
     opened(tmp_path).compact()
     (tmp_path / JOURNAL_FILE).write_text(text + "\n")
 
@@ -133,13 +133,13 @@ def test_a_journal_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ([], "no `deployment`"),
+        ([], "`deployment` is missing"),
         ({"version": 99, "deployment": {}}, "version 99 is not one of"),
-        ({"version": 3, "deployment": {"resources": [{"urn": 1}]}}, "`urn` can not be a number"),
+        ({"version": 3, "deployment": {"resources": [{"urn": 1}]}}, "`urn` cannot be a number"),
         ({"version": 3, "deployment": {"resources": [{"type": "t:m:T"}]}}, "'urn'"),
     ],
 )
-def test_a_state_of_another_form_is_refused_and_left_as_it_is(tmp_path: Path, document: Any, said: str) -> None:
+def test_a_malformed_state_is_refused_and_left_as_it_is(tmp_path: Path, document: Any, said: str) -> None:
     (tmp_path / STATE_FILE).write_text(json.dumps(document))
 
     with pytest.raises(StateError, match=said):
@@ -148,7 +148,7 @@ def test_a_state_of_another_form_is_refused_and_left_as_it_is(tmp_path: Path, do
     assert json.loads((tmp_path / STATE_FILE).read_text()) == document
 
 
-def test_the_state_before_stands_beside_it(tmp_path: Path) -> None:
+def test_the_previous_state_is_kept_beside_the_new_one(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.compact()
     before = (tmp_path / STATE_FILE).read_bytes()
@@ -159,7 +159,7 @@ def test_the_state_before_stands_beside_it(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_each_stands_after_what_it_needs_however_long_the_chain_is(tmp_path: Path) -> None:
+def test_resources_are_ordered_after_their_dependencies_however_long_the_chain(tmp_path: Path) -> None:
     store = opened(tmp_path)
     names = [f"{n:04}" for n in range(3000)]
     for name, needed in zip(names, [*names[1:], ""], strict=True):

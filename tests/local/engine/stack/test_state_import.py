@@ -1,4 +1,4 @@
-"""`stack import`: what is taken, what is refused and with which words, what stays of the state before."""
+"""`stack import`: what it accepts, its errors, and what remains of the previous state."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def exported(stack: Any) -> Any:
 
 
 def without_times(document: Any) -> Any:
-    """The state in readable form, as two exports of it must agree."""
+    """The state in readable form, in which two exports of it must agree."""
     resources = copy.deepcopy(document["deployment"]["resources"])
     for resource in resources:
         resource.pop("created", None)
@@ -72,7 +72,7 @@ def a_thing(**more: Any) -> dict[str, Any]:
     return {"urn": urn, "custom": True, "id": "t-1", "type": "memory:index:Thing", "parent": ROOT, **more}
 
 
-def test_an_exported_state_is_taken_and_the_next_preview_is_empty(stack: Any, kit: Any) -> None:
+def test_after_an_import_the_next_preview_is_empty(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     document = stack.open().store.export(show_secrets=True)
     stack.forget()
@@ -110,7 +110,7 @@ def test_an_export_with_its_secrets_shown_needs_no_passphrase_and_is_encrypted_h
     assert set(stack.preview(program(kit)).counts) == {"same"}
 
 
-def test_a_state_of_another_passphrase_is_refused_with_the_way_out(
+def test_a_state_with_another_passphrase_is_refused_with_the_remedy(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack.up(program(kit))
@@ -124,7 +124,7 @@ def test_a_state_of_another_passphrase_is_refused_with_the_way_out(
     assert not (stack.stack_dir / STATE_FILE).exists()
 
 
-def test_secrets_that_a_service_keeps_are_refused_with_the_way_out(stack: Any) -> None:
+def test_a_state_with_another_secrets_provider_is_refused_with_the_remedy(stack: Any) -> None:
     secret = {**WIRE_SECRET, "ciphertext": "AAAB"}
     state = a_state(a_provider(inputs={"token": secret})) | {"secrets_providers": {"type": "service"}}
 
@@ -150,7 +150,7 @@ def test_the_stack_files_salt_becomes_the_states_and_without_one_the_states_own_
     assert set(stack.preview(program(kit)).counts) == {"same"}
 
 
-def test_what_a_newer_cli_says_of_a_resource_survives_import_and_up(stack: Any, kit: Any) -> None:
+def test_fields_of_a_newer_cli_survive_import_and_up(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     document = exported(stack)
     for resource in document["deployment"]["resources"]:
@@ -161,12 +161,12 @@ def test_what_a_newer_cli_says_of_a_resource_survives_import_and_up(stack: Any, 
     stack.configure({"test:touched": "yes"})
     stack.up(program(kit))
 
-    assert imported.warnings == ("not taken over, for this engine does not know it: snippets",)
+    assert imported.warnings == ("unknown to this engine and not imported: snippets",)
     for resource in exported(stack)["deployment"]["resources"]:
         assert resource["ofTomorrow"] == {"of": resource["type"]}
 
 
-def test_pending_operations_are_taken_over_and_the_next_up_resolves_them(stack: Any, kit: Any) -> None:
+def test_pending_operations_are_imported_and_the_next_up_resolves_them(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     document = exported(stack)
     deployment = document["deployment"]
@@ -185,7 +185,7 @@ def test_pending_operations_are_taken_over_and_the_next_up_resolves_them(stack: 
 
 
 def with_pending(stack: Any, operation: str, *left_out: str) -> Any:
-    """The stack's state after a run, with this operation pending of the thing that it has."""
+    """The stack's state after a run, with this operation pending on its thing."""
     document = exported(stack)
     (thing,) = [r for r in document["deployment"]["resources"] if r["urn"] == THING]
     begun = {k: v for k, v in thing.items() if k not in left_out}
@@ -193,7 +193,9 @@ def with_pending(stack: Any, operation: str, *left_out: str) -> Any:
     return document
 
 
-def test_an_update_that_the_cli_was_killed_in_is_done_again_though_the_cli_names_no_id(stack: Any, kit: Any) -> None:
+def test_an_update_that_a_kill_of_the_cli_interrupted_is_repeated_without_an_id_in_the_state(
+    stack: Any, kit: Any
+) -> None:
     stack.up(program(kit))
     import_state(stack.request, with_pending(stack, "updating", "id", "outputs"))
 
@@ -203,20 +205,20 @@ def test_an_update_that_the_cli_was_killed_in_is_done_again_though_the_cli_names
     assert stack.cloud.asked("update") == ["update thing"]
 
 
-def test_a_create_that_the_cli_has_done_again_is_not_done_a_third_time(stack: Any, kit: Any) -> None:
-    """The CLI keeps it pending beside what it made, and warns of it in every run."""
+def test_a_create_that_the_cli_has_repeated_is_not_repeated_again(stack: Any, kit: Any) -> None:
+    """The CLI keeps it pending beside the object, and warns of it in every run."""
     stack.up(program(kit))
     stack.cloud.calls.clear()
 
     (warning,) = import_state(stack.request, with_pending(stack, "creating", "id", "outputs")).warnings
     done = stack.up(program(kit))
 
-    assert warning.startswith(f"{THING}: an interrupted create is dropped, because thing-a was made after it")
+    assert warning.startswith(f"{THING}: dropped an interrupted create, because thing-a was made after it")
     assert set(done.counts) == {"same"}
     assert stack.cloud.asked("create") == []
 
 
-def test_the_state_before_is_kept_with_its_journal(stack: Any, kit: Any) -> None:
+def test_an_import_keeps_the_previous_state_with_its_journal(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     document = exported(stack)
     before = (stack.stack_dir / STATE_FILE).read_text()
@@ -239,7 +241,7 @@ def test_a_damaged_state_can_be_replaced(stack: Any, kit: Any) -> None:
     assert set(stack.preview(program(kit)).counts) == {"same"}
 
 
-def test_a_secret_within_a_secret_is_taken_as_one(stack: Any) -> None:
+def test_a_secret_within_a_secret_is_imported_as_one(stack: Any) -> None:
     within = WIRE_SECRET | {"plaintext": json.dumps("hidden")}
     outer = WIRE_SECRET | {"plaintext": json.dumps({"deep": [within], "size": 1})}
     state = a_state(a_provider(), a_thing(provider=f"{PROVIDER}::p-1", outputs={"whole": outer}))
@@ -251,7 +253,7 @@ def test_a_secret_within_a_secret_is_taken_as_one(stack: Any) -> None:
     assert "hidden" not in (stack.stack_dir / STATE_FILE).read_text()
 
 
-def test_nothing_is_imported_while_a_run_is_alive(stack: Any, kit: Any) -> None:
+def test_an_import_during_a_run_is_refused(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     document = exported(stack)
     with StackLock(stack.stack_dir), pytest.raises(LockedError, match="another run"):
@@ -261,21 +263,21 @@ def test_nothing_is_imported_while_a_run_is_alive(stack: Any, kit: Any) -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ([], "no `deployment`"),
-        ({"version": 3}, "no `deployment`"),
+        ([], "`deployment` is missing"),
+        ({"version": 3}, "`deployment` is missing"),
         ({"version": 2, "deployment": {}}, "version 2 is not one of 3, 4"),
-        ({"version": 3, "deployment": {"resources": "all"}}, "deployment: `resources` can not be a text"),
+        ({"version": 3, "deployment": {"resources": "all"}}, "deployment: `resources` cannot be a string"),
         ({"version": 3, "deployment": "all"}, "`deployment` is not a map"),
-        ({"version": 3, "deployment": {"manifest": [1]}}, "deployment: `manifest` can not be such a list"),
-        ({"version": 3, "deployment": {"secrets_providers": {"state": 7}}}, "`state` can not be a number"),
+        ({"version": 3, "deployment": {"manifest": [1]}}, "deployment: `manifest` cannot be this list"),
+        ({"version": 3, "deployment": {"secrets_providers": {"state": 7}}}, "`state` cannot be a number"),
         ({"version": 3, "deployment": {"pending_operations": [{"type": "creating"}]}}, "no `resource`"),
-        ({"version": 3, "deployment": {"resources": [{"urn": ["u"]}]}}, "resources.0.: `urn` can not be such a list"),
-        ({"version": 3, "deployment": {"resources": [{"outputs": "x"}]}}, "resources.0.: `outputs` can not be a text"),
+        ({"version": 3, "deployment": {"resources": [{"urn": ["u"]}]}}, "resources.0.: `urn` cannot be this list"),
+        ({"version": 3, "deployment": {"resources": [{"outputs": "x"}]}}, "resources.0.: `outputs` cannot be a string"),
         ({"version": 3, "deployment": {"resources": [{"propertyDependencies": {"a": 1}}]}}, "`propertyDependencies`"),
-        ({"version": 3, "deployment": {"resources": [{"stackTrace": [None]}]}}, "`stackTrace` can not be such a list"),
+        ({"version": 3, "deployment": {"resources": [{"stackTrace": [None]}]}}, "`stackTrace` cannot be this list"),
     ],
 )
-def test_what_is_no_export_is_refused_even_by_force(stack: Any, document: Any, said: str) -> None:
+def test_a_malformed_export_is_refused_even_with_force(stack: Any, document: Any, said: str) -> None:
     with pytest.raises(StateError, match=said):
         import_state(stack.request, document, force=True)
 
@@ -283,9 +285,9 @@ def test_what_is_no_export_is_refused_even_by_force(stack: Any, document: Any, s
 @pytest.mark.parametrize(
     ("resources", "said"),
     [
-        ([{"custom": True, "type": "t"}], "resource 1: it has no `urn`"),
-        ([{"custom": True, "urn": "urn:x"}], "resource 1: it has no `type`"),
-        ([{"custom": False, "urn": "thing", "type": "t"}], "'thing' is not a URN"),
+        ([{"custom": True, "type": "t"}], "resource 1: `urn` is missing"),
+        ([{"custom": True, "urn": "urn:x"}], "resource 1: `type` is missing"),
+        ([{"custom": False, "urn": "thing", "type": "t"}], "'thing' is not a valid URN"),
         (
             [{"custom": False, "urn": "urn:pulumi:prod::test::t:m:T::n", "type": "t:m:T"}],
             "belongs to stack 'prod' of project 'test', not to 'dev' of 'test'",
@@ -294,19 +296,19 @@ def test_what_is_no_export_is_refused_even_by_force(stack: Any, document: Any, s
             [{"custom": False, "urn": "urn:pulumi:dev::other::t:m:T::n", "type": "t:m:T"}],
             "belongs to stack 'dev' of project 'other', not to 'dev' of 'test'",
         ),
-        ([a_thing(type="memory:index:Other")], "its type is 'memory:index:Other'"),
-        ([a_thing(custom=False)], "it has an id though it is a component"),
+        ([a_thing(type="memory:index:Other")], "`type` is 'memory:index:Other'"),
+        ([a_thing(custom=False)], "is a component but has an id"),
         ([a_thing(parent=GROUP)], f"its parent {GROUP} is missing"),
         ([a_thing(dependencies=[PROVIDER]), a_provider()], f"its dependency {PROVIDER} comes after it"),
         ([a_thing(propertyDependencies={"size": [GROUP]})], f"its property size's dependency {GROUP} is missing"),
         ([a_thing(deletedWith=GROUP)], f"its deletedWith {GROUP} is missing"),
         ([a_provider(), a_thing(provider=f"{PROVIDER}::other")], f"its provider {PROVIDER}::other is missing"),
-        ([a_thing(), a_thing()], "it is there twice"),
+        ([a_thing(), a_thing()], "duplicate URN"),
         ([a_thing(viewOf=ROOT)], "is a view of another resource"),
         ([a_thing(refreshBeforeUpdate=True)], "is to be refreshed before each update"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_resource(resources: list[dict[str, Any]], said: str) -> None:
+def test_an_error_in_an_imported_state_is_named_with_its_resource(resources: list[dict[str, Any]], said: str) -> None:
     found = list(problems(a_state(*resources), "test", "dev"))
     assert any(said in each for each in found), found
 
@@ -319,17 +321,17 @@ def test_a_replaced_resource_may_stand_beside_its_successor() -> None:
 def test_a_changed_manifest_is_noticed() -> None:
     state = a_state() | {"manifest": {"version": "v3.1.0", "magic": "0"}}
     assert list(problems(state, "test", "dev")) == [
-        "manifest: `magic` does not fit `version`: the file is damaged or was changed"
+        "manifest: `magic` does not match `version`: the file is damaged or was edited"
     ]
 
 
-def test_a_manifest_of_no_version_has_no_magic() -> None:
-    # As the CLI counts: a program that does not know its version writes neither.
+def test_a_manifest_without_a_version_needs_no_magic() -> None:
+    # As in the CLI: a program that does not know its version writes neither.
     state = a_state() | {"manifest": {"time": "2026-01-01T00:00:00Z", "version": "", "magic": ""}}
     assert list(problems(state, "test", "dev")) == []
 
 
-def test_killed_before_the_new_state_stands_the_import_has_changed_nothing(
+def test_an_import_killed_before_the_new_state_is_written_changes_nothing(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack.up(program(kit))
@@ -344,7 +346,7 @@ def test_killed_before_the_new_state_stands_the_import_has_changed_nothing(
     assert [str(p.operation) for p in stack.open().store.snapshot.pending.values()] == ["deleting"]
 
 
-def test_killed_once_the_new_state_stands_the_old_journal_no_longer_counts(
+def test_an_import_killed_after_the_new_state_is_written_ignores_the_old_journal(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack.up(program(kit))
@@ -363,7 +365,7 @@ def test_killed_once_the_new_state_stands_the_old_journal_no_longer_counts(
     assert not stack.open().store.snapshot.pending
 
 
-def test_what_looks_wrong_changes_nothing_unless_it_is_forced(stack: Any, kit: Any) -> None:
+def test_a_state_with_errors_is_imported_only_by_force(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     files = stack.files()
     wrong = {"version": 3, "deployment": a_state(*(a_thing(parent=f"{ROOT}-{n}") for n in range(12)))}
@@ -381,7 +383,7 @@ def call(stack: Any, *arguments: str) -> tuple[int, str]:
     return main(["stack", *arguments, *where], out), out.getvalue()
 
 
-def test_an_export_with_its_secrets_is_for_its_user_alone_whatever_was_there_before(stack: Any, kit: Any) -> None:
+def test_an_export_with_secrets_is_readable_only_by_its_user(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     file = stack.directory / "export.json"
     file.write_text("")
@@ -409,7 +411,7 @@ def test_the_command_line_exports_to_a_file_or_standard_output_and_imports_from_
     assert set(stack.preview(program(kit)).counts) == {"same"}
 
 
-def test_the_command_line_says_in_words_what_is_not_imported(
+def test_the_command_line_reports_errors_of_an_import(
     stack: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("resources:"))
@@ -419,14 +421,14 @@ def test_the_command_line_says_in_words_what_is_not_imported(
     wrong = {"version": 3, "deployment": a_state(a_thing(parent=GROUP))}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(wrong)))
     assert call(stack, "import")[0] == 1
-    assert "(--force does nevertheless)" in capsys.readouterr().err
+    assert "(use --force to import it anyway)" in capsys.readouterr().err
 
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(wrong)))
     assert call(stack, "import", "--force")[0] == 0
     assert "warning: " in capsys.readouterr().err
 
 
-def test_the_stack_file_is_left_as_it_is(stack: Any, kit: Any) -> None:
+def test_an_import_does_not_change_the_stack_file(stack: Any, kit: Any) -> None:
     stack.up(program(kit))
     before = yaml.safe_load((stack.directory / "Pulumi.dev.yaml").read_text())
     import_state(stack.request, exported(stack))

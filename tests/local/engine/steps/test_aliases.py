@@ -1,4 +1,4 @@
-"""A resource that has another name, parent or type than before is the same one if its alias says so."""
+"""A resource with a changed name, parent or type stays the same if it has an alias."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ URN = "urn:pulumi:dev::test::"
 
 
 class Box(pulumi.ComponentResource):
-    """A component of a type of its own, with one resource in it that is named after it."""
+    """A component of a type of its own, with one resource that is named after it."""
 
     def __init__(self, kit: Any, name: str, type: str = "test:index:Box", opts: Any = None) -> None:
         super().__init__(type, name, None, opts)
@@ -39,7 +39,7 @@ def urns(stack: Any) -> set[str]:
 
 
 def unchanged(stack: Any, program: Any) -> Any:
-    """The program is run: a preview and an up that both find all as it is, and touch no object; then it is settled."""
+    """Run the program: a preview and an up that find everything unchanged and touch no object."""
     stack.cloud.calls.clear()
     before = stack.files()
     preview = stack.preview(program)
@@ -67,7 +67,7 @@ def test_a_renamed_resource_is_the_same_and_its_old_urn_leaves_the_state(stack: 
     assert stack.destroy().ok and stack.cloud.objects == {}
 
 
-def test_what_changes_together_with_its_name_is_updated_or_replaced(stack: Any, kit: Any) -> None:
+def test_a_renamed_resource_with_changes_is_updated_or_replaced(stack: Any, kit: Any) -> None:
     aliased = ResourceOptions(aliases=[Alias(name="old")])
     stack.up(lambda: kit.Thing("old", size=1, kind="a"))
 
@@ -80,7 +80,7 @@ def test_what_changes_together_with_its_name_is_updated_or_replaced(stack: Any, 
     assert urns(stack) == {"memory:index:Thing::newest", "pulumi:pulumi:Stack::test-dev"}
 
 
-def test_children_of_a_renamed_component_follow_it_with_the_names_that_begin_with_its_own(stack: Any, kit: Any) -> None:
+def test_children_named_after_a_renamed_component_are_renamed_with_it(stack: Any, kit: Any) -> None:
     stack.up(lambda: Box(kit, "old"))
 
     unchanged(stack, lambda: Box(kit, "new", opts=ResourceOptions(aliases=[Alias(name="old")])))
@@ -104,7 +104,7 @@ def test_children_of_a_component_of_a_new_type_and_place_follow_it(stack: Any, k
     assert stack.up(program).counts == {"same": 4}
 
 
-def test_what_moves_out_of_its_parent_is_found_under_it(stack: Any, kit: Any) -> None:
+def test_a_resource_moved_out_of_its_parent_is_found_by_an_alias(stack: Any, kit: Any) -> None:
     def before() -> None:
         kit.Thing("thing", ResourceOptions(parent=kit.Group("group")))
 
@@ -117,7 +117,7 @@ def test_what_moves_out_of_its_parent_is_found_under_it(stack: Any, kit: Any) ->
     assert "memory:index:Thing::thing" in urns(stack) and len(urns(stack)) == 3
 
 
-def test_whatever_refers_to_a_renamed_resource_follows(stack: Any, kit: Any) -> None:
+def test_references_to_a_renamed_resource_follow(stack: Any, kit: Any) -> None:
     class Cloud(pulumi.ProviderResource):
         def __init__(self, name: str, opts: Any = None) -> None:
             super().__init__("memory", name, {"region": "here"}, opts)
@@ -141,14 +141,14 @@ def test_whatever_refers_to_a_renamed_resource_follows(stack: Any, kit: Any) -> 
     assert user.deleted_with == base and user.provider.startswith(f"{cloud}::")
 
 
-def test_an_alias_of_nothing_is_no_alias(stack: Any, kit: Any) -> None:
+def test_an_alias_without_an_old_resource_has_no_effect(stack: Any, kit: Any) -> None:
     opts = ResourceOptions(aliases=[Alias(name="never"), Alias(type_="memory:index:Older")])
 
     assert stack.up(lambda: kit.Thing("new", opts)).counts == {"create": 2}
     assert stack.up(lambda: kit.Thing("new", opts)).counts == {"same": 2}
 
 
-def test_its_own_name_goes_before_its_aliases(stack: Any, kit: Any) -> None:
+def test_a_resources_own_name_precedes_its_aliases(stack: Any, kit: Any) -> None:
     stack.up(lambda: [kit.Thing("new"), kit.Thing("old")])
 
     outcome = stack.up(lambda: kit.Thing("new", ResourceOptions(aliases=[Alias(name="old")])))
@@ -156,7 +156,7 @@ def test_its_own_name_goes_before_its_aliases(stack: Any, kit: Any) -> None:
     assert outcome.counts == {"same": 2, "delete": 1} and list(stack.cloud.objects) == ["new-a"]
 
 
-def test_two_resources_cannot_be_what_one_was(stack: Any, kit: Any) -> None:
+def test_two_resources_cannot_take_over_the_same_old_one(stack: Any, kit: Any) -> None:
     aliased = ResourceOptions(aliases=[Alias(name="old")])
     stack.up(lambda: kit.Thing("old"))
 
@@ -172,13 +172,13 @@ def test_two_resources_cannot_be_what_one_was(stack: Any, kit: Any) -> None:
         stack.up(lambda: kit.Thing("old", ResourceOptions(aliases=[Alias(name="a"), Alias(name="b")])))
 
 
-def test_an_alias_that_is_no_urn_is_an_error(stack: Any, kit: Any) -> None:
+def test_an_alias_that_is_not_a_urn_is_an_error(stack: Any, kit: Any) -> None:
     outcome = stack.up(lambda: kit.Thing("a", ResourceOptions(aliases=["old"])))
 
-    assert not outcome.ok and "'old' is not a URN" in outcome.errors[0]
+    assert not outcome.ok and "'old' is not a valid URN" in outcome.errors[0]
 
 
-def test_a_create_that_was_interrupted_under_the_old_name_is_finished_under_it(stack: Any, kit: Any) -> None:
+def test_an_interrupted_create_under_the_old_name_is_finished_under_that_name(stack: Any, kit: Any) -> None:
     stack.cloud.after["create old"] = Killed()
     with pytest.raises(Killed):
         stack.up(lambda: kit.Thing("old", size=1))
@@ -189,7 +189,7 @@ def test_a_create_that_was_interrupted_under_the_old_name_is_finished_under_it(s
     assert stack.up(program).counts == {"same": 2}
 
 
-def test_what_is_deleted_before_its_turn_under_its_old_name_is_made_under_its_new_one(stack: Any, kit: Any) -> None:
+def test_a_resource_deleted_early_under_its_old_name_is_recreated_under_its_new_one(stack: Any, kit: Any) -> None:
     def program(kind: str, name: str, *aliases: Alias) -> Any:
         def run() -> None:
             first = kit.Thing("first", ResourceOptions(delete_before_replace=True), kind=kind)
@@ -205,7 +205,7 @@ def test_what_is_deleted_before_its_turn_under_its_old_name_is_made_under_its_ne
     assert stack.up(program("b", "new", Alias(name="old"))).counts == {"same": 3}
 
 
-def test_killed_at_any_record_of_the_journal_a_renaming_loses_and_makes_nothing(
+def test_a_renaming_killed_at_any_journal_entry_loses_and_creates_nothing(
     stack: Any, kit: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def program(box: str, *aliases: Alias) -> Any:
@@ -234,7 +234,7 @@ def test_killed_at_any_record_of_the_journal_a_renaming_loses_and_makes_nothing(
         try:
             fresh.up(renamed)
         except Killed:
-            pass  # The next up goes on from there.
+            pass  # The next up continues from there.
         else:
             assert survivors == 3, "which state it continues; component and parts renamed; who refers to them follows"
             break
@@ -247,7 +247,7 @@ def test_killed_at_any_record_of_the_journal_a_renaming_loses_and_makes_nothing(
         raise AssertionError("the run never came to its end")
 
 
-def test_a_destroy_that_runs_the_program_knows_what_was_renamed(stack: Any, kit: Any) -> None:
+def test_a_destroy_with_the_program_recognises_renamed_resources(stack: Any, kit: Any) -> None:
     stack.up(lambda: Box(kit, "old"))
 
     outcome = stack.destroy(lambda: Box(kit, "new", opts=ResourceOptions(aliases=[Alias(name="old")])))
@@ -256,14 +256,14 @@ def test_a_destroy_that_runs_the_program_knows_what_was_renamed(stack: Any, kit:
     assert stack.cloud.objects == {} and stack.open().store.snapshot.resources == {}
 
 
-# Of each of up to six resources: which earlier one is its parent, whether it is a component, whether its name begins
+# For each of up to six resources: which earlier one is its parent, whether it is a component, whether its name begins
 # with its parent's, and whether it then gets another name or type.
 node = st.tuples(st.integers(0, 5), st.booleans(), st.booleans(), st.booleans(), st.booleans())
 
 
 @tried(0.15)
 @given(nodes=st.lists(node, min_size=1, max_size=6))
-def test_whatever_is_renamed_in_a_tree_nothing_is_made_or_deleted(stack: Any, kit: Any, nodes: list[Any]) -> None:
+def test_renaming_any_resource_of_a_tree_creates_and_deletes_nothing(stack: Any, kit: Any, nodes: list[Any]) -> None:
     def program(*, changed: bool) -> Any:
         def run() -> None:
             made: list[Any] = []
@@ -301,7 +301,7 @@ def goal(name: str, parent: str = "", *aliases: GoalAlias) -> Goal:
     return Goal(type="t:m:T", name=name, custom=True, parent=parent, inputs={}, aliases=aliases)
 
 
-def test_an_alias_takes_from_the_goal_what_it_does_not_say() -> None:
+def test_an_alias_takes_its_unset_parts_from_the_resource() -> None:
     parent = f"{URN}t:m:P::p"
     own = f"{URN}t:m:P$t:m:T::x"
 
@@ -317,7 +317,7 @@ def test_an_alias_takes_from_the_goal_what_it_does_not_say() -> None:
     assert found(GoalAlias(name="x")) == []
 
 
-def test_a_childs_former_names_are_those_of_its_parent_times_its_own() -> None:
+def test_a_childs_former_urns_combine_its_parents_former_urns_with_its_own_aliases() -> None:
     parent = f"{URN}t:m:P::new"
     own = f"{URN}t:m:P$t:m:T::new-x"
 
@@ -326,7 +326,7 @@ def test_a_childs_former_names_are_those_of_its_parent_times_its_own() -> None:
     assert found == [f"{URN}t:m:P$t:m:T::y", f"{URN}t:m:O$t:m:T::old-x", f"{URN}t:m:O$t:m:T::y"]
 
 
-def test_only_references_follow_a_renaming() -> None:
+def test_a_renaming_changes_only_references() -> None:
     user = ResourceState("u", "t", custom=True, dependencies=("a", "b"), provider="p::1", replace_with=("a",))
 
     assert following(user, "a", "z").dependencies == ("b", "z") and following(user, "a", "z").replace_with == ("z",)

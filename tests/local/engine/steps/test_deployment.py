@@ -1,4 +1,4 @@
-"""Programs through the engine in process, against a cloud in memory: what is made, changed, replaced, deleted."""
+"""Programs through the engine in process, against a cloud in memory: created, changed, replaced, deleted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from local.engine.values import Secret
 pytestmark = pytest.mark.engine
 
 
-def test_what_a_program_declares_is_made_once_and_the_next_up_changes_nothing(stack: Any, kit: Any) -> None:
+def test_declared_resources_are_created_once_and_the_next_up_changes_nothing(stack: Any, kit: Any) -> None:
     def program() -> None:
         network = kit.Thing("network")
         kit.Thing("machine", size=2, net=network.address)
@@ -31,7 +31,7 @@ def test_what_a_program_declares_is_made_once_and_the_next_up_changes_nothing(st
     assert stack.cloud.asked("create", "update", "delete") == []
 
 
-def test_a_preview_touches_nothing_and_says_what_is_unknown(stack: Any, kit: Any) -> None:
+def test_a_preview_changes_nothing_and_shows_unknown_values(stack: Any, kit: Any) -> None:
     def program() -> None:
         network = kit.Thing("network")
         kit.Thing("machine", net=network.address)
@@ -45,7 +45,7 @@ def test_a_preview_touches_nothing_and_says_what_is_unknown(stack: Any, kit: Any
     assert not (stack.directory / "state").exists()
 
 
-def test_urns_have_the_parents_types_and_children_stand_after_their_parents(stack: Any, kit: Any) -> None:
+def test_urns_include_the_parents_types_and_children_follow_their_parents_in_the_state(stack: Any, kit: Any) -> None:
     def program() -> None:
         group = kit.Group("all")
         kit.Thing("one", opts=ResourceOptions(parent=kit.Group("inner", ResourceOptions(parent=group))))
@@ -70,7 +70,7 @@ def test_a_changed_property_is_updated_in_place_and_a_forcing_one_replaces_creat
     assert list(stack.cloud.objects) == ["machine-b"]
 
 
-def test_delete_before_replace_deletes_first_and_takes_along_what_must_be_replaced_too(stack: Any, kit: Any) -> None:
+def test_delete_before_replace_deletes_dependents_that_must_be_replaced_first(stack: Any, kit: Any) -> None:
     def program(kind: str) -> Any:
         def run() -> None:
             first = kit.Thing("first", kind=kind, opts=ResourceOptions(delete_before_replace=True))
@@ -100,7 +100,7 @@ def test_replace_on_changes_replaces_what_the_provider_would_update(stack: Any, 
     assert stack.cloud.asked("create", "update", "delete") == ["delete lb", "create lb"]
 
 
-def test_what_the_program_no_longer_mentions_goes_after_whatever_needs_it(stack: Any, kit: Any) -> None:
+def test_undeclared_resources_are_deleted_after_their_dependents(stack: Any, kit: Any) -> None:
     def program() -> None:
         a = kit.Thing("a")
         b = kit.Thing("b", net=a.address)
@@ -166,7 +166,7 @@ def test_a_preview_shows_what_would_replace_a_protected_resource_and_goes_on(sta
     assert outcome.counts == {"same": 1, "replace": 1, "update": 1}
 
 
-def test_deleted_with_spares_the_call_only_if_the_other_goes_too(stack: Any, kit: Any) -> None:
+def test_deleted_with_skips_the_delete_call_only_if_the_other_is_deleted_too(stack: Any, kit: Any) -> None:
     def program() -> None:
         cluster = kit.Thing("cluster")
         kit.Thing("inside", opts=ResourceOptions(deleted_with=cluster))
@@ -227,7 +227,7 @@ def test_a_failed_check_names_resource_and_property_and_nothing_is_made(stack: A
     assert stack.cloud.asked("create") == []
 
 
-def test_after_a_failure_nothing_new_begins_and_the_next_up_goes_on(stack: Any, kit: Any) -> None:
+def test_after_a_failure_nothing_new_starts_and_the_next_up_continues(stack: Any, kit: Any) -> None:
     def program() -> None:
         a = kit.Thing("a")
         b = kit.Thing("b", net=a.address)
@@ -242,7 +242,7 @@ def test_after_a_failure_nothing_new_begins_and_the_next_up_goes_on(stack: Any, 
     assert stack.up(program).counts == {"same": 2, "create": 2}
 
 
-def test_what_exists_but_is_not_ready_is_kept_and_updated_by_the_next_up(stack: Any, kit: Any) -> None:
+def test_an_object_that_is_not_ready_is_kept_and_the_next_up_updates_it(stack: Any, kit: Any) -> None:
     stack.cloud.faults["create slow"] = kit.PartialFailure("no replica is ready", "slow-a", {"size": 1})
     outcome = stack.up(lambda: kit.Thing("slow", size=1))
     assert not outcome.ok and "no replica is ready" in outcome.errors[0]
@@ -254,7 +254,7 @@ def test_what_exists_but_is_not_ready_is_kept_and_updated_by_the_next_up(stack: 
     assert not stack.resources()["slow"].init_errors
 
 
-def test_refresh_takes_over_what_changed_and_forgets_what_is_gone(stack: Any, kit: Any) -> None:
+def test_refresh_stores_changes_and_forgets_missing_objects(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("a", size=1)
         kit.Thing("b", size=1)
@@ -272,7 +272,7 @@ def test_refresh_takes_over_what_changed_and_forgets_what_is_gone(stack: Any, ki
     assert stack.refresh().counts == {"same": 4}
 
 
-def test_a_refresh_keeps_of_the_property_dependencies_those_that_name_something(stack: Any, kit: Any) -> None:
+def test_a_refresh_keeps_only_property_dependencies_with_a_resource(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("a", size=1, net=kit.Thing("b").address)
 
@@ -288,7 +288,7 @@ def test_a_refresh_keeps_of_the_property_dependencies_those_that_name_something(
     assert set(stack.up(program).counts) == {"same"}
 
 
-def test_what_is_not_supported_is_refused_by_name(stack: Any) -> None:
+def test_an_unsupported_feature_is_refused_by_name(stack: Any) -> None:
     outcome = stack.up(lambda: pulumi.ComponentResource("memory:index:Far", "thing", {}, remote=True))
 
     assert not outcome.ok and "remote components" in outcome.errors[0] and "thing" in outcome.errors[0]
@@ -298,7 +298,7 @@ def test_what_is_not_supported_is_refused_by_name(stack: Any) -> None:
 def test_an_unknown_package_is_refused_by_name(stack: Any) -> None:
     outcome = stack.up(lambda: pulumi.CustomResource("aws:s3:Bucket", "b"))
 
-    assert not outcome.ok and outcome.errors[0].startswith("aws: no provider for this package")
+    assert not outcome.ok and outcome.errors[0].startswith("the embedded engine has no provider for package aws")
 
 
 def test_two_resources_of_one_urn_are_an_error(stack: Any, kit: Any) -> None:
@@ -307,7 +307,7 @@ def test_two_resources_of_one_urn_are_an_error(stack: Any, kit: Any) -> None:
     assert not outcome.ok and "this URN" in outcome.errors[0]
 
 
-def test_a_failing_program_is_told_with_its_place_and_deletes_nothing(stack: Any, kit: Any) -> None:
+def test_a_failing_program_is_reported_with_its_position_and_deletes_nothing(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("a"))
 
     def broken() -> None:
@@ -339,8 +339,8 @@ def test_an_explicit_provider_is_configured_by_its_resource_and_unknown_until_it
     assert stack.cloud.asked("delete") == ["delete inside", "delete network"]
 
 
-def test_a_provider_of_another_place_is_replaced_and_with_it_whatever_it_manages(stack: Any, kit: Any) -> None:
-    """As a cluster that was made anew: its objects are not there, whatever their ids."""
+def test_a_provider_moved_to_another_place_is_replaced_with_its_resources(stack: Any, kit: Any) -> None:
+    """As for a recreated cluster: its objects do not exist, whatever their ids."""
 
     def program(place: str, token: str) -> Callable[[], None]:
         def run() -> None:
@@ -360,7 +360,7 @@ def test_a_provider_of_another_place_is_replaced_and_with_it_whatever_it_manages
     assert stack.destroy().ok and stack.cloud.objects == {}
 
 
-def test_a_resource_can_be_handed_on_as_a_value(stack: Any, kit: Any) -> None:
+def test_a_resource_can_be_passed_as_a_value(stack: Any, kit: Any) -> None:
     def program() -> None:
         network = kit.Thing("network")
         kit.Thing("machine", net=network)
@@ -369,7 +369,7 @@ def test_a_resource_can_be_handed_on_as_a_value(stack: Any, kit: Any) -> None:
     assert stack.up(program).counts == {"same": 3}
 
 
-def test_what_is_deleted_with_something_gone_is_forgotten_without_being_asked_for(stack: Any, kit: Any) -> None:
+def test_a_refresh_forgets_a_resource_deleted_with_a_missing_one_without_reading_it(stack: Any, kit: Any) -> None:
     def program() -> None:
         cluster = kit.Thing("cluster")
         space = kit.Thing("space", opts=ResourceOptions(deleted_with=cluster))
@@ -386,7 +386,7 @@ def test_what_is_deleted_with_something_gone_is_forgotten_without_being_asked_fo
     assert stack.up(program).counts == {"same": 2, "create": 3}
 
 
-def test_what_is_deleted_with_something_that_cannot_be_read_is_asked_for(stack: Any, kit: Any) -> None:
+def test_a_refresh_reads_a_resource_deleted_with_an_unreadable_one(stack: Any, kit: Any) -> None:
     def program() -> None:
         kit.Thing("inside", opts=ResourceOptions(deleted_with=kit.Thing("cluster")))
 
@@ -397,7 +397,7 @@ def test_what_is_deleted_with_something_that_cannot_be_read_is_asked_for(stack: 
     assert "read inside" in stack.cloud.calls and "inside" in stack.resources()
 
 
-def test_what_a_refresh_forgets_is_no_longer_referred_to(stack: Any, kit: Any) -> None:
+def test_a_refresh_removes_references_to_forgotten_resources(stack: Any, kit: Any) -> None:
     def program() -> None:
         base = kit.Thing("base", size=1)
         kit.Thing("user", size=base.size, opts=ResourceOptions(depends_on=[base], parent=base))
@@ -423,7 +423,7 @@ def outputs_of(stack: Any) -> list[str]:
     return sorted(stack.resources()["test-dev"].outputs)
 
 
-def test_a_program_that_fails_before_it_has_exported_everything_takes_no_output_away(stack: Any, kit: Any) -> None:
+def test_a_failing_program_removes_no_outputs(stack: Any, kit: Any) -> None:
     stack.up(exporting(kit, "a", "b"))
 
     failed = exporting(kit, "a", "c", raises=True)
@@ -434,7 +434,7 @@ def test_a_program_that_fails_before_it_has_exported_everything_takes_no_output_
     assert outputs_of(stack) == ["a", "b", "c"]
 
 
-def test_a_program_that_ends_well_takes_away_the_outputs_that_it_no_longer_exports(stack: Any, kit: Any) -> None:
+def test_a_successful_program_removes_outputs_that_it_no_longer_exports(stack: Any, kit: Any) -> None:
     stack.up(exporting(kit, "a", "b"))
 
     previewed, applied = stack.preview(exporting(kit, "b")), stack.up(exporting(kit, "b"))

@@ -1,4 +1,4 @@
-"""`import_`: an object that exists is taken over by its id, if it is what the program says."""
+"""`import_`: an existing object is imported by its id, if it matches the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def importing(kit: Any, id: str, **properties: Any) -> Any:
     return lambda: kit.Thing("thing", ResourceOptions(import_=id), **properties)
 
 
-def test_what_exists_is_taken_over_and_then_is_a_resource_like_any_other(stack: Any, kit: Any) -> None:
+def test_an_imported_object_becomes_an_ordinary_resource(stack: Any, kit: Any) -> None:
     stack.cloud.objects["there"] = {"size": 3}
     program = importing(kit, "there", size=3)
 
@@ -39,7 +39,7 @@ def test_what_exists_is_taken_over_and_then_is_a_resource_like_any_other(stack: 
     assert stack.destroy().ok and stack.cloud.objects == {}
 
 
-def test_what_differs_from_the_program_is_not_taken_over(stack: Any, kit: Any) -> None:
+def test_an_object_that_differs_from_the_program_is_not_imported(stack: Any, kit: Any) -> None:
     stack.cloud.objects["there"] = {"size": 3, "tag": "x"}
     program = importing(kit, "there", size=4)
 
@@ -54,7 +54,7 @@ def test_what_differs_from_the_program_is_not_taken_over(stack: Any, kit: Any) -
     assert "thing" not in stack.resources() and stack.cloud.objects == {"there": {"size": 3, "tag": "x"}}
 
 
-def test_a_difference_that_the_program_ignores_is_kept(stack: Any, kit: Any) -> None:
+def test_an_import_keeps_ignored_differences(stack: Any, kit: Any) -> None:
     stack.cloud.objects["there"] = {"size": 3, "tag": "x"}
     opts = ResourceOptions(import_="there", ignore_changes=["size", "tag"])
 
@@ -62,14 +62,14 @@ def test_a_difference_that_the_program_ignores_is_kept(stack: Any, kit: Any) -> 
     assert stack.resources()["thing"].inputs == {"size": 3, "tag": "x"}
 
 
-def test_what_does_not_exist_cannot_be_taken_over(stack: Any, kit: Any) -> None:
+def test_importing_a_missing_object_is_an_error(stack: Any, kit: Any) -> None:
     for run in (stack.preview, stack.up):
         outcome = run(importing(kit, "nowhere"))
         assert not outcome.ok and outcome.errors == ["resource 'nowhere' does not exist"]
     assert stack.cloud.asked("create") == []
 
 
-def test_another_object_takes_the_place_of_the_one_that_is_managed(stack: Any, kit: Any) -> None:
+def test_an_import_replaces_the_managed_object_with_another(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("thing", size=1))
     stack.cloud.objects["there"] = {"size": 3}
     stack.cloud.calls.clear()
@@ -84,7 +84,7 @@ def test_another_object_takes_the_place_of_the_one_that_is_managed(stack: Any, k
     assert stack.up(program).counts == {"same": 2}
 
 
-def test_what_still_says_import_is_not_replaced(stack: Any, kit: Any) -> None:
+def test_a_resource_with_the_import_option_is_not_replaced(stack: Any, kit: Any) -> None:
     stack.cloud.objects["there"] = {"kind": "a"}
     stack.up(importing(kit, "there", kind="a"))
     program = importing(kit, "there", kind="b")
@@ -98,14 +98,14 @@ def test_what_still_says_import_is_not_replaced(stack: Any, kit: Any) -> None:
     assert stack.resources()["thing"].import_id == "" and list(stack.cloud.objects) == ["thing-b"]
 
 
-def test_a_provider_is_not_imported(stack: Any) -> None:
+def test_importing_a_provider_is_an_error(stack: Any) -> None:
     outcome = stack.preview(lambda: pulumi.ProviderResource("memory", "cloud", {}, ResourceOptions(import_="there")))
 
-    assert not outcome.ok and "a provider is nothing that could be imported" in outcome.errors[0]
+    assert not outcome.ok and "a provider cannot be imported" in outcome.errors[0]
 
 
 @pytest.mark.parametrize("survivors", range(5))
-def test_killed_between_two_records_an_import_is_done_by_the_next_up(
+def test_an_import_killed_between_two_journal_entries_is_done_by_the_next_up(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, survivors: int
 ) -> None:
     stack.up(lambda: kit.Thing("thing", size=1))
@@ -121,7 +121,7 @@ def test_killed_between_two_records_an_import_is_done_by_the_next_up(
 
     monkeypatch.setattr(Journal, "append", killing)
     try:
-        # Which state it continues, the import itself, then begin and end of the old one's deletion.
+        # The state that it continues, the import itself, then begin and end of the old one's deletion.
         assert stack.up(importing(kit, "there", size=3)).ok and survivors >= 4
     except Killed:
         assert survivors < 4

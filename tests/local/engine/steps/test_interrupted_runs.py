@@ -1,4 +1,4 @@
-"""Runs that are killed in the middle: nothing is lost, nothing is made twice, the next run finishes."""
+"""Killed runs: nothing is lost, nothing is made twice, the next run finishes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def program(kit: Any) -> Any:
     return run
 
 
-def test_a_create_that_nobody_knows_the_end_of_is_pending_and_the_next_up_finishes_it(stack: Any, kit: Any) -> None:
+def test_a_create_with_unknown_outcome_is_pending_and_the_next_up_finishes_it(stack: Any, kit: Any) -> None:
     stack.cloud.after["create b"] = Killed()
     with pytest.raises(Killed):
         stack.up(program(kit))
@@ -81,7 +81,7 @@ def test_a_pending_create_that_the_program_no_longer_wants_is_deleted(stack: Any
     assert list(stack.cloud.objects) == ["a-a"]
 
 
-def test_a_resumed_create_may_wait_for_what_the_program_makes_beside_it(stack: Any, kit: Any) -> None:
+def test_a_resumed_create_may_wait_for_another_resource_of_the_program(stack: Any, kit: Any) -> None:
     def run() -> None:
         kit.Thing("service")
         kit.Thing("workload")
@@ -96,7 +96,7 @@ def test_a_resumed_create_may_wait_for_what_the_program_makes_beside_it(stack: A
     assert sorted(stack.cloud.objects) == ["service-a", "workload-a"]
 
 
-def test_a_resumed_create_takes_what_changed_in_the_program_meanwhile(stack: Any, kit: Any) -> None:
+def test_a_resumed_create_is_updated_with_the_programs_changes(stack: Any, kit: Any) -> None:
     stack.cloud.after["create a"] = Killed()
     with pytest.raises(Killed):
         stack.up(lambda: kit.Thing("a", size=1))
@@ -107,7 +107,7 @@ def test_a_resumed_create_takes_what_changed_in_the_program_meanwhile(stack: Any
 
 
 @pytest.mark.parametrize("moment", ["faults", "after"])
-def test_an_interrupted_update_is_done_by_the_next_up(stack: Any, kit: Any, moment: str) -> None:
+def test_an_interrupted_update_is_repeated_by_the_next_up(stack: Any, kit: Any, moment: str) -> None:
     stack.up(lambda: kit.Thing("a", size=1))
     getattr(stack.cloud, moment)["update a"] = Killed()
     with pytest.raises(Killed):
@@ -118,7 +118,7 @@ def test_an_interrupted_update_is_done_by_the_next_up(stack: Any, kit: Any, mome
     assert stack.cloud.objects == {"a-a": {"size": 2}} and stack.resources()["a"].outputs["size"] == 2
 
 
-def test_an_interrupted_update_is_undone_if_the_program_wants_what_was_before(stack: Any, kit: Any) -> None:
+def test_an_interrupted_update_is_undone_if_the_program_has_the_old_inputs(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("a", size=1))
     stack.cloud.after["update a"] = Killed()
     with pytest.raises(Killed):
@@ -160,7 +160,7 @@ def test_an_interrupted_replacement_leaves_exactly_one(
     assert stack.up(lambda: kit.Thing("a", opts, kind="y")).counts == {"same": 2}
 
 
-def test_a_preview_after_a_kill_only_tells_of_it(stack: Any, kit: Any) -> None:
+def test_a_preview_after_a_kill_only_reports_pending_operations(stack: Any, kit: Any) -> None:
     stack.cloud.after["create b"] = Killed()
     with pytest.raises(Killed):
         stack.up(program(kit))
@@ -173,7 +173,7 @@ def test_a_preview_after_a_kill_only_tells_of_it(stack: Any, kit: Any) -> None:
 
 
 @pytest.mark.parametrize("moment", ["faults", "after"])
-def test_a_preview_takes_what_was_being_deleted_for_gone_as_up_will(stack: Any, kit: Any, moment: str) -> None:
+def test_a_preview_treats_an_interrupted_deletion_as_done_like_up(stack: Any, kit: Any, moment: str) -> None:
     stack.up(program(kit))
     getattr(stack.cloud, moment)["delete b"] = Killed()
     with pytest.raises(Killed):
@@ -201,7 +201,7 @@ def test_a_pending_create_that_cannot_be_finished_fails_the_refresh_and_stays(st
     assert stack.open().store.snapshot.pending
 
 
-def test_a_pending_create_is_forgotten_when_a_person_says_so(stack: Any, kit: Any) -> None:
+def test_a_pending_create_is_forgotten_on_request(stack: Any, kit: Any) -> None:
     stack.cloud.faults["create b"] = Killed()
     with pytest.raises(Killed):
         stack.up(program(kit))
@@ -216,7 +216,7 @@ def test_a_pending_create_is_forgotten_when_a_person_says_so(stack: Any, kit: An
     assert stack.destroy().ok
 
 
-def test_a_line_that_was_being_written_when_the_run_was_killed_is_not_read(stack: Any, kit: Any) -> None:
+def test_an_incomplete_journal_line_is_ignored(stack: Any, kit: Any) -> None:
     stack.cloud.after["create b"] = Killed()
     with pytest.raises(Killed):
         stack.up(program(kit))
@@ -243,10 +243,10 @@ def test_the_lock_of_a_dead_run_is_taken_over_and_that_of_a_live_one_is_not(stac
     with StackLock(stack.stack_dir), pytest.raises(LockedError, match=str(os.getpid())):
         stack.up(program(kit))
 
-    # A process of that id may well live: it is not the one that left the file.
+    # A process with that id may well live: it is not the one that left the file.
     lock.write_text(json.dumps({"pid": os.getpid()}))
     outcome = stack.up(program(kit))
-    assert outcome.ok and "took over" in outcome.warnings[0] and not lock.exists()
+    assert outcome.ok and "removed the lock of a killed run" in outcome.warnings[0] and not lock.exists()
 
 
 def test_a_preview_needs_no_lock(stack: Any, kit: Any) -> None:
@@ -283,7 +283,7 @@ class File(Resource):
 
 @dataclass
 class Files:
-    """A program of two dynamic resources in a folder; `slow` waits in its create until the file `go` is there."""
+    """A program of two dynamic resources in a folder; `slow` waits in its create until the file `go` exists."""
 
     directory: Path
 
@@ -309,11 +309,11 @@ class Files:
 
     @property
     def events(self) -> Path:
-        """What the `up` that was started has told so far."""
+        """The events so far of the started `up`."""
         return self.directory / "events"
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Begin an `up`; it is in the middle of `slow` when this returns, and done with `quick`."""
+        """Start an `up`; it is in the middle of `slow` when this returns, and done with `quick`."""
         with self.events.open("wb") as events:
             process = subprocess.Popen([*self.command, "--json"], stdout=events, start_new_session=True)
         objects = self.directory / "objects"
@@ -322,7 +322,7 @@ class Files:
         return process
 
 
-def test_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(tmp_path: Path) -> None:
+def test_ctrl_c_lets_running_steps_finish_and_starts_no_new_ones(tmp_path: Path) -> None:
     files = Files(tmp_path)
     (tmp_path / "__main__.py").write_text(
         "import pulumi\nfrom files import File\nFile('quick')\n"
@@ -340,7 +340,7 @@ def test_ctrl_c_lets_what_runs_finish_and_begins_nothing_new(tmp_path: Path) -> 
 
 
 class Waiting(MemoryProvider):
-    """Makes a thing that is never ready, and at which Ctrl-C is pressed."""
+    """Makes a thing that is never ready, and during whose wait Ctrl-C is pressed."""
 
     def __init__(self, cloud: Memory, config: PropertyMap) -> None:
         super().__init__(cloud, config)
@@ -356,7 +356,7 @@ class Waiting(MemoryProvider):
         self._stop.set()
 
 
-def test_ctrl_c_ends_the_wait_for_what_is_made_and_not_ready(stack: Any, kit: Any) -> None:
+def test_ctrl_c_ends_the_wait_for_readiness(stack: Any, kit: Any) -> None:
     stack.factories["memory"] = lambda resource: Waiting(stack.cloud, resource.inputs)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a parallel run of the tests may ignore it
     try:
@@ -376,7 +376,7 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
-def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -> None:
+def test_the_next_up_recovers_from_a_kill_9(tmp_path: Path) -> None:
     files = Files(tmp_path)
     first = files.start()
     servers = psutil.Process(first.pid).children(recursive=True)
@@ -395,12 +395,12 @@ def test_a_kill_9_in_the_middle_of_up_is_mended_by_the_next_up(tmp_path: Path) -
     assert "pending_operations" not in deployment and not files.journal.exists()
 
 
-def test_what_a_run_resolved_stays_resolved_when_that_run_is_killed_too(stack: Any, kit: Any) -> None:
+def test_resolved_operations_stay_resolved_after_another_kill(stack: Any, kit: Any) -> None:
     def made(size: int) -> Any:
         return lambda: [kit.Thing("b", size=size), kit.Thing("a", pulumi.ResourceOptions(delete_before_replace=True))]
 
     stack.up(lambda: [kit.Thing("b", size=1), kit.Thing("a", kind="old")])
-    # The number of what is pending is another one in the next run's journal than in the state that it is folded into.
+    # The pending operation has another number in the next run's journal than in the state that it is folded into.
     stack.cloud.after["delete a"] = Killed()
     with pytest.raises(Killed):
         stack.up(made(2))

@@ -1,4 +1,4 @@
-"""What holds for every program and every edit of it, tried on random ones; each run is a whole one, in process."""
+"""Invariants of every program and every edit, tested on random ones; each run is a whole one, in process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.engine.stack.resource import ResourceState
-from tests.local.engine.killable_stack import Killed, Shop, Told
+from tests.local.engine.killable_stack import Killed, RunResult, Shop
 from tests.local.engine.random_programs import HIDDEN, NODES, Program, names_of, programs, tried
 from tests.local.engine.recordings import PASSPHRASE
 
@@ -38,7 +38,7 @@ def shop() -> Iterator[Shop]:
 
 @tried(0.2)
 @given(edits=st.lists(programs, min_size=1, max_size=3))
-def test_previews_are_true_up_settles_and_destroy_leaves_nothing(edits: list[Program]) -> None:
+def test_previews_predict_ups_a_second_up_changes_nothing_and_destroy_leaves_nothing(edits: list[Program]) -> None:
     with shop() as stack:
         left: set[str] = set()
         for program in edits:
@@ -73,7 +73,7 @@ def may_be_left(stack: Shop) -> set[str]:
     return {key for key, resource in stack.managed().items() if resource.retain_on_delete or resource.deleted_with}
 
 
-def assert_foretold(program: Program, foretold: Told, outcome: Told) -> None:
+def assert_foretold(program: Program, foretold: RunResult, outcome: RunResult) -> None:
     affected = {urn for urn, op in foretold.steps.items() if op != "same"}
     uncertain = {n for n, node in enumerate(program.nodes) if depends_on_any(program, n, affected)}
     for urn, op in outcome.steps.items():
@@ -81,13 +81,13 @@ def assert_foretold(program: Program, foretold: Told, outcome: Told) -> None:
         if number is None or number not in uncertain:
             assert foretold.steps.get(urn) == op, f"{urn}: {foretold.steps.get(urn)} was foretold, {op} was done"
         else:
-            # What an unknown will be no preview knows: what it foretells of it may turn out to be less.
+            # A preview cannot know what an unknown will be; its predicted change may turn out to be none.
             assert op in ("same", "update", foretold.steps.get(urn)), f"{urn}: {op} was not foretold"
     assert foretold.steps.keys() == outcome.steps.keys()
 
 
 def depends_on_any(program: Program, number: int, affected: set[str]) -> bool:
-    """Whether an input of the node comes, maybe through others, from what changes."""
+    """Whether an input of the node depends, directly or indirectly, on what changes."""
     numbers = {number_of(urn) for urn in affected}
     if not program.nodes[number].there:
         return False
@@ -102,7 +102,7 @@ def number_of(urn: str) -> int | None:
 
 
 def assert_as_declared(stack: Shop, program: Program, left: set[str]) -> None:
-    """Of each declared resource there is one object, and nothing else but what may be left."""
+    """Each declared resource has one object, and nothing else exists except what may be left."""
     known = stack.managed()
     assert known.keys() <= stack.cloud.objects.keys(), "something was lost"
     assert set(stack.cloud.objects) - known.keys() <= left, "something was made of which the state does not know"
@@ -129,12 +129,12 @@ def assert_settled(stack: Shop, program: Program) -> None:
 
 
 def refreshed(resource: ResourceState) -> ResourceState:
-    """As a refresh leaves it that finds it as it was."""
+    """The state after a refresh that finds it unchanged."""
     return replace(resource, property_dependencies={k: v for k, v in resource.property_dependencies.items() if v})
 
 
-def assert_nothing_done(told: Told) -> None:
-    assert told.ok and set(told.counts) <= UNCHANGED, told.steps
+def assert_nothing_done(reported: RunResult) -> None:
+    assert reported.ok and set(reported.counts) <= UNCHANGED, reported.steps
 
 
 def assert_in_order(stack: Shop) -> None:
@@ -145,7 +145,7 @@ def assert_in_order(stack: Shop) -> None:
 
 
 def assert_deleted_in_order(stack: Shop, before: list[ResourceState]) -> None:
-    """What needs another was deleted before it; but for what was deleted first to be replaced."""
+    """Dependents were deleted before their dependencies, except for early deletions of replacements."""
     calls = [(verb, key.partition("/")[2]) for verb, key in stack.cloud.calls]
     gone = {name: n for n, (verb, name) in enumerate(calls) if verb == "delete"}
     made = {name.partition("~")[0]: n for n, (verb, name) in enumerate(calls) if verb == "create"}
@@ -158,8 +158,8 @@ def assert_deleted_in_order(stack: Shop, before: list[ResourceState]) -> None:
             assert replaced_first or gone[resource.id] < gone[needed.id], f"{resource.urn} needed {needed.urn} still"
 
 
-def assert_no_secret(stack: Shop, tellings: list[Told]) -> None:
-    texts = [*stack.files().values(), *(text for told in tellings for text in told.texts())]
+def assert_no_secret(stack: Shop, tellings: list[RunResult]) -> None:
+    texts = [*stack.files().values(), *(text for reported in tellings for text in reported.texts())]
     assert not [text for text in texts if HIDDEN in text]
 
 
@@ -172,7 +172,7 @@ def assert_no_secret(stack: Shop, tellings: list[Told]) -> None:
     second=programs | st.none(),
     kills=st.lists(st.tuples(st.integers(1, 25), st.booleans()), min_size=1, max_size=2),
 )
-def test_a_run_that_is_killed_at_any_record_of_its_journal_and_resumed_ends_as_if_it_had_not_been(
+def test_a_run_killed_at_any_journal_entry_and_resumed_ends_like_an_uninterrupted_one(
     first: Program, second: Program | None, kills: list[tuple[int, bool]]
 ) -> None:
     with shop() as stack, tempfile.TemporaryDirectory() as elsewhere:
@@ -194,10 +194,10 @@ def test_a_run_that_is_killed_at_any_record_of_its_journal_and_resumed_ends_as_i
 def run(stack: Shop, program: Program | None, kill_at: int | None = None, written: bool = False) -> None:
     """Up, or without a program destroy."""
     if program is None:
-        told = stack.destroy(kill_at=kill_at, written=written)
+        reported = stack.destroy(kill_at=kill_at, written=written)
     else:
-        told = stack.up(program, kill_at=kill_at, written=written)
-    assert told.ok, told.errors
+        reported = stack.up(program, kill_at=kill_at, written=written)
+    assert reported.ok, reported.errors
 
 
 # Names and protection
@@ -205,7 +205,7 @@ def run(stack: Shop, program: Program | None, kill_at: int | None = None, writte
 
 @tried(0.15)
 @given(program=programs, renamed=st.frozensets(st.integers(0, NODES - 1)), inside=st.none() | st.integers(0, 1))
-def test_what_has_its_former_name_and_parent_as_aliases_stays_the_same_resource(
+def test_a_resource_with_its_former_name_and_parent_as_aliases_stays_the_same(
     program: Program, renamed: frozenset[int], inside: int | None
 ) -> None:
     elsewhere = [replace(node, renamed=n in renamed, inside=inside) for n, node in enumerate(program.nodes)]
@@ -223,11 +223,11 @@ def test_what_has_its_former_name_and_parent_as_aliases_stays_the_same_resource(
 
 @tried(0.15)
 @given(first=programs, second=programs, protected=st.frozensets(st.integers(0, NODES - 1), min_size=1))
-def test_nothing_that_is_protected_is_ever_deleted(first: Program, second: Program, protected: frozenset[int]) -> None:
+def test_a_protected_resource_is_never_deleted(first: Program, second: Program, protected: frozenset[int]) -> None:
     with shop() as stack:
         assert stack.up(replace(first, protected=protected)).ok
         safe = {key for key, resource in stack.managed().items() if resource.protect}
 
-        for told in (stack.up(replace(second, protected=protected)), stack.destroy()):
+        for reported in (stack.up(replace(second, protected=protected)), stack.destroy()):
             assert safe <= set(stack.cloud.objects)
-            assert told.ok or any("protect" in error for error in told.errors), told.errors
+            assert reported.ok or any("protect" in error for error in reported.errors), reported.errors

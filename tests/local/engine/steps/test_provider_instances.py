@@ -1,4 +1,4 @@
-"""The provider instance that resources share which name none: what happens to them when it cannot be had."""
+"""The default provider instance, when it cannot be registered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoProviders:
 
 
 @pytest.mark.parametrize("further", [False, True], ids=["stops", "continues on errors"])
-def test_a_default_provider_that_is_forbidden_is_told_once_for_all_that_would_use_it(
+def test_a_forbidden_default_provider_is_reported_once_for_all_its_resources(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, further: bool
 ) -> None:
     monkeypatch.setattr(PolicyHost, "start", lambda *_args, **_options: NoProviders())
@@ -41,5 +41,5 @@ def test_a_default_provider_that_is_forbidden_is_told_once_for_all_that_would_us
         continue_on_error=further,
     )
 
-    assert not outcome.ok and outcome.errors == ["blocked: it violates a mandatory policy"]
+    assert not outcome.ok and outcome.errors == ["blocked by a mandatory policy"]
     assert stack.cloud.calls == []

@@ -1,4 +1,4 @@
-"""`get`: an object that is somebody else's is read in each run, and never changed nor deleted."""
+"""`get`: an external object is read in each run, and never changed or deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def program(kit: Any, id: Any = "theirs") -> Any:
     return run
 
 
-def test_it_is_read_also_by_a_preview_and_destroy_forgets_it(stack: Any, kit: Any) -> None:
+def test_an_external_object_is_read_in_a_preview_too_and_destroy_forgets_it(stack: Any, kit: Any) -> None:
     stack.cloud.objects["theirs"] = {"size": 3}
 
     preview = stack.preview(program(kit))
@@ -38,7 +38,7 @@ def test_it_is_read_also_by_a_preview_and_destroy_forgets_it(stack: Any, kit: An
     assert stack.cloud.asked("delete") == ["delete user"] and list(stack.cloud.objects) == ["theirs"]
 
 
-def test_what_changed_there_is_seen_by_the_next_run(stack: Any, kit: Any) -> None:
+def test_the_next_run_sees_changes_of_an_external_object(stack: Any, kit: Any) -> None:
     stack.cloud.objects["theirs"] = {"size": 3}
     stack.up(program(kit))
     stack.cloud.objects["theirs"] = {"size": 4}
@@ -49,13 +49,13 @@ def test_what_changed_there_is_seen_by_the_next_run(stack: Any, kit: Any) -> Non
     assert stack.resources()["test-dev"].outputs == {"size": 4}
 
 
-def test_what_is_not_there_is_an_error(stack: Any, kit: Any) -> None:
+def test_reading_a_missing_object_is_an_error(stack: Any, kit: Any) -> None:
     for run in (stack.preview, stack.up):
         outcome = run(program(kit))
         assert not outcome.ok and outcome.errors == ["resource 'theirs' does not exist"]
 
 
-def test_an_id_that_is_not_known_yet_gives_outputs_that_are_not_known_yet(stack: Any, kit: Any) -> None:
+def test_reading_an_unknown_id_gives_unknown_outputs(stack: Any, kit: Any) -> None:
     def chained() -> None:
         made = kit.Thing("made")
         found = kit.Thing("found", ResourceOptions(id=made.id))
@@ -67,7 +67,7 @@ def test_an_id_that_is_not_known_yet_gives_outputs_that_are_not_known_yet(stack:
     assert stack.resources()["test-dev"].outputs == {"address": "address of made-a"}
 
 
-def test_what_the_program_no_longer_mentions_is_forgotten(stack: Any, kit: Any) -> None:
+def test_an_external_object_removed_from_the_program_is_forgotten(stack: Any, kit: Any) -> None:
     stack.cloud.objects["theirs"] = {"size": 3}
     stack.up(lambda: kit.Thing("found", ResourceOptions(id="theirs")))
 
@@ -77,14 +77,14 @@ def test_what_the_program_no_longer_mentions_is_forgotten(stack: Any, kit: Any) 
     assert "found" not in stack.resources() and list(stack.cloud.objects) == ["theirs"]
 
 
-def test_a_resource_of_ours_can_be_let_go(stack: Any, kit: Any) -> None:
+def test_reading_our_own_object_releases_it(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("found", size=1))
 
     assert stack.up(lambda: kit.Thing("found", ResourceOptions(id="found-a"))).counts == {"same": 1, "read": 1}
     assert stack.destroy().ok and list(stack.cloud.objects) == ["found-a"]
 
 
-def test_reading_another_object_than_ours_replaces_ours(stack: Any, kit: Any) -> None:
+def test_reading_another_object_replaces_our_own(stack: Any, kit: Any) -> None:
     stack.cloud.objects["theirs"] = {"size": 3}
     stack.up(lambda: kit.Thing("found", size=1))
 
@@ -95,7 +95,7 @@ def test_reading_another_object_than_ours_replaces_ours(stack: Any, kit: Any) ->
     assert stack.up(lambda: kit.Thing("found", ResourceOptions(id="theirs"))).counts == {"same": 1, "read": 1}
 
 
-def test_what_was_only_read_is_made_where_the_program_declares_it(stack: Any, kit: Any) -> None:
+def test_an_external_resource_is_created_when_the_program_declares_it(stack: Any, kit: Any) -> None:
     stack.cloud.objects["theirs"] = {"size": 3}
     stack.up(lambda: kit.Thing("found", ResourceOptions(id="theirs")))
 
@@ -106,7 +106,7 @@ def test_what_was_only_read_is_made_where_the_program_declares_it(stack: Any, ki
     assert stack.up(lambda: kit.Thing("found", size=1)).counts == {"same": 2}
 
 
-def test_a_destroy_that_runs_the_program_needs_nothing_of_it(stack: Any, kit: Any) -> None:
+def test_a_destroy_with_the_program_does_not_need_external_objects(stack: Any, kit: Any) -> None:
     stack.cloud.objects["theirs"] = {"size": 3}
     stack.up(program(kit))
     stack.cloud.objects.pop("theirs")

@@ -1,4 +1,4 @@
-"""Deleting before replacing: what has to go with the old one, what may not, and what is registered at the same time."""
+"""Deleting before replacing: what is deleted with the old one, what must not be, and concurrent registrations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHANGES = ("create", "update", "delete")
 SOON = 60.0
 
 
-def test_a_child_that_also_needs_its_parents_outputs_goes_before_it(stack: Any, kit: Any) -> None:
+def test_a_child_that_depends_on_its_parents_outputs_is_deleted_before_it(stack: Any, kit: Any) -> None:
     def program(kind: str) -> Any:
         def run() -> None:
             parent = kit.Thing("parent", FIRST, kind=kind)
@@ -35,7 +35,7 @@ def test_a_child_that_also_needs_its_parents_outputs_goes_before_it(stack: Any, 
     assert stack.cloud.asked(*CHANGES) == ["delete child", "delete parent", "create parent", "create child"]
 
 
-def test_nothing_goes_where_something_protected_would_have_to(stack: Any, kit: Any) -> None:
+def test_a_protected_dependent_prevents_the_whole_replacement(stack: Any, kit: Any) -> None:
     def program(kind: str) -> Any:
         def run() -> None:
             a = kit.Thing("a", FIRST, kind=kind)
@@ -54,7 +54,7 @@ def test_nothing_goes_where_something_protected_would_have_to(stack: Any, kit: A
 
 
 def before(kit: Any, **user: Any) -> Any:
-    """`user` needs `base` in a way that has it replaced too."""
+    """`user` depends on `base` so that it is replaced with it."""
 
     def run() -> None:
         base = kit.Thing("base", FIRST, kind="a")
@@ -64,7 +64,7 @@ def before(kit: Any, **user: Any) -> Any:
 
 
 class Meeting:
-    """Has a call to the cloud wait for another one."""
+    """Makes a call to the cloud wait for another one."""
 
     def __init__(self, stack: Any, monkeypatch: pytest.MonkeyPatch, waits: dict[str, str], seconds: float) -> None:
         self._begun: dict[str, threading.Event] = {}
@@ -84,12 +84,12 @@ class Meeting:
 
 
 @pytest.mark.parametrize("name", ["user", "renamed"])
-def test_what_no_longer_needs_it_and_is_registered_already_stays(
+def test_a_registered_resource_that_lost_its_dependency_is_not_replaced(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     stack.up(before(kit))
     stack.cloud.calls.clear()
-    # The base is looked at while the other one is being updated, which ends when the base is deleted.
+    # The base is processed while the other one is being updated, which ends when the base is deleted.
     waits = {"diff base": f"update {name}", f"update {name}": "delete base"}
     Meeting(stack, monkeypatch, waits, SOON)
 
@@ -102,7 +102,7 @@ def test_what_no_longer_needs_it_and_is_registered_already_stays(
 
 
 @pytest.mark.parametrize("name", ["user", "renamed"])
-def test_what_is_being_deleted_with_it_is_made_again_when_it_is_gone(
+def test_a_dependent_being_deleted_is_recreated_after_its_deletion(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     stack.up(before(kit))
@@ -114,7 +114,7 @@ def test_what_is_being_deleted_with_it_is_made_again_when_it_is_gone(
         note(verb, urn, timeout)
         if (verb, urn.rpartition("::")[2]) == ("delete", "user"):
             deleting.set()
-            # Registered meanwhile it must not be looked at: that it waits can only be seen by waiting a little.
+            # Registered meanwhile it must not be touched: only a short wait can show that it waits.
             assert not checked.wait(0.3)
         if verb == "check" and urn.endswith(f"::{name}"):
             checked.set()
@@ -138,7 +138,9 @@ def test_what_is_being_deleted_with_it_is_made_again_when_it_is_gone(
     assert set(stack.resources()) == {"test-dev", "base", name}
 
 
-def test_what_must_go_with_either_of_two_goes_once(stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dependent_of_two_replaced_resources_is_deleted_once(
+    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def program(kind: str) -> Any:
         def run() -> None:
             one, two = kit.Thing("one", FIRST, kind=kind), kit.Thing("two", FIRST, kind=kind)
@@ -165,9 +167,7 @@ class Place(pulumi.ProviderResource):
 
 
 @pytest.mark.parametrize("output", ["address", "size"], ids=["another place", "the same place again"])
-def test_a_provider_that_would_be_of_another_place_goes_with_whatever_it_manages(
-    stack: Any, kit: Any, output: str
-) -> None:
+def test_a_provider_moved_to_another_place_is_deleted_with_its_resources(stack: Any, kit: Any, output: str) -> None:
     def program(kind: str) -> Any:
         def run() -> None:
             cluster = kit.Thing("cluster", FIRST, kind=kind, size="big")
@@ -186,7 +186,7 @@ def test_a_provider_that_would_be_of_another_place_goes_with_whatever_it_manages
     assert stack.destroy().ok and stack.cloud.objects == {}
 
 
-def test_what_is_replaced_remembers_what_it_needs_by_the_name_that_has_now(
+def test_a_replaced_resource_keeps_its_dependencies_under_their_new_names(
     stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def first() -> None:
@@ -232,9 +232,7 @@ class Pinning:
         pass
 
 
-def test_what_a_policy_mends_is_mended_in_a_replacement_too(
-    stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remediations_apply_to_replacements_too(stack: Any, kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PolicyHost, "start", lambda *_args, **_options: Pinning())
     packs = [(stack.directory, None)]
     stack.up(lambda: kit.Thing("a", kind="a", image="latest"), policy_packs=packs)

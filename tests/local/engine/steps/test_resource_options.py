@@ -1,4 +1,4 @@
-"""Options of resources that say when and how they are replaced, what is left alone, how long something may take."""
+"""Resource options for replacements, ignored changes and timeouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.engine
 
 
 def replaced(stack: Any, program: Callable[[], object]) -> Any:
-    """What the preview foretells happens."""
+    """The preview's predicted steps."""
     stack.cloud.calls.clear()
     preview = stack.preview(program)
     assert preview.ok, preview.errors
@@ -48,7 +48,7 @@ def test_a_resource_is_replaced_with_another(stack: Any, kit: Any) -> None:
     assert {"create follower", "delete follower"} <= set(stack.cloud.asked("create", "delete"))
 
 
-def test_what_is_replaced_with_another_that_is_deleted_first_goes_before_it(stack: Any, kit: Any) -> None:
+def test_a_resource_replaced_with_another_is_deleted_before_it(stack: Any, kit: Any) -> None:
     stack.up(following(kit, "a", delete_before_replace=True))
 
     assert replaced(stack, following(kit, "b", delete_before_replace=True)).counts == {"replace": 2, "same": 1}
@@ -56,7 +56,7 @@ def test_what_is_replaced_with_another_that_is_deleted_first_goes_before_it(stac
     assert changes == ["delete follower", "delete base", "create base", "create follower"]
 
 
-def test_it_is_not_replaced_with_another_that_is_only_updated(stack: Any, kit: Any) -> None:
+def test_replace_with_ignores_an_update_of_the_other_resource(stack: Any, kit: Any) -> None:
     def program(size: int) -> Callable[[], None]:
         return lambda: kit.Thing("follower", ResourceOptions(replace_with=[kit.Thing("base", size=size)]))
 
@@ -72,7 +72,7 @@ def triggered(kit: Any, trigger: Any) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize(("first", "second"), [("a", "b"), (1, 2), (["x"], ["x", "y"]), ({"k": 1}, {"k": 2})])
-def test_a_trigger_that_changes_replaces(stack: Any, kit: Any, first: Any, second: Any) -> None:
+def test_a_changed_trigger_replaces_the_resource(stack: Any, kit: Any, first: Any, second: Any) -> None:
     stack.up(triggered(kit, first))
     assert stack.resources()["thing"].replacement_trigger == first
 
@@ -80,7 +80,7 @@ def test_a_trigger_that_changes_replaces(stack: Any, kit: Any, first: Any, secon
     assert stack.resources()["thing"].replacement_trigger == second
 
 
-def test_a_first_trigger_and_one_that_goes_replace_nothing(stack: Any, kit: Any) -> None:
+def test_an_added_or_removed_trigger_replaces_nothing(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("thing", size=1))
 
     assert stack.up(triggered(kit, "a")).counts == {"same": 2}
@@ -99,7 +99,7 @@ def test_a_secret_trigger_stays_secret_and_is_compared_by_what_it_hides(stack: A
     assert stack.up(triggered(kit, "hunter3")).counts == {"same": 2}
 
 
-def test_a_trigger_that_is_not_known_yet_is_foretold_as_a_replacement(stack: Any, kit: Any) -> None:
+def test_a_preview_predicts_a_replacement_for_an_unknown_trigger(stack: Any, kit: Any) -> None:
     def program(size: int) -> Callable[[], None]:
         return lambda: triggered(kit, kit.Thing("base", size=size).size)()
 
@@ -112,7 +112,7 @@ def test_a_trigger_that_is_not_known_yet_is_foretold_as_a_replacement(stack: Any
 
 
 @pytest.mark.parametrize("pattern", ["*", "spec", "spec.ports", "spec.ports[1].port", "spec.ports[*].port"])
-def test_replace_on_changes_holds_nested_paths(stack: Any, kit: Any, pattern: str) -> None:
+def test_replace_on_changes_matches_nested_paths(stack: Any, kit: Any, pattern: str) -> None:
     opts = ResourceOptions(replace_on_changes=[pattern], delete_before_replace=True)
 
     def program(port: int) -> Callable[[], None]:
@@ -123,7 +123,7 @@ def test_replace_on_changes_holds_nested_paths(stack: Any, kit: Any, pattern: st
     assert replaced(stack, program(81)).counts == {"replace": 1, "same": 1}
 
 
-def test_replace_on_changes_is_about_what_the_program_asks_for_not_about_outputs(stack: Any, kit: Any) -> None:
+def test_replace_on_changes_compares_inputs_not_outputs(stack: Any, kit: Any) -> None:
     opts = ResourceOptions(replace_on_changes=["*"])
     stack.up(lambda: kit.Thing("lb", opts, size=1))
     stack.cloud.objects["lb-a"]["seen"] = 7
@@ -132,7 +132,7 @@ def test_replace_on_changes_is_about_what_the_program_asks_for_not_about_outputs
     assert stack.up(program).counts == {"same": 2}
 
 
-def test_a_replaced_resource_that_is_to_be_retained_is_left(stack: Any, kit: Any) -> None:
+def test_a_replaced_resource_with_retain_on_delete_is_kept(stack: Any, kit: Any) -> None:
     opts = ResourceOptions(retain_on_delete=True)
     stack.up(lambda: kit.Thing("address", opts, kind="a"))
 
@@ -141,7 +141,7 @@ def test_a_replaced_resource_that_is_to_be_retained_is_left(stack: Any, kit: Any
     assert stack.resources()["address"].id == "address-b"
 
 
-def test_retained_also_where_it_would_be_deleted_first(stack: Any, kit: Any) -> None:
+def test_retain_on_delete_also_applies_to_delete_before_replace(stack: Any, kit: Any) -> None:
     opts = ResourceOptions(retain_on_delete=True, delete_before_replace=True)
     stack.up(lambda: kit.Thing("address", opts, kind="a"))
 
@@ -182,7 +182,7 @@ def test_a_change_that_cannot_be_ignored_is_an_error(stack: Any, kit: Any, patte
     assert stack.cloud.asked("update") == []
 
 
-def test_a_replacement_takes_the_programs_value_of_what_it_ignores(stack: Any, kit: Any) -> None:
+def test_a_replacement_uses_the_programs_value_of_ignored_properties(stack: Any, kit: Any) -> None:
     opts = ResourceOptions(ignore_changes=["size"])
     stack.up(lambda: kit.Thing("pool", opts, size=1, kind="a"))
 
@@ -193,7 +193,7 @@ def test_a_replacement_takes_the_programs_value_of_what_it_ignores(stack: Any, k
 # custom_timeouts, hide_diffs.
 
 
-def test_timeouts_are_those_of_the_step_and_a_deletion_has_the_old_ones(stack: Any, kit: Any) -> None:
+def test_each_step_has_its_own_timeout_and_a_deletion_the_old_one(stack: Any, kit: Any) -> None:
     opts = ResourceOptions(custom_timeouts=CustomTimeouts(create="5m", update="90s", delete="1h"))
     stack.up(lambda: kit.Thing("slow", opts, size=1))
     stack.up(lambda: kit.Thing("slow", opts, size=2))
@@ -203,14 +203,14 @@ def test_timeouts_are_those_of_the_step_and_a_deletion_has_the_old_ones(stack: A
     assert (limits["create slow"], limits["update slow"], limits["delete slow"]) == (300, 90, 3600)
 
 
-def test_what_is_not_shown_of_a_difference_stands_in_the_state(stack: Any, kit: Any) -> None:
+def test_hidden_differences_are_stored_in_the_state(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("thing", ResourceOptions(hide_diffs=["blob", "tags[0].k"]), blob="x"))
 
     exported = stack.open().store.export()["deployment"]["resources"]
     assert next(r for r in exported if r["urn"].endswith("::thing"))["hideDiff"] == ["blob", "tags[0].k"]
 
 
-# What the CLI left in a state that it exported.
+# As in a state that the CLI exported.
 
 
 def mark(stack: Any, name: str, **fields: Any) -> None:
@@ -229,7 +229,7 @@ def test_a_tainted_resource_is_replaced_once(stack: Any, kit: Any) -> None:
     assert stack.cloud.asked("create", "delete") == ["delete thing", "create thing"]
 
 
-def test_what_was_deleted_to_be_replaced_is_only_made(stack: Any, kit: Any) -> None:
+def test_a_resource_already_deleted_for_replacement_is_only_created(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("thing", size=1))
     mark(stack, "thing", pendingReplacement=True)
     del stack.cloud.objects["thing-a"]
@@ -239,7 +239,7 @@ def test_what_was_deleted_to_be_replaced_is_only_made(stack: Any, kit: Any) -> N
     assert stack.cloud.asked("create", "delete") == ["create thing"]
 
 
-def test_what_was_deleted_to_be_replaced_and_is_no_longer_wanted_is_forgotten(stack: Any, kit: Any) -> None:
+def test_a_resource_already_deleted_for_replacement_and_undeclared_is_forgotten(stack: Any, kit: Any) -> None:
     stack.up(lambda: kit.Thing("thing", size=1))
     mark(stack, "thing", pendingReplacement=True)
 

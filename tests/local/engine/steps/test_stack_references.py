@@ -70,7 +70,7 @@ def test_outputs_of_another_stack_are_read_and_its_secrets_stay_secret(stack: An
     assert stack.beside("base").resources()["test-base"].outputs["url"] == "http://base"
 
 
-def test_an_output_that_changed_is_seen_by_the_next_preview(stack: Any) -> None:
+def test_the_next_preview_sees_a_changed_output_of_another_stack(stack: Any) -> None:
     base = stack.beside("base")
     base.up(outputs(url="one"))
     stack.up(reading("base"))
@@ -82,7 +82,7 @@ def test_an_output_that_changed_is_seen_by_the_next_preview(stack: Any) -> None:
     assert stack.resources()["test-dev"].outputs == {"url": "two"}
 
 
-def test_an_output_is_an_input_like_any_other(stack: Any, kit: Any) -> None:
+def test_an_output_of_another_stack_can_be_an_input(stack: Any, kit: Any) -> None:
     stack.beside("base").up(outputs(url="http://base"))
 
     assert stack.up(lambda: kit.Thing("user", net=pulumi.StackReference("base").require_output("url"))).ok
@@ -90,18 +90,18 @@ def test_an_output_is_an_input_like_any_other(stack: Any, kit: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["bse", "organization/other/base", "somebody/test/base", "a/b/c/d"])
-def test_a_stack_that_is_not_there_is_an_error_that_helps(stack: Any, name: str) -> None:
+def test_a_reference_to_a_missing_stack_is_an_error_with_the_existing_ones(stack: Any, name: str) -> None:
     stack.beside("base").up(outputs(url="one"))
 
     for run in (stack.preview, stack.up):
         outcome = run(reading(name))
         assert not outcome.ok and repr(name) in outcome.errors[0]
-        assert {"bse": "has: base", "organization/other/base": "project 'test'"}.get(
+        assert {"bse": "state folder: base", "organization/other/base": "project 'test'"}.get(
             name, "organization/PROJECT/STACK"
         ) in outcome.errors[0]
 
 
-def test_each_stack_has_its_own_passphrase_beside_it(stack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_referenced_stack_has_its_own_passphrase(stack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     base = stack.beside("base")
     (base.directory / "Pulumi.base.yaml").write_text(yaml.safe_dump({"config": {}}))
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
@@ -117,18 +117,20 @@ def test_each_stack_has_its_own_passphrase_beside_it(stack: Any, monkeypatch: py
     assert not outcome.ok and "'base'" in outcome.errors[0] and "passphrase" in outcome.errors[0]
 
 
-def test_with_placeholder_secrets_no_passphrase_is_asked_for(stack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_references_with_placeholder_secrets_need_no_passphrase(
+    stack: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stack.beside("base").up(outputs(url="u", secret="hunter2"))
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
 
     found = StackReferences(stack.stack_dir.parent, placeholder_secrets=True).read("", "base", {"name": "base"}, {})
 
     assert found.outputs["outputs"] == {"url": "u", "token": Secret(PLACEHOLDER)}
-    with pytest.raises(ProviderError, match="passphrase is not known"):
+    with pytest.raises(ProviderError, match="there is no passphrase"):
         StackReferences(stack.stack_dir.parent).read("", "base", {"name": "base"}, {})
 
 
 def test_a_stack_reference_can_only_be_read(stack: Any) -> None:
     outcome = stack.up(lambda: pulumi.CustomResource("pulumi:pulumi:StackReference", "base", {"name": "base"}))
 
-    assert not outcome.ok and "can only be read" in outcome.errors[0]
+    assert not outcome.ok and "is read-only" in outcome.errors[0]

@@ -1,4 +1,4 @@
-"""What holds for every run that is about some resources only: the others stay, and nothing is lost by a kill."""
+"""Invariants of every targeted run: other resources stay, and a kill loses nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.local.engine.random_programs import tried
 pytestmark = pytest.mark.engine
 
 NAMES = [f"t{n}" for n in range(6)]
-# Of each of six resources: its size (updates), its kind (replaces), what it needs of the earlier ones, and whether it
+# For each of six resources: its size (updates), its kind (replaces), its dependencies on earlier ones, and whether it
 # is deleted before it is replaced.
 node = st.tuples(st.integers(1, 2), st.sampled_from("xy"), st.sets(st.integers(0, 5)), st.booleans())
 programs = st.lists(node, min_size=6, max_size=6)
@@ -48,10 +48,10 @@ def things(stack: Any) -> dict[str, Any]:
 
 @tried(0.15)
 @given(first=programs, second=programs, names=chosen, dependents=st.booleans())
-def test_whatever_is_no_target_stays_to_the_letter(
+def test_untargeted_resources_stay_exactly_as_they_are(
     stack: Any, kit: Any, first: list[Any], second: list[Any], names: set[str], dependents: bool
 ) -> None:
-    # What needs what is the same before and after: else a target may need what it did not, which is another story.
+    # The dependencies are the same before and after: a target with a new dependency is another case.
     second = [(*after[:2], before[2], after[3]) for before, after in zip(first, second, strict=True)]
     targets = Targets(tuple(urn(n) for n in names), dependents=dependents)
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def test_whatever_is_no_target_stays_to_the_letter(
 
         assert planned.ok == outcome.ok
         if not outcome.ok:
-            # Only what is deleted first needs more than was asked for.
+            # Only a delete-first replacement needs more than the targets.
             assert not dependents and all("--target-dependents" in e for e in outcome.errors)
         after = things(fresh)
         assert {n: r for n, r in after.items() if urn(n) not in covered} == {
@@ -77,7 +77,7 @@ def test_whatever_is_no_target_stays_to_the_letter(
 
 @tried(0.15)
 @given(first=programs, second=programs, names=chosen, moment=st.integers(0, 8), late=st.booleans())
-def test_a_targeted_run_that_is_killed_is_finished_by_the_next(
+def test_a_killed_targeted_run_is_finished_by_the_next(
     stack: Any, kit: Any, first: list[Any], second: list[Any], names: set[str], moment: int, late: bool
 ) -> None:
     second = [(*after[:2], before[2], after[3]) for before, after in zip(first, second, strict=True)]
@@ -108,7 +108,7 @@ def test_a_targeted_run_that_is_killed_is_finished_by_the_next(
 
 @tried(0.15)
 @given(nodes=programs, failing=st.sampled_from(NAMES))
-def test_going_on_after_an_error_does_all_that_does_not_need_what_failed(
+def test_continuing_after_an_error_does_everything_that_does_not_depend_on_the_failure(
     stack: Any, kit: Any, nodes: list[Any], failing: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ def test_going_on_after_an_error_does_all_that_does_not_need_what_failed(
 
 @tried(0.15)
 @given(nodes=programs, protected=st.frozensets(st.sampled_from(NAMES)))
-def test_what_is_protected_outlives_a_destroy_with_all_that_it_needs(
+def test_protected_resources_and_their_dependencies_survive_a_destroy(
     stack: Any, kit: Any, nodes: list[Any], protected: frozenset[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:

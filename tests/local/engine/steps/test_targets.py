@@ -1,4 +1,4 @@
-"""Which resources `--target` and `--replace` name, what goes with them, and in what order things are deleted."""
+"""The selection by `--target` and `--replace`, dependents, and the order of deletions."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def urn(name: str, type: str = "t:m:T") -> str:
         ("urn:pulumi:s::p::t:m:.::a", False),
     ],
 )
-def test_a_star_stands_for_text_without_a_colon_and_two_for_any_text(pattern: str, named: bool) -> None:
+def test_a_star_matches_text_without_a_colon_and_two_stars_any_text(pattern: str, named: bool) -> None:
     assert Targets((pattern,)).names(urn("a")) is named
 
 
-def test_an_unknown_urn_is_told_with_the_nearest_and_a_pattern_may_match_nothing() -> None:
+def test_an_unknown_urn_is_an_error_with_the_nearest_one_and_a_pattern_may_match_nothing() -> None:
     targets = Targets((urn("networt"), "nothing*"))
     (message,) = targets.unknown([urn("network"), urn("machine")])
     assert message == f"target {urn('networt')!r} could not be found in the stack; did you mean {urn('network')!r}?"
 
 
-def test_no_name_is_suggested_that_is_not_like_the_one_that_is_unknown() -> None:
+def test_only_a_similar_name_is_suggested() -> None:
     (message,) = Targets((urn("cluster"),)).unknown([urn("network"), urn("machine")])
     assert message == f"target {urn('cluster')!r} could not be found in the stack"
 
 
-def test_a_urn_that_lost_its_parents_types_to_a_shell_is_told_to_be_quoted() -> None:
+def test_the_error_for_a_urn_mangled_by_a_shell_suggests_quoting() -> None:
     (message,) = Targets((urn("a", "t:m:T"),)).unknown([urn("a", "t:m:P$t:m:T")])
     assert message.endswith(f"did you mean {urn('a', 't:m:P$t:m:T')!r}?; quote the `$` of a URN for the shell")
 
@@ -62,18 +62,18 @@ def test_a_pattern_that_matches_nothing_is_idle() -> None:
     assert Targets(("**::a", "**::b", urn("c"))).idle([urn("a")]) == ["'**::b' matches no resource of the stack"]
 
 
-def test_a_pattern_that_matches_nothing_is_told_the_nearest_name() -> None:
+def test_the_message_for_an_idle_pattern_suggests_the_nearest_name() -> None:
     (message,) = Targets(("**::networt",)).idle([urn("network"), urn("machine")])
     assert message.endswith(f"; did you mean {urn('network')!r}?")
 
 
-def test_a_name_in_the_place_of_a_urn_is_told_the_urn() -> None:
+def test_the_error_for_a_name_instead_of_a_urn_gives_the_urn() -> None:
     (message,) = Targets(("network",)).unknown([urn("network"), urn("machine")])
     assert message.endswith(f"a target is a URN, or a pattern such as '**::network': {urn('network')}")
     assert urn("network") in message and urn("machine") not in message
 
 
-def test_children_what_depends_and_what_a_provider_manages_go_with_it() -> None:
+def test_dependents_include_children_and_a_providers_resources() -> None:
     provider = ResourceState(urn("x", "pulumi:providers:t"), "pulumi:providers:t", custom=True)
     managed = resource("managed", provider=f"{provider.urn}::id")
     child = resource("child", parent=managed.urn)
@@ -85,7 +85,7 @@ def test_children_what_depends_and_what_a_provider_manages_go_with_it() -> None:
     assert found == {provider.urn, managed.urn, child.urn, user.urn}
 
 
-def test_dependents_are_worked_on_only_if_that_is_asked_for() -> None:
+def test_dependents_are_selected_only_on_request() -> None:
     target, user = resource("target"), resource("user", dependencies=(urn("target"),))
     narrow, wide = Selection(Targets((target.urn,))), Selection(Targets((target.urn,), dependents=True))
 
@@ -94,19 +94,19 @@ def test_dependents_are_worked_on_only_if_that_is_asked_for() -> None:
     assert narrow.kept == {user.urn}
 
 
-def test_a_provider_is_worked_on_though_nobody_names_it_but_what_it_manages_is_not() -> None:
+def test_a_provider_is_always_selected_but_its_resources_are_not() -> None:
     provider = ResourceState(urn("x", "pulumi:providers:t"), "pulumi:providers:t", custom=True)
     selection = Selection(Targets((urn("target"),), dependents=True))
     assert selection.includes(provider, exists=False)
     assert not selection.includes(resource("managed", provider=f"{provider.urn}::id"), exists=True)
 
 
-def test_what_is_needed_is_needed_through_others_too() -> None:
+def test_dependencies_are_transitive() -> None:
     a, b, c = resource("a"), resource("b", parent=urn("a")), resource("c", dependencies=(urn("b"),))
     assert needed_by([c.urn], [a, b, c]) == {a.urn, b.urn}
 
 
-def test_what_protected_resources_need_stays_with_them() -> None:
+def test_dependencies_of_protected_resources_are_kept() -> None:
     a, b = resource("a"), resource("b", dependencies=(urn("a"),), protect=True)
     c = resource("c", dependencies=(urn("b"),))
     assert unprotected([a, b, c]) == [c]
@@ -121,7 +121,7 @@ def graph(edges: list[tuple[int, int]]) -> list[ResourceState]:
 
 
 @given(graphs, st.randoms(use_true_random=False))
-def test_nothing_is_deleted_before_what_needs_it_and_nothing_waits_longer(edges: Any, random: Any) -> None:
+def test_a_resource_is_deleted_as_soon_as_its_dependents_are(edges: Any, random: Any) -> None:
     resources = graph(edges)
     order, gone, running = Deletions(resources), set[str](), list[ResourceState]()
 
@@ -138,7 +138,7 @@ def test_nothing_is_deleted_before_what_needs_it_and_nothing_waits_longer(edges:
 
 
 @given(graphs, st.integers(0, 9))
-def test_what_a_failed_deletion_needs_stays_and_all_else_goes(edges: Any, failing: int) -> None:
+def test_a_failed_deletion_keeps_only_the_dependencies_of_its_resource(edges: Any, failing: int) -> None:
     resources = graph(edges)
     order, gone = Deletions(resources), set[str]()
 
@@ -151,7 +151,7 @@ def test_what_a_failed_deletion_needs_stays_and_all_else_goes(edges: Any, failin
     assert gone == {r.urn for r in resources} - kept
 
 
-def test_a_replaced_resource_waits_for_those_that_may_need_it_or_its_successor() -> None:
+def test_a_replaced_resource_waits_for_the_dependents_of_its_urn() -> None:
     old = resource("a", id="1", delete=True)
     user = resource("user", id="2", delete=True, dependencies=(urn("a"),))
     order = Deletions([old, user])
@@ -161,7 +161,7 @@ def test_a_replaced_resource_waits_for_those_that_may_need_it_or_its_successor()
     assert order.take() == old
 
 
-def test_a_cycle_in_a_damaged_state_is_deleted_all_the_same() -> None:
+def test_a_cycle_in_a_damaged_state_can_be_deleted() -> None:
     order = Deletions([resource("a", dependencies=(urn("b"),)), resource("b", dependencies=(urn("a"),))])
     gone = []
     while (found := order.take()) is not None:
@@ -171,7 +171,7 @@ def test_a_cycle_in_a_damaged_state_is_deleted_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_no_more_than_so_many_run_at_once(workers: int) -> None:
+def test_the_number_of_parallel_pieces_is_limited(workers: int) -> None:
     lock, running, most = threading.Lock(), 0, 0
     everyone = threading.Barrier(workers)
 
@@ -189,7 +189,7 @@ def test_no_more_than_so_many_run_at_once(workers: int) -> None:
     assert most == workers and running == 0
 
 
-def test_nothing_begins_while_it_is_stopping() -> None:
+def test_nothing_starts_while_stopping() -> None:
     done: list[int] = []
 
     def do(item: int) -> bool:
@@ -200,7 +200,7 @@ def test_nothing_begins_while_it_is_stopping() -> None:
     assert done == [1]
 
 
-def test_after_ctrl_c_what_runs_may_finish_and_a_second_one_goes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_ctrl_c_running_pieces_finish_and_a_second_one_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     go, done, interrupts = threading.Event(), list[int](), list[int]()
     presses = iter([True, False])
 
@@ -235,7 +235,7 @@ def test_after_ctrl_c_what_runs_may_finish_and_a_second_one_goes_through(monkeyp
     assert interrupts == [1]
 
 
-def test_an_exception_in_a_piece_of_work_comes_out() -> None:
+def test_an_exception_in_a_piece_of_work_is_raised() -> None:
     def do(_: int) -> bool:
         raise RuntimeError("a fault of ours")
 

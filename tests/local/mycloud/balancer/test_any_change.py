@@ -1,4 +1,4 @@
-"""Whatever changes, and however often: ports that stay go on, others open and close, each leads where it should."""
+"""After any changes, unchanged ports continue, others open and close, and each leads to its backends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEADLINE = 60
 
 @dataclass(frozen=True)
 class Front:
-    """A listener with a backend set of its own: which backends, and what must not matter to connections."""
+    """A listener with a backend set of its own: its backends, and settings that must not affect connections."""
 
     backends: frozenset[int]
     scheduler: str
@@ -44,7 +44,7 @@ source_ranges = st.sampled_from([[], ["127.0.0.0/8"]])
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(configurations, source_ranges), min_size=1, max_size=6))
-def test_every_change_takes_hold_and_spares_the_connections_of_ports_that_stay(
+def test_every_change_takes_effect_and_spares_connections_of_unchanged_ports(
     changes: list[tuple[dict[int, Front], list[str]]],
 ) -> None:
     async def scenario() -> None:

@@ -33,7 +33,7 @@ def test_round_robin_gives_each_backend_its_weight_without_long_runs() -> None:
     assert chosen[:6] == [A, A, B, A, C, A] or chosen[:6].count(A) == 4
 
 
-def test_round_robin_goes_on_when_backends_come_and_go() -> None:
+def test_round_robin_continues_when_backends_are_added_and_removed() -> None:
     robin = RoundRobin()
     robin.choose([Candidate(A, 1), Candidate(B, 1)], {})
 
@@ -42,7 +42,7 @@ def test_round_robin_goes_on_when_backends_come_and_go() -> None:
     assert Counter(chosen) == {B: 2, C: 2}
 
 
-def test_least_connections_looks_at_the_weight_too() -> None:
+def test_least_connections_respects_the_weight() -> None:
     scheduler = LeastConnections()
 
     assert scheduler.choose([Candidate(A, 1), Candidate(B, 1)], {A: 2, B: 1}) == B
@@ -87,13 +87,13 @@ def test_no_scheduler_chooses_from_nothing() -> None:
         (["0.0.0.0/0"], "127.2.0.1", True),
     ],
 )
-def test_source_ranges_mean_a_clients_address_or_its_form_as_a_cluster_address(
+def test_source_ranges_match_a_clients_loopback_or_cluster_address(
     ranges: list[str], client: str, is_admitted: bool
 ) -> None:
     assert SourceRanges(ranges).admits(client) is is_admitted
 
 
-def test_a_bucket_lets_a_seconds_worth_through_at_once_and_then_its_rate() -> None:
+def test_a_bucket_admits_a_seconds_worth_at_once_and_then_its_rate() -> None:
     clock = Clock()
     bucket = TokenBucket(10, clock)
 

@@ -1,4 +1,4 @@
-"""Load balancers that really listen and forward, on loopback addresses that each test run draws anew."""
+"""Load balancers with real sockets, on loopback addresses that are random for each test run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def free_port(host: str, kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 
 
 class HttpBackend:
-    """A server that says its name; `status` is what it answers to a health check's path."""
+    """A server that returns its name; `status` is its answer to a health check's path."""
 
     def __init__(self, name: str) -> None:
         self.name, self.status = name, 200
@@ -98,7 +98,7 @@ def tcp(port: int, backend_set: str = "set", **more: Any) -> dict[str, Any]:
 def pool(
     *members: Backend, name: str = "set", check: str = "NONE", scheduler: str = "round_robin", **more: Any
 ) -> dict[str, Any]:
-    # No backend of these tests is silent: one that answers late is slow, as everything is then.
+    # No backend of these tests is silent: a late answer is due to a busy machine.
     health_check = {"protocol": check, "path": "/healthz", "interval_seconds": 1, "timeout_seconds": DEADLINE}
     return {
         "name": name,
@@ -137,7 +137,7 @@ def config(
 
 
 async def ask(port: int, client: str = "127.0.0.1", question: bytes = b"who") -> str:
-    """Which backend answers a new connection; "" if the connection is closed instead."""
+    """The backend that answers a new connection; "" if the connection is closed instead."""
     reader, writer = await asyncio.open_connection(LB, port, local_addr=(client, 0))
     try:
         writer.write(question + b"\n")
@@ -176,7 +176,7 @@ def test_connections_go_to_the_backends_by_weight() -> None:
     run(scenario)
 
 
-def test_counters_tell_connections_and_bytes() -> None:
+def test_counters_count_connections_and_bytes() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         async with backends("a") as (a,):
             port = free_port(LB)
@@ -238,7 +238,7 @@ def test_a_tcp_check_notices_a_backend_that_ended_and_one_that_came_back() -> No
     run(scenario)
 
 
-def test_a_backend_that_refuses_is_passed_over_for_the_next() -> None:
+def test_a_refusing_backend_is_skipped_for_the_next() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         async with backends("a", "b") as (a, b):
             port = free_port(LB)
@@ -289,7 +289,7 @@ def test_max_qps_rejects_new_connections_and_counts_them() -> None:
     run(scenario)
 
 
-def test_a_port_that_is_taken_fails_the_listener_with_the_reason_and_heals() -> None:
+def test_a_port_in_use_fails_the_listener_until_the_port_is_free() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         async with backends("a") as (a,):
             port, other = free_port(LB), free_port(LB)
@@ -349,7 +349,7 @@ def test_a_backend_sees_the_address_of_the_client() -> None:
     run(scenario)
 
 
-def test_only_clients_of_the_source_ranges_are_served_and_a_change_spares_who_is_connected() -> None:
+def test_only_clients_of_the_source_ranges_are_served_and_a_change_spares_open_connections() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         async with backends("a") as (a,):
             port = free_port(LB)
@@ -444,7 +444,7 @@ def test_no_request_fails_once_a_dead_backend_is_noticed_nor_when_it_comes_back(
 
             async def answers_once_health_is(*wanted: bool) -> list[str]:
                 await until(lambda: health(data_plane) == list(wanted))
-                begun = len(answers) + len(clients)  # those under way were sent before
+                begun = len(answers) + len(clients)  # those in transit were sent before
                 await until(lambda: len(answers) > begun + 50)
                 return answers[begun:]
 
@@ -462,7 +462,7 @@ def test_no_request_fails_once_a_dead_backend_is_noticed_nor_when_it_comes_back(
     run(scenario)
 
 
-def test_a_retry_during_a_change_does_not_stand_in_its_way() -> None:
+def test_a_retry_during_a_change_does_not_disturb_it() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         blocker = socket.create_server((LB, 0))
         listeners = [tcp(blocker.getsockname()[1])]
@@ -548,7 +548,7 @@ def udp(port: int, **more: Any) -> dict[str, Any]:
     return {**tcp(port, **more), "protocol": "UDP"}
 
 
-def test_a_udp_client_stays_with_its_backend_until_that_is_taken_out() -> None:
+def test_a_udp_client_keeps_its_backend_until_that_is_removed() -> None:
     async def scenario(data_plane: DataPlane) -> None:
         port = free_port(LB, socket.SOCK_DGRAM)
         one, two = await udp_backend("one"), await udp_backend("two")

@@ -1,4 +1,4 @@
-"""The data plane and the real API, which comes and goes: what is asked for arrives, forwarding goes on."""
+"""The data plane with a real API that stops and starts: changes arrive, forwarding continues."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def free_port(host: str = HOST) -> int:
 
 
 class World:
-    """A store with one load balancer in front of one backend, and an API that can be started and ended."""
+    """A store with one load balancer in front of one backend, and an API that can be started and stopped."""
 
     def __init__(self, directory: Path) -> None:
         self.store = Store(directory / "mycloud.db")
@@ -57,7 +57,7 @@ class World:
                 session,
                 CreateMachine(name="m", subnet_id=subnet.id, cluster_id=cluster.id, type="m1.small", role="worker"),
             )
-            # Drawn anew by each run, so that runs beside each other never meet.
+            # Random in each run, so that concurrent runs never meet.
             address = f"10.241.{random.randrange(16)}.{random.randrange(10, 250)}"
             session.save(machine.model_copy(update={"private_ips": [address]}))
             session.save(network.model_copy(update={"next_lb_host": random.randrange(10, 16_000)}))
@@ -115,7 +115,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def run(world: World, scenario: Callable[[], Awaitable[None]]) -> None:
-    """Run a scenario beside a data plane that follows the API of the world, whether it is there or not."""
+    """Run a scenario beside a data plane that follows the world's API, whether it runs or not."""
 
     async def bounded() -> None:
         data_plane = DataPlane()
@@ -152,7 +152,7 @@ async def ask(balancer: LoadBalancerRecord, port: int = 8080) -> bytes:
         writer.close()
 
 
-def test_a_load_balancer_becomes_available_changes_and_goes(world: World) -> None:
+def test_a_load_balancer_becomes_available_changes_and_is_deleted(world: World) -> None:
     async def scenario() -> None:
         balancer = world.balancer(await serve_backend(world))
         with world.api() as context:
@@ -174,7 +174,7 @@ def test_a_load_balancer_becomes_available_changes_and_goes(world: World) -> Non
     run(world, scenario)
 
 
-def test_forwarding_goes_on_while_the_api_is_down_and_a_new_one_is_told_everything(world: World) -> None:
+def test_forwarding_continues_while_the_api_is_down_and_a_restarted_one_gets_every_report(world: World) -> None:
     async def scenario() -> None:
         balancer = world.balancer(await serve_backend(world))
         with world.api():
@@ -193,7 +193,7 @@ def test_forwarding_goes_on_while_the_api_is_down_and_a_new_one_is_told_everythi
     run(world, scenario)
 
 
-def test_what_was_removed_while_nobody_looked_is_closed(world: World) -> None:
+def test_a_load_balancer_removed_while_the_follower_was_away_is_closed(world: World) -> None:
     async def scenario() -> None:
         balancer = world.balancer(await serve_backend(world))
         with world.api():

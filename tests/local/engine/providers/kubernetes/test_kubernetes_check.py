@@ -1,4 +1,4 @@
-"""What becomes of inputs before they are applied; the recorded cases are the CLI's with pulumi-kubernetes 4.32."""
+"""The normalisation of inputs before they are applied; the recorded cases are the CLI's with pulumi-kubernetes 4.32."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def failures(result: CheckResult) -> list[str]:
     return [failure.property for failure in result.failures]
 
 
-def test_a_named_object_gets_what_it_leaves_out() -> None:
+def test_omitted_fields_of_a_named_object_get_defaults() -> None:
     result = check({"metadata": {"name": "a"}})
 
     assert result == CheckResult(
@@ -34,7 +34,7 @@ def test_a_named_object_gets_what_it_leaves_out() -> None:
     )
 
 
-def test_an_unnamed_object_gets_a_name_and_the_annotation_that_says_so() -> None:
+def test_an_unnamed_object_gets_a_name_and_the_autonamed_annotation() -> None:
     result = check({"apiVersion": "v1", "kind": "ConfigMap", "data": {"address": UNKNOWN}})
 
     metadata = result.inputs["metadata"]
@@ -50,13 +50,13 @@ def test_an_automatic_name_stays_when_inputs_change() -> None:
     assert check({"data": {"a": "2"}}, olds=old).inputs["metadata"] == old["metadata"]
 
 
-def test_a_name_that_was_given_is_not_kept_when_it_is_left_out_later() -> None:
+def test_an_explicit_name_is_not_kept_once_it_is_omitted() -> None:
     old = check({"metadata": {"name": "given"}}).inputs
 
     assert check({}, olds=old).inputs["metadata"]["name"].startswith("settings-")
 
 
-def test_an_automatic_name_is_no_longer_than_names_may_be() -> None:
+def test_an_automatic_name_respects_the_length_limit() -> None:
     assert len(check({}, name="a" * 100).inputs["metadata"]["name"]) == 63
 
 
@@ -67,7 +67,7 @@ def test_cluster_wide_objects_get_no_namespace() -> None:
     assert failures(check({"metadata": {"name": "a", "namespace": "b"}}, role)) == ["metadata.namespace"]
 
 
-def test_an_object_of_a_kind_that_only_the_server_knows_gets_no_namespace_yet() -> None:
+def test_an_object_of_an_unknown_kind_gets_no_namespace_yet() -> None:
     widget = ApiType("example.com", "v1", "Widget")
 
     assert check({"metadata": {"name": "a"}}, widget).inputs["metadata"] == {"name": "a"}
@@ -80,7 +80,7 @@ def test_string_data_of_a_secret_becomes_data_and_stays_secret() -> None:
     assert "stringData" not in result.inputs
 
 
-def test_string_data_joins_data_and_wins() -> None:
+def test_string_data_is_merged_into_data_and_takes_precedence() -> None:
     given = {"metadata": {"name": "a"}, "data": {"a": "eA==", "b": "eQ=="}, "stringData": {"b": Secret("z")}}
 
     assert check(given, SECRET).inputs["data"] == {"a": "eA==", "b": Secret("eg==")}
@@ -116,18 +116,18 @@ def test_keys_without_a_value_are_dropped() -> None:
         ({"metadata": {"annotations": {"pulumi.com/waitFor": "x"}}}, 'metadata.annotations["pulumi.com/waitFor"]'),
     ],
 )
-def test_wrong_inputs_are_refused_by_property(news: PropertyMap, wrong: str) -> None:
+def test_invalid_inputs_are_refused_by_property(news: PropertyMap, wrong: str) -> None:
     assert failures(check(news)) == [wrong]
 
 
-def test_string_data_that_is_no_text_is_refused_without_showing_it() -> None:
+def test_string_data_that_is_not_text_is_refused_without_showing_it() -> None:
     result = check({"metadata": {"name": "a"}, "stringData": Secret({"token": 12345})}, SECRET)
 
     assert failures(result) == ["stringData.token"]
     assert "12345" not in str(result.failures)
 
 
-def test_given_inputs_are_not_changed() -> None:
+def test_check_does_not_modify_its_arguments() -> None:
     given: PropertyMap = {"metadata": {"annotations": {"a": "b"}}}
 
     check(given)
@@ -152,13 +152,13 @@ def test_type_tokens_name_api_types(token: str, expected: ApiType) -> None:
     [
         ("kubernetes:helm.sh/v3:Release", "Helm"),
         ("kubernetes:yaml/v2:ConfigFile", "YAML"),
-        ("kubernetes:core/v1:ServicePatch", "patches no foreign objects"),
-        ("kubernetes:apps/v1:DeploymentList", "lists"),
-        ("kubernetes:Service", "no Kubernetes type"),
-        ("aws:s3/bucket:Bucket", "no Kubernetes type"),
+        ("kubernetes:core/v1:ServicePatch", "does not support patches"),
+        ("kubernetes:apps/v1:DeploymentList", "a list is not a resource"),
+        ("kubernetes:Service", "is not a Kubernetes type"),
+        ("aws:s3/bucket:Bucket", "is not a Kubernetes type"),
     ],
 )
-def test_what_is_no_api_type_is_refused_by_name(token: str, said: str) -> None:
+def test_a_token_that_is_not_an_api_type_is_refused_by_name(token: str, said: str) -> None:
     with pytest.raises(UnsupportedTypeError, match=said):
         parse_type(token)
 

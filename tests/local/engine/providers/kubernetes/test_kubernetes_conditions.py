@@ -37,7 +37,7 @@ def test_a_deployment_is_ready_when_all_replicas_are_new_and_available() -> None
 @pytest.mark.parametrize(
     ("progress", "said"),
     [
-        (deployment(generation=3, **DONE), "not seen"),
+        (deployment(generation=3, **DONE), "not observed"),
         (deployment(updatedReplicas=1), "1 of 2 replicas updated"),
         (deployment(updatedReplicas=2, replicas=3), "1 old replicas"),
         (deployment(updatedReplicas=2, replicas=2, availableReplicas=1), "1 of 2 replicas available"),
@@ -48,7 +48,7 @@ def test_a_deployment_is_ready_when_all_replicas_are_new_and_available() -> None
         ),
     ],
 )
-def test_a_deployment_says_what_it_lacks(progress: Progress, said: str) -> None:
+def test_a_deployments_progress_names_what_is_missing(progress: Progress, said: str) -> None:
     assert not progress.ready
     assert not progress.failed
     assert said in progress.message
@@ -124,7 +124,7 @@ def test_services_with_selector_and_cluster_ip_need_a_pod(spec: Obj, needed: boo
         (None, False),
     ],
 )
-def test_one_ready_endpoint_is_enough(endpoints: Any, ready: bool) -> None:
+def test_a_service_is_ready_with_one_ready_endpoint(endpoints: Any, ready: bool) -> None:
     assert judge_endpoints([{"endpoints": None}, {"endpoints": endpoints}]).ready is ready
 
 
@@ -149,7 +149,7 @@ def test_one_ready_endpoint_is_enough(endpoints: Any, ready: bool) -> None:
         ),
     ],
 )
-def test_other_kinds_have_their_own_words(api_version: str, kind: str, ready: Obj, failed: Obj | None) -> None:
+def test_other_kinds_have_their_own_conditions(api_version: str, kind: str, ready: Obj, failed: Obj | None) -> None:
     assert judge(api_version, kind, {"status": ready}).ready
     waiting = judge(api_version, kind, {})
     assert (waiting.ready, waiting.failed) == (False, False)
@@ -157,12 +157,12 @@ def test_other_kinds_have_their_own_words(api_version: str, kind: str, ready: Ob
         assert judge(api_version, kind, {"status": failed}).failed
 
 
-def test_kinds_without_a_readiness_are_not_waited_for() -> None:
+def test_kinds_without_readiness_are_not_awaited() -> None:
     assert judge_of("v1", "ConfigMap") is None
     assert judge_of("example.com/v1", "Deployment") is None
 
 
-def test_a_pod_tells_why_it_is_not_ready() -> None:
+def test_a_pods_problems_explain_why_it_is_not_ready() -> None:
     pod = {
         "metadata": {"name": "a"},
         "status": {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.engine.providers.kubernetes.api_types import parse_type
-from local.engine.providers.kubernetes.diff import asks_for_replacement, diff_inputs, replaced_if_unready
+from local.engine.providers.kubernetes.diff import diff_inputs, replaced_if_unready, wants_replacement
 from local.engine.providers.provider import DiffKind, DiffResult, PropertyDiff
 from local.engine.values import UNKNOWN, PropertyMap, Secret
 
@@ -60,7 +60,7 @@ def test_a_secrets_data_is_compared_by_content_and_shown_as_a_whole() -> None:
     assert diff("core/v1:Secret", one, two).replaces == ("data",)
 
 
-def test_data_changes_in_place_where_the_provider_is_told_so() -> None:
+def test_data_changes_in_place_with_the_mutable_options() -> None:
     found = diff("core/v1:Secret", NAMED | {"data": {"a": "1"}}, NAMED | {"data": {"a": "2"}}, mutable_data=True)
 
     assert (found.changed, found.replaces) == (True, ())
@@ -130,14 +130,14 @@ def test_annotation_keys_are_quoted_in_paths() -> None:
 
 
 @pytest.mark.parametrize("ignored", ["spec.replicas", "spec", "spec.*"])
-def test_ignored_changes_are_none(ignored: str) -> None:
+def test_ignored_changes_are_not_differences(ignored: str) -> None:
     olds: Any = NAMED | {"spec": {"replicas": 1}}
     news: Any = NAMED | {"spec": {"replicas": 2}}
 
     assert diff("apps/v1:Deployment", olds, news, [ignored]).changed is False
 
 
-def test_ignoring_a_field_does_not_hide_what_holds_it() -> None:
+def test_ignoring_a_field_does_not_hide_a_change_of_its_parent() -> None:
     assert diff("apps/v1:Deployment", NAMED, NAMED | {"spec": {"replicas": 2}}, ["spec.replicas"]).changed
 
 
@@ -162,4 +162,4 @@ def test_a_job_is_replaced_unless_it_completed(condition: str, replaces: tuple[s
 )
 def test_a_job_may_ask_to_be_replaced(kind: str, annotations: PropertyMap, asks: bool) -> None:
     news = {"metadata": {"name": "once", "annotations": annotations}}
-    assert asks_for_replacement(parse_type(f"kubernetes:{kind}"), news) is asks
+    assert wants_replacement(parse_type(f"kubernetes:{kind}"), news) is asks

@@ -28,7 +28,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def counts(stack: Any, kubeconfig: str) -> Callable[..., dict[str, int]]:
-    """Run the program at a step; how many resources went which way."""
+    """Run the program at a step; returns the number of resources per operation."""
     stack.factories["kubernetes"] = lambda r: KubernetesProvider(r.inputs)
 
     def run(verb: str, step: int) -> dict[str, int]:
@@ -40,7 +40,9 @@ def counts(stack: Any, kubeconfig: str) -> Callable[..., dict[str, int]]:
     return run
 
 
-def test_every_run_takes_the_steps_that_the_cli_took(stack: Any, counts: Callable[..., dict[str, int]]) -> None:
+def test_runs_with_empty_values_take_the_same_steps_as_the_cli(
+    stack: Any, counts: Callable[..., dict[str, int]]
+) -> None:
     assert counts("up", 0) == {"create": 17}
     assert counts("preview", 0) == counts("up", 0) == NEVER_SAME
 

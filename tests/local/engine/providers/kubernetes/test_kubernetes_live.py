@@ -1,4 +1,4 @@
-"""Outputs of live objects, and drift: what others changed, and what the API server merely writes in another way."""
+"""Outputs of live objects, and drift: what others changed, unlike what the API server merely normalises."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ LIVE: dict[str, Any] = {
 
 
 def changed(*path: Any, to: Any) -> dict[str, Any]:
-    """The live object with one value changed by somebody."""
+    """The live object with one value changed by others."""
     live = copy.deepcopy(LIVE)
     target: Any = live
     for step in path[:-1]:
@@ -77,11 +77,11 @@ def drift(live: dict[str, Any]) -> PropertyMap:
     return drifted_inputs(INPUTS, LIVE, live)
 
 
-def test_what_the_server_writes_in_its_own_way_is_no_drift() -> None:
+def test_a_value_normalised_by_the_server_is_not_drift() -> None:
     assert drift(LIVE) == INPUTS
 
 
-def test_status_and_fields_never_declared_are_no_drift() -> None:
+def test_status_and_undeclared_fields_are_not_drift() -> None:
     live = changed("spec", "containers", 0, "imagePullPolicy", to="Never") | {"status": {"replicas": 0}}
 
     assert drift(live) == INPUTS
@@ -92,14 +92,14 @@ def test_a_changed_or_removed_value_is_drift(to: int | None) -> None:
     assert drift(changed("spec", "replicas", to=to))["spec"].get("replicas") == to
 
 
-def test_a_changed_value_of_a_list_with_names_is_drift() -> None:
+def test_a_changed_value_in_a_list_with_keys_is_drift() -> None:
     found = drift(changed("spec", "containers", 0, "resources", "limits", "cpu", to="2"))
 
     assert found["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "2"}}
     assert found["spec"]["containers"][0]["env"] == [{"name": "EMPTY", "value": ""}]
 
 
-def test_a_removed_element_is_drift_but_an_element_of_others_is_not() -> None:
+def test_a_removed_list_element_is_drift_but_a_foreign_element_is_not() -> None:
     removed = drift(changed("spec", "containers", to=[]))
     sidecar = drift(changed("spec", "containers", to=[{"name": "sidecar"}, *LIVE["spec"]["containers"]]))
 
@@ -107,7 +107,7 @@ def test_a_removed_element_is_drift_but_an_element_of_others_is_not() -> None:
     assert sidecar == INPUTS
 
 
-def test_a_list_without_names_is_drift_as_a_whole() -> None:
+def test_a_changed_list_without_keys_is_drift_as_a_whole() -> None:
     found = drift(changed("spec", "containers", 0, "args", to=["--a", "--b", "--c"]))
 
     assert found["spec"]["containers"][0]["args"] == ["--a", "--b", "--c"]
@@ -119,13 +119,13 @@ def test_drift_of_a_secret_value_is_secret() -> None:
     assert found == {"data": Secret({"a": "2"})}
 
 
-def test_a_secret_value_that_is_unchanged_is_as_it_was() -> None:
+def test_an_unchanged_secret_value_keeps_its_form() -> None:
     given = {"data": Secret({"a": "1"})}
 
     assert drifted_inputs(given, given, {"data": {"a": "1", "b": "2"}}) == given
 
 
-def test_outputs_are_the_object_and_what_pulumis_provider_keeps_beside_it() -> None:
+def test_outputs_are_the_object_with_the_extra_fields_of_pulumis_provider() -> None:
     live = LIVE | {"metadata": LIVE["metadata"] | {"managedFields": [{"manager": "manager"}]}}
 
     found = outputs_of(DEPLOYMENT, live, INPUTS, "manager")
@@ -133,7 +133,7 @@ def test_outputs_are_the_object_and_what_pulumis_provider_keeps_beside_it() -> N
     assert found == live | {"__fieldManager": "manager", "__initialApiVersion": "apps/v1", "__inputs": INPUTS}
 
 
-def test_what_was_secret_in_the_inputs_is_secret_in_the_outputs() -> None:
+def test_secret_inputs_are_secret_outputs() -> None:
     inputs = {"spec": {"a": Secret("x"), "list": [{"v": Secret("y")}], "open": "z"}}
     live: dict[str, Any] = {"spec": {"a": "x", "list": [{"v": "y"}], "open": "z"}}
 
@@ -142,19 +142,19 @@ def test_what_was_secret_in_the_inputs_is_secret_in_the_outputs() -> None:
     assert found == {"a": Secret("x"), "list": Secret([{"v": "y"}]), "open": "z"}
 
 
-def test_the_data_of_a_secret_is_secret_even_if_the_program_does_not_say_so() -> None:
+def test_the_data_of_a_secret_are_always_secret() -> None:
     found = outputs_of(SECRET, {"data": {"a": "eA=="}}, {"data": {"a": "eA=="}}, "m")
 
     assert found["data"] == Secret({"a": "eA=="})
 
 
-def test_a_dry_run_tells_neither_status_nor_resource_version() -> None:
+def test_the_outputs_of_a_dry_run_have_neither_status_nor_resource_version() -> None:
     shown = preview_outputs({"metadata": {"name": "a", "resourceVersion": "7"}, "status": {}, "spec": {}})
 
     assert shown == {"metadata": {"name": "a"}, "spec": {}}
 
 
-def test_inputs_of_a_foreign_object_are_what_somebody_declared() -> None:
+def test_inputs_from_a_foreign_object_omit_server_written_fields() -> None:
     assert inputs_from_live(LIVE) == {"metadata": {"name": "web", "labels": {"app": "web"}}, "spec": LIVE["spec"]}
 
 
@@ -166,16 +166,16 @@ def test_ids_hold_namespace_and_name(id: str, parts: tuple[str | None, str]) -> 
     assert object_id({"metadata": {"namespace": namespace, "name": name}}) == id
 
 
-def test_a_namespace_is_filled_in_only_where_none_is() -> None:
+def test_a_namespace_is_added_only_where_there_is_none() -> None:
     assert with_namespace({"metadata": {"name": "a"}}, "b") == {"metadata": {"name": "a", "namespace": "b"}}
     assert with_namespace({"metadata": {"namespace": "a"}}, "b") == {"metadata": {"namespace": "a"}}
 
 
-def test_the_server_gets_plain_values_and_nothing_of_pulumis_own() -> None:
+def test_the_server_gets_plain_values_without_pulumis_own_fields() -> None:
     assert to_api({"__internal": {}, "data": Secret({"a": "1"})}) == {"data": {"a": "1"}}
 
 
-def test_an_object_that_is_nothing_but_a_name_applies_a_field_to_be_known_again_by() -> None:
+def test_an_object_with_only_a_name_applies_a_field_so_that_it_can_be_recognised() -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": "b"}}
 
     assert to_api(account)["metadata"] == {"name": "a", "namespace": "b", "annotations": {}}
@@ -201,7 +201,7 @@ def test_ignored_fields_are_applied_as_they_are_live() -> None:
     assert found == {"spec": {"replicas": 4, "containers": [{"image": "b"}]}}
 
 
-def test_an_api_error_is_told_without_the_request_and_with_its_fields() -> None:
+def test_an_api_error_is_reported_with_its_fields_but_without_the_request() -> None:
     plain = InvalidError(400, "BadRequest", "PATCH /apis/x: no such\nfield (HTTP 400)")
     invalid = InvalidError(
         422, "Invalid", "PATCH /x: long text (HTTP 422)", {"causes": [{"field": "spec.a", "message": "must be 1"}]}
@@ -211,6 +211,6 @@ def test_an_api_error_is_told_without_the_request_and_with_its_fields() -> None:
     assert explain("Thing a", invalid) == "Thing a: spec.a: must be 1"
 
 
-def test_objects_are_named_with_kind_and_namespace() -> None:
+def test_messages_name_objects_with_kind_and_namespace() -> None:
     assert describe(DEPLOYMENTS, {"metadata": {"namespace": "a", "name": "b"}}) == "Deployment a/b"
     assert describe(NODES, {"metadata": {"name": "b"}}) == "Node b"

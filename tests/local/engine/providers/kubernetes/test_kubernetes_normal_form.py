@@ -54,24 +54,24 @@ def test_kinds_that_do_not_go_through_an_api_type_keep_what_they_are_given(type:
     assert normal(type, inputs) == inputs
 
 
-def test_a_field_that_the_api_types_lack_stays_for_the_api_server_to_refuse() -> None:
+def test_an_unknown_field_stays_for_the_api_server_to_reject() -> None:
     assert normal("core/v1:ConfigMap", {"dta": {}}) == {"dta": {}}
 
 
-def test_what_is_unknown_or_secret_stays_so() -> None:
+def test_unknown_and_secret_values_stay_so_in_normal_form() -> None:
     inputs = container(command=UNKNOWN, args=Secret(["a"]), env=[{"name": "A", "value": UNKNOWN}, UNKNOWN])
 
     assert normal("core/v1:Pod", inputs) == inputs
 
 
 @pytest.mark.parametrize(("given", "written"), [("0.5", "500m"), (2, "2"), (Secret("1024Mi"), Secret("1Gi"))])
-def test_quantities_are_canonical_wherever_they_stand(given: Any, written: Any) -> None:
+def test_quantities_become_canonical_at_any_depth(given: Any, written: Any) -> None:
     found = normal("core/v1:Pod", container(resources={"requests": {"cpu": given}}))
 
     assert found == container(resources={"requests": {"cpu": written}})
 
 
-# What k8s.io/apimachinery's ParseQuantity(...).String() answers.
+# Answers of k8s.io/apimachinery's ParseQuantity(...).String().
 @pytest.mark.parametrize(
     ("given", "canonical"),
     [
@@ -99,7 +99,7 @@ def test_a_quantity_is_written_as_kubernetes_writes_it(given: str, canonical: st
 
 
 @pytest.mark.parametrize("text", ["half", "1e100", "-1e9999999", "1" * 120 + "Ki", "1e" + "1" * 5000], ids=len)
-def test_what_is_no_quantity_or_beyond_all_bounds_stays_for_the_api_server_to_refuse(text: str) -> None:
+def test_an_invalid_quantity_stays_for_the_api_server_to_reject(text: str) -> None:
     assert canonical_quantity(text) == text
 
 

@@ -1,4 +1,4 @@
-"""The options that decide what happens to a resource, with Kubernetes objects and a real API server."""
+"""The resource options with Kubernetes objects and a real API server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cluster:
         self.maps = kube.resource("v1", "ConfigMap")
 
     def apply(self, name: str, data: dict[str, str]) -> None:
-        """An object that somebody else made."""
+        """A foreign object."""
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -106,7 +106,7 @@ def test_an_object_that_exists_is_imported_and_then_managed(cluster: Cluster) ->
     assert cluster.stack.destroy().ok and cluster.data() == {}
 
 
-def test_an_object_that_is_somebody_elses_is_read(cluster: Cluster) -> None:
+def test_a_foreign_object_can_be_read(cluster: Cluster) -> None:
     from pulumi_kubernetes.core.v1 import ConfigMap
 
     cluster.apply("theirs", {"a": "1"})
@@ -124,7 +124,7 @@ def test_an_object_that_is_somebody_elses_is_read(cluster: Cluster) -> None:
     assert cluster.stack.destroy().ok and list(cluster.data()) == ["theirs"]
 
 
-def test_what_is_not_there_is_neither_imported_nor_read(cluster: Cluster) -> None:
+def test_a_missing_object_is_neither_imported_nor_read(cluster: Cluster) -> None:
     from pulumi_kubernetes.core.v1 import ConfigMap
 
     for body in (
@@ -155,7 +155,7 @@ def test_a_renamed_object_with_a_renamed_provider_stays(cluster: Cluster) -> Non
     assert cluster.kube.get(cluster.maps, "settings", cluster.namespace)["metadata"]["uid"] == before
 
 
-def test_options_of_replacement_retention_and_what_is_left_alone(cluster: Cluster) -> None:
+def test_replacement_retention_and_ignore_options_work_on_kubernetes_objects(cluster: Cluster) -> None:
     def program(name: str, a: str, label: str, trigger: str) -> Callable[[], None]:
         def body(opts: ResourceOptions) -> None:
             from pulumi_kubernetes.core.v1 import ConfigMap

@@ -1,4 +1,4 @@
-"""The Kubernetes provider against a real API server. Nothing runs pods here: tests play the kubelet and the cloud."""
+"""The Kubernetes provider against a real API server. Nothing runs pods here: tests act as the kubelet and the cloud."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.control_plane
 
 PATIENCE = 120.0
-"""Seconds for what the control plane does: no test waits in vain that long."""
+"""Seconds for what the control plane does."""
 CONFIG_MAP = "core/v1:ConfigMap"
 SERVICE = "core/v1:Service"
 DEPLOYMENT = "apps/v1:Deployment"
@@ -93,7 +93,7 @@ class Lines:
 
 @dataclass
 class Cluster:
-    """An API server, a provider for it, and the verbs in the engine's order."""
+    """An API server, a provider for it, and the provider's calls in the engine's order."""
 
     kubeconfig: str
     provider: KubernetesProvider
@@ -185,32 +185,32 @@ def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> str:
-    """A namespace of the test's own; it is left to the control plane's end."""
+    """A namespace of the test's own; it ends with the control plane."""
     name = f"test-{uuid4().hex[:12]}"
     cluster.kube.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     accounts = cluster.kube.resource("v1", "ServiceAccount")
-    # Without one the API server takes no pod; a controller makes it, some time after the namespace.
+    # Without one the API server accepts no pod; a controller makes it, some time after the namespace.
     eventually(lambda: cluster.kube.list(accounts, name).items, "the namespace has a ServiceAccount", PATIENCE)
     return name
 
 
 @pytest.fixture
 def kubelet(cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Makes every pod of the namespace ready as soon as it is there; with a phase as parameter, it ends so."""
+    """Makes every new pod of the namespace ready; with a phase as parameter, it ends in that phase."""
     with running_kubelet(cluster, namespace, getattr(request, "param", "Running")):
         yield
 
 
 @contextmanager
 def running_kubelet(cluster: Cluster, namespace: str, phase: str = "Running") -> Iterator[None]:
-    """Makes every pod that is in the namespace, or comes, ready."""
+    """Makes every present and future pod of the namespace ready."""
     listed = cluster.kube.list(PODS, namespace)
     watch = cluster.kube.watch(PODS, namespace, resource_version=listed.resource_version)
 
     def make_ready(pod: Object) -> None:
         status = {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}
         name = pod["metadata"]["name"]
-        # It may be gone again.
+        # It may be deleted again.
         with suppress(NotFoundError):
             cluster.kube.patch(PODS, name, {"status": status}, namespace, type=PatchType.MERGE, subresource="status")
 
@@ -230,7 +230,7 @@ def running_kubelet(cluster: Cluster, namespace: str, phase: str = "Running") ->
 
 @dataclass
 class Clock:
-    """The monotonic clock of whoever waits for an object; a test may let time pass."""
+    """The monotonic clock of the waits for an object; a test may advance it."""
 
     passed: float = 0
 
@@ -240,7 +240,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Whoever waits looks at this one, and looks often."""
+    """A clock for the waits, which then poll often."""
     made = Clock()
     monkeypatch.setattr("local.engine.providers.kubernetes.wait.time", made)
     monkeypatch.setattr("local.engine.providers.kubernetes.wait.LOOK_SECONDS", 0.5)
@@ -343,7 +343,7 @@ def test_a_field_that_is_no_longer_declared_is_removed(cluster: Cluster, namespa
     assert changed.outputs["metadata"]["labels"] == {"a": "1"}
 
 
-def test_a_preview_makes_nothing_and_tells_what_the_server_would_say(cluster: Cluster, namespace: str) -> None:
+def test_a_preview_creates_nothing_and_shows_the_servers_dry_run(cluster: Cluster, namespace: str) -> None:
     outputs = cluster.preview(SERVICE, "web", service(namespace, type="LoadBalancer"))
 
     assert outputs["spec"]["sessionAffinity"] == "None"
@@ -368,7 +368,7 @@ def test_a_preview_of_a_change_changes_nothing(cluster: Cluster, namespace: str)
         ("example.com/v1:Widget", {"metadata": {"name": "a"}, "spec": {}}),
     ],
 )
-def test_a_preview_does_without_a_namespace_or_definition_that_the_run_will_make(
+def test_a_preview_works_without_a_namespace_or_definition_that_the_run_will_create(
     cluster: Cluster, type: str, news: PropertyMap
 ) -> None:
     outputs = cluster.preview(type, "a", news)
@@ -400,13 +400,13 @@ def test_a_foreign_object_of_the_same_name_is_not_touched(cluster: Cluster, name
     )
 
     for attempt in (cluster.preview, cluster.create):
-        with pytest.raises(ProviderError, match="exists already"):
+        with pytest.raises(ProviderError, match="already exists"):
             attempt(CONFIG_MAP, "a", config_map(namespace, {"whose": "ours"}, name="a"))
 
     assert cluster.kube.get(CONFIG_MAPS, "a", namespace)["data"] == {"whose": "theirs"}
 
 
-def test_what_an_interrupted_run_made_is_taken_over(cluster: Cluster, namespace: str) -> None:
+def test_an_object_of_an_interrupted_run_is_adopted(cluster: Cluster, namespace: str) -> None:
     lost = cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "1"}, name="a"))
 
     found = cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "2"}, name="a"))
@@ -425,10 +425,10 @@ def test_the_data_of_a_secret_is_stored_and_kept_secret(cluster: Cluster, namesp
     assert cluster.refresh(made) == made
 
 
-# Drift, and fields of others
+# Drift, and foreign fields
 
 
-def test_drift_shows_in_inputs_after_a_refresh_and_is_mended(cluster: Cluster, namespace: str) -> None:
+def test_drift_shows_in_inputs_after_a_refresh_and_is_corrected(cluster: Cluster, namespace: str) -> None:
     news = service(namespace, sessionAffinity="None")
     made = cluster.create(SERVICE, "web", news)
     cluster.kube.patch(SERVICES, "web", {"spec": {"sessionAffinity": "ClientIP"}}, namespace, type=PatchType.MERGE)
@@ -446,7 +446,7 @@ def test_drift_shows_in_inputs_after_a_refresh_and_is_mended(cluster: Cluster, n
 
 
 @pytest.mark.usefixtures("kubelet")
-def test_what_the_server_writes_in_its_own_way_is_no_drift(cluster: Cluster, namespace: str) -> None:
+def test_a_value_normalised_by_the_server_is_not_drift(cluster: Cluster, namespace: str) -> None:
     made = cluster.create(DEPLOYMENT, "web", deployment(namespace))
 
     found = cluster.refresh(made)
@@ -515,7 +515,7 @@ def test_a_job_is_awaited_until_it_completes(cluster: Cluster, namespace: str) -
 
 @pytest.mark.parametrize("kubelet", ["Failed"], indirect=True)
 @pytest.mark.usefixtures("kubelet")
-def test_a_job_that_fails_fails_at_once_with_its_own_words(cluster: Cluster, namespace: str) -> None:
+def test_a_failing_job_fails_at_once_with_its_own_message(cluster: Cluster, namespace: str) -> None:
     with pytest.raises(PartialFailure, match="backoff limit"):
         cluster.create("batch/v1:Job", "once", job(namespace), timeout=600)
 
@@ -530,7 +530,7 @@ def test_a_job_that_completed_since_the_state_was_written_is_not_run_again(clust
     assert not cluster.diff(Managed(made.urn, made.id, made.inputs, outputs={}), asking).changed
 
 
-def test_a_job_that_did_not_complete_is_replaced_where_it_asks_for_that(cluster: Cluster, namespace: str) -> None:
+def test_an_incomplete_job_is_replaced_on_request(cluster: Cluster, namespace: str) -> None:
     asking = job(namespace)
     asking["metadata"]["annotations"] = {"pulumi.com/replaceUnready": "true", "pulumi.com/skipAwait": "true"}
     made = cluster.create("batch/v1:Job", "once", asking)
@@ -560,7 +560,7 @@ def test_an_object_is_awaited_until_what_its_annotation_names_holds(cluster: Clu
 
 
 @pytest.mark.usefixtures("kubelet")
-def test_the_annotation_takes_the_place_of_what_the_kind_waits_for(cluster: Cluster, namespace: str) -> None:
+def test_the_wait_for_annotation_replaces_the_rule_of_the_kind(cluster: Cluster, namespace: str) -> None:
     news = service(namespace, type="LoadBalancer", selector={"app": "web"})
     news["metadata"]["annotations"] = {"pulumi.com/waitFor": "jsonpath={.spec.clusterIP}"}
 
@@ -569,7 +569,7 @@ def test_the_annotation_takes_the_place_of_what_the_kind_waits_for(cluster: Clus
     assert "ingress" not in made.outputs["status"]["loadBalancer"]
 
 
-def test_a_deployment_that_does_not_become_ready_is_kept_and_says_why(
+def test_a_deployment_that_does_not_become_ready_is_kept_with_the_reason(
     cluster: Cluster, namespace: str, clock: Clock
 ) -> None:
     creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=600))
@@ -584,7 +584,7 @@ def test_a_deployment_that_does_not_become_ready_is_kept_and_says_why(
     assert failure.outputs["metadata"]["uid"]
 
 
-def test_nothing_is_awaited_where_the_object_says_so(cluster: Cluster, namespace: str) -> None:
+def test_the_skip_await_annotation_prevents_waiting(cluster: Cluster, namespace: str) -> None:
     news = deployment(namespace)
     news["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
 
@@ -593,7 +593,7 @@ def test_nothing_is_awaited_where_the_object_says_so(cluster: Cluster, namespace
     assert made.outputs.get("status", {}).get("availableReplicas", 0) == 0
 
 
-def test_the_time_to_wait_may_stand_in_an_annotation(cluster: Cluster, namespace: str) -> None:
+def test_an_annotation_may_set_the_time_to_wait(cluster: Cluster, namespace: str) -> None:
     news = deployment(namespace)
     news["metadata"]["annotations"] = {"pulumi.com/timeoutSeconds": "1"}
 
@@ -624,7 +624,7 @@ def test_a_load_balancer_service_is_awaited_until_it_has_address_and_pod(cluster
     assert made.outputs["status"]["loadBalancer"]["ingress"][0]["ip"] == "127.1.2.3"
 
 
-def test_while_it_waits_it_tells_the_warnings_of_the_object(cluster: Cluster, namespace: str, clock: Clock) -> None:
+def test_a_wait_reports_the_warnings_of_the_object(cluster: Cluster, namespace: str, clock: Clock) -> None:
     creation = start(lambda: cluster.create(SERVICE, "web", service(namespace, type="LoadBalancer"), timeout=600))
     cluster.lines.await_line("no load balancer address yet")
     live = cluster.kube.get(SERVICES, "web", namespace)
@@ -665,7 +665,7 @@ def test_a_volume_claim_is_awaited_unless_a_pod_must_use_it_first(
         cluster.create("core/v1:PersistentVolumeClaim", "claim", claim, timeout=1)
 
 
-def test_a_secret_that_the_server_refuses_is_not_quoted(cluster: Cluster, namespace: str) -> None:
+def test_the_error_for_a_rejected_secret_does_not_quote_it(cluster: Cluster, namespace: str) -> None:
     wrong = {"metadata": {"name": "a", "namespace": namespace}, "data": Secret({"token": {"inner": "hushhush"}})}
 
     with pytest.raises(ProviderError) as caught:
@@ -701,7 +701,7 @@ def test_a_custom_resource_follows_its_definition(cluster: Cluster) -> None:
 # Deletion
 
 
-def test_an_object_of_the_same_name_that_is_not_ours_survives_a_deletion(cluster: Cluster, namespace: str) -> None:
+def test_a_foreign_object_of_the_same_name_survives_a_deletion(cluster: Cluster, namespace: str) -> None:
     news = config_map(namespace, {"whose": "ours"}, name="a")
     made = cluster.create(CONFIG_MAP, "a", news)
     cluster.kube.delete(CONFIG_MAPS, "a", namespace)
@@ -712,11 +712,11 @@ def test_an_object_of_the_same_name_that_is_not_ours_survives_a_deletion(cluster
     assert "data" not in cluster.kube.get(CONFIG_MAPS, "a", namespace)
 
 
-def test_a_deletion_that_a_finalizer_holds_names_it(cluster: Cluster, namespace: str) -> None:
+def test_a_blocked_deletion_names_the_finalizer(cluster: Cluster, namespace: str) -> None:
     held = config_map(namespace, {}, name="a", finalizers=["example.com/hold"])
     made = cluster.create(CONFIG_MAP, "a", held)
 
-    with pytest.raises(ProviderError, match=r"not deleted in time: it is held by the finalizers .*example\.com/hold"):
+    with pytest.raises(ProviderError, match=r"not deleted in time: finalizers hold it: .*example\.com/hold"):
         cluster.delete(made, timeout=1)
 
     cluster.kube.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
@@ -728,7 +728,7 @@ def test_a_creation_waits_until_the_old_object_of_its_name_is_gone(cluster: Clus
     cluster.kube.delete(CONFIG_MAPS, "a", namespace)
 
     creation = start(lambda: cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "2"}, name="a")))
-    cluster.lines.await_line("being deleted; waiting for its end")
+    cluster.lines.await_line("waiting for the deletion of an object with this name")
     cluster.kube.patch(CONFIG_MAPS, "a", {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
 
     made = creation.result(PATIENCE)
@@ -737,7 +737,7 @@ def test_a_creation_waits_until_the_old_object_of_its_name_is_gone(cluster: Clus
 
 
 @pytest.mark.parametrize("affinity", ["None", "ClientIP"], ids=["whose fields are another's", "whose fields are ours"])
-def test_an_update_makes_anew_what_somebody_deletes(cluster: Cluster, namespace: str, affinity: str) -> None:
+def test_an_update_recreates_an_object_that_is_being_deleted(cluster: Cluster, namespace: str, affinity: str) -> None:
     old = cluster.create(SERVICE, "web", service(namespace, sessionAffinity="None"))
     others = {"metadata": {"finalizers": ["example.com/hold"]}, "spec": {"sessionAffinity": "ClientIP"}}
     cluster.kube.patch(SERVICES, "web", others, namespace, type=PatchType.MERGE)
@@ -746,7 +746,7 @@ def test_an_update_makes_anew_what_somebody_deletes(cluster: Cluster, namespace:
 
     assert cluster.update(old, news, preview=True).outputs
     update = start(lambda: cluster.update(old, news))
-    cluster.lines.await_line("being deleted; waiting for its end")
+    cluster.lines.await_line("waiting for the deletion of an object with this name")
     cluster.kube.patch(SERVICES, "web", {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
 
     made = update.result(PATIENCE)
@@ -754,7 +754,7 @@ def test_an_update_makes_anew_what_somebody_deletes(cluster: Cluster, namespace:
     assert made.outputs["spec"]["sessionAffinity"] == affinity
 
 
-def test_a_deletion_leaves_an_object_that_is_made_anew_meanwhile(
+def test_a_deletion_spares_an_object_that_was_recreated_meanwhile(
     cluster: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "1"}, name="a"))
@@ -770,26 +770,26 @@ def test_a_deletion_leaves_an_object_that_is_made_anew_meanwhile(
     cluster.delete(made)
 
     assert "data" not in cluster.kube.get(CONFIG_MAPS, "a", namespace)
-    cluster.lines.await_line("it is gone already; another object of its name is there and stays")
+    cluster.lines.await_line("already gone; another object with this name exists and stays")
 
 
-def test_what_an_interrupted_run_made_under_a_drawn_name_is_made_anew_where_somebody_deletes_it(
+def test_an_object_with_a_random_name_from_an_interrupted_run_is_recreated_if_it_is_being_deleted(
     cluster: Cluster, namespace: str
 ) -> None:
     old = cluster.create(CONFIG_MAP, "a", config_map(namespace, {"run": "1"}, finalizers=["example.com/hold"]))
     name = old.inputs["metadata"]["name"]
     cluster.kube.delete(CONFIG_MAPS, name, namespace)
 
-    # Resumed: with the very inputs, and so with the name, that it was begun with.
+    # Resumed with the same inputs, and so with the same name.
     creation = start(lambda: cluster.make(old.urn, old.inputs))
-    cluster.lines.await_line("being deleted; waiting for its end")
+    cluster.lines.await_line("waiting for the deletion of an object with this name")
     cluster.kube.patch(CONFIG_MAPS, name, {"metadata": {"finalizers": None}}, namespace, type=PatchType.MERGE)
 
     made = creation.result(PATIENCE)
     assert made.outputs["metadata"]["uid"] != old.outputs["metadata"]["uid"]
 
 
-def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cluster: Cluster, namespace: str) -> None:
+def test_an_interrupted_run_stops_waiting_and_keeps_its_objects(cluster: Cluster, namespace: str) -> None:
     creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=300))
     cluster.lines.await_line("replicas")
 
@@ -800,7 +800,7 @@ def test_an_interrupted_run_waits_no_more_and_keeps_what_it_made(cluster: Cluste
     assert raised.value.id == f"{namespace}/web"
 
 
-def test_closing_the_provider_ends_what_waits(cluster: Cluster, namespace: str) -> None:
+def test_closing_the_provider_ends_its_waits(cluster: Cluster, namespace: str) -> None:
     creation = start(lambda: cluster.create(DEPLOYMENT, "web", deployment(namespace), timeout=300))
     cluster.lines.await_line("replicas")
 

@@ -1,7 +1,7 @@
-"""Check, diff and state against what pulumi-kubernetes 4.32 and 4.34 answered the real CLI, request by request.
+"""Check, diff and state against the answers of pulumi-kubernetes 4.32 and 4.34 to the real CLI, request by request.
 
 `recordings/` is of the sample program; `kubernetes/calls.jsonl` of a program with empty, false and zero inputs and
-quantities in several spellings, run as it is, without what is empty, edited, and back.
+quantities in several spellings: unchanged, without the empty values, edited, and back.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def without_random_name(inputs: PropertyMap) -> PropertyMap:
 
 @pytest.fixture(scope="module")
 def provider() -> KubernetesProvider:
-    """No cluster is needed to check and to diff."""
+    """check and diff need no cluster."""
     return KubernetesProvider({"kubeconfig": UNKNOWN})
 
 
 @pytest.mark.parametrize(("request_", "response"), list(recorded("Check")))
 def test_inputs_are_completed_as_the_clis_provider_does(request_: dict[str, Any], response: dict[str, Any]) -> None:
     olds, api = values_of(request_.get("olds")), type_of_urn(request_["urn"])
-    # The CLI's provider takes a kind that no API server knows yet for one with namespaces; ours leaves it open.
+    # The CLI's provider assumes that a kind that no API server knows yet has namespaces; ours leaves it open.
     namespaced = api.namespaced is not False
 
     result = check_inputs(
@@ -65,7 +65,7 @@ def test_inputs_are_completed_as_the_clis_provider_does(request_: dict[str, Any]
 
 
 @pytest.mark.parametrize(("request_", "response"), list(recorded("Diff")))
-def test_changes_are_judged_as_the_clis_provider_does(
+def test_differences_are_those_of_the_clis_provider(
     provider: KubernetesProvider, request_: dict[str, Any], response: dict[str, Any]
 ) -> None:
     found = provider.diff(
@@ -79,10 +79,10 @@ def test_changes_are_judged_as_the_clis_provider_does(
         )
     )
 
-    # In protobuf's JSON form a field with the first value of its enumeration (ADD) is left out.
+    # In protobuf's JSON form a field with the first value of its enumeration (ADD) is omitted.
     kinds = {path: change.get("kind", "ADD") for path, change in response.get("detailedDiff", {}).items()}
     if ":Secret::" in request_["urn"] and kinds:
-        # What is secret differs as a whole, so that nothing of it is told.
+        # A secret differs as a whole, which hides its parts.
         kinds = {"data": "UPDATE_REPLACE"}
     assert found.changed is (response["changes"] == "DIFF_SOME")
     assert bool(found.replaces) is bool(response.get("replaces"))
@@ -90,14 +90,14 @@ def test_changes_are_judged_as_the_clis_provider_does(
         path: DiffKind(kind.lower().replace("_", "-")) for path, kind in kinds.items()
     }
     if found.replaces:
-        # Otherwise ours says what a replacement that the engine alone decides on would need.
+        # Otherwise ours reports the requirements of a replacement that only the engine decides.
         assert found.delete_before_replace is response.get("deleteBeforeReplace", False)
 
 
 @pytest.mark.parametrize(("request_", "response"), list(recorded("Create")))
 def test_the_state_of_a_live_object_is_the_clis(request_: dict[str, Any], response: dict[str, Any]) -> None:
     expected = values_of(response["properties"])
-    # What the API server answered is in the state as it was, but for what Pulumi's provider adds and wraps.
+    # The API server's answer is in the state unchanged, except for what Pulumi's provider adds and wraps.
     live = with_dashes(without_secrets({k: v for k, v in expected.items() if not k.startswith("__")}))
     inputs = with_dashes(expected[INPUTS])
 

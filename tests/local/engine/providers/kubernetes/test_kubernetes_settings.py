@@ -1,4 +1,4 @@
-"""The provider's options, and what it does without an API server."""
+"""The provider's options, and its behaviour without an API server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from local.engine.providers.kubernetes.settings import parse_settings
 from local.engine.providers.provider import CreateRequest, DeleteRequest, ProviderError, UpdateRequest
 from local.engine.values import UNKNOWN, PropertyMap, Secret, Value
 
-# Nothing listens there: the discard port of an address that no site uses.
+# A closed port: the discard port of an address that no site uses.
 DEAD = json.dumps(
     {
         "apiVersion": "v1",
@@ -78,14 +78,14 @@ def test_options_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
         ({"kubeconfig": Secret("a:\n  - hush: [")}, "kubeconfig: "),
     ],
 )
-def test_options_that_do_not_fit_are_refused_by_name(config: PropertyMap, said: str) -> None:
+def test_invalid_options_are_refused_by_name(config: PropertyMap, said: str) -> None:
     with pytest.raises(ProviderError, match=said) as caught:
         KubernetesProvider(config)
 
     assert "hush" not in str(caught.value)
 
 
-def test_a_cluster_that_is_not_there_yet_is_previewed_from_the_inputs() -> None:
+def test_objects_of_a_future_cluster_are_previewed_from_the_inputs() -> None:
     provider = KubernetesProvider({"kubeconfig": UNKNOWN})
 
     made = provider.create(creation(preview=True))
@@ -128,7 +128,7 @@ def test_objects_of_an_unreachable_cluster_are_not_forgotten() -> None:
         provider.read(URN, "default/a", INPUTS, INPUTS)
 
 
-def test_objects_of_an_unreachable_cluster_count_as_gone_where_the_program_says_so() -> None:
+def test_objects_of_an_unreachable_cluster_count_as_gone_with_delete_unreachable() -> None:
     provider = KubernetesProvider({"kubeconfig": DEAD, "deleteUnreachable": "true"})
 
     provider.delete(DeleteRequest(urn=URN, id="default/a", inputs=INPUTS, outputs=INPUTS, timeout=1, report=silent))

@@ -1,4 +1,4 @@
-"""Waiting for an object while the API server has its troubles."""
+"""Waiting for an object while the API server fails."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def waited_for(kube: Any) -> Any:
     return Waiter(kube, threading.Event()).until_ready(NAMESPACES, ACTIVE, deadline, lambda _: None)
 
 
-def test_what_passes_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transient_watch_error_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.engine.providers.kubernetes.wait.RETRY_SECONDS", 0)
     timed_out = ApiError(500, "InternalError", "etcdserver: request timed out")
     busy = TooManyRequestsError(429, "TooManyRequests", "too many requests")
@@ -49,6 +49,6 @@ def test_what_passes_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kube.errors == []
 
 
-def test_what_stays_is_told_at_once() -> None:
+def test_a_permanent_watch_error_is_reported_at_once() -> None:
     with pytest.raises(ForbiddenError):
         waited_for(Troubled(ForbiddenError(403, "Forbidden", "not yours")))

@@ -1,4 +1,4 @@
-"""What the annotation `pulumi.com/waitFor` means: as kubectl's `wait --for`, whose two forms it takes."""
+"""The annotation `pulumi.com/waitFor`: like kubectl's `wait --for`, in its two forms."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ def test_an_expression_that_holds_is_ready(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("condition=Healthy", "waiting for condition Healthy=True: it is not there"),
+        ("condition=Healthy", "waiting for condition Healthy=True: it is absent"),
         ("condition=Synced", "waiting for condition Synced=True: it is False (quota exceeded)"),
-        ("jsonpath={.status.address}", "waiting for {.status.address}: it is not there"),
+        ("jsonpath={.status.address}", "waiting for {.status.address}: it is absent"),
         ("jsonpath={.status.phase}=Ended", "waiting for {.status.phase}=Ended: it has another value"),
-        ('["condition=Ready", "condition=Healthy"]', "waiting for condition Healthy=True: it is not there"),
+        ('["condition=Ready", "condition=Healthy"]', "waiting for condition Healthy=True: it is absent"),
     ],
 )
-def test_an_expression_that_does_not_hold_says_what_it_waits_for(text: str, said: str) -> None:
+def test_an_expression_that_does_not_hold_reports_what_it_waits_for(text: str, said: str) -> None:
     progress = parse_wait_for(text)(OBJECT)
 
     assert (progress.ready, progress.message) == (False, said)
 
 
-def test_what_stands_at_a_path_is_not_told() -> None:
+def test_the_value_at_a_jsonpath_is_not_shown() -> None:
     progress = parse_wait_for(r"jsonpath={.data.ca\.crt}=other")(OBJECT)
 
     assert "MTIz" not in progress.message
 
 
-def test_an_object_without_a_status_is_waited_for() -> None:
+def test_an_object_without_a_status_is_not_ready() -> None:
     assert not parse_wait_for("condition=Ready")({"metadata": {"name": "a"}}).ready
 
 
@@ -76,13 +76,13 @@ def test_an_object_without_a_status_is_waited_for() -> None:
         ("Ready", "allowed: condition=TYPE"),
         ("condition=", "allowed: condition=TYPE"),
         ("jsonpath=.status.phase", "allowed: condition=TYPE"),
-        ("jsonpath={.status[}", "is no JSONPath"),
+        ("jsonpath={.status[}", "is not a valid JSONPath"),
         ("[]", "at least one"),
         ("[1]", "each a string"),
-        ('["condition=Ready"', "is no JSON list"),
-        ('["condition=Ready", "x"]', "'x' is no expression"),
+        ('["condition=Ready"', "is not a JSON list"),
+        ('["condition=Ready", "x"]', "'x' is not a valid expression"),
     ],
 )
-def test_what_is_no_expression_is_refused_with_what_is_allowed(text: str, said: str) -> None:
+def test_an_invalid_expression_is_refused_with_what_is_allowed(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse_wait_for(text)

@@ -1,0 +1,345 @@
+"""Reconciles one Service: plans, applies, updates the cache and reports events, until nothing is left to do now.
+
+Never blocks on the cloud: the Service is requeued until slow operations have finished.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
+
+from cloud_controller.cloud import CloudError, Postponed, Throttled, Unavailable
+from cloud_controller.controllers.seen_deletions import SeenDeletions
+from cloud_controller.controllers.service import plan as service_plan
+from cloud_controller.controllers.service import rules as service_rules
+from cloud_controller.controllers.service.apply import (
+    KubeOperation,
+    change_load_balancer,
+    change_service,
+)
+from cloud_controller.controllers.service.cache import LoadBalancerCache
+from cloud_controller.controllers.service.checkpoint import Checkpoint
+from cloud_controller.controllers.service.events import ServiceEvents
+from cloud_controller.controllers.service.plan import ServicePlan
+from cloud_controller.controllers.service.rules import Rules
+from cloud_controller.controllers.service.timing import Locks, Polling
+from cloud_controller.controllers.service.waits import Waits
+from cloud_controller.events import Events
+from cloud_controller.kube import SERVICES, ApiError, KubeApi, NotFoundError, Object
+from cloud_controller.load_balancers.apply_operation import apply_operation
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    AdoptLoadBalancer,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    LoadBalancers,
+    Operation,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+from cloud_controller.load_balancers.sharing import may_serve_others, owner_of_part
+from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Action, Plan
+from cloud_controller.safeguard import Safeguard
+
+CONTROLLER = "service"
+
+_ROUNDS = 5
+"""Maximum number of plans that one reconcile applies until one is empty."""
+
+_log = logging.getLogger(__name__)
+
+
+class ServiceReconciler:
+    """Reconciles Services; only one thread at a time may work on the same Service.
+
+    `requeue(key, seconds)`: reconcile it again later. `part_freed(load balancer, key)`: called when a Service has freed
+    a part that another may wait for. `creation_lost()`: called when a load balancer may exist that lists do not show.
+    """
+
+    def __init__(
+        self,
+        kube: KubeApi,
+        load_balancers: LoadBalancers,
+        cache: LoadBalancerCache,
+        events: Events,
+        metrics: Metrics,
+        rules: Rules,
+        *,
+        requeue: Callable[[str, float], None],
+        part_freed: Callable[[str, str], None],
+        creation_lost: Callable[[], None],
+        safeguard: Safeguard,
+        deletions: SeenDeletions,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self._kube = kube
+        self._load_balancers = load_balancers
+        self._cache = cache
+        self._events = events
+        self._metrics = metrics
+        self._rules = rules
+        self._requeue = requeue
+        self._part_freed = part_freed
+        self._creation_lost = creation_lost
+        self._safeguard = safeguard
+        self._deletions = deletions
+        self._checkpoint = checkpoint
+        self._waits = Waits()
+        self._arrivals = Polling()
+        self._locks = Locks()
+        self._excluded: dict[str, str] = {}
+
+    def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
+        """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
+        if service is not None:
+            self._deletions.note(service)
+        named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
+        present = {lb.id for lb in self._cache.get(key)}
+        # Two Services that share a load balancer must not both claim the same free port.
+        with self._locks.held(present | ({named} if named else set())):
+            self._read_if_needed(key, service, named)
+            uid = service["metadata"]["uid"] if service else None
+            self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
+            if service is not None:
+                self._converge(key, service, named, backends)
+            else:
+                self._waits.clear(key)
+                self._excluded.pop(key, None)
+        waits_for = self._cache.find(named) if named else None
+        if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
+            self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
+            self._requeue(key, self._arrivals.pause_of(key))
+        else:
+            self._arrivals.stop(key)
+
+    def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
+        ids = [named] if named else []
+        if self._cache.is_dirty(key):
+            uids = {owner.uid for owner in self._cache.owners(key)}
+            uids |= {service["metadata"]["uid"]} if service else set()
+            self._cache.refresh([(key, each) for each in uids], ids)
+        elif self._waits.for_cloud(key):
+            # The change may be partly done; reverting it requires the present state.
+            self._cache.refresh((), {*ids, *(lb.id for lb in self._cache.get(key))})
+        elif named and self._cache.find(named) is None:
+            self._cache.refresh((), ids)
+
+    def _remove_orphans(self, key: str, owners: Collection[Owner]) -> None:
+        """Delete load balancers of deleted Services with this name; hold those whose deletion was not seen."""
+        namespace, _, name = key.partition("/")
+        if owners:
+            # The informer may lag: ask the API server itself whether the owner is gone.
+            try:
+                present = self._kube.get(SERVICES, name, namespace)["metadata"]["uid"]
+            except NotFoundError:
+                present = None
+            owners = [owner for owner in owners if owner.uid != present]
+        plans = {owner: self._orphans_of(key, owner) for owner in owners}
+        held = [action for plan in plans.values() for action in plan.held]
+        target = service_plan.target_of(namespace, name)
+        self._safeguard.report(CONTROLLER, held, self._events, about={target})
+        for owner, plan in plans.items():
+            if not plan.changes:
+                continue
+            try:
+                self._safeguard.verify()
+                if at_stake := self._at_stake(plan, owner.uid):
+                    self._cache.refresh((), at_stake)
+                    plan = self._orphans_of(key, owner)
+                self._carry_out(key, owner.uid, plan, [])
+            except CloudError as error:
+                gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
+                self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
+                raise
+            self._safeguard.used(plan.changes)
+
+    def _orphans_of(self, key: str, owner: Owner) -> Plan:
+        catalogue, binding = self._load_balancers.catalogue, self._safeguard.binding
+        deleted = owner.uid in self._deletions
+        plan = service_plan.plan_orphans(self._cache.get(key), owner, catalogue, binding, deleted=deleted)
+        return self._safeguard.released(plan)
+
+    def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
+        """Plan and apply until nothing is left to do now."""
+        wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
+        events = ServiceEvents(self._events, service, wanted=wanted, reported=self._waits.reported(key))
+        read_again: set[str] = set()
+        try:
+            for _ in range(_ROUNDS):
+                found = self._plan(key, service, named, backends)
+                self._report_excluded(key, service, found.excluded_endpoints)
+                # Re-read before touching it: another cluster's controller or a person may have changed it.
+                while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
+                    self._cache.refresh((), at_stake)
+                    read_again |= at_stake
+                    found = self._plan(key, service, named, backends)
+                if not found.plan.changes:
+                    self._finish(key, named, found, events)
+                    return
+                events.before(found)
+                postponed: list[Postponed] = []
+                try:
+                    service = self._carry_out(key, service["metadata"]["uid"], found.plan, postponed, service)
+                finally:
+                    # Even if another part failed: old members keep serving until the new ones are healthy.
+                    pause = self._waits.postpone(key, postponed, events) if postponed else None
+                if pause is not None:
+                    self._requeue(key, pause)
+                    return
+                self._waits.clear(key)
+                events.applied()
+            raise CloudError(f"did not converge after {_ROUNDS} rounds; last plan: {found.plan}")
+        except NotFoundError:
+            _log.info("Service is gone service=%s", key)
+        except Throttled:
+            # Not an error of the Service: it only has to wait.
+            raise
+        except (CloudError, ApiError) as error:
+            events.failed(error)
+            raise
+
+    def _report_excluded(self, key: str, service: Object, excluded: str | None) -> None:
+        """Report excluded endpoints once per change: the author of the EndpointSlice expects traffic."""
+        if excluded is None:
+            self._excluded.pop(key, None)
+        elif self._excluded.get(key) != excluded:
+            self._excluded[key] = excluded
+            self._events.warning(service, "EndpointsLeftOut", f"Excluded endpoints: {excluded}")
+
+    def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
+        observed = {lb.id: lb for lb in self._cache.get(key)}
+        if named and (lb := self._cache.find(named)):
+            observed[named] = lb
+        return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
+
+    def _at_stake(self, plan: Plan, uid: str) -> set[str]:
+        """The load balancers to re-read first: deleted, with all tags rewritten, or shared with other owners."""
+        found = set()
+        for operation in (action.operation for action in plan.changes):
+            if isinstance(operation, AdoptLoadBalancer | UpdateLoadBalancer | DeleteLoadBalancer):
+                lb = self._cache.find(operation.id)
+                # A partly deleted one was just polled, and its deletion may be retried many times.
+                if lb is None or lb.state is not LoadBalancerState.PARTIAL:
+                    found.add(operation.id)
+            elif isinstance(operation, PutPool | PutListener | DeleteListener | DeletePool):
+                lb = self._cache.find(operation.id)
+                if lb is not None and (lb.owner is None or lb.owner.uid != uid or may_serve_others(lb)):
+                    found.add(operation.id)
+        return found
+
+    def _finish(self, key: str, named: str | None, found: ServicePlan, events: ServiceEvents) -> None:
+        """Nothing can be done now: report success, or raise the reason."""
+        self._waits.clear(key)
+        if found.fault is not None:
+            if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
+                self._cache.mark_dirty(key)  # Another owner may free the port or load balancer that it asks for.
+            raise found.fault
+        if found.failure is not None:
+            self._cache.mark_dirty(key)  # The cloud may recover by itself.
+            raise CloudError(found.failure)
+        if not found.waits:
+            events.completed()
+
+    def _carry_out(
+        self, key: str, uid: str, plan: Plan, postponed: list[Postponed], service: Object | None = None
+    ) -> Object:
+        """Apply the plan, update the cache, and return the Service's new state. `postponed` collects what must wait.
+
+        Raises the first failure. Unless the cloud is unavailable, members are still updated: a rejected setting or a
+        missing permission must not keep dead nodes in service.
+        """
+        failed: list[tuple[object, CloudError]] = []
+        self._metrics.planned(CONTROLLER, plan)
+        self._metrics.load_balancer_syncs.inc()
+        hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
+        try:
+            with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
+                for action in plan.changes:
+                    if failed and not _may_follow(action.operation, [operation for operation, _ in failed]):
+                        continue
+                    try:
+                        service = self._apply(key, uid, action) or service
+                    except Postponed as reason:
+                        _log.info("postponed controller=%s target=%s why=%r", CONTROLLER, action.target, str(reason))
+                        postponed.append(reason)
+                    except (Throttled, Unavailable):
+                        raise
+                    except CloudError as error:
+                        failed.append((action.operation, error))
+            if failed:
+                raise failed[0][1]
+        except (CloudError, ApiError):
+            # The plan is partly applied, and a response may be lost: the next reconcile reads before it plans.
+            self._cache.mark_dirty(key)
+            raise
+        return service or {}
+
+    def _apply(self, key: str, uid: str, action: Action) -> Object | None:
+        result = "failed"
+        operation = action.operation
+        changed: Object | None = None
+        try:
+            if isinstance(operation, KubeOperation):
+                changed = change_service(self._kube, operation)
+            elif isinstance(operation, Operation):
+                handing_over = self._waits.handing_over(key)
+                with self._checkpoint.writing() if self._checkpoint else nullcontext():
+                    made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
+                self._remember(key, uid, operation, made)
+            else:
+                raise TypeError(f"{action.target}: {type(operation).__name__} is not an operation of a Service plan")
+            result = "done"
+        except Postponed:
+            result = "postponed"
+            raise
+        except Unavailable:
+            if isinstance(operation, CreateLoadBalancer):
+                self._creation_lost()
+            raise
+        finally:
+            self._metrics.actions.labels(CONTROLLER, action.kind.value, result).inc()
+        _log.info(
+            "done controller=%s kind=%s target=%s summary=%r", CONTROLLER, action.kind, action.target, action.summary
+        )
+        return changed
+
+    def _remember(self, key: str, uid: str, operation: Operation, made: ObservedLoadBalancer | None) -> None:
+        if isinstance(operation, CreateLoadBalancer):
+            known = made
+        else:
+            before = self._cache.find(operation.id)
+            known = before and apply_operation(before, operation)
+        if known is not None:
+            self._cache.put(key, uid, known)
+        if known is not None and _frees(operation, known):
+            self._part_freed(known.id, key)
+
+
+def _may_follow(operation: object, failed: Iterable[object]) -> bool:
+    """Whether to continue with the operation after these failed: member changes do not depend on other operations."""
+    if isinstance(operation, AddMembers):
+        return True
+    # Removed members need successors, so their addition must have succeeded.
+    return isinstance(operation, RemoveMembers) and not any(
+        isinstance(each, AddMembers) and each.pool == operation.pool for each in failed
+    )
+
+
+def _frees(operation: Operation, lb: ObservedLoadBalancer) -> bool:
+    """Whether the operation makes a port of the load balancer, or all of it, available to other Services."""
+    match operation:
+        case PutListener(listener=listener):
+            return owner_of_part(listener.tags, lb) is None
+        case PutPool(pool=pool):
+            return owner_of_part(pool.tags, lb) is None
+        case UpdateLoadBalancer():
+            return lb.owner is None
+    return isinstance(operation, DeleteListener | DeletePool)

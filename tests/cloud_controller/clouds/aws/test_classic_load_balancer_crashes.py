@@ -1,0 +1,162 @@
+"""A controller dies after any changing call on a classic load balancer: the next one finishes, and nothing leaks."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cloud_controller.kube import Object
+from tests.cloud_controller.clouds.aws.conftest import AwsAccount
+from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Died, Faults
+from tests.cloud_controller.clouds.aws.in_the_account import group_of_people, world
+from tests.cloud_controller.clouds.aws.services import classic, named, nlb
+from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.load_balancing import Running, port
+
+FEWEST = 4
+"""Changing calls of the shortest step."""
+
+Scene = Callable[[AwsAccount], tuple[Object, Object]]
+"""A Service as it is made, and as it is changed."""
+
+
+def of_ours(_: AwsAccount) -> tuple[Object, Object]:
+    first = classic(named(proxy_protocol="*", connection_idle_timeout=120), port(80), port(81))
+    return first, classic(named(load_balancer_source_ranges="10.0.0.0/8"), port(80, nodePort=31080), port(82))
+
+
+def of_people(account: AwsAccount) -> tuple[Object, Object]:
+    return classic(named(security_groups=group_of_people(account))), classic({}, port(81))
+
+
+def of_many_rules(_: AwsAccount) -> tuple[Object, Object]:
+    ranges = ",".join(f"10.{number}.0.0/24" for number in range(0, 60, 2))
+    return classic(named(load_balancer_source_ranges=ranges), *(port(each) for each in (80, 90, 100))), classic()
+
+
+def from_classic_to_network(_: AwsAccount) -> tuple[Object, Object]:
+    return classic(), nlb()
+
+
+def from_network_to_classic(_: AwsAccount) -> tuple[Object, Object]:
+    return nlb(), classic()
+
+
+Crashing = Callable[[Callable[[], None], Callable[[], dict[str, Any]]], None]
+
+
+@pytest.fixture
+def crashing(account: AwsAccount, cluster: Cluster, request: pytest.FixtureRequest) -> Crashing:
+    """Lets a controller die after this, then that of the changing calls of a step, each time followed by the end of it.
+
+    The end must be the same whatever call it was, and put things back as they were before the step.
+    """
+
+    def run(step: Callable[[], None], end: Callable[[], dict[str, Any]]) -> None:
+        expected = end()
+        first = 1 if STEP == 1 else 1 + zlib.crc32(request.node.name.encode()) % FEWEST
+        for calls in itertools.count(first, STEP):
+            running = Running(account, cluster, wrap=Faults(calls, dies=True))
+            step()
+            try:
+                running.settle(rounds=6)
+            except Died:
+                assert end() == expected, f"died after {calls} changing calls, the last: {running.calls.made[-1]}"
+            else:
+                assert calls > FEWEST, "there was nothing to die of"
+                return
+
+    return run
+
+
+@pytest.fixture
+def asked(account: AwsAccount, cluster: Cluster) -> Callable[[Object], dict[str, Any]]:
+    """Lets another controller give the Service what it asks for; what there is then."""
+
+    def ask(service: Object) -> dict[str, Any]:
+        cluster.put(service)
+        Running(account, cluster).settle(rounds=6)
+        return world(account)
+
+    return ask
+
+
+@pytest.fixture
+def removed(account: AwsAccount, cluster: Cluster) -> Callable[[], dict[str, Any]]:
+    """Lets another controller remove what the Service has, which goes; what there is then."""
+
+    def remove() -> dict[str, Any]:
+        if WEB in cluster.objects["services"]:
+            cluster.delete_service()
+        Running(account, cluster).settle(rounds=6)
+        return world(account)
+
+    return remove
+
+
+Asked = Callable[[Object], dict[str, Any]]
+Removed = Callable[[], dict[str, Any]]
+
+
+@pytest.mark.parametrize("scene", [of_ours, of_people, of_many_rules])
+def test_a_creation_that_dies_anywhere_is_completed_and_everything_goes_afterwards(
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene
+) -> None:
+    service, _ = scene(account)
+    before = world(account)
+
+    def completed_and_removed() -> dict[str, Any]:
+        made = asked(service)
+        assert removed() == before
+        return made
+
+    crashing(lambda: cluster.put(service), completed_and_removed)
+
+
+@pytest.mark.parametrize("scene", [of_ours, of_people])
+def test_a_creation_that_dies_anywhere_is_removed_where_the_service_goes_meanwhile(
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, removed: Removed, scene: Scene
+) -> None:
+    service, _ = scene(account)
+    before = world(account)
+
+    crashing(lambda: cluster.put(service), removed)
+
+    assert world(account) != before
+    assert removed() == before
+
+
+@pytest.mark.parametrize("scene", [of_ours, of_people, of_many_rules, from_classic_to_network, from_network_to_classic])
+def test_a_change_that_dies_anywhere_is_completed(
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene
+) -> None:
+    service, changed = scene(account)
+    asked(service)
+
+    def changed_and_back() -> dict[str, Any]:
+        result = asked(changed)
+        removed()
+        asked(service)
+        return result
+
+    crashing(lambda: cluster.put(changed), changed_and_back)
+
+
+@pytest.mark.parametrize("scene", [of_ours, of_people])
+def test_a_deletion_that_dies_anywhere_leaves_nothing(
+    account: AwsAccount, cluster: Cluster, crashing: Crashing, asked: Asked, removed: Removed, scene: Scene
+) -> None:
+    service, _ = scene(account)
+    before = world(account)
+
+    def gone_and_back() -> dict[str, Any]:
+        assert removed() == before
+        asked(service)
+        return {}
+
+    asked(service)
+    crashing(cluster.delete_service, gone_and_back)

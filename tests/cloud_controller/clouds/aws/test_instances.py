@@ -1,0 +1,358 @@
+"""EC2's instances as machines: listed by tag, confirmed in batches, gone only where EC2 says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cloud_controller.cloud import (
+    Conflict,
+    InstanceRef,
+    InstanceState,
+    InvalidConfiguration,
+    NodeAddress,
+    Unavailable,
+)
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.instances import AwsInstances
+from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+
+    from tests.cloud_controller.calls import Calls
+    from tests.cloud_controller.clouds.aws.conftest import AwsAccount
+
+NEVER_THERE = "i-0123456789abcdef0"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def instances(api: Api, vpc_id: str = "vpc-1") -> AwsInstances:
+    return AwsInstances(api, lambda: vpc_id)
+
+
+def refs(machines: Sequence[InstanceTypeDef]) -> list[InstanceRef]:
+    """As nodes whose kubelets tell the provider ID."""
+    return [
+        InstanceRef(machine["PrivateDnsName"], f"aws:///{machine['Placement']['AvailabilityZone']}/{id_of(machine)}")
+        for machine in machines
+    ]
+
+
+def id_of(machine: InstanceTypeDef) -> str:
+    return machine["InstanceId"]
+
+
+# ------------------------------------------------------------------------------------------------------------- list
+
+
+def test_the_list_has_the_machines_with_the_clusters_tag(account: AwsAccount) -> None:
+    ours = account.launch(2)
+    account.launch(tags={"kubernetes.io/cluster/another": "owned"})
+    account.launch(tags={})
+
+    assert {machine.id for machine in instances(account.api()).list()} == {id_of(each) for each in ours}
+
+
+def test_a_machine_is_told_with_all_that_a_node_needs(account: AwsAccount) -> None:
+    (launched,) = account.launch(type="c6i.xlarge", subnet=account.private_subnets[1])
+
+    (machine,) = instances(account.api()).list()
+
+    assert machine.provider_id == f"aws:///eu-central-1b/{machine.id}"
+    assert (machine.type, machine.zone, machine.region) == ("c6i.xlarge", "eu-central-1b", "eu-central-1")
+    assert machine.name == launched["PrivateDnsName"]
+    assert machine.state is InstanceState.RUNNING
+    assert machine.addresses == (
+        NodeAddress("InternalIP", launched["PrivateIpAddress"]),
+        NodeAddress("InternalDNS", launched["PrivateDnsName"]),
+        NodeAddress("Hostname", launched["PrivateDnsName"]),
+    )
+    assert machine.additional_labels == {"topology.k8s.aws/zone-id": "euc1-az2"}
+    assert machine.tags == {"kubernetes.io/cluster/prod-1": "owned"}
+
+
+@pytest.mark.parametrize(("end", "state"), [("stop", InstanceState.STOPPED), ("terminate", InstanceState.TERMINATED)])
+def test_stopped_machines_are_stopped_and_terminated_ones_listed_as_such(
+    account: AwsAccount, end: str, state: InstanceState
+) -> None:
+    (machine,) = account.launch()
+    if end == "stop":
+        account.ec2.stop_instances(InstanceIds=[id_of(machine)])
+    else:
+        account.ec2.terminate_instances(InstanceIds=[id_of(machine)])
+
+    (listed,) = instances(account.api()).list()
+
+    assert listed.state is state
+
+
+def test_a_list_is_one_call_a_page_of_a_thousand_and_one_for_the_zones(account: AwsAccount, calls: Calls) -> None:
+    for subnet in account.private_subnets:
+        account.launch(3, subnet=subnet)
+    api = account.api()
+    api.observer = calls
+    machines = instances(api)
+
+    machines.list()
+    machines.list()
+
+    assert calls.counts == {"ec2 DescribeInstances": 2, "ec2 DescribeAvailabilityZones": 1}
+
+
+def test_pages_are_of_a_thousand() -> None:
+    with scripted([ec2_answer("<reservationSet/>")]) as aws:
+        instances(aws.api()).list()
+
+        assert aws.requests[0]["MaxResults"] == "1000"
+        assert aws.requests[0]["Filter.1.Name"] == "tag-key"
+        assert aws.requests[0]["Filter.1.Value.1"] == "kubernetes.io/cluster/c"
+
+
+# --------------------------------------------------------------------------------------------------------- describe
+
+
+def test_a_hundred_machines_are_confirmed_in_one_call(account: AwsAccount, calls: Calls) -> None:
+    launched = account.launch(100)
+    api = account.api()
+    machines = instances(api)
+    machines.describe(refs(launched[:1]))
+    api.observer = calls
+
+    found = machines.describe(refs(launched))
+
+    assert {machine.id for machine in found.values() if machine} == {id_of(each) for each in launched}
+    assert calls.made == ["ec2 DescribeInstances"]
+
+
+def test_a_terminated_machine_is_gone_and_the_others_cost_no_more(account: AwsAccount, calls: Calls) -> None:
+    launched = account.launch(3)
+    account.ec2.terminate_instances(InstanceIds=[id_of(launched[1])])
+    api = account.api()
+    api.observer = calls
+
+    found = instances(api).describe(refs(launched))
+
+    assert [machine is not None for machine in found.values()] == [True, False, True]
+    assert calls.of("ec2 DescribeInstances") == 1
+
+
+def test_a_machine_that_ec2_forgot_is_gone_and_costs_one_call_more(account: AwsAccount, calls: Calls) -> None:
+    launched = account.launch(99)
+    lost = InstanceRef("lost", f"aws:///eu-central-1a/{NEVER_THERE}")
+    api = account.api()
+    api.observer = calls
+
+    found = instances(api).describe([*refs(launched), lost])
+
+    assert found[lost] is None
+    assert sum(machine is not None for machine in found.values()) == 99
+    assert calls.of("ec2 DescribeInstances") == 2
+
+
+def test_many_that_ec2_forgot_are_named_by_one_call() -> None:
+    gone = [f"i-{number:017x}" for number in range(50)]
+    told = ec2_error("InvalidInstanceID.NotFound", message=f"The instance IDs '{', '.join(gone)}' do not exist")
+    with scripted([ec2_answer("<reservationSet/>"), told]) as aws:
+        found = instances(aws.api()).describe([InstanceRef(each, each) for each in gone])
+
+        assert set(found.values()) == {None}
+        assert len(aws.requests) == 2
+
+
+def test_one_that_the_filter_does_not_show_yet_is_there_all_the_same(account: AwsAccount) -> None:
+    (machine,) = account.launch()
+    api = account.api()
+    real = api.call
+
+    def lagging(service: str, operation: str, /, **params: object) -> dict[str, object]:
+        answer = real(service, operation, **params)  # type: ignore[arg-type]
+        return {**answer, "Reservations": []} if "Filters" in params else answer
+
+    api.call = lagging  # type: ignore[method-assign]
+
+    (found,) = instances(api).describe(refs([machine])).values()
+
+    assert found is not None
+    assert found.id == id_of(machine)
+
+
+def test_no_answer_is_not_taken_for_gone() -> None:
+    with scripted([ec2_answer("<reservationSet/>"), ec2_error("InternalError", 500)]) as aws:
+        machines = instances(aws.api())
+
+        with pytest.raises(Unavailable):
+            machines.describe([InstanceRef("n", NEVER_THERE)])
+
+
+def test_a_node_without_provider_id_is_known_by_its_private_dns_name(account: AwsAccount, calls: Calls) -> None:
+    launched = account.launch(60)
+    api = account.api()
+    api.observer = calls
+
+    found = instances(api).describe([InstanceRef(machine["PrivateDnsName"]) for machine in launched])
+
+    assert [machine.id for machine in found.values() if machine] == [id_of(each) for each in launched]
+    assert calls.of("ec2 DescribeInstances") == 1
+
+
+def test_many_names_are_one_list_for_the_moments_after_it(account: AwsAccount, calls: Calls) -> None:
+    clock = Clock()
+    names = [InstanceRef(machine["PrivateDnsName"]) for machine in account.launch(60)]
+    api = account.api()
+    machines = AwsInstances(api, lambda: "vpc-1", clock=clock)
+    machines.describe(names)
+    api.observer = calls
+
+    clock.now += 10
+    assert all(machines.describe(names).values())
+    assert calls.made == []
+
+    clock.now += 11
+    assert all(machines.describe(names).values())
+    assert calls.made == ["ec2 DescribeInstances"]
+
+
+def test_of_many_names_those_that_the_list_did_not_have_are_asked_for(account: AwsAccount, calls: Calls) -> None:
+    launched = account.launch(60)
+    account.ec2.stop_instances(InstanceIds=[id_of(launched[0])])
+    api = account.api()
+    machines = instances(api)
+    machines.list()
+    launched += account.launch()
+    api.observer = calls
+
+    found = machines.describe([InstanceRef(machine["PrivateDnsName"]) for machine in launched])
+
+    assert [machine.id for machine in found.values() if machine] == [id_of(each) for each in launched]
+    # For the newest, and for the one that had stopped: its name may be another's by now.
+    assert calls.made == ["ec2 DescribeInstances"]
+
+
+def test_a_single_name_is_never_taken_from_a_list(account: AwsAccount) -> None:
+    (machine,) = account.launch()
+    machines = instances(account.api())
+    machines.list()
+    account.ec2.terminate_instances(InstanceIds=[id_of(machine)])
+
+    (found,) = machines.describe([InstanceRef(machine["PrivateDnsName"])]).values()
+
+    assert found is None
+
+
+def test_a_name_is_looked_for_among_the_clusters_machines_alone(account: AwsAccount) -> None:
+    (stranger,) = account.launch(tags={})
+
+    (found,) = instances(account.api()).describe([InstanceRef(stranger["PrivateDnsName"])]).values()
+
+    assert found is None
+
+
+def test_a_name_is_not_that_of_a_machine_that_had_it_before(account: AwsAccount) -> None:
+    (machine,) = account.launch()
+    account.ec2.terminate_instances(InstanceIds=[id_of(machine)])
+
+    (found,) = instances(account.api()).describe([InstanceRef(machine["PrivateDnsName"])]).values()
+
+    assert found is None
+
+
+def test_two_machines_of_one_name_are_a_conflict_that_names_them() -> None:
+    one = (
+        "<instanceId>i-{0:017x}</instanceId><instanceType>t3.micro</instanceType>"
+        "<instanceState><name>running</name></instanceState><privateDnsName>twin</privateDnsName>"
+        "<placement><availabilityZone>eu-central-1a</availabilityZone>"
+        "<availabilityZoneId>euc1-az2</availabilityZoneId></placement>"
+    )
+    items = "".join(f"<item>{one.format(number)}</item>" for number in (1, 2))
+    answer = f"<reservationSet><item><instancesSet>{items}</instancesSet></item></reservationSet>"
+    with scripted([ec2_answer(answer)]) as aws:
+        machines = instances(aws.api())
+
+        with pytest.raises(Conflict, match=r"i-0{16}1 and i-0{16}2 both have the private DNS name 'twin'"):
+            machines.describe([InstanceRef("twin")])
+
+
+def test_a_node_named_after_its_machines_id_is_asked_for_by_it(account: AwsAccount) -> None:
+    (machine,) = account.launch(tags={})
+
+    (found,) = instances(account.api()).describe([InstanceRef(f"{id_of(machine)}.my.domain")]).values()
+
+    assert found is not None
+
+
+def test_another_clouds_node_is_an_error_and_never_gone(account: AwsAccount) -> None:
+    with pytest.raises(InvalidConfiguration, match=r"spec\.providerID"):
+        instances(account.api()).describe([InstanceRef("n", "mycloud://r/z/i-1")])
+
+
+def test_a_node_of_another_region_is_an_error_and_never_gone(account: AwsAccount) -> None:
+    elsewhere = InstanceRef("n", "aws:///us-west-2a/i-0123456789abcdef0")
+
+    with pytest.raises(InvalidConfiguration, match=r"us-west-2a.* is not in region eu-central-1 of the cloud config"):
+        instances(account.api()).describe([elsewhere])
+
+
+# ---------------------------------------------------------------------------------------------- source/dest check
+
+
+def test_which_machines_drop_others_packets_was_told_by_the_list(account: AwsAccount, calls: Calls) -> None:
+    one, other = account.launch(2)
+    account.ec2.modify_instance_attribute(InstanceId=id_of(one), SourceDestCheck={"Value": False})
+    api = account.api()
+    machines = instances(api)
+    machines.list()
+    api.observer = calls
+
+    assert machines.with_source_dest_check([id_of(one), id_of(other)]) == [id_of(other)]
+    assert calls.made == []
+
+
+def test_of_machines_that_nothing_was_told_of_it_is_asked_in_one_call(account: AwsAccount, calls: Calls) -> None:
+    launched = account.launch(5)
+    api = account.api()
+    api.observer = calls
+
+    found = instances(api).with_source_dest_check([id_of(each) for each in launched])
+
+    assert len(found) == 5
+    assert calls.made == ["ec2 DescribeInstances"]
+
+
+# ---------------------------------------------------------------------------------------------------------- fargate
+
+
+def test_a_task_of_fargate_is_there_while_its_interface_is_attached(account: AwsAccount) -> None:
+    (machine,) = account.launch()
+    address = machine["PrivateIpAddress"]
+    name = f"fargate-ip-{address.replace('.', '-')}.eu-central-1.compute.internal"
+    there = InstanceRef(name, f"aws:///eu-central-1a/{name}")
+    gone = InstanceRef("gone", "aws:///eu-central-1a/fargate-ip-10-0-250-9.eu-central-1.compute.internal")
+
+    found = instances(account.api(), account.vpc_id).describe([there, gone])
+
+    task = found[there]
+    assert task is not None
+    assert task.provider_id == there.provider_id
+    assert task.addresses[0] == NodeAddress("InternalIP", address)
+    assert (task.type, task.zone, task.state) == ("", "eu-central-1a", InstanceState.RUNNING)
+    assert found[gone] is None
+
+
+def test_a_task_of_another_vpc_with_the_same_address_is_not_ours(account: AwsAccount) -> None:
+    (machine,) = account.launch()
+    name = f"fargate-ip-{machine['PrivateIpAddress'].replace('.', '-')}.eu-central-1.compute.internal"
+
+    (found,) = instances(account.api(), "vpc-0").describe([InstanceRef(name, f"aws:///eu-central-1a/{name}")]).values()
+
+    assert found is None

@@ -1,0 +1,465 @@
+"""The volume controller as a whole with a real control plane: real binder, attach-detach controller, and rights."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pytest
+
+from cloud_controller import rbac
+from cloud_controller.cli.commands import main
+from cloud_controller.clouds.mycloud.config import Config, render
+from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.names import DRIVER, PROVISIONER
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.loop import ControllerContext
+from cloud_controller.controllers.volume import controller as volume
+from cloud_controller.controllers.volume import objects as view
+from cloud_controller.controllers.volume.controller import VolumeController, VolumeInformers
+from cloud_controller.kube import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CSI_DRIVERS,
+    EVENTS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    Informer,
+    Kube,
+    NotFoundError,
+    Object,
+    PatchType,
+    Resource,
+    name,
+    uid,
+)
+from cloud_controller.metrics import Metrics
+from cloud_controller.volumes import CLAIM_TAG, PV_TAG, ClaimOwner
+from local.control_plane.control_plane import ControlPlane
+from local.mycloud.models.common import State
+from local.mycloud.models.volumes import Attachment, Volume
+from tests.cloud_controller.guard import guard
+from tests.control_planes import running_control_plane
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+pytestmark = pytest.mark.control_plane
+
+T = TypeVar("T")
+USER = "volume-controller-test"
+PATIENCE = 120.0
+"""Seconds: a few failures in a row, which a test may ask of the cloud, are a minute's backoff."""
+
+
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of this module's own."""
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def kube(control_plane: ControlPlane) -> Kube:
+    """The administrator, with the classes and the driver that the program makes."""
+    kube = Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))
+    kube.create(CSI_DRIVERS, {"metadata": {"name": DRIVER}, "spec": {"attachRequired": True, "podInfoOnMount": False}})
+    classes: dict[str, Object] = {
+        "deleted": {"volumeBindingMode": "Immediate"},
+        "retained": {"volumeBindingMode": "Immediate", "reclaimPolicy": "Retain"},
+        "misspelt": {"volumeBindingMode": "Immediate", "parameters": {"tpye": "standard"}},
+    }
+    for class_name, more in classes.items():
+        made = {"metadata": {"name": class_name}, "provisioner": PROVISIONER, "allowVolumeExpansion": True, **more}
+        kube.create(STORAGE_CLASSES, made)
+    return kube
+
+
+@pytest.fixture(scope="module")
+def daemon(control_plane: ControlPlane, kube: Kube) -> Kube:
+    """An identity with the rights that the volume controller is given, and no other."""
+    rules = [rule.to_json() for rule in rbac.rules(["volume"]).cluster]
+    kube.create(CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": rules})
+    binding = {
+        "metadata": {"name": USER},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": USER},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
+    }
+    kube.create(CLUSTER_ROLE_BINDINGS, binding)
+    return Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+
+
+@pytest.fixture
+def machine(site: MyCloudSite) -> dict[str, Any]:
+    return site.machine("worker-0")
+
+
+@pytest.fixture
+def node(kube: Kube, machine: dict[str, Any]) -> Iterator[Object]:
+    """An initialised node with a machine behind it."""
+    labels = {view.ZONE: machine["zone"], view.REGION: "local"}
+    annotations = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+    metadata = {"name": machine["name"], "labels": labels, "annotations": annotations}
+    yield kube.create(NODES, {"metadata": metadata, "spec": {"providerID": provider_id(machine)}})
+    kube.delete(NODES, machine["name"])
+
+
+@contextmanager
+def settling(site: MyCloudSite) -> Iterator[None]:
+    """What mycloud's lifecycle does to volumes, without disks."""
+    stop = threading.Event()
+
+    def settle() -> None:
+        while not stop.wait(0.02):
+            with site.context.store.write() as session:
+                for found in session.query(Volume):
+                    if found.state == State.DELETING:
+                        session.remove(found.id)
+                        continue
+                    before = found.model_copy(deep=True)
+                    if found.state == State.CREATING:
+                        found.state = State.AVAILABLE
+                    if found.attachment is not None:
+                        on_the_way = found.attachment.state
+                        to = Attachment(machine_id=found.attachment.machine_id, state="attached")
+                        found.attachment = None if on_the_way == "detaching" else to
+                    if found != before:
+                        session.save(found)
+
+    thread = threading.Thread(target=settle)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def running(kube: Kube, site: MyCloudSite) -> Iterator[None]:
+    """The controller at work, as one process of it."""
+    stop, nodes, storage, cloud = threading.Event(), Informer(kube, NODES), VolumeInformers.of(kube), site.cloud
+    context = ControllerContext(kube, cloud, nodes, Metrics(), InstanceSnapshot(cloud.instances), guard(kube))
+    controller = VolumeController(context, storage, period=2.0, orphan_delay=1.0)
+    for informer in (nodes, *storage):
+        informer.start()
+    for informer in (nodes, *storage):
+        informer.wait_synced(60)
+    controller.start(stop)
+    try:
+        yield
+    finally:
+        stop.set()
+        assert controller.join(60)
+        for informer in (nodes, *storage):
+            informer.stop()
+
+
+@pytest.fixture
+def at_work(kube: Kube, daemon: Kube, site: MyCloudSite, node: Object) -> Iterator[None]:  # noqa: ARG001
+    """Cloud and controller at work; what a test leaves goes while they are."""
+    with settling(site), running(daemon, site):
+        yield
+        for claim in kube.list(PERSISTENT_VOLUME_CLAIMS).items:
+            kube.delete(PERSISTENT_VOLUME_CLAIMS, name(claim), "default")
+        eventually(lambda: kube.list(PERSISTENT_VOLUME_CLAIMS).items == [], "no claim is left")
+        for pv in kube.list(PERSISTENT_VOLUMES).items:
+            if view.reclaim_policy(pv) == "Retain":
+                kube.delete(PERSISTENT_VOLUMES, name(pv))
+        eventually(lambda: kube.list(PERSISTENT_VOLUMES).items == [], "no PersistentVolume is left")
+
+
+def eventually(condition: Callable[[], T], what: str) -> T:
+    deadline = time.monotonic() + PATIENCE
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"it did not happen: {what}; last seen: {value!r}"
+        time.sleep(0.05)
+    return value
+
+
+def make_claim(kube: Kube, claim_name: str, storage_class: str = "deleted", size: str = "5Gi", **spec: Any) -> Object:
+    body = {
+        "metadata": {"name": claim_name, "namespace": "default"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": size}},
+            **spec,
+        },
+    }
+    return kube.create(PERSISTENT_VOLUME_CLAIMS, body)
+
+
+def bound(kube: Kube, claim_name: str) -> Object:
+    """The PersistentVolume of the claim, once it has one."""
+
+    def found() -> str | None:
+        claim = kube.get(PERSISTENT_VOLUME_CLAIMS, claim_name, "default")
+        return claim["spec"].get("volumeName") if claim["status"].get("phase") == "Bound" else None
+
+    return kube.get(PERSISTENT_VOLUMES, str(eventually(found, f"claim {claim_name} is bound")))
+
+
+def exists(kube: Kube, resource: Resource, obj: Object) -> bool:
+    try:
+        return uid(kube.get(resource, name(obj), obj["metadata"].get("namespace"))) == uid(obj)
+    except NotFoundError:
+        return False
+
+
+def reasons(kube: Kube, obj_name: str) -> set[str]:
+    return {e["reason"] for e in kube.list(EVENTS).items if e["involvedObject"]["name"] == obj_name}
+
+
+def consumer(kube: Kube, node: Object, claim_name: str) -> Object:
+    """A pod on the node that uses the claim; nothing runs it."""
+    spec = {
+        "nodeName": name(node),
+        "containers": [{"name": "c", "image": "none"}],
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}],
+    }
+    return kube.create(PODS, {"metadata": {"name": "consumer", "namespace": "default"}, "spec": spec})
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_claim_is_bound_to_a_volume_that_goes_with_it(kube: Kube, site: MyCloudSite) -> None:
+    make_claim(kube, "data")
+
+    pv = bound(kube, "data")
+    (made,) = site.client.list("volumes")
+    assert pv["spec"]["csi"]["volumeHandle"] == made["id"]
+    assert pv["metadata"]["labels"] == {view.ZONE: "zone-b", view.REGION: "local"}
+    assert (made["zone"], made["size_gib"], made["tags"][CLAIM_TAG]) == ("zone-b", 5, "default/data")
+    eventually(lambda: PV_TAG in site.client.get("volumes", made["id"])["tags"], "the volume is marked")
+    eventually(lambda: {"Provisioning", "ProvisioningSucceeded"} <= reasons(kube, "data"), "people are told")
+
+    kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+
+    eventually(lambda: site.client.list("volumes") == [], "the volume goes")
+    eventually(lambda: not exists(kube, PERSISTENT_VOLUMES, pv), "and its PersistentVolume")
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_volume_is_attached_for_a_pod_and_detached_after_it(
+    kube: Kube, site: MyCloudSite, node: Object, machine: dict[str, Any]
+) -> None:
+    make_claim(kube, "data")
+    handle = bound(kube, "data")["spec"]["csi"]["volumeHandle"]
+
+    consumer(kube, node, "data")
+
+    def attached() -> list[Object]:
+        return [each for each in kube.list(VOLUME_ATTACHMENTS).items if each.get("status", {}).get("attached")]
+
+    eventually(attached, "a VolumeAttachment is attached")
+    there = {"machine_id": machine["id"], "state": "attached"}
+    assert site.client.get("volumes", handle)["attachment"] == there
+
+    kube.delete(PODS, "consumer", "default", grace_seconds=0)
+
+    eventually(lambda: kube.list(VOLUME_ATTACHMENTS).items == [], "the VolumeAttachment goes")
+    assert site.client.get("volumes", handle)["attachment"] is None
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_claim_that_asks_for_more_gets_it(kube: Kube, site: MyCloudSite) -> None:
+    make_claim(kube, "data")
+    handle = bound(kube, "data")["spec"]["csi"]["volumeHandle"]
+
+    more = {"spec": {"resources": {"requests": {"storage": "7Gi"}}}}
+    kube.patch(PERSISTENT_VOLUME_CLAIMS, "data", more, "default", type=PatchType.MERGE)
+
+    def capacity() -> bool:
+        claim = kube.get(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+        return bool(claim["status"]["capacity"]["storage"] == "7Gi")
+
+    eventually(capacity, "the claim tells its new size")
+    assert site.client.get("volumes", handle)["size_gib"] == 7
+    assert bound(kube, "data")["spec"]["capacity"]["storage"] == "7Gi"
+    eventually(lambda: "VolumeResizeSuccessful" in reasons(kube, "data"), "people are told")
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_retained_volume_stays_when_claim_and_persistent_volume_are_gone(kube: Kube, site: MyCloudSite) -> None:
+    make_claim(kube, "kept", "retained")
+    pv = bound(kube, "kept")
+    eventually(
+        lambda: view.PV_FINALIZER not in kube.get(PERSISTENT_VOLUMES, name(pv))["metadata"].get("finalizers", []),
+        "the finalizer of a volume to be kept goes",
+    )
+
+    kube.delete(PERSISTENT_VOLUME_CLAIMS, "kept", "default")
+    eventually(lambda: kube.get(PERSISTENT_VOLUMES, name(pv))["status"]["phase"] == "Released", "it is released")
+    kube.delete(PERSISTENT_VOLUMES, name(pv))
+    eventually(lambda: not exists(kube, PERSISTENT_VOLUMES, pv), "the PersistentVolume goes")
+
+    # Another volume that is an orphan in earnest shows that the controller has looked, twice.
+    claim = make_claim(kube, "gone", "no-such-class")
+    orphan = make_by_hand(site, ClaimOwner(site.cluster["id"], uid(claim), "default", "gone"))
+    kube.delete(PERSISTENT_VOLUME_CLAIMS, "gone", "default")
+    eventually(lambda: not listed(site, orphan), "the orphan goes")
+    assert [each["id"] for each in site.client.list("volumes")] == [pv["spec"]["csi"]["volumeHandle"]]
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_persistent_volume_that_is_deleted_before_its_claim_leaks_nothing(kube: Kube, site: MyCloudSite) -> None:
+    make_claim(kube, "data")
+    pv = bound(kube, "data")
+
+    kube.delete(PERSISTENT_VOLUMES, name(pv))
+    kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+
+    eventually(lambda: not exists(kube, PERSISTENT_VOLUMES, pv), "the PersistentVolume goes")
+    eventually(lambda: site.client.list("volumes") == [], "and its volume")
+
+
+def make_by_hand(site: MyCloudSite, owner: ClaimOwner) -> str:
+    """The volume that a controller made before it was killed."""
+    body = {"name": "made", "zone": "zone-b", "size_gib": 5, "tags": owner.tags, "client_token": owner.client_token}
+    return str(site.client.create("volumes", body)["id"])
+
+
+def listed(site: MyCloudSite, volume_id: str) -> bool:
+    return volume_id in {each["id"] for each in site.client.list("volumes")}
+
+
+@pytest.mark.usefixtures("node")
+def test_a_controller_killed_between_volume_and_persistent_volume_is_gone_on_from(
+    kube: Kube, daemon: Kube, site: MyCloudSite
+) -> None:
+    claim = make_claim(kube, "data")
+    made = make_by_hand(site, ClaimOwner(site.cluster["id"], uid(claim), "default", "data"))
+
+    with settling(site), running(daemon, site):
+        pv = bound(kube, "data")
+
+        assert pv["spec"]["csi"]["volumeHandle"] == made
+        assert [each["id"] for each in site.client.list("volumes")] == [made]
+        kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+        eventually(lambda: not exists(kube, PERSISTENT_VOLUMES, pv), "the PersistentVolume goes")
+
+
+@pytest.mark.usefixtures("at_work")
+@pytest.mark.parametrize(
+    ("storage_class", "spec", "told"),
+    [
+        ("misspelt", {}, "did you mean 'type'"),
+        ("deleted", {"accessModes": ["ReadWriteMany"]}, "allowed: ReadWriteOnce"),
+        ("deleted", {"resources": {"requests": {"storage": "9Ti"}}}, "allowed: up to 1024Gi"),
+    ],
+    ids=["a parameter of the class", "an access mode", "a size that the cloud has not"],
+)
+def test_what_is_wrong_is_an_event_at_the_claim(
+    kube: Kube, site: MyCloudSite, storage_class: str, spec: dict[str, Any], told: str
+) -> None:
+    claim = make_claim(kube, "wrong", storage_class, **spec)
+
+    def messages() -> list[str]:
+        found = [e for e in kube.list(EVENTS).items if e["involvedObject"].get("uid") == uid(claim)]
+        return [e["message"] for e in found if e["reason"] == "ProvisioningFailed"]
+
+    assert told in eventually(messages, "an event tells")[0]
+    assert site.client.list("volumes") == []
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_persistent_volume_made_by_hand_gets_the_zone_of_its_volume(kube: Kube, site: MyCloudSite) -> None:
+    made = site.client.create("volumes", {"name": "by-hand", "zone": "zone-b", "size_gib": 3})
+    spec = {
+        "capacity": {"storage": "3Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "csi": {"driver": DRIVER, "volumeHandle": made["id"]},
+    }
+    kube.create(PERSISTENT_VOLUMES, {"metadata": {"name": "by-hand"}, "spec": spec})
+
+    eventually(lambda: kube.get(PERSISTENT_VOLUMES, "by-hand")["spec"].get("nodeAffinity"), "it has an affinity")
+
+    pv = kube.get(PERSISTENT_VOLUMES, "by-hand")
+    assert pv["spec"]["nodeAffinity"] == view.node_affinity("zone-b")
+    assert pv["metadata"]["labels"] == {view.ZONE: "zone-b", view.REGION: "local"}
+
+
+@pytest.mark.usefixtures("at_work")
+def test_at_rest_the_cloud_is_only_read_once_a_period_and_a_plan_is_empty(kube: Kube, site: MyCloudSite) -> None:
+    make_claim(kube, "data")
+    bound(kube, "data")
+    eventually(lambda: all(PV_TAG in each["tags"] for each in site.client.list("volumes")), "the volume is marked")
+    writes = site.writes()
+
+    before = site.calls("GET /v1/volumes")
+    eventually(lambda: site.calls("GET /v1/volumes") >= before + 2, "two periods pass")
+
+    assert site.writes() == writes
+    assert len(volume.plan(volume.observe(kube, site.cloud))) == 0
+
+
+@pytest.mark.usefixtures("at_work")
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("error", {"probability": 0.3}),
+        ("drop_answer", {"probability": 0.3}),
+        ("throttle", {"probability": 0.5, "retry_after": 0.2}),
+    ],
+)
+def test_whatever_the_cloud_answers_each_claim_gets_one_volume_and_leaves_none(
+    kube: Kube, site: MyCloudSite, kind: str, more: dict[str, Any]
+) -> None:
+    claims = [f"data-{number}" for number in range(5)]
+    site.set_lag(1.0)
+    site.fault("* /v1/volumes*", kind, None, **more)
+
+    for each in claims:
+        make_claim(kube, each)
+
+    for each in claims:
+        bound(kube, each)
+    with site.context.store.read() as session:
+        assert len(session.query(Volume)) == 5
+
+    for each in claims:
+        kube.delete(PERSISTENT_VOLUME_CLAIMS, each, "default")
+    eventually(lambda: kube.list(PERSISTENT_VOLUMES).items == [], "every PersistentVolume goes")
+    site.clear_faults()
+    assert site.client.list("volumes") == []
+
+
+@pytest.mark.usefixtures("node", "kube")
+def test_the_command_line_shows_and_does_what_the_daemon_would(
+    control_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    admin = control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
+    kube = Kube.from_kubeconfig(admin)
+    (tmp_path / "kubeconfig").write_text(admin)
+    (tmp_path / "cloud.conf").write_text(render(Config(site.endpoint, site.controllers_token, site.cluster["id"])))
+    where = [f"--cloud-config={tmp_path / 'cloud.conf'}", f"--kubeconfig={tmp_path / 'kubeconfig'}"]
+    options = ["--cloud=mycloud", "--controllers=volume", *where]
+    make_claim(kube, "data")
+    eventually(lambda: volume.plan(volume.observe(kube, site.cloud)).changes, "the claim asks for a volume")
+
+    assert main(["plan", *options]) == 0
+    assert "claim/default/data: create a volume of 5 GiB in zone-b" in capsys.readouterr().out
+    assert site.client.list("volumes") == []
+
+    with settling(site):
+        assert main(["apply", "--yes", *options]) == 0
+
+    assert bound(kube, "data")["metadata"]["labels"][view.ZONE] == "zone-b"
+    (made,) = site.client.list("volumes")
+    assert PV_TAG in made["tags"]
+    with settling(site):
+        kube.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+        (pv,) = kube.list(PERSISTENT_VOLUMES).items
+        eventually(lambda: kube.get(PERSISTENT_VOLUMES, name(pv))["status"]["phase"] == "Released", "it is released")
+        assert main(["apply", "--yes", *options]) == 0
+    assert site.client.list("volumes") == []

@@ -1,0 +1,520 @@
+"""The daemon with a real API server, with no other rights than those that its controllers are said to need."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import urllib3
+import yaml
+
+from cloud_controller import clouds, rbac
+from cloud_controller.cli.commands import main
+from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.controllers.nodes import (
+    SHUTDOWN_TAINT,
+    UNINITIALIZED_TAINT,
+    condition,
+    has_taint,
+    patch_status,
+    pod_cidrs,
+)
+from cloud_controller.controllers.route import RouteController, RouteOptions
+from cloud_controller.daemon import manager
+from cloud_controller.daemon.leader import LeaderElector, LeaseTimes
+from cloud_controller.daemon.manager import Manager
+from cloud_controller.daemon.options import ManagerOptions, Serving
+from cloud_controller.kube import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    EVENTS,
+    LEASES,
+    NODES,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+    ForbiddenError,
+    Kube,
+    NotFoundError,
+    Object,
+    PatchType,
+    name,
+)
+from local.control_plane.control_plane import ControlPlane
+from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.descriptors import descriptor_of
+
+pytestmark = [
+    pytest.mark.control_plane,
+    pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning"),
+]
+HTTP = urllib3.PoolManager(cert_reqs="CERT_NONE", retries=False, timeout=60)
+PATIENCE = 60.0
+CONTROLLERS = ("node", "node-lifecycle", "route")
+USER = "the-daemon"
+OPTIONS = ManagerOptions(
+    controllers=CONTROLLERS,
+    route=RouteOptions(("10.1.0.0/16",)),
+    # Longer than a busy machine keeps a process waiting: a call for the lease has `retry_period`.
+    lease_times=LeaseTimes(30, 20, 5),
+    node_monitor_period=0.5,
+    route_reconciliation_period=1.0,
+)
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not happen: {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def daemon_kube(control_plane: ControlPlane, kube: Kube) -> Kube:
+    """A client as the daemon's user."""
+    rules = rbac.rules(CONTROLLERS, protected=True)
+    subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
+    role = {"apiGroup": "rbac.authorization.k8s.io", "name": USER}
+    space = {"name": USER, "namespace": rbac.LEASE_NAMESPACE}
+    for resource, obj in (
+        (CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": [rule.to_json() for rule in rules.cluster]}),
+        (
+            CLUSTER_ROLE_BINDINGS,
+            {"metadata": {"name": USER}, "roleRef": role | {"kind": "ClusterRole"}, "subjects": subjects},
+        ),
+        (ROLES, {"metadata": space, "rules": [rule.to_json() for rule in rules.namespaced]}),
+        (ROLE_BINDINGS, {"metadata": space, "roleRef": role | {"kind": "Role"}, "subjects": subjects}),
+    ):
+        kube.create(resource, {"apiVersion": resource.api_version, "kind": resource.kind, **obj})
+    daemon = Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+
+    def may_work() -> bool:
+        try:
+            daemon.list(NODES)
+            daemon.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
+        except ForbiddenError:
+            return False
+        except NotFoundError:
+            pass
+        return True
+
+    until(may_work, "the API server knows the rights that were just written")
+    return daemon
+
+
+@dataclass
+class Daemon:
+    """A daemon in a thread of the test."""
+
+    kube: Kube
+    cloud: FakeCloud
+    options: ManagerOptions = OPTIONS
+    code: int | None = None
+
+    def __post_init__(self) -> None:
+        self.stop = threading.Event()
+        self.manager = Manager(self.kube, self.cloud, self.options)
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self) -> None:
+        self.code = self.manager.run(self.stop)
+
+    def end(self) -> int | None:
+        self.stop.set()
+        self.thread.join(PATIENCE)
+        return self.code
+
+
+@pytest.fixture
+def start(daemon_kube: Kube, kube: Kube, cloud: FakeCloud) -> Iterator[Callable[..., Daemon]]:
+    started: list[Daemon] = []
+
+    def start(**options: object) -> Daemon:
+        started.append(Daemon(daemon_kube, cloud, replace(OPTIONS, **options)))  # type: ignore[arg-type]
+        return started[-1]
+
+    # Each daemon puts back the hook that it found, and they end in any order.
+    hook = threading.excepthook
+    yield start
+    for daemon in started:
+        daemon.end()
+    threading.excepthook = hook
+    for node in kube.list(NODES).items:
+        kube.delete(NODES, name(node))
+    # Not all give it back.
+    with suppress(NotFoundError):
+        kube.delete(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
+
+
+def register(kube: Kube, node: str) -> None:
+    """What a kubelet with an external cloud does first."""
+    taint = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
+    kube.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "spec": {"taints": [taint]}})
+
+
+def report(kube: Kube, node: str, ready: str) -> None:
+    """What a kubelet says of its node."""
+    patch = {"status": {"conditions": [{"type": "Ready", "status": ready, "reason": "Test", "message": "test"}]}}
+    kube.patch(NODES, node, patch, type=PatchType.STRATEGIC, subresource="status")
+
+
+def exists(kube: Kube, node: str) -> bool:
+    try:
+        kube.get(NODES, node)
+    except NotFoundError:
+        return False
+    return True
+
+
+def lease_holder(kube: Kube) -> str:
+    """Empty where nobody holds it, or nobody ever did."""
+    try:
+        return str(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)["spec"]["holderIdentity"])
+    except NotFoundError:
+        return ""
+
+
+def told(kube: Kube, node: str) -> set[str]:
+    events = kube.list(EVENTS, "default").items
+    return {event["reason"] for event in events if event["involvedObject"]["name"] == node}
+
+
+def initialised(kube: Kube, node: str) -> Object | None:
+    found = kube.get(NODES, node)
+    network = condition(found, "NetworkUnavailable")
+    done = not has_taint(found, UNINITIALIZED_TAINT) and network is not None and network["status"] == "False"
+    return found if done else None
+
+
+def test_a_node_is_initialised_and_reachable_and_goes_with_its_machine(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon], caplog: pytest.LogCaptureFixture
+) -> None:
+    daemon = start()
+    for each in ("n0", "n1"):  # The other one shows whose cluster this is when the first has lost its machine.
+        cloud.machine(each)
+        register(kube, each)
+        until(lambda each=each: initialised(kube, each), f"{each} is initialised and has a route")  # type: ignore[misc]
+
+    node = kube.get(NODES, "n1")
+    assert node["spec"]["providerID"] == "fake://zone-a/i-n1"
+    assert node["status"]["addresses"][0] == {"type": "InternalIP", "address": "10.9.0.1"}
+    assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == "zone-a"
+    assert (*pod_cidrs(node), "i-n1") in [(route.destination_cidr, route.target_instance) for route in cloud.table]
+
+    del cloud.machines["n1"]
+    until(lambda: not exists(kube, "n1"), "n1 is deleted")
+    until(lambda: [route.target_instance for route in cloud.table] == ["i-n0"], "its route is removed")
+    until(lambda: {"Synced", "DeletingNode"} <= told(kube, "n1"), "both are told")
+
+    assert daemon.end() == 0
+    assert "orbidden" not in caplog.text
+
+
+def test_a_full_route_table_is_reported_with_the_affected_nodes(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    cloud.quota = 1
+    for each in ("q1", "q2"):
+        cloud.machine(each)
+        register(kube, each)
+    start()
+
+    def without_network() -> set[str]:
+        found = {each: condition(kube.get(NODES, each), "NetworkUnavailable") for each in ("q1", "q2")}
+        return {each for each, state in found.items() if state is not None and state["status"] == "True"}
+
+    until(lambda: len(without_network()) == 1 and len(cloud.table) == 1, "one node has a route, the other has none")
+    (suffers,) = without_network()
+    until(lambda: "FailedToCreateRoute" in told(kube, suffers), "it is told at the node")
+    until(lambda: "RouteQuotaNearlyUsed" in told(kube, "kube-system"), "it is told at the cluster")
+
+    cloud.quota = 10
+    until(lambda: not without_network(), "the other gets its route once there is room")
+
+
+def test_a_recreated_node_does_not_get_the_status_of_its_predecessor(kube: Kube) -> None:
+    register(kube, "n9")
+    first = kube.get(NODES, "n9")
+    status = {"addresses": [{"type": "InternalIP", "address": "10.9.0.9"}]}
+    kube.delete(NODES, "n9")
+    register(kube, "n9")
+    try:
+        assert patch_status(kube, first, status, PatchType.MERGE) is None
+        assert "addresses" not in kube.get(NODES, "n9")["status"]
+
+        assert patch_status(kube, kube.get(NODES, "n9"), status, PatchType.MERGE) is not None
+        assert kube.get(NODES, "n9")["status"]["addresses"] == status["addresses"]
+    finally:
+        kube.delete(NODES, "n9")
+
+
+def test_a_stopped_machine_taints_its_node_until_it_is_ready_again(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    cloud.machine("n2", state=InstanceState.STOPPED)
+    register(kube, "n2")
+    report(kube, "n2", "False")
+    start()
+    until(lambda: has_taint(kube.get(NODES, "n2"), SHUTDOWN_TAINT), "n2 is tainted")
+
+    cloud.machine("n2")
+    report(kube, "n2", "True")
+
+    until(lambda: not has_taint(kube.get(NODES, "n2"), SHUTDOWN_TAINT), "the taint is gone")
+
+
+def test_an_unavailable_cloud_deletes_no_node_and_is_retried(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    cloud.error = Unavailable("the cloud is down")
+    register(kube, "n3")
+    report(kube, "n3", "False")
+    daemon = start()
+    until(lambda: "the cloud is down" in str(daemon.manager._state), "it has asked whose cluster this is")
+
+    assert exists(kube, "n3")
+    cloud.machine("n3")
+    cloud.error = None
+    until(lambda: initialised(kube, "n3"), "n3 is initialised")
+
+
+def test_a_new_daemon_completes_what_the_previous_one_left_undone(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    cloud.machine("n4")
+    register(kube, "n4")
+    first = start()
+    until(lambda: initialised(kube, "n4"), "n4 is initialised")
+    assert first.end() == 0
+    cloud.table.clear()
+    cloud.machines["n4"] = replace(cloud.machines["n4"], type="large")
+
+    start()
+
+    until(lambda: cloud.table, "the route is written again")
+    until(
+        lambda: kube.get(NODES, "n4")["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "large",
+        "the label follows",
+    )
+
+
+def test_of_two_daemons_one_works_and_the_other_takes_over_when_it_ends(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    first = start()
+    until(lambda: lease_holder(kube), "the first leads")
+    leader = lease_holder(kube)
+    second = start()
+    cloud.machine("n5")
+    register(kube, "n5")
+    until(lambda: initialised(kube, "n5"), "the first works")
+    assert lease_holder(kube) == leader
+
+    assert first.end() == 0
+    until(lambda: lease_holder(kube) not in ("", leader), "the second leads")
+
+    cloud.machine("n6")
+    register(kube, "n6")
+    until(lambda: initialised(kube, "n6"), "the second works")
+    assert second.end() == 0
+    assert lease_holder(kube) == ""
+
+
+def test_a_daemon_that_loses_its_lease_exits_with_1(kube: Kube, start: Callable[..., Daemon]) -> None:
+    daemon = start()
+    until(lambda: lease_holder(kube), "it leads")
+
+    def take(lease: Object) -> None:
+        spec = {**lease["spec"], "holderIdentity": "another", "leaseDurationSeconds": 1}
+        kube.patch(LEASES, rbac.LEASE_NAME, {"spec": spec}, rbac.LEASE_NAMESPACE, type=PatchType.MERGE)
+
+    take(kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE))
+    daemon.thread.join(PATIENCE)
+
+    assert daemon.code == 1
+
+
+def test_a_daemon_that_is_still_busy_at_shutdown_does_not_release_its_lease(
+    kube: Kube, start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager, "_STOP_TIMEOUT", 0.1)
+    busy, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> list[str]:
+        busy.set()
+        go_on.wait(PATIENCE)
+        return []
+
+    monkeypatch.setattr(RouteController, "reconcile", slow)
+    daemon = start()
+    assert busy.wait(PATIENCE)
+    leader = lease_holder(kube)
+    try:
+        assert daemon.end() == 0
+        assert daemon.manager.busy
+        assert lease_holder(kube) == leader != ""
+    finally:
+        go_on.set()
+
+
+def test_a_daemon_with_an_overdue_lease_exits_with_1_even_before_the_renewal_fails(
+    start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = threading.Event()
+
+    def silent(*_: object) -> bool:
+        return answer.wait()
+
+    monkeypatch.setattr(LeaderElector, "hold", silent)
+    daemon = start(lease_times=LeaseTimes(4, 3, 1))
+    try:
+        daemon.thread.join(PATIENCE)
+        assert daemon.code == 1
+    finally:
+        answer.set()
+
+
+def test_without_leader_election_no_lease_is_touched(
+    kube: Kube, cloud: FakeCloud, start: Callable[..., Daemon]
+) -> None:
+    start(leader_elect=False, lease_name="none-of-mine")
+    cloud.machine("n8")
+    register(kube, "n8")
+
+    until(lambda: initialised(kube, "n8"), "n8 is initialised")
+
+
+def test_an_unhandled_exception_in_a_thread_ends_the_daemon_with_1(
+    kube: Kube, start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(RouteController, "reconcile", bug)
+    daemon = start()
+    daemon.thread.join(PATIENCE)
+
+    assert daemon.code == 1
+    assert lease_holder(kube) == ""
+
+
+def test_leader_and_standby_are_ready_but_not_while_the_cloud_is_unavailable(
+    cloud: FakeCloud, start: Callable[..., Daemon], control_plane: ControlPlane
+) -> None:
+    address = str(urlsplit(control_plane.endpoint).hostname)
+
+    def answer(port: int, path: str) -> str:
+        try:
+            return HTTP.request("GET", f"https://{address}:{port}{path}").data.decode()
+        except urllib3.exceptions.HTTPError:
+            return "no answer"
+
+    def ready(port: int) -> str:
+        return answer(port, "/readyz")
+
+    def leads(port: int) -> str:
+        (line,) = (each for each in answer(port, "/metrics").splitlines() if each.startswith("leader_election"))
+        return line.rpartition(" ")[2]
+
+    start(serving=Serving(address, 18001, protected=False))
+    # Ready it is before it leads, too.
+    until(lambda: answer(18001, "/healthz") == "ok" and leads(18001) == "1.0", "the first leads")
+    until(lambda: ready(18001) == "ok", "the leader is ready")
+    start(serving=Serving(address, 18002, protected=False))
+    until(lambda: ready(18002) == "ok", "the other stands by, ready")
+    assert (leads(18001), leads(18002)) == ("1.0", "0.0")
+    start(serving=Serving(address, 18003, protected=False), lease_namespace="nowhere")
+    until(lambda: "leader-election lease is not accessible" in ready(18003), "one that can never lead is not ready")
+
+    cloud.error = Unavailable("the cloud is down")
+
+    until(lambda: "controller-route Unavailable: the cloud is down" in ready(18001), "the leader is in trouble")
+    assert ready(18002) == "ok"
+
+
+def test_an_invalid_cloud_token_is_one_error_line(
+    control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(clouds, "descriptor", lambda _: descriptor_of(lambda _: FakeCloud()))
+    document = yaml.safe_load(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    document["users"][0]["user"] = {"token": "not-to-be-shown"}
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
+
+    code = main(
+        ["run", "--cloud=fake", f"--kubeconfig={tmp_path / 'kubeconfig'}", "--controllers=node", "--log-level=error"]
+    )
+
+    assert code == 1
+    assert capsys.readouterr().err == "cloud-controller: GET /version: Unauthorized (HTTP 401)\n"
+
+
+@pytest.mark.usefixtures("start")
+def test_the_command_line_shows_the_plan_and_changes_nothing(
+    kube: Kube,
+    control_plane: ControlPlane,
+    cloud: FakeCloud,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(clouds, "descriptor", lambda _: descriptor_of(lambda _: cloud))
+    kubeconfig = tmp_path_factory.mktemp("plan") / "kubeconfig"
+    kubeconfig.write_text(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    cloud.machine("n7")
+    register(kube, "n7")
+    before = kube.get(NODES, "n7")["metadata"]["uid"]
+
+    code = main(["plan", "--cloud=fake", f"--kubeconfig={kubeconfig}", "--controllers=node", "--log-level=error"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 0
+    assert lines[:2] == ["node: 1 to update", "  ~  node/n7: initialise as small in zone-a"]
+    assert "       spec.providerID: (none) -> fake://zone-a/i-n7" in lines
+    main(["plan", "--cloud=fake", f"--kubeconfig={kubeconfig}", "--controllers=node", "--output=json"])
+    (action,) = json.loads(capsys.readouterr().out)["node"]
+    assert (action["kind"], action["target"], len(action["changes"])) == ("update", "node/n7", 9)
+    node = kube.get(NODES, "n7")
+    assert (node["metadata"]["uid"], has_taint(node, UNINITIALIZED_TAINT)) == (before, True)
+
+
+def test_beyond_loopback_the_api_server_authorizes_readers_of_metrics(
+    kube: Kube, start: Callable[..., Daemon], control_plane: ControlPlane
+) -> None:
+    address = str(urlsplit(control_plane.endpoint).hostname)
+    start(serving=Serving(address, 18003, protected=True))
+    for account in ("prometheus", "stranger"):
+        kube.create(SERVICE_ACCOUNTS, {"metadata": {"name": account, "namespace": "default"}})
+    rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    kube.create(CLUSTER_ROLES, {"metadata": {"name": "reads-metrics"}, "rules": [rule]})
+    subject = {"kind": "ServiceAccount", "name": "prometheus", "namespace": "default"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-metrics"}
+    kube.create(CLUSTER_ROLE_BINDINGS, {"metadata": {"name": "reads-metrics"}, "roleRef": role, "subjects": [subject]})
+
+    def status(path: str, account: str | None) -> int:
+        headers = {"Authorization": f"Bearer {token(kube, account)}"} if account else {}
+        try:
+            return HTTP.request("GET", f"https://{address}:18003{path}", headers=headers).status
+        except urllib3.exceptions.HTTPError:
+            return 0
+
+    until(lambda: status("/healthz", None) == 200, "it serves")
+    # Who may read what is known to the API server a moment after it was written.
+    until(lambda: status("/metrics", "prometheus") == 200, "prometheus may read")
+    assert status("/metrics", "stranger") == 403
+    assert status("/configz", "prometheus") == 403
+    assert status("/metrics", None) == 401
+
+
+def token(kube: Kube, account: str) -> str:
+    """A fresh token of a service account."""
+    made = kube.create(SERVICE_ACCOUNTS, {"spec": {}}, "default", name=account, subresource="token")
+    return str(made["status"]["token"])
