@@ -1,8 +1,8 @@
-"""What a Service comes to as a load balancer of mycloud: pure.
+"""Builds the model of a mycloud load balancer from a Service. Pure.
 
-Each port of the Service becomes a listener and a pool of its own, `tcp-80` or `udp-53`. Its members are the node port
-on the ingress nodes (where no node is marked as one: on every eligible node), with `externalTrafficPolicy: Local` on
-the nodes that have ready pods, or the ready pods themselves.
+Each port of the Service becomes a listener and a pool, `tcp-80` or `udp-53`. The members are the node port on the
+ingress nodes (without any, on every eligible node), with `externalTrafficPolicy: Local` on the nodes with ready
+pods, or the ready pods themselves.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _PROTOCOLS = ("TCP", "UDP")
 _DEFAULT_AFFINITY_TIMEOUT = 10800
 """Seconds; Kubernetes' default and mycloud's."""
 _HEAVIEST = 256
-"""The highest weight that the API takes."""
+"""The highest weight that the API accepts."""
 
 
 def backend(node: Object) -> NodeBackend | None:
-    """What load balancers take of a node; None for one that is not initialised yet."""
+    """The node as a backend of load balancers; None if it is not initialised yet."""
     machine = machine_id(node["spec"].get("providerID") or "")
     address = _internal_address(node)
     if not machine or not address:
@@ -62,13 +62,13 @@ def follows_endpoints(service: Object) -> bool:
 
 
 def pod_ranges(service: Object) -> tuple[str, ...] | None:
-    """None without pods as members. Pods have addresses of their nodes' pod ranges alone."""
+    """() with pods as members, whose addresses come from the nodes' pod ranges; otherwise None."""
     by_pod = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
     return () if by_pod else None
 
 
 def build(service: Object, backends: Backends, *, cluster_id: str, default_scheme: str) -> Built:
-    """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
+    """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
     metadata, spec = service["metadata"], service["spec"]
     settings = CATALOGUE.parse(metadata.get("annotations"))
     owner = Owner(cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
@@ -97,7 +97,7 @@ def build(service: Object, backends: Backends, *, cluster_id: str, default_schem
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
-    """The members behind each listener of a Service whose other settings may be wrong."""
+    """The members behind each listener, even if other settings of the Service are invalid."""
     spec = service["spec"]
     backend_type = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type")
     return {
@@ -222,9 +222,9 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
     by_node = settings.text("backend_type") != "pod-ip"
     proxy = spec.get("healthCheckNodePort") if by_node and _is_local(spec) else None
     given = settings.number("health_check_port")
-    # What answers at a UDP port is the pod's own protocol, which no check speaks. With traffic policy Local, the node's
-    # proxy tells whether it has ready pods; what the Service says itself wins. Beside TCP ports, the protocol of the
-    # check is theirs: at a UDP port's number nothing may speak it, and every backend would be out of service.
+    # A UDP port answers only in its pods' own protocol, which no health check speaks. With traffic policy Local, kube-
+    # proxy answers whether the node has ready pods; explicit settings take precedence. Beside TCP ports, the check's
+    # protocol is meant for them: on a UDP port's number nothing may answer it, and every backend would be unhealthy.
     only_udp = all(port["protocol"] == "UDP" for port in spec.get("ports") or [])
     meant = proxy or given or (only_udp and "health_check_protocol" in settings.given)
     usual = "HTTP" if proxy else "TCP" if protocol == "TCP" or given else "NONE"
@@ -250,7 +250,7 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
 
 
 def _ignored(service: Object, settings: Settings) -> tuple[Ignored, ...]:
-    """What the Service asks for in vain."""
+    """The settings of the Service that have no effect."""
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}
     found = [Ignored(f"annotation {e.name}", annotations[e.name], e.ignored or "") for e in settings.ignored]
     if "IPv6" in (spec.get("ipFamilies") or []):

@@ -44,7 +44,7 @@ def test_a_zone_that_is_not_free_yet_is_left_to_the_next_plan() -> None:
 
     with scripted([done, busy, done]) as aws:
         api = aws.api()
-        with pytest.raises(Postponed, match="has not finished removing the old subnet"):
+        with pytest.raises(Postponed, match="is still removing the old subnet"):
             move(api, "web", actual=["a1", "b1"], wanted=["a2", "b1"], zones=ZONES)
         move(api, "web", actual=["b1"], wanted=["a2", "b1"], zones=ZONES)
 

@@ -348,7 +348,7 @@ def test_a_classic_and_a_network_one_of_the_same_name_are_both_left_alone(
     subnets = [*account.public_subnets]
     account.elb.create_load_balancer(LoadBalancerName=lb, Listeners=listener, Subnets=subnets, Tags=tags)
 
-    assert_refused(Running(account, cluster), key, "a classic and a network load balancer of this name")
+    assert_refused(Running(account, cluster), key, "both a classic and a network load balancer have this name")
     assert names(account) == [lb, lb]
 
 
