@@ -1,4 +1,4 @@
-"""Which resources of other people a Service names: groups, subnets, addresses, certificates, places for logs. Pure."""
+"""The resources that a Service's annotations name: groups, subnets, addresses, certificates, log buckets. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TagsOfGroup = Callable[[str], Mapping[str, str]]
 
 
 def named(asked: Request, model: LoadBalancerModel, tags_of_group: TagsOfGroup) -> Iterator[Named]:
-    """All that the Service's annotations name; `model` is what they come to."""
+    """All resources that the Service's annotations name; `model` is their result."""
     for entry in CATALOGUE:
         match entry.names:
             case "subnet":

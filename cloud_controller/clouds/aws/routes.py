@@ -1,4 +1,4 @@
-"""The pod routes in a route table of the VPC. They carry no tags: whose they are, the plan judges."""
+"""The pod routes in a route table of the VPC. Routes have no tags; the plan decides which are the cluster's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.instances import AwsInstances
 
 _QUOTA_SERVICE, _QUOTA_CODE = "vpc", "L-93826ACB"
-"""Under which the account's quota of routes in a table is found."""
+"""Service Quotas' codes of the quota of routes in a route table."""
 
 _TARGETS = (
     "InstanceId",
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class AwsRoutes:
-    """The route table that the cloud config names, else the one that carries the cluster's tag."""
+    """The route table in the cloud config, otherwise the one with the cluster's tag."""
 
     def __init__(self, api: Api, instances: AwsInstances, concurrently: ConcurrentCalls) -> None:
         self._api = api
@@ -49,10 +49,10 @@ class AwsRoutes:
         self._concurrently = concurrently
         self._table_id = api.config.route_table_id
         self._families = 1
-        """Of the pod routes in the table when it was read last."""
+        """The number of address families of the pod routes at the last read."""
 
     def list(self) -> Sequence[Route]:
-        """Every route of the table, foreign ones too, in one call."""
+        """Every route of the table, including others', in one call."""
         table = self._table()
         self._table_id = table["RouteTableId"]
         found = [_route(route) for route in table.get("Routes") or ()]
@@ -60,24 +60,24 @@ class AwsRoutes:
         return found
 
     def quota(self) -> int | None:
-        """How many routes the table may hold by the account's quota, which each family has; None where it is not told.
+        """The most routes in the table by the account's quota, which applies to each family; None if unknown.
 
-        AWS refuses what does not fit; a guess would keep routes out that do.
+        AWS refuses routes beyond the quota; a guess would block routes that fit.
         """
         try:
             answer = self._api.call(
                 "service-quotas", "GetServiceQuota", ServiceCode=_QUOTA_SERVICE, QuotaCode=_QUOTA_CODE
             )
         except (NotFound, AccessDenied, Unavailable) as error:
-            # Without the right, or in a network without a way to this service.
+            # No permission, or no network route to this service.
             _log.warning("could not read the route quota error=%r", str(error))
             return None
         return int(answer["Quota"]["Value"]) * self._families
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Write them, and let their machines pass on what is not for themselves.
+        """Create them, and turn off their machines' source/destination checks.
 
-        One that is there already, to the same machine, is a success.
+        An existing route to the same machine is a success.
         """
         try:
             table_id = self._known_table_id()
@@ -96,7 +96,7 @@ class AwsRoutes:
         return self._but_there_already([*failures, *(failure for failure in written if failure is not None)])
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Remove them; one that is gone already is a success."""
+        """Delete them; a missing route is a success."""
         try:
             table_id = self._known_table_id()
         except CloudError as error:
@@ -160,14 +160,14 @@ class AwsRoutes:
         try:
             self._api.call("ec2", "DeleteRoute", RouteTableId=table_id, **_destination(route.destination_cidr))
         except NotFound as error:
-            # The table itself may be gone, too.
+            # The route table itself may not exist either.
             return None if error_code(error) == "InvalidRoute.NotFound" else RouteFailure(route, error)
         except CloudError as error:
             return RouteFailure(route, error)
         return None
 
     def _but_there_already(self, failures: Sequence[RouteFailure]) -> Sequence[RouteFailure]:
-        """Those failures whose route is not there as wanted all the same."""
+        """The failures whose route does not exist as wanted after all."""
         if not any(error_code(failure.error) == "RouteAlreadyExists" for failure in failures):
             return failures
         try:
@@ -183,13 +183,13 @@ def _route(route: Mapping[str, Any]) -> Route:
     blackhole = route.get("State") == "blackhole"
     target = next((route[each] for each in _TARGETS if route.get(each)), "")
     if blackhole and target.startswith("eni-"):
-        # Of a machine that was terminated, AWS may tell only the interface, which is gone too.
+        # For a terminated instance, AWS may return only its deleted network interface.
         target = ""
     return Route(
         destination_cidr=next((route[each] for each in _DESTINATIONS if route.get(each)), ""),
         target_instance=target,
         blackhole=blackhole,
-        # What leads to a gateway never was a pod route.
+        # Routes to a gateway were never pod routes.
         owned=None if target.startswith("i-") or not target else False,
     )
 

@@ -340,7 +340,7 @@ def _sendable(token: str) -> str:
         # Refused here because the HTTP library's own error would quote it.
         raise InvalidConfiguration(
             "token",
-            "contains characters that an HTTP header does not allow",
+            "not valid in an HTTP header",
             "one line of printable ASCII without spaces",
         )
     logs.hide(token)

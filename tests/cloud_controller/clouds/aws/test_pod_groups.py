@@ -81,7 +81,7 @@ def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warn
         {"Id": outside, "Port": 8000, "AvailabilityZone": "all"},
     ]
     ((_, message),) = [event for event in cluster.events if event[0] == "TargetsOutsideVpc"]
-    assert message == f"{outside}: in no subnet of {account.vpc_id}, which must have a route there"
+    assert message == f"{outside}: not in a subnet of {account.vpc_id}, which needs a route to them"
 
 
 @pytest.fixture
