@@ -1,6 +1,7 @@
-"""The clouds that the controllers know: descriptors, found by entry points.
+"""The known clouds: descriptors, found by entry points.
 
-A cloud's package names its descriptor in the entry-point group `cloud_controller.clouds`; no list here has to know it.
+Each cloud's package names its descriptor in the entry-point group `cloud_controller.clouds`, so no list here names a
+cloud.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def names() -> list[str]:
 
 
 def descriptor(name: str) -> CloudDescriptor:
-    """Cloud `name`'s. Raises `InvalidConfiguration` for an unknown name."""
+    """The descriptor of cloud `name`. Raises `InvalidConfiguration` for an unknown name."""
     try:
         return _REGISTRY.get(name)
     except UnknownName as error:
@@ -34,10 +35,10 @@ def descriptor(name: str) -> CloudDescriptor:
 
 
 def descriptors() -> list[CloudDescriptor]:
-    """Every cloud's, by name."""
+    """All descriptors, sorted by name."""
     return _REGISTRY.all()
 
 
 def load(name: str, config: str) -> Cloud:
-    """Make cloud `name` from the text of its cloud config. Raises `InvalidConfiguration`."""
+    """Create cloud `name` from the text of its cloud config. Raises `InvalidConfiguration`."""
     return descriptor(name).from_config(config)

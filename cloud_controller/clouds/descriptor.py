@@ -1,4 +1,4 @@
-"""What the controllers, their manifests and the reference pages need to know of a cloud before there is a `Cloud`.
+"""What controllers, manifests and reference pages need to know of a cloud before a `Cloud` exists.
 
 Plain values: importing a descriptor loads neither the cloud's SDK nor an HTTP client.
 """
@@ -17,45 +17,45 @@ if TYPE_CHECKING:
 Manifest: TypeAlias = dict[str, Any]
 """A Kubernetes object as in its JSON or YAML."""
 Text: TypeAlias = Any
-"""A string, or an output of the Pulumi program that will be one: nothing may look into a Text."""
+"""A string or a Pulumi output that becomes one. Pass it on unread: an output has no value yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodIdentity:
-    """How the CCM's pods assume a role of the cloud: with a token of their ServiceAccount, which the cloud accepts."""
+    """How the CCM's pods assume a role of the cloud: with a token of their ServiceAccount."""
 
     audience: str
     annotations: Mapping[str, Text]
-    """Of the ServiceAccount."""
+    """Annotations of the ServiceAccount."""
     environment: Mapping[str, Text]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudDescriptor:
-    """One cloud. Its package holds one, and an entry point of the group `cloud_controller.clouds` leads to it."""
+    """The descriptor of one cloud. An entry point in group `cloud_controller.clouds` refers to it."""
 
     name: str
-    """As in `--cloud`; the entry point has the same name."""
+    """The value of `--cloud` and the name of the entry point."""
     from_config: Callable[[str], Cloud]
-    """Makes the cloud from the text of its cloud config. Raises InvalidConfiguration. Import the SDK inside."""
+    """Creates the cloud from the text of its cloud config. Raises InvalidConfiguration. Import the SDK inside."""
     provider_id_scheme: str
-    """What provider IDs begin with, without `://` (upstream: ProviderName)."""
+    """The prefix of provider IDs, without `://` (upstream: ProviderName)."""
     catalogue: Catalogue
-    """The annotations of its load balancers."""
+    """The annotations of the cloud's load balancers."""
     load_balancer_classes: frozenset[str]
-    """The values of `spec.loadBalancerClass` that it always serves (`Cloud.load_balancer_classes` may have more)."""
+    """The values of `spec.loadBalancerClass` always served (`Cloud.load_balancer_classes` may add more)."""
     rights: Callable[[Collection[str]], Sequence[str]]
-    """The operations that these controllers call, sorted, in the words of the cloud's access control."""
+    """The operations that the given controllers call, sorted, as the cloud's access control names them."""
     keeps_checkpoint: bool = False
-    """Whether its load balancers remember what a restart would have to ask for again (`operations.Remembering`).
+    """Whether its load balancers keep a checkpoint, which saves reads after a restart (`operations.Remembering`).
 
-    Then the daemon needs rights on one ConfigMap more.
+    The daemon then needs access to one more ConfigMap.
     """
     not_offered: Mapping[str, str] = field(default_factory=dict)
-    """The controllers for which the cloud has no work, and why; `*` leaves them out."""
+    """The controllers that the cloud does not offer, each with the reason; `*` omits them."""
     storage: tuple[Manifest, ...] = ()
-    """What claims refer to, where controller `volume` runs: the default StorageClass, the CSIDriver."""
+    """The default StorageClass and the CSIDriver, created where controller `volume` runs."""
     identity: Callable[[Text, str], PodIdentity] | None = None
-    """Of a role's name and the path of the token. None: pods assume no role in this cloud."""
+    """Takes a role's name and the path of the token. None: pods cannot assume a role in this cloud."""
     file_keys: tuple[str, ...] = ()
-    """The keys of the cloud config that name files; the CCM's pods do not have such files."""
+    """The keys of the cloud config that name files, which the CCM's pods do not have."""

@@ -1,7 +1,7 @@
-"""When a call to a cloud is made again, and after how long: the one place that knows.
+"""Retries of calls to a cloud: which errors are retried, and after which delay.
 
-What may be repeated safely is the caller's knowledge (`idempotent`); what the cloud certainly did not do (throttled,
-never reached) may always be repeated. Waiting is bounded by a deadline for the whole call, not by each attempt.
+The caller states whether a repetition is safe (`idempotent`). Calls that certainly had no effect (throttled, or the
+cloud was never reached) are always safe to repeat. A deadline bounds the whole call, not each attempt.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class NeverReached(Unavailable):
-    """The cloud could not be reached at all, so it has certainly done nothing."""
+    """No connection to the cloud was established, so the call had no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How patient a client is. Times are seconds; `deadline` bounds one call with all its attempts and pauses."""
+    """The limits of retries. Times are seconds; `deadline` bounds one call with all its attempts and pauses."""
 
     deadline: float = 60.0
     attempts: int = 6
@@ -33,7 +33,7 @@ class RetryPolicy:
     def pause(self, error: Exception, attempt: int, idempotent: bool, left: float) -> float | None:
         """Seconds to wait before the next attempt after this error (`attempt` counts from 0), or None to give up."""
         if isinstance(error, Throttled):
-            # The cloud names the time; the jitter keeps many throttled callers from returning together.
+            # The cloud names the delay; jitter spreads the retries of many throttled callers.
             wait = max(error.retry_after, self.first_delay) * (1 + random.random() / 10)
         elif isinstance(error, NeverReached) or (isinstance(error, Unavailable) and idempotent):
             wait = random.uniform(0.5, 1.0) * min(self.longest_delay, self.first_delay * 2**attempt)
@@ -49,9 +49,9 @@ def call(
     idempotent: bool,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
-    """The result of `attempt_once(number of the attempt, from 0)`, repeated as the policy allows.
+    """Return the result of `attempt_once(number of the attempt, from 0)`, repeated as the policy allows.
 
-    Raises the last attempt's error when it is not of a kind to be repeated, or patience is over.
+    Raises the last error if it must not be retried, or if the attempts or the deadline are exhausted.
     """
     end = time.monotonic() + policy.deadline
     attempt = 0

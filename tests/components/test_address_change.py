@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from components.address_change import address_changes
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
-THE_OTHERS, OURS = CLASS_OF_THE_OTHER, "cloud-controller/nlb"
+THE_OTHERS, OURS = AWS_LBC_CLASS, "cloud-controller/nlb"
 NLB = {f"{PREFIX}type": "nlb"}
 
 

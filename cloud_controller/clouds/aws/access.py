@@ -1,4 +1,4 @@
-"""Whether AWS takes our credentials, and how a cluster that AWS runs is reached with them."""
+"""Checks that AWS accepts the credentials, and gives access to an EKS cluster with them."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from cloud_controller.clouds.aws.errors import translated
 _TOKEN_PREFIX = "k8s-aws-v1."
 _CLUSTER_HEADER = "x-k8s-aws-id"
 _SIGNED_FOR = 60
-"""Seconds for which the signature holds; EKS takes the token for 15 minutes."""
+"""Seconds for which the signature is valid; EKS accepts the token for 15 minutes."""
 
 _log = logging.getLogger(__name__)
 
 
 def check(api: Api) -> None:
-    """Raise unless AWS knows the credentials: one call, which needs no right.
+    """Raise unless AWS accepts the credentials: one call, which needs no permission.
 
-    Which rights they have, AWS tells nobody without a right of its own to ask; an operation that is refused names
-    itself, where it is refused.
+    Permissions are not checked, because reading them needs a permission of its own; a refused operation names itself
+    in its error.
     """
     who = api.call("sts", "GetCallerIdentity")
-    _log.info("acts at AWS as arn=%s region=%s", who.get("Arn", "?"), api.region)
+    _log.info("AWS accepted the credentials arn=%s region=%s", who.get("Arn", "?"), api.region)
 
 
 def kubeconfig(api: Api) -> str:
-    """A kubeconfig of the EKS cluster of the cloud config's id, with a token that ends within 15 minutes.
+    """A kubeconfig of the EKS cluster that the cloud config names, with a token that expires within 15 minutes.
 
-    Raises NotFound where EKS has no such cluster, Unavailable where it is not reachable yet.
+    Raises NotFound if EKS has no such cluster, Unavailable if it is not reachable yet.
     """
     name = api.config.cluster_id
     cluster = api.call("eks", "DescribeCluster", name=name)["cluster"]
     endpoint, authority = cluster.get("endpoint"), (cluster.get("certificateAuthority") or {}).get("data")
     if not endpoint or not authority:
-        raise Unavailable(f"AWS: cluster {name} is {cluster.get('status', 'not ready')} and has no endpoint yet")
+        raise Unavailable(f"AWS: EKS cluster {name} has no endpoint yet (status {cluster.get('status', 'unknown')})")
     bearer = token(api, name)
     document = {
         "apiVersion": "v1",
@@ -58,7 +58,7 @@ def kubeconfig(api: Api) -> str:
 
 
 def token(api: Api, cluster: str) -> str:
-    """A bearer token for the cluster: a signed request of GetCallerIdentity, which its API server lets AWS answer."""
+    """A bearer token for the cluster: a presigned GetCallerIdentity request, which the API server sends to AWS."""
     client = api.signing_client("sts", "GetCallerIdentity", _naming(cluster))
     try:
         url = client.generate_presigned_url("get_caller_identity", ExpiresIn=_SIGNED_FOR, HttpMethod="GET")
@@ -70,7 +70,7 @@ def token(api: Api, cluster: str) -> str:
 
 
 def _naming(cluster: str) -> Any:
-    """The cluster's name is part of what is signed, so the token opens no other cluster."""
+    """Sign the cluster's name too, so that the token is not valid for other clusters."""
 
     def add_header(request: AWSRequest, **_: Any) -> None:
         request.headers[_CLUSTER_HEADER] = cluster

@@ -1,4 +1,4 @@
-"""Which addresses a node gets from its machine, and in which order: pure functions."""
+"""The addresses of a node, from its instance: pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cloud_controller.clouds.aws.config import IpFamily
 
 
 def addresses(instance: Mapping[str, Any], families: Iterable[IpFamily]) -> tuple[NodeAddress, ...]:
-    """The addresses of an instance as EC2 describes it, family after family, each by the order of its interfaces."""
+    """The addresses of an instance of DescribeInstances, by family, then by the order of its network interfaces."""
     interfaces = sorted(
         (each for each in instance.get("NetworkInterfaces") or () if each.get("Status") == "in-use"), key=_device
     )
@@ -22,7 +22,7 @@ def addresses(instance: Mapping[str, Any], families: Iterable[IpFamily]) -> tupl
 
 
 def _device(interface: Mapping[str, Any]) -> tuple[int, int]:
-    """Machines with several network cards have an interface of each device index on each of them."""
+    """Instances with several network cards have an interface for each device index on each card."""
     attachment = interface.get("Attachment") or {}
     return attachment.get("DeviceIndex", 1 << 16), attachment.get("NetworkCardIndex", 0)
 
@@ -42,6 +42,6 @@ def _ipv4(instance: Mapping[str, Any], interfaces: Sequence[Mapping[str, Any]]) 
 
 def _ipv6(interfaces: Sequence[Mapping[str, Any]]) -> Iterator[NodeAddress]:
     for interface in interfaces:
-        # The first one is the interface's own; more are for pods.
+        # The first address is the interface's own; the others are for pods.
         for entry in (interface.get("Ipv6Addresses") or ())[:1]:
             yield NodeAddress("InternalIP", str(ip_address(entry["Ipv6Address"])))

@@ -1,4 +1,4 @@
-"""How an entry of AWS's catalogue is written down: what is the same for nearly all of them, once; the classes."""
+"""Creates entries of AWS's catalogue with what nearly all have in common; the load-balancer classes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CLASSES: Mapping[str, Literal["network", "classic"]] = {
     "cloud-controller/nlb": "network",
     "cloud-controller/classic": "classic",
 }
-"""The values of `spec.loadBalancerClass` that are ours, and the kind of load balancer that each asks for."""
+"""The values of `spec.loadBalancerClass` that this controller serves, with the kind of load balancer of each."""
 
-CLASS_OF_THE_OTHER = "service.k8s.aws/nlb"
-"""The class of the AWS Load Balancer Controller, ours too where the cloud config says so (`ServeNLBClass`)."""
+AWS_LBC_CLASS = "service.k8s.aws/nlb"
+"""The class of the AWS Load Balancer Controller, served here only with `ServeNLBClass` in the cloud config."""
 
 NETWORK = "network load balancers"
 CLASSIC = "classic load balancers"
@@ -25,7 +25,7 @@ BOTH = "network and classic load balancers"
 
 TRUE_WORDS = ("True", "TRUE", "t", "T", "1")
 FALSE_WORDS = ("False", "FALSE", "f", "F", "0")
-"""What upstream's parser takes besides `true` and `false`."""
+"""The values that upstream's parser accepts besides `true` and `false`."""
 
 _TYPES: dict[str, type[Value]] = {"text": str, "number": int, "flag": bool, "list": tuple}
 
@@ -45,7 +45,7 @@ def entry(
     """An entry whose name begins with the prefix. `kind`: text, number, flag or list.
 
     `upstream` and `controller` are the oldest versions of cloud-provider-aws and of the AWS Load Balancer Controller
-    that were seen to honour it (`2`: some 2.x; `after 1.34`: not yet that one).
+    known to honour it (`2`: some 2.x; `after 1.34`: a version later than 1.34).
     """
     if kind == "flag":
         more = {"true_words": TRUE_WORDS, "false_words": FALSE_WORDS, **more}
@@ -61,7 +61,7 @@ def entry(
             "applies_to": applies_to,
             "mutability": mutability,
             "since": "0.1",
-            "source": "cloud-provider-aws, its service controller" if upstream else _CONTROLLER,
+            "source": "cloud-provider-aws, service controller" if upstream else _CONTROLLER,
             "honoured_by": "; ".join(by) or None,
             **more,
         }

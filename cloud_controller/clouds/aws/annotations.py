@@ -1,14 +1,14 @@
-"""The annotations by which a Service sets up its load balancer on AWS.
+"""The annotations by which a Service configures its load balancer on AWS.
 
-They are those of upstream's controller (cloud-provider-aws) and those of the AWS Load Balancer Controller, which share
-one prefix: who else honours which, and since when, stands at each. The entries are in the modules that this one joins.
+They are those of upstream (cloud-provider-aws) and those of the AWS Load Balancer Controller, which share one
+prefix. Each entry names the projects and versions that honour it. The entries are in the modules joined here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cloud_controller.clouds.aws.annotation_entries import CLASS_OF_THE_OTHER, CLASSES, PREFIX
+from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
 from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
@@ -16,24 +16,24 @@ from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
 from cloud_controller.load_balancers.catalogue import Catalogue
 
 __all__ = [
+    "AWS_LBC_CLASS",
+    "AWS_LBC_FINALIZER",
+    "AWS_LBC_TYPES",
     "CATALOGUE",
     "CLASSES",
-    "CLASS_OF_THE_OTHER",
-    "ELSEWHERE",
-    "FINALIZER_OF_THE_OTHER",
     "PREFIX",
-    "said",
+    "non_empty",
 ]
 
 CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
 
-FINALIZER_OF_THE_OTHER = "service.k8s.aws/resources"
-"""What the AWS Load Balancer Controller puts on a Service before it makes anything for it."""
+AWS_LBC_FINALIZER = "service.k8s.aws/resources"
+"""The finalizer that the AWS Load Balancer Controller adds to a Service before it creates anything for it."""
 
-ELSEWHERE = ("external", "nlb-ip")
-"""The types of load balancer that leave a Service to the AWS Load Balancer Controller."""
+AWS_LBC_TYPES = ("external", "nlb-ip")
+"""The values of annotation `type` that leave a Service to the AWS Load Balancer Controller."""
 
 
-def said(annotations: Mapping[str, str] | None) -> dict[str, str]:
-    """The annotations that say something: to upstream an empty one is as good as none, and charts leave them empty."""
+def non_empty(annotations: Mapping[str, str] | None) -> dict[str, str]:
+    """The annotations that are not empty: upstream ignores empty ones, and charts leave them empty."""
     return {name: text for name, text in (annotations or {}).items() if text.strip()}

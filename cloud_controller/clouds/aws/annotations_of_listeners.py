@@ -1,4 +1,4 @@
-"""What annotations say of listeners: TLS, the protocol behind them, the proxy protocol."""
+"""Annotations of listeners: TLS, backend protocol, attributes, proxy protocol."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ LISTENERS = (
         "ssl-cert",
         "list",
         "listener.certificates",
-        "The certificate of TLS listeners, by its ARN in ACM or IAM. A network load balancer takes several: the first"
-        " is for clients that name no host, the others are chosen by the host's name.",
-        applies_to="every TCP listener, or those of `ssl-ports`",
-        default_note="none: no TLS",
+        "The ARN of the TLS listeners' certificate, in ACM or IAM. A network load balancer takes several: the"
+        " first is the default certificate, the others are chosen by SNI.",
+        applies_to="every TCP listener, or those in `ssl-ports`",
+        default_note="none (no TLS)",
         example="arn:aws:acm:us-west-2:123456789012:certificate/0123-4567",
         names="certificate",
         upstream="1.12",
@@ -23,7 +23,7 @@ LISTENERS = (
         "ssl-ports",
         "list",
         "listener.protocol",
-        "Which ports speak TLS where there is a certificate: numbers or names of the Service's ports, `*` for all.",
+        "The ports that use TLS if `ssl-cert` is set: numbers or names of the Service's ports, `*` for all.",
         applies_to="TCP listeners",
         default_note="all",
         example="443,metrics",
@@ -35,11 +35,11 @@ LISTENERS = (
         "ssl-negotiation-policy",
         "text",
         "listener.ssl_policy",
-        "AWS's security policy, by name: protocols and ciphers that TLS listeners offer.",
+        "The security policy of the TLS listeners: the protocols and ciphers that they offer to clients.",
         applies_to="TLS listeners",
         pattern=r"[A-Za-z0-9-]{1,80}",
-        form="the name of a security policy of AWS",
-        default_note="AWS's own, ELBSecurityPolicy-2016-08, which still allows TLS 1.0",
+        form="the name of an ELB security policy",
+        default_note="AWS's default, ELBSecurityPolicy-2016-08, which still allows TLS 1.0",
         example="ELBSecurityPolicy-TLS13-1-2-2021-06",
         upstream="1.12",
         controller="2.0",
@@ -49,7 +49,7 @@ LISTENERS = (
         "alpn-policy",
         "text",
         "listener.alpn_policy",
-        "Which application protocols TLS listeners offer to clients.",
+        "The ALPN policy of the TLS listeners.",
         applies_to=f"TLS listeners of {NETWORK}",
         allowed=("HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"),
         default_note="None",
@@ -59,9 +59,9 @@ LISTENERS = (
         "backend-protocol",
         "text",
         "listener.instance_protocol",
-        "What is spoken behind the listener. A classic load balancer reads `http` and `https`: with a certificate its"
-        " listener is HTTPS, without one `http` makes it HTTP; `ssl` and `tcp` are passed on behind TLS. On a network"
-        " one only `ssl` does anything: TLS to the targets behind a TLS listener.",
+        "The protocol between the load balancer and its targets. Classic load balancers: with a certificate,"
+        " `http` and `https` make the listener HTTPS, `ssl` and `tcp` make it SSL; without one, `http` makes it"
+        " HTTP. Network load balancers: only `ssl` has an effect, TLS to the targets of a TLS listener.",
         applies_to="every TCP listener",
         allowed=("http", "https", "ssl", "tcp"),
         any_case=True,
@@ -74,15 +74,15 @@ LISTENERS = (
         "listener-attributes.PROTOCOL-PORT",
         "list",
         "listener.attributes",
-        "Attributes of one listener under AWS's names, as key=value: PROTOCOL is the listener's, PORT the Service's"
-        " port. AWS has one, `tcp.idle_timeout.seconds` of TCP listeners, 60 to 6,000; one that is taken off again goes"
-        " back to AWS's 350.",
+        "Attributes of one listener by their AWS names, as key=value. PROTOCOL is the listener's protocol, PORT"
+        " the Service's port. AWS has one: `tcp.idle_timeout.seconds` of TCP listeners, 60 to 6,000. If it is"
+        " removed, the listener returns to AWS's default of 350.",
         argument="listener_attributes",
         suffix="PROTOCOL-PORT",
         suffix_pattern="(TCP|UDP|TCP_UDP|TLS)-[1-9][0-9]{0,4}",
         suffix_example="TCP-80",
         applies_to=f"one listener of {NETWORK}",
-        default_note="AWS's own",
+        default_note="AWS's defaults",
         example="tcp.idle_timeout.seconds=600",
         controller="2",
     ),
@@ -90,9 +90,10 @@ LISTENERS = (
         "proxy-protocol",
         "text",
         "listener.proxy_protocol",
-        "`*`: targets are told the client's address by the proxy protocol, version 1 from a classic load balancer and 2"
-        " from a network one (where upstream pays no heed to it).",
-        applies_to=f"every listener of {CLASSIC}; every target group of network ones",
+        "`*`: the load balancer sends the client's address to the targets by the proxy protocol: version 1 on"
+        " classic load balancers, version 2 on network load balancers (where cloud-provider-aws ignores this"
+        " annotation).",
+        applies_to=f"every listener of {CLASSIC}; every target group of {NETWORK}",
         allowed=("*",),
         default_note="none",
         upstream="1.12",

@@ -1,24 +1,21 @@
-"""What annotations say of a load balancer as a whole: kind, scheme, network, groups, logs, tags."""
+"""Annotations of the load balancer as a whole: type, scheme, subnets, security groups, logs, tags."""
 
 from __future__ import annotations
 
-from cloud_controller.clouds.aws.annotation_entries import BOTH, CLASS_OF_THE_OTHER, CLASSES, CLASSIC, NETWORK, entry
+from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, BOTH, CLASSES, CLASSIC, NETWORK, entry
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
-_ALB = (
-    "an Application Load Balancer comes from an Ingress (class alb, served by the AWS Load Balancer Controller), never"
-    " from a Service"
-)
+_ALB = "Application Load Balancers are for Ingresses (class alb of the AWS Load Balancer Controller), not for Services"
 
 LOAD_BALANCERS = (
     entry(
         "type",
         "text",
         "type",
-        "Which kind of load balancer it is. `classic`, `clb` and `elb` are one; `external` and `nlb-ip` leave the"
+        "The type of load balancer. `classic`, `clb` and `elb` are synonyms; `external` and `nlb-ip` leave the"
         " Service to the AWS Load Balancer Controller. `spec.loadBalancerClass` `cloud-controller/nlb` or"
-        " `cloud-controller/classic` says the same, and no other controller takes such a Service up.",
+        " `cloud-controller/classic` selects the type too, and keeps other controllers away from the Service.",
         applies_to="the load balancer",
         allowed=("nlb", "classic", "clb", "elb", "external", "nlb-ip"),
         refused={"alb": _ALB},
@@ -26,7 +23,7 @@ LOAD_BALANCERS = (
         default_of_class={
             None: "classic",
             **{name: "nlb" if kind == "network" else kind for name, kind in CLASSES.items()},
-            CLASS_OF_THE_OTHER: "nlb",
+            AWS_LBC_CLASS: "nlb",
         },
         mutability=Mutability.REPLACE,
         upstream="1.12",
@@ -37,11 +34,11 @@ LOAD_BALANCERS = (
         "name",
         "text",
         "load_balancer_name",
-        "What AWS calls the load balancer, for life; no other load balancer of the account's region may have the name.",
+        "The load balancer's name. It cannot be changed later and must be unique in the account and region.",
         applies_to=NETWORK,
         pattern=r"(?!internal-|k8s-|a[0-9a-f]{31}$)[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?",
-        form="at most 32 letters, digits and hyphens, no hyphen at either end; none that begins with internal- or k8s-,"
-        " nor a and 31 hexadecimal digits",
+        form="at most 32 letters, digits and hyphens; no hyphen at either end; not beginning with internal- or"
+        " k8s-, nor consisting of a and 31 hexadecimal digits",
         default_note="k8s-NAMESPACE-NAME-DIGEST",
         example="edge",
         mutability=Mutability.CREATE_ONLY,
@@ -52,12 +49,13 @@ LOAD_BALANCERS = (
         "internal",
         "flag",
         "scheme",
-        "Whether the load balancer is for the VPC and what is joined to it alone. Upstream takes everything but `false`"
-        " and nothing at all for true, even `False`; words that could be meant otherwise are refused here.",
+        "Whether the load balancer is reachable only from the VPC and networks connected to it."
+        " cloud-provider-aws reads every value except `false` and the empty string as true, even `False`;"
+        " ambiguous values are refused here.",
         true_words=("True", "TRUE", "yes", "1", "0.0.0.0/0"),
         false_words=(),
         default=False,
-        default_of_class={CLASS_OF_THE_OTHER: True},
+        default_of_class={AWS_LBC_CLASS: True},
         mutability=Mutability.REPLACE,
         upstream="1.12",
         controller="2.0",
@@ -66,12 +64,12 @@ LOAD_BALANCERS = (
         "scheme",
         "text",
         "scheme",
-        "The same as `internal`, in AWS's own words; an error if the two contradict each other.",
+        "The same as `internal`, with AWS's values. An error if the two contradict each other.",
         allowed=("internet-facing", "internal"),
-        default_note="internet-facing (the AWS Load Balancer Controller's own default is internal)",
+        default_note="internet-facing (the AWS Load Balancer Controller's default is internal)",
         default_of_class={
             **dict.fromkeys((None, *CLASSES), "internet-facing"),
-            CLASS_OF_THE_OTHER: "internal",
+            AWS_LBC_CLASS: "internal",
         },
         mutability=Mutability.REPLACE,
         controller="2.2",
@@ -81,9 +79,9 @@ LOAD_BALANCERS = (
         "subnets",
         "list",
         "subnets",
-        "The subnets, by id or by their tag `Name`, one a zone.",
-        default_note="one a zone of those that carry the cluster's tag or no cluster's: public ones for internet-facing"
-        " load balancers",
+        "The subnets, by ID or by the value of their tag `Name`, one for each Availability Zone.",
+        default_note="one subnet for each Availability Zone, among those that have this cluster's tag or no"
+        " cluster's tag; public subnets for internet-facing load balancers",
         example="subnet-0123456789abcdef0,edge-b",
         names="subnet",
         upstream="1.34",
@@ -93,18 +91,18 @@ LOAD_BALANCERS = (
         "ip-address-type",
         "text",
         "ip_address_type",
-        "Whether clients reach it by IPv6 too; every subnet must have an IPv6 range then.",
+        "Whether the load balancer has IPv6 addresses too. With `dualstack`, every subnet must have an IPv6 range.",
         applies_to=NETWORK,
         allowed=("ipv4", "dualstack"),
-        default_note="dualstack where `spec.ipFamilies` has IPv6",
+        default_note="dualstack if `spec.ipFamilies` contains IPv6",
         controller="2.1",
     ),
     entry(
         "enable-prefix-for-ipv6-source-nat",
         "text",
         "source_nat",
-        "Whether the load balancer has a range of each subnet's IPv6 addresses, from which it sends UDP to targets: AWS"
-        " has no UDP listeners on a load balancer with IPv6 without it.",
+        "Whether the load balancer has an IPv6 prefix of each subnet as the source of its traffic to UDP targets."
+        " AWS requires it for UDP listeners on load balancers with IPv6.",
         applies_to=f"{NETWORK} with IPv6",
         allowed=("on", "off"),
         default="off",
@@ -114,10 +112,10 @@ LOAD_BALANCERS = (
         "eip-allocations",
         "list",
         "eip_allocations",
-        "Elastic IP addresses, by allocation id, one for each subnet: in the order of the annotation `subnets`, or of"
-        " the zones' names.",
+        "Allocation IDs of Elastic IP addresses, one for each subnet: in the order of `subnets`, otherwise of the"
+        " names of the Availability Zones.",
         applies_to=f"internet-facing {NETWORK}",
-        default_note="addresses of AWS's choice",
+        default_note="AWS chooses the addresses",
         example="eipalloc-0123456789abcdef0,eipalloc-0123456789abcdef1",
         names="elastic-ip",
         mutability=Mutability.REPLACE,
@@ -130,23 +128,23 @@ LOAD_BALANCERS = (
         "private-ipv4-addresses",
         "list",
         "private_ipv4_addresses",
-        "Addresses of the load balancer inside the subnets, one for each; in any order, for each lies in one subnet.",
+        "The load balancer's IPv4 addresses, one in each subnet, in any order.",
         applies_to=f"internal {NETWORK}",
-        default_note="addresses of AWS's choice",
+        default_note="AWS chooses the addresses",
         example="10.0.1.100,10.0.2.100",
         mutability=Mutability.REPLACE,
         exclusive=True,
         upstream="after 1.34",
         controller="2",
-        source="requirements 002; cloud-provider-aws, where it is not documented",
+        source="requirements 002; cloud-provider-aws (undocumented)",
     ),
     entry(
         "security-groups",
         "list",
         "security_groups",
-        "Existing security groups, instead of one made for the Service. They alone decide who may connect, so source"
-        " ranges and prefix lists are an error.",
-        default_note="one that is made for the Service and lets its source ranges in",
+        "Existing security groups, instead of one created for the Service. They alone decide which clients may"
+        " connect; source ranges and prefix lists are an error beside them.",
+        default_note="one created for the Service, which admits its source ranges",
         names="security-group",
         example="sg-0123456789abcdef0",
         upstream="1.34",
@@ -156,7 +154,7 @@ LOAD_BALANCERS = (
         "extra-security-groups",
         "list",
         "security_groups",
-        "Security groups besides the Service's own.",
+        "Security groups in addition to the one created for the Service.",
         default_note="none",
         names="security-group",
         example="sg-0123456789abcdef0",
@@ -167,9 +165,9 @@ LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="ingress_rules",
         type=tuple,
-        default_note="everybody",
+        default_note="all clients",
         example="10.0.0.0/8,192.0.2.0/24",
-        description="Who may connect, as CIDRs; `spec.loadBalancerSourceRanges` says the same, and wins.",
+        description="The CIDRs of the clients that may connect. `spec.loadBalancerSourceRanges` takes precedence.",
         applies_to=BOTH,
         mutability=Mutability.IN_PLACE,
         since="0.1",
@@ -180,8 +178,9 @@ LOAD_BALANCERS = (
         "security-group-prefix-lists",
         "list",
         "ingress_rules",
-        "Who may connect, as ids of managed prefix lists: besides the source ranges, or instead of everybody. AWS"
-        " counts a rule with a list as many times as the list may have entries. No ICMP is let in from the lists.",
+        "The IDs of managed prefix lists whose clients may connect, in addition to the source ranges, or instead"
+        " of all clients. A rule with a prefix list counts towards the quota of rules as often as the list's"
+        " maximum number of entries. ICMP is not admitted from the lists.",
         default_note="none",
         example="pl-0123456789abcdef0",
         controller="2",
@@ -190,17 +189,17 @@ LOAD_BALANCERS = (
         "enable-icmp-for-path-mtu-discovery",
         "text",
         "ingress_rules",
-        "Whether clients in the source ranges may report by ICMP that packets are too big.",
+        "Whether clients in the source ranges may send the ICMP messages of path MTU discovery.",
         allowed=("on", "off"),
         default="on",
-        default_note="on (the AWS Load Balancer Controller's own default is off)",
+        default_note="on (the AWS Load Balancer Controller's default is off)",
         controller="2",
     ),
     entry(
         "cross-zone-load-balancing-enabled",
         "flag",
         "load_balancing.cross_zone.enabled",
-        "Whether each zone's part sends to the targets of all zones.",
+        "Whether the load balancer's nodes send to targets in all Availability Zones, not only their own.",
         default=False,
         upstream="1.12",
         controller="2.0",
@@ -210,7 +209,7 @@ LOAD_BALANCERS = (
         "access-log-enabled",
         "flag",
         "access_logs.s3.enabled",
-        "Whether requests are logged to S3; a network load balancer logs TLS listeners alone.",
+        "Whether access logs are written to S3. A network load balancer logs only TLS listeners.",
         default=False,
         upstream="1.12",
         controller="2.0",
@@ -220,8 +219,9 @@ LOAD_BALANCERS = (
         "access-log-s3-bucket-name",
         "text",
         "access_logs.s3.bucket",
-        "The bucket for the logs, whose policy must let AWS's log delivery write. Used only with `access-log-enabled`.",
-        default_note="none; an error if logs are enabled",
+        "The S3 bucket of the access logs. Its policy must let ELB's log delivery write to it. Used only with"
+        " `access-log-enabled`.",
+        default_note="none; required if access logs are enabled",
         example="edge-logs",
         names="log-bucket",
         upstream="1.12",
@@ -232,8 +232,8 @@ LOAD_BALANCERS = (
         "access-log-s3-bucket-prefix",
         "text",
         "access_logs.s3.prefix",
-        "Where in the bucket the logs are put. Used only with `access-log-enabled`.",
-        default_note="the top of the bucket",
+        "The prefix of the access logs in the bucket. Used only with `access-log-enabled`.",
+        default_note="the root of the bucket",
         example="prod/web",
         names="log-prefix",
         upstream="1.12",
@@ -244,7 +244,7 @@ LOAD_BALANCERS = (
         "access-log-emit-interval",
         "text",
         "access_logs.s3.emit_interval",
-        "How often logs are written, in minutes. Used only with `access-log-enabled`.",
+        "The interval between access logs, in minutes. Used only with `access-log-enabled`.",
         applies_to=CLASSIC,
         allowed=("5", "60"),
         default="60",
@@ -254,9 +254,9 @@ LOAD_BALANCERS = (
         "connection-idle-timeout",
         "number",
         "idle_timeout.timeout_seconds",
-        "How long a connection may be silent before it is closed: 1 to 4,000 seconds on a classic load balancer, 60 to"
-        " 6,000 on the TCP listeners of a network one. `listener-attributes.PROTOCOL-PORT` wins for its port. AWS"
-        " changes none of the 350 seconds of TLS listeners, nor UDP's 120.",
+        "The time after which an idle connection is closed: 1 to 4,000 seconds on classic load balancers, 60 to"
+        " 6,000 on TCP listeners of network load balancers. `listener-attributes.PROTOCOL-PORT` takes precedence"
+        " for its port. AWS's timeouts of TLS listeners (350 seconds) and UDP listeners (120) cannot be changed.",
         applies_to=f"{CLASSIC}; TCP listeners of {NETWORK}",
         minimum=1,
         maximum=6000,
@@ -270,8 +270,8 @@ LOAD_BALANCERS = (
         "connection-draining-enabled",
         "flag",
         "connection_draining.enabled",
-        "Whether connections to a node that leaves may end by themselves.",
-        applies_to=f"{CLASSIC}; a network one always drains, see `target-group-attributes`",
+        "Whether connections to a deregistered node may complete.",
+        applies_to=f"{CLASSIC} ({NETWORK} always drain, see `target-group-attributes`)",
         default=False,
         upstream="1.12",
     ),
@@ -279,7 +279,8 @@ LOAD_BALANCERS = (
         "connection-draining-timeout",
         "number",
         "connection_draining.timeout_seconds",
-        "How long they may take. Used only with `connection-draining-enabled`.",
+        "The longest time for connections to a deregistered node to complete. Used only with"
+        " `connection-draining-enabled`.",
         applies_to=CLASSIC,
         minimum=1,
         maximum=3600,
@@ -291,10 +292,10 @@ LOAD_BALANCERS = (
         "attributes",
         "list",
         "attributes",
-        "Attributes of the load balancer under AWS's names, as key=value; those that have an annotation of their own"
-        " must not contradict it. One that is taken off again keeps the value that it has.",
+        "Attributes of the load balancer by their AWS names, as key=value. They must not contradict an annotation"
+        " for the same attribute. A removed attribute keeps its last value.",
         applies_to=NETWORK,
-        default_note="AWS's own",
+        default_note="AWS's defaults",
         example="deletion_protection.enabled=true,dns_record.client_routing_policy=availability_zone_affinity",
         controller="2.3",
     ),
@@ -302,7 +303,7 @@ LOAD_BALANCERS = (
         "additional-resource-tags",
         "list",
         "tags",
-        "Tags, as key=value, on everything that is made for the Service. One that is taken off again stays.",
+        "Tags, as key=value, of all AWS resources created for the Service. A tag removed here stays on the resources.",
         applies_to=f"{BOTH}, their security groups and target groups",
         default_note="none",
         example="Environment=production,Team=platform",

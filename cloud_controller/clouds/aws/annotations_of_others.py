@@ -1,7 +1,8 @@
-"""The annotations of the AWS Load Balancer Controller that are known here and not honoured: each says why.
+"""The known annotations of the AWS Load Balancer Controller that are not supported, each with the reason.
 
-Of each it stands here whether it restricts access. One that does not is ignored, by name and with a warning; one that
-does is refused, as is every name that is in no table: what its author wanted closed must never be open.
+Each entry states whether the annotation restricts access. The controller ignores those that do not, with a warning.
+It refuses those that do, and all unknown names: otherwise a load balancer could be more open than its author
+intends.
 """
 
 from __future__ import annotations
@@ -24,81 +25,82 @@ OTHERS = (
     _other(
         "ipv6-addresses",
         "list",
-        "IPv6 addresses of one's own.",
+        "The load balancer's IPv6 addresses.",
         restricts=False,
-        why="AWS chooses them from the subnets",
+        why="AWS chooses them from the subnets' ranges",
     ),
     _other(
         "manage-backend-security-group-rules",
         "flag",
-        "Whether the nodes' security groups are opened for the load balancer.",
+        "Whether the controller adds rules for the load balancer to the nodes' security groups.",
         restricts=True,
         harmless=("true", *TRUE_WORDS),
-        why="one rule in the nodes' security groups is for all load balancers of the cluster;"
-        " DisableSecurityGroupIngress in the cloud config leaves them alone",
+        why="all load balancers of the cluster share one rule in the nodes' security groups; with"
+        " DisableSecurityGroupIngress in the cloud config, the controller adds no rules",
     ),
     _other(
         "inbound-sg-rules-on-private-link-traffic",
         "text",
-        "Whether security groups also judge traffic by PrivateLink.",
+        "Whether security group rules apply to traffic from AWS PrivateLink.",
         restricts=True,
         harmless=("on", "off"),
-        why="AWS's default counts: they do",
+        why="AWS's default stays in force: the rules apply",
     ),
     _other(
         "multi-cluster-target-group",
         "flag",
-        "Whether other clusters register targets in the same target groups.",
+        "Whether several clusters register targets in the same target groups.",
         restricts=False,
-        why="a target group is one Service's own",
+        why="each target group belongs to one Service",
     ),
     _other(
         "minimum-load-balancer-capacity",
         "list",
-        "Capacity that is reserved for the load balancer.",
+        "The load balancer's reserved capacity (load balancer capacity units).",
         restricts=False,
-        why="AWS scales it by its traffic; a reservation is made, and paid, outside of the cluster",
+        why=("AWS scales the load balancer with its traffic; reserve capacity, which costs money, outside the cluster"),
     ),
     _other(
         "source-nat-ipv6-prefixes",
         "list",
-        "The prefixes of the addresses that UDP of IPv6 clients comes from.",
+        "The IPv6 prefixes used as source addresses for UDP targets.",
         restricts=False,
-        why="AWS chooses them from the subnets",
+        why="AWS chooses them from the subnets' ranges",
     ),
     _other(
         "enable-tcp-udp-listener",
         "flag",
-        "Whether TCP and UDP on one port share a listener.",
+        "Whether TCP and UDP on the same port share a listener.",
         restricts=False,
-        why="they always do, for there is no other way on a network load balancer",
+        why="they always share one (TCP_UDP), as network load balancers require",
     ),
     _other(
         "disable-nlb-sg",
         "flag",
-        "Whether the load balancer is made without security groups.",
+        "Whether the load balancer is created without security groups.",
         restricts=False,
-        why="one that is made without can never get any",
+        why="AWS does not allow security groups to be added to it later",
     ),
     _other(
         "eip-allocations-discovery-tags",
         "list",
-        "The tags by which Elastic IP addresses are found.",
+        "The tags of the Elastic IP addresses to use.",
         restricts=False,
-        why="eip-allocations names them",
+        why="use eip-allocations, which lists the addresses",
     ),
     _other(
         "proxy-protocol-per-target-group",
         "text",
-        "The ports whose targets are told the client's address by the proxy protocol.",
+        "The ports whose target groups use the proxy protocol.",
         restricts=False,
-        why="target-group-attributes.PORT says proxy_protocol_v2.enabled=true for a port, proxy-protocol for all",
+        why="use target-group-attributes.PORT with proxy_protocol_v2.enabled=true for one port, or proxy-protocol"
+        " for all",
     ),
     _other(
         "quic-enabled-ports",
         "list",
-        "UDP ports whose listener speaks QUIC.",
+        "The UDP ports whose listeners use QUIC.",
         restricts=False,
-        why="what comes to a UDP port is passed on as it is",
+        why="UDP listeners forward QUIC unchanged",
     ),
 )

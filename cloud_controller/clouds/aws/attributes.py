@@ -32,12 +32,12 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancers.catalogue import Value
 
 DEFAULT_SSL_POLICY = "ELBSecurityPolicy-2016-08"
-"""What AWS's API gives a TLS listener that names none."""
+"""AWS's default for TLS listeners that are created without a policy through the API."""
 
 DEFAULT_ALPN_POLICY = "None"
 
 DEFAULT_SUCCESS_CODES = "200-399"
-"""What AWS's API gives a network target group that is checked by HTTP."""
+"""AWS's default for target groups of network load balancers with HTTP health checks."""
 
 ENABLED, BUCKET, PREFIX = "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix"
 EMIT_INTERVAL = "access_logs.s3.emit_interval"
@@ -59,7 +59,7 @@ DRAIN_UNHEALTHY = "target_health_state.unhealthy.draining_interval_seconds"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an attribute may hold: one of `words`, or a number from `low` to `high`."""
+    """The valid values of an attribute: one of `words`, or a number from `low` to `high`."""
 
     words: tuple[str, ...] = ()
     low: int | None = None
@@ -68,7 +68,7 @@ class Rule:
     free: bool = False
 
     def allows(self, value: str) -> bool:
-        """Whether AWS takes the value."""
+        """Whether AWS accepts the value."""
         if self.free or value in self.words:
             return True
         if self.low is None or not (value.isascii() and value.isdigit() and len(value) <= 9):
@@ -77,7 +77,7 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """What it may hold, in words."""
+        """The valid values, as text."""
         numbers = [] if self.low is None else [f"{self.low} to {'any' if self.high is None else f'{self.high:,}'}"]
         return ", ".join([*self.words, *numbers])
 
@@ -100,7 +100,8 @@ LOAD_BALANCER: Mapping[str, Rule] = {
     "secondary_ips.auto_assigned.per_subnet": Rule(low=0, high=7, default="0"),
     "zonal_shift.config.enabled": _FLAG,
 }
-"""Those of network load balancers; AWS's default of `ipv6.deny_all_igw_traffic` is `true` for internal ones."""
+"""The attributes of network load balancers. AWS's default of `ipv6.deny_all_igw_traffic` is `true` for internal
+ones."""
 
 _HEALTH = "target_group_health"
 TARGET_GROUP: Mapping[str, Rule] = {
@@ -118,20 +119,20 @@ TARGET_GROUP: Mapping[str, Rule] = {
     TERMINATE_UNHEALTHY: Rule(("true", "false"), default="true"),
     DRAIN_UNHEALTHY: Rule(low=0, high=360_000, default="0"),
 }
-"""Those of the target groups of network load balancers."""
+"""The attributes of network load balancers' target groups."""
 
 
 LISTENER: Mapping[str, Rule] = {TCP_IDLE_TIMEOUT: Rule(low=60, high=6000, default="350")}
-"""Those of TCP listeners of network load balancers: TLS's and UDP's timeouts can't be changed."""
+"""The attributes of network load balancers' TCP listeners. The timeouts of TLS and UDP listeners are fixed."""
 
 
 def listener_defaults(protocol: str) -> dict[str, str]:
-    """What AWS gives every attribute of a new listener of this protocol."""
+    """AWS's defaults for a new listener of this protocol."""
     return {key: rule.default for key, rule in LISTENER.items()} if protocol == "TCP" else {}
 
 
 def target_group_defaults(protocol: str, target_type: str) -> dict[str, str]:
-    """What AWS gives every attribute of a new target group of this protocol (TCP, TLS, UDP, TCP_UDP)."""
+    """AWS's defaults for a new target group of this protocol (TCP, TLS, UDP, TCP_UDP)."""
     datagrams = protocol in ("UDP", "TCP_UDP")
     return {
         **{key: rule.default for key, rule in TARGET_GROUP.items()},
@@ -142,18 +143,18 @@ def target_group_defaults(protocol: str, target_type: str) -> dict[str, str]:
 
 
 def load_balancer_defaults(scheme: str) -> dict[str, str]:
-    """What AWS gives every attribute of a new network load balancer."""
+    """AWS's defaults for a new network load balancer."""
     defaults = {key: rule.default for key, rule in LOAD_BALANCER.items()}
     return defaults | {"ipv6.deny_all_igw_traffic": "true" if scheme == "internal" else "false"}
 
 
 def texts(value: Value | None) -> tuple[str, ...]:
-    """A value of a model that is a list."""
+    """A list value of a model as texts."""
     return tuple(str(each) for each in value) if isinstance(value, tuple) else ()
 
 
 class Arn(str):
-    """An ARN, which AWS may tell in another case than it was given."""
+    """An ARN. Comparisons ignore case, because AWS may return another case than it was given."""
 
     __slots__ = ()
 
@@ -168,21 +169,21 @@ class Arn(str):
 
 
 def pairs(field: str, words: tuple[str, ...]) -> dict[str, str]:
-    """`key=value` words as a mapping; a key alone has an empty value, and of a repeated key the last value counts.
+    """`key=value` words as a mapping; a key alone has an empty value, and the last value of a repeated key is used.
 
-    A value may hold `=` itself. Raises InvalidConfiguration for a word without a key.
+    A value may contain `=`. Raises InvalidConfiguration for a word without a key.
     """
     found: dict[str, str] = {}
     for word in words:
         key, _, value = (part.strip() for part in word.partition("="))
         if not key:
-            raise InvalidConfiguration(field, f"{word!r} has no key", "key=value, comma-separated")
+            raise InvalidConfiguration(field, f"{word!r} is not of the form key=value", "comma-separated key=value")
         found[key] = value
     return found
 
 
 def contradictions(words: tuple[str, ...]) -> dict[str, str]:
-    """The keys that are given more than one value, with the last one."""
+    """The keys with several different values, each with the last one."""
     values: dict[str, list[str]] = {}
     for word in words:
         key, _, value = (part.strip() for part in word.partition("="))
@@ -191,11 +192,11 @@ def contradictions(words: tuple[str, ...]) -> dict[str, str]:
 
 
 def checked(field: str, given: Mapping[str, str], rules: Mapping[str, Rule], what: str) -> dict[str, str]:
-    """The attributes as they are given; raises InvalidConfiguration for a key or value that AWS does not take."""
+    """The attributes unchanged; raises InvalidConfiguration for a key or value that AWS does not accept."""
     for key, value in given.items():
         rule = rules.get(key)
         if rule is None:
-            raise InvalidConfiguration(field, f"{key!r} is no attribute of {what}", ", ".join(rules))
+            raise InvalidConfiguration(field, f"{key!r} is not an attribute of {what}", ", ".join(rules))
         if not rule.allows(value):
-            raise InvalidConfiguration(field, f"{key} can't be {value!r}", rule.text)
+            raise InvalidConfiguration(field, f"{value!r} is not a valid value of {key}", rule.text)
     return dict(given)

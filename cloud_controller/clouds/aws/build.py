@@ -1,4 +1,4 @@
-"""What a Service comes to on AWS: a network or a classic load balancer, or one of another controller. Pure."""
+"""Builds the model of a Service's load balancer on AWS, network or classic. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import replace
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.aws import build_classic, build_network
 from cloud_controller.clouds.aws.annotations import (
+    AWS_LBC_CLASS,
+    AWS_LBC_FINALIZER,
+    AWS_LBC_TYPES,
     CATALOGUE,
-    CLASS_OF_THE_OTHER,
     CLASSES,
-    ELSEWHERE,
-    FINALIZER_OF_THE_OTHER,
-    said,
+    non_empty,
 )
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.build_network_targets import OF_ALL_PORTS, OF_PORT
@@ -22,28 +22,29 @@ from cloud_controller.clouds.aws.named import TagsOfGroup, named
 from cloud_controller.clouds.aws.pod_groups import GroupsOfPods, closed
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import kind_of, request
-from cloud_controller.clouds.aws.surroundings import Facts
+from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Annotation
 from cloud_controller.load_balancers.model import Built, Object
 
 
 def claims(service: Object) -> bool:
-    """Whether the Service is ours: not so where its annotation leaves it to the AWS Load Balancer Controller.
+    """Whether this controller serves the Service: not if an annotation leaves it to the AWS Load Balancer Controller.
 
-    A class of ours in its spec makes it ours whatever the annotation. One of that controller's class is ours (which the
-    cloud config says) unless it carries that controller's finalizer: two must never serve one Service.
+    One of this controller's classes takes precedence over the annotation. Services of that controller's class are
+    served (if the cloud config says so) unless they have its finalizer: two controllers must never serve one
+    Service.
     """
     metadata = service["metadata"]
-    if service["spec"].get("loadBalancerClass") == CLASS_OF_THE_OTHER:
-        return FINALIZER_OF_THE_OTHER not in (metadata.get("finalizers") or ())
-    annotations = said(metadata.get("annotations"))
+    if service["spec"].get("loadBalancerClass") == AWS_LBC_CLASS:
+        return AWS_LBC_FINALIZER not in (metadata.get("finalizers") or ())
+    annotations = non_empty(metadata.get("annotations"))
     by_type = (annotations.get(CATALOGUE.by_argument["type"].name) or "").strip()
-    return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in ELSEWHERE
+    return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in AWS_LBC_TYPES
 
 
 def follows_endpoints(service: Object) -> bool:
-    """Whether targets are pods. With node ports all nodes are targets, and health checks find those with pods."""
+    """Whether the targets are pods. With node ports all nodes are targets, and health checks find those with pods."""
     try:
         return by_pod(service)
     except InvalidConfiguration:
@@ -51,13 +52,14 @@ def follows_endpoints(service: Object) -> bool:
 
 
 def by_pod(service: Object) -> bool:
-    """Whether targets are pods. Raises InvalidConfiguration where that is not clear."""
+    """Whether the targets are pods. Raises InvalidConfiguration if the annotations are invalid."""
     return kind_of(service) == "network" and build_network.by_pod(service)
 
 
 def drains(service: Object) -> bool:
-    """A network one does, unless a port's deregistration delay is 0; a classic one where the Service asks for it."""
-    annotations = said(service["metadata"].get("annotations"))
+    """Whether connections drain: on network load balancers unless a port's deregistration delay is 0; on classic
+    ones if the Service enables it."""
+    annotations = non_empty(service["metadata"].get("annotations"))
     try:
         if kind_of(service) == "classic":
             return CATALOGUE.value(annotations, "connection_draining_enabled") is True
@@ -70,7 +72,7 @@ def drains(service: Object) -> bool:
 
 
 def _target_group_attributes(annotations: Mapping[str, str]) -> Iterator[tuple[Annotation, tuple[str, ...]]]:
-    """Those of all target groups, and of single ones."""
+    """The attributes of all target groups, and of single ones."""
     for name, text in annotations.items():
         entry = CATALOGUE.entry(name)
         if entry is not None and entry.sets == "pool.attributes" and isinstance(words := entry.parse(text), tuple):
@@ -78,7 +80,7 @@ def _target_group_attributes(annotations: Mapping[str, str]) -> Iterator[tuple[A
 
 
 def backend(node: Object) -> NodeBackend | None:
-    """What load balancers take of a node; None for one without a machine of AWS."""
+    """The node as a backend of load balancers; None if it has no machine on AWS."""
     provider_id, metadata = node["spec"].get("providerID"), node["metadata"]
     try:
         found = identity(InstanceRef(metadata["name"], provider_id)) if provider_id else None
@@ -100,7 +102,7 @@ def build(
     tags_of_group: TagsOfGroup = lambda _: {},
     groups_of_pods: GroupsOfPods = lambda _: {},
 ) -> Built:
-    """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
+    """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
     asked = request(service, config, facts)
     build_one = build_network.build if asked.kind == "network" else build_classic.build
     built = build_one(asked, backends)
@@ -112,7 +114,7 @@ def build(
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
-    """The members behind each listener of a Service whose other settings may be wrong."""
+    """The members behind each listener, even if other settings of the Service are invalid."""
     if kind_of(service) == "network":
         return build_network.members(service, backends)
     nodes = build_classic.members(service, backends)

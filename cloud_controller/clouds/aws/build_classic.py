@@ -1,6 +1,7 @@
-"""What a Service comes to as a classic load balancer: pure.
+"""Builds the model of a classic load balancer from a Service. Pure.
 
-Each port becomes a listener that sends to its node port; the nodes are in one pool, checked in one way, as AWS has it.
+Each port becomes a listener that sends to its node port. All nodes are in one pool with one health check, because a
+classic load balancer has only one.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ _BEHIND_TLS = {
     "http": ("HTTPS", "HTTP"),
     "https": ("HTTPS", "HTTPS"),
 }
-"""By `backend-protocol`: what a listener with a certificate speaks, and what is spoken behind it."""
+"""By `backend-protocol`: the protocol of a listener with a certificate, and its instance protocol."""
 
 _LONGEST_CHECK = 60
-"""Seconds that a check may wait."""
+"""The longest timeout of a health check in seconds."""
 _LONGEST_IDLE = 4000
-"""Seconds that a connection may be silent."""
+"""The longest idle timeout in seconds."""
 
 
 def build(asked: Request, backends: Backends) -> Built:
-    """The model. Raises InvalidConfiguration, naming field or annotation."""
+    """The model. Raises InvalidConfiguration that names the field or annotation."""
     _require_offered(asked)
     listeners = tuple(_listener(asked, port) for port in asked.ports)
     pool = Pool(POOL, _health_check(asked), members(asked.service, backends))
@@ -63,7 +64,7 @@ def build(asked: Request, backends: Backends) -> Built:
 
 
 def members(service: Object, backends: Backends) -> tuple[Member, ...]:
-    """The nodes: each is one member, whatever the ports."""
+    """The nodes, each one member for all ports."""
     return common.node_members(service, {}, backends, number=0)
 
 
@@ -71,20 +72,22 @@ def _require_offered(asked: Request) -> None:
     spec = asked.spec
     for index, port in enumerate(asked.ports):
         if port["protocol"] != "TCP":
-            why = f"{port['protocol']!r}: a classic load balancer takes TCP alone"
-            raise InvalidConfiguration(f"spec.ports[{index}].protocol", why, f"TCP, or with {_TYPE_NLB} TCP and UDP")
+            why = f"{port['protocol']!r} is not supported by classic load balancers"
+            raise InvalidConfiguration(f"spec.ports[{index}].protocol", why, f"TCP; TCP or UDP with {_TYPE_NLB}")
         common.require_node_port(index, port, "")
     if spec.get("sessionAffinity", "None") != "None":
-        why = f"{spec['sessionAffinity']!r}: a classic load balancer knows clients by cookies alone"
-        raise InvalidConfiguration("spec.sessionAffinity", why, f"None, or with {_TYPE_NLB} ClientIP")
+        why = f"{spec['sessionAffinity']!r} is not supported by classic load balancers"
+        raise InvalidConfiguration("spec.sessionAffinity", why, f"None; ClientIP with {_TYPE_NLB}")
     families = spec.get("ipFamilies") or ["IPv4"]
     if families[0] != "IPv4" or spec.get("ipFamilyPolicy") == "RequireDualStack":
         name = "ipFamilies" if families[0] != "IPv4" else "ipFamilyPolicy"
-        why = f"{spec.get(name)}: a classic load balancer in a VPC has IPv4 addresses alone"
-        raise InvalidConfiguration(f"spec.{name}", why, f"IPv4 first, PreferDualStack or SingleStack; or {_TYPE_NLB}")
+        why = f"{spec.get(name)!r} is not supported: classic load balancers in a VPC have only IPv4 addresses"
+        raise InvalidConfiguration(
+            f"spec.{name}", why, f"IPv4 as the first family with SingleStack or PreferDualStack; or {_TYPE_NLB}"
+        )
     if len(asked.words("ssl_cert")) > 1:
-        why = "a classic load balancer's listener has one certificate"
-        raise InvalidConfiguration(field("ssl_cert"), why, f"one ARN, or {_TYPE_NLB}")
+        why = "listeners of classic load balancers have only one certificate"
+        raise InvalidConfiguration(field("ssl_cert"), why, f"one ARN; several with {_TYPE_NLB}")
 
 
 def _attributes(asked: Request) -> dict[str, Value | None]:
@@ -146,7 +149,9 @@ def _health_check(asked: Request) -> HealthCheck:
     timeout = settings.number("healthcheck_timeout") or min(5, interval - 1)
     longest = min(_LONGEST_CHECK, interval - 1)
     if timeout > longest:
-        why = f"{timeout} s; a classic load balancer waits less than the interval of {interval} s"
+        why = (
+            f"{timeout} s is too long: a classic load balancer's timeout must be less than the interval ({interval} s)"
+        )
         raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {longest}")
     return HealthCheck(
         protocol=protocol,
@@ -162,11 +167,11 @@ def _health_check(asked: Request) -> HealthCheck:
 def _ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
     yield from common.ignored(asked, model)
     for argument in _ONLY_NETWORK:
-        yield from asked.ignored(argument, f"a classic load balancer has nothing of the kind; {_TYPE_NLB} has")
+        yield from asked.ignored(argument, f"classic load balancers do not support it; {_TYPE_NLB} does")
     if model.attributes[aws.ENABLED] != "true":
         yield from asked.ignored("access_log_emit_interval", f"{field('access_log_enabled')} is not true")
     if not asked.settings.flag("connection_draining_enabled"):
         yield from asked.ignored("connection_draining_timeout", f"{field('connection_draining_enabled')} is not true")
     if "IPv6" in (asked.spec.get("ipFamilies") or []):
-        why = f"a classic load balancer in a VPC has IPv4 addresses alone; {_TYPE_NLB} may have both"
+        why = f"classic load balancers in a VPC have only IPv4 addresses; {_TYPE_NLB} supports both families"
         yield Ignored("spec.ipFamilies", tuple(asked.spec["ipFamilies"]), why)

@@ -1,4 +1,4 @@
-"""What both kinds of load balancer take of a Service in the same way: pure."""
+"""The parts of a model that network and classic load balancers have in common. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, said
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, non_empty
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_R
 from cloud_controller.clouds.aws.security_rules import client_rules
 from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.aws.subnets import chosen
-from cloud_controller.clouds.aws.surroundings import Subnet
+from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Object
@@ -23,40 +23,42 @@ from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Ob
 _CLUSTER_TAG = "kubernetes.io/cluster/"
 _MOST_TAGS = 50
 _FREE_ADDRESSES = 8
-"""What AWS asks of a subnet for a classic load balancer, and the AWS Load Balancer Controller for either kind."""
+"""The free IP addresses that AWS requires in a classic load balancer's subnet, and the AWS Load Balancer Controller
+for both kinds."""
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
-"""What load balancing takes in keys and values of tags; EC2 takes more."""
+"""The characters that Elastic Load Balancing allows in tags; EC2 allows more."""
 
 
 # ----------------------------------------------------------------------------------------------- the load balancer
 
 
 def scheme(asked: Request) -> str:
-    """`internal` or `internet-facing`. Raises InvalidConfiguration where the two annotations disagree.
+    """`internal` or `internet-facing`. Raises InvalidConfiguration if the two annotations contradict each other.
 
-    A Service of the AWS Load Balancer Controller's class has its default: what was internal there must not be public.
+    Services of the AWS Load Balancer Controller's class keep its default: what was internal there must not become
+    public.
     """
     given = asked.settings.given
-    of_the_other = asked.spec.get("loadBalancerClass") == CLASS_OF_THE_OTHER
+    of_the_other = asked.spec.get("loadBalancerClass") == AWS_LBC_CLASS
     by_flag = "internal" if given.get("internal", of_the_other) else "internet-facing"
     by_name = str(given.get("scheme", by_flag))
     if "internal" in given and by_name != by_flag:
         why = f"{by_name!r} contradicts {field('internal')}"
-        raise InvalidConfiguration(field("scheme"), why, f"{by_flag}, or one annotation of the two")
+        raise InvalidConfiguration(field("scheme"), why, f"{by_flag}, or only one of the two annotations")
     return by_name
 
 
 def subnets(asked: Request, of_scheme: str) -> tuple[Subnet, ...]:
-    """The subnets, in the order in which they are named, else in that of their zones."""
+    """The subnets, in the order of the annotation, otherwise of their Availability Zones."""
     named = asked.words("subnets") if "subnets" in asked.settings.given else None
     return chosen(asked.facts, asked.config, of_scheme, named)
 
 
 def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
-    """What everything that is made for the Service carries, and these marks.
+    """The tags of all resources of the Service, including `marks`.
 
-    Raises InvalidConfiguration for tags that can't be.
+    Raises InvalidConfiguration for invalid tags.
     """
     owner = asked.owner
     own = {
@@ -69,20 +71,24 @@ def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
     more = asked.pairs("additional_resource_tags")
     for key, value in more.items():
         if key in own or key.lower().startswith((_CLUSTER_TAG, "aws:", "cloud-controller/")):
-            raise InvalidConfiguration(where, f"{key!r} is not a Service's to set", "keys of your own")
+            raise InvalidConfiguration(
+                where, f"{key!r} is a reserved tag key", "keys that neither AWS nor the controller uses"
+            )
         if not _IN_TAGS.fullmatch(key + value):
-            raise InvalidConfiguration(where, f"{key}={value}", "letters, digits, spaces and _ . : / = + - @")
+            raise InvalidConfiguration(
+                where, f"{key}={value} contains invalid characters", "letters, digits, spaces and _ . : / = + - @"
+            )
         if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-            allowed = f"keys of {_LONGEST_KEY} and values of {_LONGEST_VALUE} characters"
-            raise InvalidConfiguration(where, f"{key[:_LONGEST_KEY]!r} or its value is too long", allowed)
-    # Two of ours are set on parts of a load balancer besides, and the cluster's UID on everything.
+            allowed = f"at most {_LONGEST_KEY} characters in a key and {_LONGEST_VALUE} in a value"
+            raise InvalidConfiguration(where, f"the tag {key[:_LONGEST_KEY]!r} is too long", allowed)
+    # The controller sets two more tags on parts of a load balancer, and the cluster's UID on every resource.
     if len(more) > _MOST_TAGS - len(own) - 3:
-        raise InvalidConfiguration(where, f"{len(more)} tags", f"at most {_MOST_TAGS - len(own) - 3}")
+        raise InvalidConfiguration(where, f"{len(more)} tags are too many", f"at most {_MOST_TAGS - len(own) - 3}")
     return {**more, **own}
 
 
 def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:
-    """Who may connect: `security_groups` of people, and `ingress_rules` of the Service's own group."""
+    """Which clients may connect: `security_groups` that users name, and `ingress_rules` of the Service's own groups."""
     arguments = ("security_groups", "extra_security_groups")
     named = [word for each in arguments for word in _ids(asked, each, "sg", "security group")]
     own = not asked.words("security_groups") and not asked.config.elb_security_group
@@ -91,8 +97,8 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
     places = MOST_GROUPS - len(set(named)) - (0 if asked.config.disable_security_group_ingress else 1)
     if places < (1 if own else 0):
         argument = "extra_security_groups" if asked.words("extra_security_groups") else "security_groups"
-        why = f"{len(set(named))} groups leave no place for the load balancer's own"
-        raise InvalidConfiguration(field(argument), why, f"{MOST_GROUPS} groups in all")
+        why = f"{len(set(named))} security groups leave no room for those that the controller adds"
+        raise InvalidConfiguration(field(argument), why, f"at most {MOST_GROUPS} security groups in total")
     if not own:
         _require_no_clients(asked)
         return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
@@ -105,31 +111,32 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
     )
     if len(rules) > places * MOST_RULES:
         where, texts = field_and_texts(asked.spec, asked.settings)
-        why = f"with the ports they come to {len(rules)} security group rules"
+        why = f"the ports and sources need {len(rules)} security group rules"
         where = where if texts else field("security_group_prefix_lists")
-        raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES}, in {places} groups")
+        raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES} rules, in {places} security groups")
     return {"security_groups": tuple(sorted(set(named))), "ingress_rules": rules}
 
 
 def _require_no_clients(asked: Request) -> None:
-    """Raise InvalidConfiguration if the Service restricts clients although groups of others decide who may connect."""
+    """Raise InvalidConfiguration if the Service restricts clients although named security groups decide who may
+    connect."""
     where, texts = field_and_texts(asked.spec, asked.settings)
     if not texts and asked.words("security_group_prefix_lists"):
         where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")
     if texts and not {text.strip() for text in texts} & {"0.0.0.0/0", "::/0"}:
         deciding = (
-            f"the groups of {field('security_groups')}"
+            f"the security groups in {field('security_groups')}"
             if asked.words("security_groups")
-            else f"ElbSecurityGroup {asked.config.elb_security_group} of the cloud config"
+            else f"ElbSecurityGroup {asked.config.elb_security_group} in the cloud config"
         )
-        raise InvalidConfiguration(where, f"it would have no effect: {deciding} decide who may connect", "none")
+        raise InvalidConfiguration(where, f"would have no effect: {deciding} decide which clients may connect", "none")
 
 
 def _ids(asked: Request, argument: str, prefix: str, what: str) -> tuple[str, ...]:
     words = asked.words(argument)
     for word in words:
         if not re.fullmatch(rf"{prefix}-[0-9a-f]+", word):
-            raise InvalidConfiguration(field(argument), f"{word!r} is no id of a {what}", f"{prefix}-…")
+            raise InvalidConfiguration(field(argument), f"{word!r} is not a valid {what} ID", f"{prefix}-…")
     return words
 
 
@@ -139,13 +146,13 @@ OWN_ATTRIBUTES = {
     "access_log_s3_bucket_name": aws.BUCKET,
     "access_log_s3_bucket_prefix": aws.PREFIX,
 }
-"""Attributes of load balancers that have an annotation of their own."""
+"""Attributes of load balancers that have their own annotations."""
 
 
 def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
-    """The attributes that both kinds have: access logs, and balancing across zones.
+    """The attributes of both kinds: access logs and cross-zone load balancing.
 
-    `named` are those that the Service gives under AWS's own names. Raises InvalidConfiguration where they contradict
+    `named` are those that the Service sets by their AWS names. Raises InvalidConfiguration if they contradict
     annotations, and for logs without a bucket.
     """
     settings = asked.settings
@@ -155,14 +162,14 @@ def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
         text = None if given is None else as_text(given) if isinstance(given, bool) else str(given)
         if text is not None and named.get(key, text) != text:
             raise InvalidConfiguration(
-                field("attributes"), f"{key}={named[key]} contradicts {field(argument)}", "one of them"
+                field("attributes"), f"{key}={named[key]} contradicts {field(argument)}", "only one of the two"
             )
         found[key] = named.get(key, text or aws.LOAD_BALANCER[key].default)
     if found[aws.ENABLED] != "true":
         del found[aws.BUCKET], found[aws.PREFIX]
     elif not found[aws.BUCKET]:
-        why = "missing, and access logs are enabled"
-        raise InvalidConfiguration(field("access_log_s3_bucket_name"), why, "the name of a bucket")
+        why = "missing, but access logs are enabled"
+        raise InvalidConfiguration(field("access_log_s3_bucket_name"), why, "the name of an S3 bucket")
     return found
 
 
@@ -170,7 +177,7 @@ def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
 
 
 def speaks_tls(asked: Request, port: Port) -> bool:
-    """Whether the listener of this TCP port ends TLS: there is a certificate, and the port is one of `ssl-ports`."""
+    """Whether the listener of this port terminates TLS: it has a certificate, and `ssl-ports` includes the port."""
     return port["protocol"] == "TCP" and bool(asked.words("ssl_cert")) and _listed(asked, port)
 
 
@@ -180,13 +187,13 @@ def _listed(asked: Request, port: Port) -> bool:
 
 
 def node_members(service: Object, port: Port, backends: Backends, *, number: int | None = None) -> tuple[Member, ...]:
-    """The nodes behind a port, at its node port or at `number`: those with the labels that the Service wants.
+    """The nodes behind a port, at its node port or at `number`, filtered by the Service's node labels.
 
-    With traffic policy Local too: a load balancer of AWS learns from its health check which of them have pods.
+    Traffic policy Local does not filter them: the health check finds the nodes with pods.
     """
-    words = CATALOGUE.value(said(service["metadata"].get("annotations")), "target_node_labels")
+    words = CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "target_node_labels")
     wanted = pairs(field("target_node_labels"), words) if isinstance(words, tuple) else {}
-    # Pods on Fargate have no machine whose ports could be targets.
+    # Fargate pods have no instance whose ports could be targets.
     nodes = tuple([node for node in backends.nodes if node.instance_id.startswith("i-")])
     if wanted:
         nodes = tuple(node for node in nodes if _has(node.labels, wanted))
@@ -198,9 +205,9 @@ def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def require_node_port(index: int, port: Port, hint: str) -> None:
-    """Raises InvalidConfiguration where a port has no node port for the load balancer to send to."""
+    """Raise InvalidConfiguration if the port has no node port for the load balancer to send to."""
     if not port.get("nodePort"):
-        why = "there is none, and the load balancer sends to node ports"
+        why = "missing, but the load balancer sends to node ports"
         raise InvalidConfiguration(
             f"spec.ports[{index}].nodePort", why, f"spec.allocateLoadBalancerNodePorts: true{hint}"
         )
@@ -210,8 +217,7 @@ def require_node_port(index: int, port: Port, hint: str) -> None:
 
 
 def warnings(asked: Request, model: LoadBalancerModel, *arguments: str) -> tuple[tuple[str, str], ...]:
-    """What may go wrong with the subnets; what of these `key=value` annotations, and of those of both kinds, counts
-    other than it may have been meant."""
+    """Warnings about subnets with few free addresses, and about repeated keys in `key=value` annotations."""
     given = (*arguments, "additional_resource_tags", "target_node_labels")
     members = [f"{argument}.{suffix}" for argument in arguments for suffix in asked.settings.members(argument)]
     repeated = (
@@ -222,7 +228,7 @@ def warnings(asked: Request, model: LoadBalancerModel, *arguments: str) -> tuple
     return (
         *_full_subnets(asked, model),
         *(
-            ("RepeatedKey", f"{field(argument)}: {key!r} has several values; the last one, {value!r}, counts")
+            ("RepeatedKey", f"{field(argument)}: {key!r} appears several times; the last value, {value!r}, is used")
             for argument, key, value in repeated
         ),
     )
@@ -233,24 +239,24 @@ def _full_subnets(asked: Request, model: LoadBalancerModel) -> Iterator[tuple[st
     for subnet in asked.facts.subnets:
         free = subnet.free_addresses
         if subnet.id in chosen and free is not None and free < _FREE_ADDRESSES:
-            # Without the number, which changes: the same text again only raises the event's count.
-            why = f"has fewer than the {_FREE_ADDRESSES} free addresses that a load balancer needs"
+            # The text omits the number of free addresses, which changes: equal events only raise a count.
+            why = f"has fewer than {_FREE_ADDRESSES} free IP addresses, which a load balancer needs"
             yield "SubnetAlmostFull", f"{subnet.id} ({subnet.cidr}) {why}"
 
 
 def ignored(asked: Request, model: LoadBalancerModel) -> Iterator[Ignored]:
-    """What a Service asks for in vain, of any kind of load balancer, where this is what it comes to."""
+    """The settings that have no effect on this model, for either kind of load balancer."""
     annotations = asked.service["metadata"].get("annotations") or {}
     for entry in asked.settings.ignored:
         yield Ignored(f"annotation {entry.name}", annotations[entry.name], entry.ignored or "")
     if not asked.words("ssl_cert"):
         for argument in ("ssl_ports", "ssl_negotiation_policy"):
-            yield from asked.ignored(argument, f"there is no {field('ssl_cert')}")
+            yield from asked.ignored(argument, f"{field('ssl_cert')} is not set")
     else:
         names = {"*", *(str(port["port"]) for port in asked.ports), *(port.get("name") or "" for port in asked.ports)}
         strange = tuple(word for word in asked.words("ssl_ports") if word not in names)
         if strange:
-            yield Ignored(field("ssl_ports"), strange, "no port of the Service has this number or name")
+            yield Ignored(field("ssl_ports"), strange, "the Service has no port with this number or name")
     if all(pool.health_check.path is None for pool in model.pools):
         for argument in ("healthcheck_path", "healthcheck_success_codes"):
             yield from asked.ignored(argument, f"{field('healthcheck_protocol')} is not HTTP")

@@ -1,7 +1,7 @@
-"""What a Service comes to as a network load balancer: pure.
+"""Builds the model of a network load balancer from a Service. Pure.
 
-Each port becomes a listener and a pool (a target group) of its own; TCP and UDP on one port share them, as `TCP_UDP`.
-What a target group can't change is in the pool's name: another one takes its place then.
+Each port becomes a listener and a pool (a target group); TCP and UDP on one port share them, as `TCP_UDP`. The
+pool's name contains the settings that a target group cannot change, so that a change creates a new one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
-from cloud_controller.clouds.aws.annotations import CATALOGUE, said
+from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
 from cloud_controller.clouds.aws.build_network_addresses import AddressType, address_type, own_addresses
 from cloud_controller.clouds.aws.build_network_listeners import ignored as listeners_ignored
 from cloud_controller.clouds.aws.build_network_listeners import listener, marks
@@ -32,12 +32,12 @@ from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerMo
 
 _PROTOCOLS = ("TCP", "UDP")
 _DEFAULT_AFFINITY = 10_800
-"""Seconds: Kubernetes' default, which every Service with affinity carries."""
+"""Seconds: Kubernetes' default, which every Service with session affinity has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """A port number and the Service's ports on it: one, or one of TCP and one of UDP."""
+    """A port number with the Service's ports on it: one, or one each of TCP and UDP."""
 
     number: int
     ports: tuple[Port, ...]
@@ -49,7 +49,7 @@ class Front:
 
 
 def build(asked: Request, backends: Backends) -> Built:
-    """The model. Raises InvalidConfiguration, naming field or annotation."""
+    """The model. Raises InvalidConfiguration that names the field or annotation."""
     targets = str(asked.settings.text("nlb_target_type"))
     _require_offered(asked, targets)
     found = fronts(asked.service)
@@ -90,7 +90,7 @@ def build(asked: Request, backends: Backends) -> Built:
 
 
 def fronts(service: Object) -> list[Front]:
-    """The Service's ports by their number."""
+    """The Service's ports, grouped by number."""
     found: dict[int, list[Port]] = {}
     for port in service["spec"].get("ports") or ():
         if port["protocol"] in _PROTOCOLS:
@@ -101,12 +101,12 @@ def fronts(service: Object) -> list[Front]:
 
 
 def by_pod(service: Object) -> bool:
-    """Whether targets are pods. Raises InvalidConfiguration where that is not clear."""
-    return CATALOGUE.value(said(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
+    """Whether the targets are pods. Raises InvalidConfiguration if the annotation is invalid."""
+    return CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
-    """The members behind each listener of a Service whose other settings may be wrong."""
+    """The members behind each listener, even if other settings of the Service are invalid."""
     pods = by_pod(service)
     served = [front for front in fronts(service) if pods or all(port.get("nodePort") for port in front.ports)]
     return {(front.transport, front.number): _members(service, front, backends, pods) for front in served}
@@ -120,15 +120,15 @@ def _require_offered(asked: Request, targets: str) -> None:
         where = f"spec.ports[{index}]"
         if port["protocol"] not in _PROTOCOLS:
             raise InvalidConfiguration(
-                f"{where}.protocol", f"{port['protocol']!r} is not offered", ", ".join(_PROTOCOLS)
+                f"{where}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS)
             )
         if targets == "instance":
             common.require_node_port(index, port, f"; or {field('nlb_target_type')}: ip")
         if common.speaks_tls(asked, port) and any(
             other["port"] == port["port"] and other["protocol"] == "UDP" for other in asked.ports
         ):
-            why = f"port {port['port']} has UDP too, and AWS has one listener a port, which speaks no TLS then"
-            raise InvalidConfiguration(field("ssl_ports"), why, "ports without UDP")
+            why = f"port {port['port']} serves UDP too, and AWS does not support TLS on a listener for both TCP and UDP"
+            raise InvalidConfiguration(field("ssl_ports"), why, "ports that serve only TCP")
 
 
 def _members(service: Object, front: Front, backends: Backends, pods: bool) -> tuple[Member, ...]:
@@ -159,9 +159,9 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
 # --------------------------------------------------------------------------------------------------------- ignored
 
 _ONLY_CLASSIC: Mapping[str, str] = {
-    "access_log_emit_interval": "a network load balancer writes its logs when AWS chooses",
-    "connection_draining_enabled": "a network load balancer always drains",
-    "connection_draining_timeout": f"{field('target_group_attributes')}: deregistration_delay.timeout_seconds says it",
+    "access_log_emit_interval": "the log interval of network load balancers cannot be changed",
+    "connection_draining_enabled": "network load balancers always drain connections",
+    "connection_draining_timeout": (f"use deregistration_delay.timeout_seconds in {field('target_group_attributes')}"),
 }
 
 
@@ -171,17 +171,17 @@ def _ignored(asked: Request, targets: str, model: LoadBalancerModel) -> Iterator
     for argument, reason in _ONLY_CLASSIC.items():
         yield from asked.ignored(argument, reason)
     if not asked.words("ssl_cert"):
-        yield from asked.ignored("alpn_policy", f"there is no {field('ssl_cert')}")
+        yield from asked.ignored("alpn_policy", f"{field('ssl_cert')} is not set")
     for suffix in asked.settings.members(OF_PORT).keys() - {str(port["port"]) for port in asked.ports}:
-        yield from asked.ignored(f"{OF_PORT}.{suffix}", "no port of the Service has this number")
+        yield from asked.ignored(f"{OF_PORT}.{suffix}", "the Service has no port with this number")
     if asked.settings.text("backend_protocol") in ("http", "https"):
-        yield from asked.ignored("backend_protocol", "a network load balancer passes on what is in TLS as it is")
+        yield from asked.ignored("backend_protocol", "network load balancers support only TCP and TLS to targets")
     if targets == "ip":
-        yield from asked.ignored("target_node_labels", "targets are pods, wherever they are")
+        yield from asked.ignored("target_node_labels", "the targets are pods, not nodes")
     timeout = _affinity_timeout(asked.spec)
     if timeout not in (None, _DEFAULT_AFFINITY):
         where = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
-        yield Ignored(where, timeout or 0, "AWS has no such setting")
+        yield Ignored(where, timeout or 0, "AWS does not support a timeout")
 
 
 def _affinity_timeout(spec: Mapping[str, Any]) -> int | None:

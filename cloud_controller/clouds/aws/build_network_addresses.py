@@ -1,4 +1,4 @@
-"""The addresses of a network load balancer: which families, and which of one's own. Pure."""
+"""The address families and the chosen addresses of a network load balancer. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Request, field
-from cloud_controller.clouds.aws.surroundings import Subnet
+from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored
 
@@ -19,9 +19,9 @@ _SOURCE_NAT = "enable_prefix_for_ipv6_source_nat"
 
 @dataclass(frozen=True, slots=True)
 class AddressType:
-    """The families of the load balancer (`ipv4`, `dualstack`) and of its targets (`ipv4`, `ipv6`).
+    """The address families of the load balancer (`ipv4`, `dualstack`) and of its targets (`ipv4`, `ipv6`).
 
-    `source_nat`: with IPv6, `on` where it has a range of those addresses to send from, else `off`.
+    `source_nat`: `on` if the load balancer has IPv6 prefixes as source addresses, else `off`.
     """
 
     type: str
@@ -31,22 +31,22 @@ class AddressType:
 
     @property
     def attributes(self) -> dict[str, Value | None]:
-        """Those of the model."""
+        """The model's attributes."""
         with_ipv6: dict[str, Value | None] = {aws.SOURCE_NAT: self.source_nat} if self.type == "dualstack" else {}
         return {"ip_address_type": self.type, **with_ipv6}
 
 
 def address_type(asked: Request, subnets: Sequence[Subnet], transports: Sequence[str]) -> AddressType:
-    """What the Service's families, or its annotation, come to.
+    """The address type for the Service's families or its annotation.
 
-    A Service that only prefers both families gets IPv4 alone where both can't be had, and is told. Raises
-    InvalidConfiguration where it must have them.
+    A Service that prefers both families gets IPv4 only, with a warning, if both are not possible. Raises
+    InvalidConfiguration if it requires both.
     """
     families = asked.spec.get("ipFamilies") or ["IPv4"]
     of_targets = "ipv6" if families[0] == "IPv6" else "ipv4"
     given = asked.settings.text("ip_address_type")
     if given == "ipv4" and of_targets == "ipv6":
-        why = "'ipv4', and targets have IPv6 addresses (spec.ipFamilies)"
+        why = "'ipv4' contradicts spec.ipFamilies, which gives targets IPv6 addresses"
         raise InvalidConfiguration(field("ip_address_type"), why, "dualstack")
     source_nat = str(asked.settings.text(_SOURCE_NAT))
     if given == "ipv4" or (given is None and "IPv6" not in families):
@@ -56,26 +56,26 @@ def address_type(asked: Request, subnets: Sequence[Subnet], transports: Sequence
     if obstacle is None:
         return AddressType("dualstack", of_targets, source_nat)
     if given is not None:
-        raise InvalidConfiguration(field("ip_address_type"), f"{given!r}: {obstacle}", "ipv4")
+        raise InvalidConfiguration(field("ip_address_type"), f"{given!r} is not possible: {obstacle}", "ipv4")
     if of_targets == "ipv6" or asked.spec.get("ipFamilyPolicy") == "RequireDualStack":
-        raise InvalidConfiguration("spec.ipFamilies", f"{', '.join(families)}: {obstacle}", "IPv4")
-    without = Ignored("spec.ipFamilies", tuple(families), f"IPv4 alone: {obstacle}")
+        raise InvalidConfiguration("spec.ipFamilies", f"{', '.join(families)} is not possible: {obstacle}", "IPv4")
+    without = Ignored("spec.ipFamilies", tuple(families), f"the load balancer has only IPv4 addresses: {obstacle}")
     return AddressType("ipv4", of_targets, ignored=(without,))
 
 
 def _obstacle(subnets: Sequence[Subnet], transports: Sequence[str]) -> str | None:
     without = [subnet.id for subnet in subnets if not subnet.ipv6_cidr]
     if without:
-        return f"{', '.join(without)} has no IPv6 range"
+        return f"no IPv6 range in {', '.join(without)}"
     if any("UDP" in transport for transport in transports):
-        return f"a network load balancer with IPv6 has no UDP listeners without {field(_SOURCE_NAT)}: on"
+        return f"UDP listeners on a network load balancer with IPv6 need {field(_SOURCE_NAT)}: on"
     return None
 
 
 def own_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -> dict[str, Value | None]:
     """`eip_allocations` and `private_ipv4_addresses`, in the order of the sorted subnets.
 
-    Raises InvalidConfiguration where they fit neither scheme nor subnets.
+    Raises InvalidConfiguration if they do not match the scheme or the subnets.
     """
     return {
         "eip_allocations": _eip_allocations(asked, subnets, scheme),
@@ -87,11 +87,11 @@ def _eip_allocations(asked: Request, subnets: Sequence[Subnet], scheme: str) -> 
     given, where = asked.words("eip_allocations"), field("eip_allocations")
     for word in given:
         if not re.fullmatch(r"eipalloc-[0-9a-f]+", word):
-            raise InvalidConfiguration(where, f"{word!r} is no allocation id", "eipalloc-…")
+            raise InvalidConfiguration(where, f"{word!r} is not a valid allocation ID", "eipalloc-…")
     _require_fit(where, given, subnets, scheme, "internet-facing")
     if len(set(given)) < len(given):
-        raise InvalidConfiguration(where, "an allocation is given twice", "each once")
-    # Said in the order of the subnets as they are named, or of their zones.
+        raise InvalidConfiguration(where, "contains a duplicate allocation ID", "each allocation ID once")
+    # The annotation's order is that of the named subnets, or of their zones.
     return tuple(allocation for _, allocation in sorted(zip((s.id for s in subnets), given, strict=False)))
 
 
@@ -103,11 +103,13 @@ def _private_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -
         try:
             address = IPv4Address(word)
         except ValueError:
-            raise InvalidConfiguration(where, f"{word!r} is no IPv4 address", "such as 10.0.1.100") from None
+            raise InvalidConfiguration(where, f"{word!r} is not an IPv4 address", "such as 10.0.1.100") from None
         home = next((each for each in subnets if each.cidr and address in IPv4Network(each.cidr)), None)
         if home is None or home.id in of_subnet:
             ranges = ", ".join(f"{subnet.id} ({subnet.cidr})" for subnet in subnets)
-            why = f"{word} is in none of the subnets" if home is None else f"{home.id} gets two of them"
+            why = (
+                f"{word} is not in the load balancer's subnets" if home is None else (f"two addresses are in {home.id}")
+            )
             raise InvalidConfiguration(where, why, f"one address in each of {ranges}")
         of_subnet[home.id] = str(address)
     return tuple(address for _, address in sorted(of_subnet.items()))
@@ -115,7 +117,9 @@ def _private_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -
 
 def _require_fit(where: str, given: Sequence[str], subnets: Sequence[Subnet], scheme: str, wanted: str) -> None:
     if given and scheme != wanted:
-        raise InvalidConfiguration(where, f"the load balancer is {scheme}", f"with {wanted} load balancers alone")
+        raise InvalidConfiguration(
+            where, f"not supported on an {scheme} load balancer", f"only on {wanted} load balancers"
+        )
     if given and len(given) != len(subnets):
-        why = f"{len(given)} for {len(subnets)} subnets ({', '.join(subnet.id for subnet in subnets)})"
+        why = f"{len(given)} values for {len(subnets)} subnets ({', '.join(subnet.id for subnet in subnets)})"
         raise InvalidConfiguration(where, why, "one for each subnet")

@@ -1,4 +1,4 @@
-"""What the listeners of a network load balancer do: TLS, and attributes under AWS's names. Pure."""
+"""Builds the listeners of a network load balancer: TLS, and attributes by their AWS names. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FAMILY = "listener_attributes"
 
 
 def listener(asked: Request, transport: str, port: Port, pool: str) -> Listener:
-    """The listener of this port, which leads to this pool. Raises InvalidConfiguration, naming the annotation."""
+    """The listener of this port, which forwards to this pool. Raises InvalidConfiguration that names the annotation."""
     tls, settings = common.speaks_tls(asked, port), asked.settings
     protocol = "TLS" if tls else transport
     certificates = tuple(map(aws.Arn, asked.words("ssl_cert") if tls else ()))
@@ -38,25 +38,25 @@ def listener(asked: Request, transport: str, port: Port, pool: str) -> Listener:
 
 
 def marks(asked: Request, listeners: Sequence[Listener]) -> dict[str, str]:
-    """The tag of a load balancer whose listeners have attributes of their own, which are read for that alone."""
+    """The tag of a load balancer whose listeners have non-default attributes: only with it are they read."""
     given = any(_given(asked, str(each.attributes["protocol"]), each.port) for each in listeners)
     return {LISTENER_ATTRIBUTES_TAG: "true"} if given else {}
 
 
 def ignored(asked: Request, listeners: Sequence[Listener]) -> Iterator[Ignored]:
-    """What the Service says of listeners that it does not have."""
+    """Annotations for listeners that the Service does not have."""
     protocols = {f"{each.attributes['protocol']}-{each.port}": each for each in listeners}
     for suffix in asked.settings.members(_FAMILY):
         if suffix not in protocols:
             shown = ", ".join(protocols)
             yield from asked.ignored(f"{_FAMILY}.{suffix}", f"the Service has no such listener; it has {shown}")
     if not any(each.attributes["protocol"] == "TCP" for each in listeners):
-        why = "AWS has an idle timeout for TCP listeners alone, and there are none"
+        why = "only TCP listeners have a configurable idle timeout, and there are none"
         yield from asked.ignored("connection_idle_timeout", why)
 
 
 def _given(asked: Request, protocol: str, number: int) -> dict[str, str]:
-    """The attributes that annotations give the listener, checked."""
+    """The listener's attributes from annotations, validated."""
     rules = aws.LISTENER if protocol == "TCP" else {}
     found: dict[str, str] = {}
     if aws.TCP_IDLE_TIMEOUT in rules and "connection_idle_timeout" in asked.settings.given:
@@ -65,6 +65,6 @@ def _given(asked: Request, protocol: str, number: int) -> dict[str, str]:
     member = f"{_FAMILY}.{protocol}-{number}"
     pairs: Mapping[str, str] = asked.pairs(member)
     if pairs and not rules:
-        why = f"AWS has no attributes of {protocol} listeners"
-        raise InvalidConfiguration(field(member), why, "none, or a TCP listener")
+        why = f"{protocol} listeners have no attributes"
+        raise InvalidConfiguration(field(member), why, "attributes only on TCP listeners")
     return {**found, **(aws.checked(field(member), pairs, rules, f"{protocol} listeners") if pairs else {})}

@@ -1,4 +1,4 @@
-"""What the target groups of a network load balancer do: health checks, and attributes under AWS's names. Pure."""
+"""Builds the target groups of a network load balancer: health checks and attributes. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cloud_controller.load_balancers.model import HealthCheck, Pool
 
 _INTERVAL, _THRESHOLD = 30, 3
 _LOCAL_INTERVAL, _LOCAL_THRESHOLD = 10, 2
-"""Upstream's, for traffic policy Local: a node whose last pod goes must be found out soon."""
+"""Upstream's values for traffic policy Local: a node without pods must fail its health check soon."""
 
 OF_ALL_PORTS = "target_group_attributes"
 OF_PORT = "target_group_attributes_of_port"
 """The family of annotations for the target group of one port."""
 
 _NAMED = 5
-"""Targets that a warning names."""
+"""The number of targets that a warning names."""
 
 _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
-"""AWS's defaults, in seconds; upstream has no say in it."""
+"""AWS's defaults in seconds; upstream sets none."""
 
 
 def health_check(asked: Request, targets: str) -> HealthCheck:
-    """How targets are checked. Raises InvalidConfiguration, naming the annotation."""
+    """The health check. Raises InvalidConfiguration that names the annotation."""
     settings, config = asked.settings, asked.config
     by_node, local = targets == "instance", asked.is_local and targets == "instance"
     protocol, port, path = "TCP", None, "/"
@@ -37,7 +37,9 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     protocol = settings.text("healthcheck_protocol") or protocol
     if protocol not in _TIMEOUTS:
         raise InvalidConfiguration(
-            field("healthcheck_protocol"), f"{protocol!r} on a network one", ", ".join(_TIMEOUTS)
+            field("healthcheck_protocol"),
+            f"{protocol!r} is not supported by network load balancers",
+            ", ".join(_TIMEOUTS),
         )
     given = settings.text("healthcheck_port")
     if given is not None:
@@ -45,7 +47,7 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     interval = settings.number("healthcheck_interval") or (_LOCAL_INTERVAL if local else _INTERVAL)
     timeout = settings.number("healthcheck_timeout") or min(_TIMEOUTS[protocol], interval)
     if timeout > interval:
-        why = f"{timeout} s is longer than the interval"
+        why = f"{timeout} s is longer than the interval ({interval} s)"
         raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {interval}")
     threshold = _LOCAL_THRESHOLD if local else _THRESHOLD
     return HealthCheck(
@@ -65,15 +67,18 @@ def _success_codes(asked: Request) -> str:
     for each in codes.split(","):
         low, _, high = each.partition("-")
         if high and high < low:
-            raise InvalidConfiguration(field("healthcheck_success_codes"), f"{each!r} ends before it begins", "200-299")
+            raise InvalidConfiguration(
+                field("healthcheck_success_codes"),
+                f"the range {each!r} ends before it begins",
+                "ascending ranges, such as 200-299",
+            )
     return codes
 
 
 def target_attributes(asked: Request, number: int, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
-    """The attributes that the target group of a port is to have: what the Service says, and AWS's default for what it
-    may say.
+    """The attributes of a port's target group: the Service's, and AWS's defaults for those that a Service can set.
 
-    `tls`: the listener ends it. Raises InvalidConfiguration for what AWS refuses.
+    `tls`: the listener terminates TLS. Raises InvalidConfiguration for what AWS refuses.
     """
     what = "network target groups"
     given = aws.checked(field(OF_ALL_PORTS), asked.pairs(OF_ALL_PORTS), aws.TARGET_GROUP, what)
@@ -96,53 +101,57 @@ def target_attributes(asked: Request, number: int, protocol: str, targets: str, 
     }
     if found[aws.STICKINESS] == "true":
         if tls:
-            why = "AWS keeps no client at one target behind TLS listeners and before TLS targets"
+            why = "AWS does not support stickiness with TLS listeners or TLS targets"
             raise InvalidConfiguration(
-                "spec.sessionAffinity" if sticky else where[aws.STICKINESS], why, "None, or no TLS"
+                "spec.sessionAffinity" if sticky else where[aws.STICKINESS], why, "None; or a listener without TLS"
             )
         found[aws.STICKINESS_TYPE] = "source_ip"
     if protocol in ("UDP", "TCP_UDP"):
         for key, refused in ((aws.PRESERVE_CLIENT_IP, "false"), (aws.TERMINATE_UNHEALTHY, "true")):
             if given.get(key) == refused:
                 raise InvalidConfiguration(
-                    where[key], f"{key} can't be {refused} for {protocol}", "a Service without UDP"
+                    where[key],
+                    f"{key}={refused} is not supported by {protocol} target groups",
+                    "{key}={refused} only on ports without UDP",
                 )
     if aws.DRAIN_UNHEALTHY in given and found.get(aws.TERMINATE_UNHEALTHY, defaults[aws.TERMINATE_UNHEALTHY]) == "true":
         why = f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true"
-        raise InvalidConfiguration(where[aws.DRAIN_UNHEALTHY], why, f"{aws.TERMINATE_UNHEALTHY}=false beside it")
+        raise InvalidConfiguration(where[aws.DRAIN_UNHEALTHY], why, f"with {aws.TERMINATE_UNHEALTHY}=false")
     return found
 
 
 def _require_agreement(where: dict[str, str], given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
     if asked_for and given.get(key) == "false":
-        raise InvalidConfiguration(where[key], f"{key}=false contradicts {by}", "one of them")
+        raise InvalidConfiguration(where[key], f"{key}=false contradicts {by}", "only one of the two")
 
 
 def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:
-    """A warning about targets that are in no subnet of the VPC: AWS takes them, whether it can reach them or not."""
+    """A warning about targets in no subnet of the VPC, which AWS accepts even if it cannot reach them."""
     addresses = dict.fromkeys(member.address for pool in pools for member in pool.members)
     outside = [address for address in addresses if asked.facts.is_outside(address)]
     if outside:
         more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
         why = (
-            f"{', '.join(outside[:_NAMED])}{more}: in no subnet of {asked.facts.vpc_id}, which must have a route there"
+            f"{', '.join(outside[:_NAMED])}{more}: not in a subnet of {asked.facts.vpc_id}, which needs a route to them"
         )
         yield "TargetsOutsideVpc", why
 
 
 def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:
-    """Raises InvalidConfiguration where TCP and UDP of one port lead to different ports of the targets."""
+    """Raise InvalidConfiguration if TCP and UDP of one port use different target ports."""
     if len(ports) < 2:
         return
-    why = f"TCP and UDP on port {ports[0]['port']} share a listener of AWS, which sends both to one port of a target"
+    why = f"TCP and UDP on port {ports[0]['port']} share one listener, which sends both to the same target port"
     index = [*asked.ports].index(ports[1])
     if targets == "instance":
         if len({port["nodePort"] for port in ports}) > 1:
             numbers = " and ".join(str(port["nodePort"]) for port in ports)
-            allowed = f"the node port of the other, or {field('nlb_target_type')}: ip"
-            raise InvalidConfiguration(f"spec.ports[{index}].nodePort", f"{why}; they have {numbers}", allowed)
+            allowed = f"the same node port for both, or {field('nlb_target_type')}: ip"
+            raise InvalidConfiguration(
+                f"spec.ports[{index}].nodePort", f"{why}, but the node ports are {numbers}", allowed
+            )
         return
     family = (asked.spec.get("ipFamilies") or ["IPv4"])[0]
     numbers_of = [{member.port for member in backends.by_pod(port, family)} for port in ports]
     if all(numbers_of) and numbers_of[0] != numbers_of[1]:
-        raise InvalidConfiguration(f"spec.ports[{index}].targetPort", why, "the target port of the other")
+        raise InvalidConfiguration(f"spec.ports[{index}].targetPort", why, "the same target port for both")

@@ -1,4 +1,4 @@
-"""The listeners of classic load balancers, with their policies: a cipher suite, and the proxy protocol to a port."""
+"""The listeners of classic load balancers and their policies (security policy, proxy protocol)."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from cloud_controller.load_balancers.model import Listener
 
 
 class ClassicListeners:
-    """The calls, each idempotent; load balancers are named."""
+    """Idempotent calls for listeners; load balancers are given by name."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def put(self, name: str, wanted: Listener, present: Sequence[Listener]) -> None:
-        """Make the listener, or change it: in place where AWS can, else it is deleted and made anew."""
+        """Create the listener, or change it: in place if AWS can, otherwise by deleting and recreating it."""
         actual = next((each for each in present if each.key == wanted.key), None)
         if actual is not None and not must_be_made_anew(wanted, actual):
             self._change(name, wanted, actual)
             return
         if actual is not None:
             self.delete(name, actual, present)
-        # AWS takes the same listener twice.
+        # AWS accepts the same listener twice.
         listed = [listener_params(wanted)]
         self._call("CreateLoadBalancerListeners", name, idempotent=True, Listeners=listed)
         self.put_policies(name, [wanted])
 
     def delete(self, name: str, listener: Listener, present: Iterable[Listener]) -> None:
-        """Delete it, and what its instances' port would go on with."""
+        """Delete it, and the proxy policy of its instance port unless another listener uses that port."""
         others = {each.attributes["instance_port"] for each in present if each.key != listener.key}
         if listener.attributes["proxy_protocol"] and listener.attributes["instance_port"] not in others:
-            # AWS keeps the policy with that port; without a listener nothing would show that it is there.
+            # AWS keeps the policy of that port, and without a listener no read would show it.
             self._set_proxy_policy(name, listener, on=False)
         self._call("DeleteLoadBalancerListeners", name, LoadBalancerPorts=[listener.port])
 
     def put_policies(self, name: str, listeners: Sequence[Listener]) -> None:
-        """Give new listeners their policies."""
+        """Set the policies of new listeners."""
         suites = sorted({str(each.attributes["ssl_policy"]) for each in listeners if each.attributes["ssl_policy"]})
         for suite in suites:
             self._make_ssl_policy(name, suite)
@@ -83,7 +83,7 @@ class ClassicListeners:
         try:
             self._call("CreateLoadBalancerPolicy", name, idempotent=True, **params)
         except Conflict as error:
-            # Its name says all that it holds.
+            # The policy's name contains its whole content.
             if error_code(error) != "DuplicatePolicyName":
                 raise
 

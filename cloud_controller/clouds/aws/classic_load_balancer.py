@@ -1,4 +1,4 @@
-"""Classic load balancers: one small method an operation, each with the calls that the difference needs."""
+"""Classic load balancers: one method for each operation, with the calls that the difference needs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from cloud_controller.clouds.aws.classic_model import (
 from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Known
 from cloud_controller.clouds.aws.classic_subnets import move
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import load_balancer_name
-from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.clouds.retries import RetryPolicy, call
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
@@ -46,49 +46,50 @@ from cloud_controller.load_balancers.operations import (
 )
 
 _SHOWN = RetryPolicy(deadline=10.0)
-"""How long AWS may not show yet what was just made, until somebody else looks again, and then makes it once more."""
+"""How long to wait until AWS lists a new load balancer; after that, the controller retries the creation."""
 
 _log = logging.getLogger(__name__)
 
 
 class ClassicLoadBalancers:
-    """The classic load balancers of one cluster; safe to share between threads. Their ids are their names."""
+    """The classic load balancers of one cluster. Their IDs are their names. Safe to share between threads."""
 
     def __init__(
-        self, api: Api, config: Config, surroundings: Surroundings, groups: SecurityGroups, together: Together
+        self, api: Api, config: Config, vpc_state: VpcState, groups: SecurityGroups, concurrently: ConcurrentCalls
     ) -> None:
         self._api = api
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._groups = groups
-        self._memory: Remembered[Known] = Remembered()
-        self._reads = ClassicReads(api, config, self._memory, groups, together)
+        self._memory: WriteThroughCache[Known] = WriteThroughCache()
+        self._reads = ClassicReads(api, config, self._memory, groups, concurrently)
         self._listeners = ClassicListeners(api)
 
     @property
     def details(self) -> Details:
-        """What AWS tells of each by itself, by name: to be kept over a restart."""
+        """The details that AWS returns one by one, by name, for the checkpoint."""
         return self._reads.details()
 
     def restore(self, details: Details) -> None:
-        """Take over what another process kept."""
+        """Restore the details of a checkpoint."""
         self._reads.restore(details)
 
     def read(self, names: Collection[str] | None = None) -> list[ObservedLoadBalancer]:
-        """Those of the cluster, or those of these names that exist."""
-        vpc_id = self._surroundings.facts().vpc_id
+        """The cluster's load balancers, or those of these names that exist."""
+        vpc_id = self._vpc_state.facts().vpc_id
         found, refused = self._reads.clusters(vpc_id, names)
         return [*(known.observed for known in found.values()), *refused]
 
     def health(self, name: str) -> Mapping[tuple[str, str, int], bool]:
-        """Whether each instance passes its check; those of which nothing is known are absent."""
+        """Whether each instance passes its health check; instances of unknown health are absent."""
         states = self._api.call("elb", "DescribeInstanceHealth", LoadBalancerName=name)["InstanceStates"]
         return {
             (POOL, each["InstanceId"], 0): each["State"] == "InService" for each in states if each["State"] != "Unknown"
         }
 
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Make it whole; the same token again makes no second one, and completes the first."""
+        """Create it completely; repeated with the same token, complete the first attempt instead of creating
+        another."""
         model = operation.model
         name = load_balancer_name(model, operation.client_token)
         with self._memory.changing(name):
@@ -98,11 +99,12 @@ class ClassicLoadBalancers:
                 groups += self._groups.join(name)
             self._make(name, operation, groups)
             if not managed and (shared := self._groups.join(name)):
-                # Nothing carried the Service's tags before: what is shared comes later, so as never to be left behind.
+                # Until now nothing had the Service's tags. The shared group is added later, so that a crash never
+                # leaves it behind.
                 self._apply_groups(name, (*groups, *shared))
             self._listeners.put_policies(name, model.listeners)
             for pool in model.pools:
-                # The check before the instances.
+                # The health check must exist before the instances.
                 self._put_check(name, pool)
             self._put_attributes(name, attribute_params(model.attributes, DEFAULTS))
             for pool in model.pools:
@@ -110,19 +112,19 @@ class ClassicLoadBalancers:
         return call(partial(self._made, name), _SHOWN, idempotent=True)
 
     def adopt(self, operation: AdoptLoadBalancer) -> None:
-        """Give the owner's tags to its security groups, and then to it."""
+        """Add the owner's tags to its security groups, then to the load balancer."""
         name = operation.id
         known = self._of(name)
         tags = self._reads.tags([name]).get(name)
         if tags is None or Owner.of_tags(tags) is not None:
-            raise Conflict(f"load balancer {name} is gone, or belongs to somebody by now")
+            raise Conflict(f"load balancer {name} was deleted or already has an owner")
         with self._memory.changing(name):
             self._groups.adopt(name, known.groups, operation.tags)
             self._api.call("elb", "AddTags", LoadBalancerNames=[name], Tags=tag_list(operation.tags))
             self._remember(name, operation)
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it exactly these tags, and the attributes that can be changed."""
+        """Set exactly these tags, and the attributes that can be changed."""
         name, model = operation.id, operation.model
         known = self._of(name)
         actual, groups = known.observed.model, known.groups
@@ -134,7 +136,7 @@ class ClassicLoadBalancers:
                     self._apply_groups(name, groups)
                 self._groups.drop(name, groups)
             if "subnets" in changed:
-                zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+                zones = {subnet.id: subnet.zone for subnet in self._vpc_state.facts().subnets}
                 before, wanted = (texts(each.attributes["subnets"]) for each in (actual, model))
                 move(self._api, name, actual=before, wanted=wanted, zones=zones)
             self._put_attributes(name, attribute_params(model.attributes, actual.attributes))
@@ -142,19 +144,19 @@ class ClassicLoadBalancers:
             self._remember(name, operation, groups)
 
     def put_pool(self, operation: PutPool) -> None:
-        """Change the health check; the one pool comes and goes with its load balancer."""
+        """Change the health check; the only pool exists as long as its load balancer."""
         with self._memory.changing(operation.id):
             self._put_check(operation.id, operation.pool)
             self._remember(operation.id, operation)
 
     def add_members(self, operation: AddMembers) -> None:
-        """Register the instances, as far as AWS takes them; whoever looks next finds those that lack."""
+        """Register the instances that AWS accepts; the next read shows which are missing."""
         with self._memory.changing(operation.id):
             self._register(operation.id, operation.members)
             self._remember(operation.id, operation)
 
     def remove_members(self, operation: RemoveMembers) -> None:
-        """Take the instances out."""
+        """Deregister the instances."""
         name, leaving = operation.id, {member.instance_id for member in operation.members}
         with self._memory.changing(name):
             try:
@@ -162,21 +164,21 @@ class ClassicLoadBalancers:
             except CloudError as error:
                 if error_code(error) != "InvalidInstance":
                     raise
-                # One is no member any more, and AWS took none out.
+                # One is no longer registered, and AWS deregistered none.
                 views = self._reads.views([name])
                 present = {each["InstanceId"] for view in views for each in view.get("Instances") or ()}
                 self._deregister(name, leaving & present)
             self._remember(name, operation)
 
     def put_listener(self, operation: PutListener) -> None:
-        """Make the listener, or change it."""
+        """Create the listener, or change it."""
         present = self._of(operation.id).observed.model.listeners
         with self._memory.changing(operation.id):
             self._listeners.put(operation.id, operation.listener, present)
             self._remember(operation.id, operation)
 
     def delete_listener(self, operation: DeleteListener) -> None:
-        """Delete the listener; one that is gone already does not matter."""
+        """Delete the listener; a missing one is a success."""
         present = self._of(operation.id).observed.model.listeners
         with self._memory.changing(operation.id):
             for listener in present:
@@ -185,13 +187,13 @@ class ClassicLoadBalancers:
             self._remember(operation.id, operation)
 
     def delete(self, operation: DeleteLoadBalancer) -> None:
-        """Delete it and its security groups; what AWS still holds in use stays, and is to be deleted again."""
+        """Delete it and its security groups; what is still in use remains for a later call."""
         name = operation.id
         with self._memory.changing(name):
             view = next(iter(self._reads.views([name])), None)
             if view is not None:
                 if self._reads.tags([name]).get(name, {}).get(CLUSTER_TAG) != self._config.cluster_id:
-                    raise InvalidConfiguration(f"load balancer {name}", "it does not carry this cluster's tags")
+                    raise InvalidConfiguration(f"load balancer {name}", "does not have this cluster's tags")
                 if not self._leave_first(name, view.get("SecurityGroups") or ()):
                     return
                 self._api.call("elb", "DeleteLoadBalancer", LoadBalancerName=name)
@@ -201,18 +203,18 @@ class ClassicLoadBalancers:
     # ----------------------------------------------------------------------------------------------------- helpers
 
     def _made(self, name: str, _: int) -> ObservedLoadBalancer:
-        """What it came to is read, not made up: one that was there already may differ in more than was set."""
+        """Read the result: a load balancer that already existed may differ in more than was set."""
         for made in self.read([name]):
             return made
-        # Not a Conflict: its name is not taken by another, so that there must not be a second one.
-        raise Unavailable(f"load balancer {name} was made, though AWS does not show it yet; it will be looked at again")
+        # Not a Conflict: no other load balancer has the name, so that no second one must be created.
+        raise Unavailable(f"load balancer {name} was created, but AWS does not list it yet; the controller retries")
 
     def _of(self, name: str) -> Known:
-        """What is known of it, or is read now. Raises NotFound where there is none of this cluster."""
+        """The cached details, otherwise those read now. Raises NotFound if the cluster has no such load balancer."""
         known = self._memory.get(name)
-        known = known or self._reads.clusters(self._surroundings.facts().vpc_id, [name])[0].get(name)
+        known = known or self._reads.clusters(self._vpc_state.facts().vpc_id, [name])[0].get(name)
         if known is None:
-            raise NotFound(f"AWS: there is no classic load balancer {name} of cluster {self._config.cluster_id}")
+            raise NotFound(f"AWS: cluster {self._config.cluster_id} has no classic load balancer {name}")
         return known
 
     def _remember(self, name: str, operation: Operation, groups: tuple[str, ...] | None = None) -> None:
@@ -232,18 +234,20 @@ class ClassicLoadBalancers:
         if model.attributes["scheme"] == "internal":
             params["Scheme"] = "internal"
         try:
-            # A name can't be taken twice, so the first answer being lost does no harm.
+            # A name is unique, so repeating a call whose response was lost is safe.
             self._call("CreateLoadBalancer", name, idempotent=True, **params)
         except Conflict as error:
             if error_code(error) != "DuplicateLoadBalancerName":
                 raise
             owner = Owner.of_tags(model.tags)
             if owner is None or not owner.owns(self._reads.tags([name]).get(name, {})):
-                why = f"one of this name exists, but without the tags of {owner}"
-                raise InvalidConfiguration(f"load balancer {name}", why, "no other of this name") from error
+                why = f"a load balancer with this name exists, but does not have the tags of {owner}"
+                raise InvalidConfiguration(
+                    f"load balancer {name}", why, "no other load balancer with this name"
+                ) from error
 
     def _leave_first(self, name: str, attached: Collection[str]) -> bool:
-        """Where no group carries the Service's tags, the load balancer itself must outlast what is shared."""
+        """Without a group with the Service's tags, the load balancer must be deleted after the shared resources."""
         own = self._groups.own(name)
         named = [group for group in attached if group not in own]
         if self._groups.has_front(name) or not named:
@@ -269,15 +273,15 @@ class ClassicLoadBalancers:
             self._api.call("elb", "RemoveTags", LoadBalancerNames=[name], Tags=removed)
 
     def _register(self, name: str, members: Sequence[Member]) -> None:
-        """As far as AWS takes them: one that it does not take must not stop what comes next."""
+        """Register what AWS accepts: a refused instance must not block the following operations."""
         refused = self._refused(name, [member.instance_id for member in members])
         if refused:
             _log.warning(
-                "not registered load_balancer=%s instances=%r: AWS does not know them in the VPC", name, refused
+                "not registered load_balancer=%s instances=%r: AWS has no such instances in the VPC", name, refused
             )
 
     def _refused(self, name: str, instance_ids: Sequence[str]) -> list[str]:
-        """One call; where AWS takes none because of one, that is found by halves."""
+        """Return the refused instances. One refused instance fails the whole call; bisection finds it."""
         if not instance_ids:
             return []
         try:

@@ -1,4 +1,4 @@
-"""Classic load balancers: what the API says of one as a model, and parts of a model as the API takes them. Pure."""
+"""Translates between the classic API's objects and the model. Pure."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
 PROXY_POLICY = "k8s-proxyprotocol-enabled"
 _SSL_POLICY = "k8s-SSLNegotiationPolicy-"
-"""Both as upstream's controller names them, so that a load balancer's policies mean the same to both."""
+"""Upstream's names, so that both controllers interpret a load balancer's policies alike."""
 
 DEFAULTS: Mapping[str, str] = {ENABLED: "false", CROSS_ZONE: "false", IDLE_TIMEOUT: "60", DRAINING: "false"}
-"""The attributes of a load balancer that was just made."""
+"""The attributes of a new load balancer."""
 
 DETAILS = frozenset({ENABLED, BUCKET, PREFIX, EMIT_INTERVAL, CROSS_ZONE, IDLE_TIMEOUT, DRAINING, DRAINING_TIMEOUT})
-"""The attributes that AWS tells of one load balancer at a time."""
+"""The attributes that AWS returns for one load balancer at a time."""
 
 _DRAINING_SECONDS = 300
 _EMIT_MINUTES = 60
-"""AWS's defaults of what it leaves out."""
+"""AWS's defaults of values that it omits."""
 
 # --------------------------------------------------------------------------------------------------- what AWS says
 
 
 def listeners_of(description: Mapping[str, Any]) -> tuple[Listener, ...]:
-    """The listeners of an entry of DescribeLoadBalancers."""
+    """The listeners in an entry of DescribeLoadBalancers."""
     proxied = {
         backend["InstancePort"]
         for backend in description.get("BackendServerDescriptions") or ()
@@ -49,13 +49,13 @@ def listeners_of(description: Mapping[str, Any]) -> tuple[Listener, ...]:
 
 
 def pool_of(description: Mapping[str, Any]) -> Pool:
-    """The instances and their health check of an entry of DescribeLoadBalancers."""
+    """The instances and health check in an entry of DescribeLoadBalancers."""
     ids = {sys.intern(each["InstanceId"]) for each in description.get("Instances") or ()}
     return Pool(POOL, _health_check(description.get("HealthCheck") or {}), tuple(_member(each) for each in sorted(ids)))
 
 
 def attributes_of(told: Mapping[str, Any]) -> dict[str, Value | None]:
-    """The attributes of a model that DescribeLoadBalancerAttributes tells."""
+    """The model's attributes from DescribeLoadBalancerAttributes."""
     logs, draining = told["AccessLog"], told["ConnectionDraining"]
     return {
         ENABLED: _flag(logs["Enabled"]),
@@ -114,7 +114,7 @@ def _flag(value: bool) -> str:
 
 
 def listener_params(listener: Listener) -> dict[str, Any]:
-    """A listener as CreateLoadBalancer and CreateLoadBalancerListeners take it."""
+    """A listener as a parameter of CreateLoadBalancer and CreateLoadBalancerListeners."""
     given = listener.attributes
     params = {
         "Protocol": given["protocol"],
@@ -126,7 +126,7 @@ def listener_params(listener: Listener) -> dict[str, Any]:
 
 
 def health_check_params(check: HealthCheck) -> dict[str, Any]:
-    """A health check as ConfigureHealthCheck takes it."""
+    """A health check as a parameter of ConfigureHealthCheck."""
     return {
         "Target": f"{check.protocol}:{check.port}{check.path or ''}",
         "Interval": check.interval_seconds,
@@ -137,7 +137,7 @@ def health_check_params(check: HealthCheck) -> dict[str, Any]:
 
 
 def attribute_params(wanted: Mapping[str, Value | None], actual: Mapping[str, Value | None]) -> dict[str, Any]:
-    """What of these attributes differs, as ModifyLoadBalancerAttributes takes it: empty where nothing does."""
+    """The differing attributes as a parameter of ModifyLoadBalancerAttributes; empty if none differs."""
     changed = {key for key, value in wanted.items() if actual.get(key) != value}
     params: dict[str, Any] = {}
     if changed & {ENABLED, BUCKET, PREFIX, EMIT_INTERVAL}:
@@ -160,14 +160,14 @@ def attribute_params(wanted: Mapping[str, Value | None], actual: Mapping[str, Va
 
 
 def ssl_policy_name(reference: str) -> str:
-    """What the policy of a load balancer is called that holds AWS's predefined one of this name."""
+    """The name of a load balancer's policy that refers to this predefined security policy."""
     return f"{_SSL_POLICY}{reference}"
 
 
 def must_be_made_anew(wanted: Listener, actual: Listener) -> bool:
-    """Whether a listener can only become the wanted one by being deleted and made again."""
+    """Whether the change needs the listener to be deleted and recreated."""
     for key in ("protocol", "instance_protocol", "instance_port"):
         if wanted.attributes[key] != actual.attributes[key]:
             return True
-    # AWS's own choice of a policy comes with a new listener alone.
+    # Only a new listener gets AWS's default policy.
     return wanted.attributes["ssl_policy"] is None and actual.attributes["ssl_policy"] is not None

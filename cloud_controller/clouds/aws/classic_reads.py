@@ -1,7 +1,7 @@
-"""What there is of classic load balancers.
+"""Reads classic load balancers.
 
-AWS tells one whole in a page of many, but for its tags (twenty a call) and its attributes (one a call): those are asked
-for where nothing is known of it, where it is not as it was left, and once an hour.
+AWS's lists contain everything except tags (20 load balancers a call) and attributes (one a call). Those are read for
+new load balancers, after changes by others, and once an hour.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.classic_model import DETAILS, attributes_of, listeners_of, pool_of
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import PREFIX
 from cloud_controller.clouds.aws.network_model import name_of
-from cloud_controller.clouds.aws.remembered import Remembered
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import of_many, tags_of
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.clouds.aws.upstream import adoptable, belongs_to_others, is_name, model_name, not_adopted
+from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
@@ -35,61 +35,61 @@ from cloud_controller.load_balancers.model import (
 _PAGE = 400
 
 View = Mapping[str, Any]
-"""A load balancer as DescribeLoadBalancers describes it."""
+"""A load balancer from DescribeLoadBalancers."""
 
 Attributes = Mapping[str, Value | None]
 Details = Mapping[str, Attributes]
-"""Attributes by the name of the load balancer."""
+"""Attributes by load balancer name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a load balancer: as the controllers see it, and the security groups that it is in."""
+    """The cached details of a load balancer: as the controllers see it, and its security groups."""
 
     observed: ObservedLoadBalancer
     groups: tuple[str, ...]
 
 
 class ClassicReads:
-    """Reads of one cluster's classic load balancers; safe to share between threads."""
+    """Reads of one cluster's classic load balancers. Safe to share between threads."""
 
     def __init__(
         self,
         api: Api,
         config: Config,
-        memory: Remembered[Known],
+        memory: WriteThroughCache[Known],
         groups: SecurityGroups,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
         self._config = config
         self._memory = memory
         self._groups = groups
-        self._together = together
+        self._concurrently = concurrently
         self._restored: dict[str, Attributes] = {}
         self._of_others: dict[str, dict[str, str]] = {}
 
     def details(self) -> Details:
-        """The attributes that are known, by name: all that a list does not tell."""
+        """The cached attributes that lists do not contain, by name."""
         found = {name: known.observed.model.attributes for name, known in self._memory.known().items()}
         return {name: {k: v for k, v in each.items() if k in DETAILS} for name, each in found.items()}
 
     def restore(self, details: Details) -> None:
-        """What `details` told in an earlier process; believed where nothing newer is known."""
+        """Restore an earlier process's `details`; newer cached values take precedence."""
         self._restored = dict(details)
 
     def clusters(
         self, vpc_id: str, names: Collection[str] | None = None
     ) -> tuple[dict[str, Known], list[ObservedLoadBalancer]]:
-        """Those of this cluster in its VPC, by name, or those of these names that exist.
+        """The cluster's load balancers in its VPC by name, or those of these names that exist.
 
-        Upstream's are among them, and in the second part those of its load balancers that can't be adopted.
+        Includes upstream's; the second part are upstream's load balancers that cannot be adopted.
         """
         since = self._memory.moment()
         views = {
             each["LoadBalancerName"]: each
             for each in self.views(names)
-            # AWS keeps names and networks for life: the tags of others need not be asked for.
+            # Names and VPCs never change, so others' tags need not be read.
             if (each["LoadBalancerName"].startswith(PREFIX) and each.get("VPCId") == vpc_id)
             or is_name(each["LoadBalancerName"])
         }
@@ -110,7 +110,7 @@ class ClassicReads:
         unknown = [name for name in own if self._memory.get(name) is None]
         details = {name: self._remembered_details(name, models[name]) for name in own}
         lacking = [name for name in own if details[name] is None]
-        details |= zip(lacking, self._together(partial(self._details, name) for name in lacking), strict=True)
+        details |= zip(lacking, self._concurrently(partial(self._details, name) for name in lacking), strict=True)
         found = {}
         for name in own:
             attributes = details[name]
@@ -119,15 +119,15 @@ class ClassicReads:
                 found[name] = self._memory.read(name, known, since, anew=name in lacking or name in unknown)
         if names is None:
             self._restored = {}
-        # What is not shown is not there, and may be made anew.
+        # What the list does not show does not exist, and may be created again.
         for name in set(self._memory.known() if names is None else names) - found.keys():
             self._memory.forget(name)
         return found, refused
 
     def views(self, names: Collection[str] | None) -> Iterator[View]:
-        """All of the region, or those of these names that exist, whosever they are."""
+        """All load balancers of the region, or those of these names that exist, whoever owns them."""
         if names is None or len(names) > 1:
-            # Asked for by name, one that is gone would be an error for all.
+            # With names in the request, one deleted load balancer would fail the whole call.
             for each in self._api.pages("elb", "DescribeLoadBalancers", "LoadBalancerDescriptions", PageSize=_PAGE):
                 if names is None or each["LoadBalancerName"] in names:
                     yield each
@@ -139,15 +139,15 @@ class ClassicReads:
             yield from answer["LoadBalancerDescriptions"]
 
     def tags(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """The tags of these now, by name; those that are gone are absent."""
-        return of_many(names, self._tags_of, self._together)
+        """The current tags of these, by name; deleted ones are absent."""
+        return of_many(names, self._tags_of, self._concurrently)
 
     def _tags_of(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         answer = self._api.call("elb", "DescribeTags", LoadBalancerNames=[*names])["TagDescriptions"]
         return {each["LoadBalancerName"]: tags_of(each) for each in answer}
 
     def _tags_known(self, views: Mapping[str, View]) -> dict[str, dict[str, str]]:
-        """The tags of these; what upstream's controller made for another cluster is asked for once."""
+        """The tags of these; those of other clusters' upstream load balancers are read only once."""
         known = {name: tags for name, tags in self._of_others.items() if name in views}
         told = self.tags(views.keys() - known)
         for name, tags in told.items():
@@ -156,7 +156,7 @@ class ClassicReads:
         return known | told
 
     def _model(self, view: View, tags: Mapping[str, str]) -> LoadBalancerModel:
-        """What a list tells: all but the details."""
+        """The model from a list, without the details."""
         name = view["LoadBalancerName"]
         attributes = {
             "type": "classic",
@@ -168,7 +168,7 @@ class ClassicReads:
         return LoadBalancerModel(shown, attributes, listeners_of(view), (pool_of(view),), tags)
 
     def _remembered_details(self, name: str, model: LoadBalancerModel) -> Attributes | None:
-        """The attributes of one that is as it was left; None: they must be read."""
+        """The cached attributes of an unchanged load balancer; None: they must be read."""
         known = self._memory.get(name)
         if known is None:
             return self._restored.pop(name, None)

@@ -7,15 +7,15 @@ from functools import cache
 
 from cloud_controller.cloud import CallObserver, Fence
 from cloud_controller.clouds.aws import access
-from cloud_controller.clouds.aws.annotations import CLASS_OF_THE_OTHER, CLASSES
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CLASSES
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
 from cloud_controller.clouds.aws.routes import AwsRoutes
-from cloud_controller.clouds.aws.surroundings import Surroundings, found_vpc
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState, found_vpc
 
 
 class Aws:
@@ -23,12 +23,12 @@ class Aws:
 
     def __init__(self, config: Config) -> None:
         self._api = Api(config)
-        self._together = Together()
-        self._surroundings = Surroundings(self._api, config.cluster_tag, config.vpc_id)
+        self._concurrently = ConcurrentCalls()
+        self._vpc_state = VpcState(self._api, config.cluster_tag, config.vpc_id)
         vpc_id = cache(lambda: config.vpc_id or found_vpc(self._api, config.cluster_tag))
         self._instances = AwsInstances(self._api, vpc_id)
-        self._routes = AwsRoutes(self._api, self._instances, self._together)
-        self._load_balancers = AwsLoadBalancers(self._api, config, self._surroundings, self._together)
+        self._routes = AwsRoutes(self._api, self._instances, self._concurrently)
+        self._load_balancers = AwsLoadBalancers(self._api, config, self._vpc_state, self._concurrently)
 
     def __repr__(self) -> str:
         return f"Aws(cluster_id={self.cluster_id!r}, region={self._api.config.region!r})"
@@ -46,7 +46,7 @@ class Aws:
     @property
     def load_balancer_classes(self) -> frozenset[str]:
         """The classes that this cloud claims, besides none set."""
-        more = (CLASS_OF_THE_OTHER,) if self._api.config.serve_nlb_class else ()
+        more = (AWS_LBC_CLASS,) if self._api.config.serve_nlb_class else ()
         return frozenset((*CLASSES, *more))
 
     @property

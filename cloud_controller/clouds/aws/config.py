@@ -55,7 +55,7 @@ _KEYS = {
 _REPEATABLE = "NodeIPFamilies"
 
 _SERVICES: Mapping[str, tuple[str, ...]] = {
-    # What one endpoint of AWS serves under one name, and the SDKs' own names of its parts.
+    # One endpoint serves several services; these are the SDKs' names.
     "elasticloadbalancing": ("elb", "elbv2"),
     "elastic load balancing": ("elb",),
     "elastic load balancing v2": ("elbv2",),
@@ -64,7 +64,7 @@ _SERVICES: Mapping[str, tuple[str, ...]] = {
 }
 SERVICES = ("ec2", "elb", "elbv2", "eks", "sts", "service-quotas")
 """The services that this cloud calls, by boto3's names."""
-# Upstream's controller has these too; a config that names them is not wrong.
+# Upstream's controller supports overrides of these services too, so a config that names them is valid.
 _NOT_CALLED = ("autoscaling", "ec2imds", "imds", "kms", "s3")
 
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -73,12 +73,12 @@ _REGION_OF_ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-\d+)[a-z-].*")
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 TOPOLOGY_TYPES = r"^((hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?|g[67]e)\."
-"""Instance types whose place in the network AWS tells (EC2's page "instance topology", prerequisites)."""
+"""Instance types that have an instance topology (EC2's page "Instance topology", prerequisites)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceOverride:
-    """Where one service is reached instead of at AWS's own endpoint. `service`: boto3's name of it."""
+    """An endpoint that replaces AWS's own for one service. `service`: boto3's name of it."""
 
     service: str
     url: str
@@ -89,36 +89,36 @@ class ServiceOverride:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A cloud config, checked. None: found out when it is needed."""
+    """A valid cloud config. None: determined when needed."""
 
     cluster_id: str
     region: str | None = None
     vpc_id: str | None = None
     subnet_id: str | None = None
-    """For load balancers, where nothing else says which."""
+    """The subnet of load balancers if no other source names one."""
     route_table_id: str | None = None
     role_arn: str | None = None
     source_arn: str | None = None
-    """On whose behalf the role is assumed, against confused deputies."""
+    """The resource on whose behalf the role is assumed, against the confused-deputy problem."""
     disable_security_group_ingress: bool = False
-    """No rule on the nodes' security groups is ours: somebody else lets the load balancers' traffic in."""
+    """Whether the controller adds no rules to the nodes' security groups: the administrator admits the traffic."""
     elb_security_group: str | None = None
-    """The front security group of every load balancer, instead of one for each."""
+    """The security group of every load balancer, instead of one for each."""
     node_ip_families: tuple[IpFamily, ...] = ("ipv4",)
-    """Which addresses a node gets, in this order."""
+    """The address families of nodes, in this order."""
     health_probe_mode: HealthProbeMode = "ServiceNodePort"
-    """`Shared`: where the Service does not say, kube-proxy's health is what is checked."""
+    """`Shared`: by default, health checks test kube-proxy's health instead of the node port."""
     health_probe_port: int = 10256
     health_probe_path: str = "/healthz"
     topology_types: str = TOPOLOGY_TYPES
-    """A regular expression found in the instance types that AWS tells a place in the network of."""
+    """A regular expression that matches the instance types whose topology is read."""
     serve_nlb_class: bool = False
-    """Whether Services of the AWS Load Balancer Controller's class are ours, for a cluster where that does not run."""
+    """Whether to serve Services of the AWS Load Balancer Controller's class, for clusters where it does not run."""
     overrides: tuple[ServiceOverride, ...] = field(default=())
 
     @property
     def cluster_tag(self) -> str:
-        """The key of the tag that all that is the cluster's carries (`owned` or `shared`)."""
+        """The key of the tag on all the cluster's resources (`owned` or `shared`)."""
         return f"{_CLUSTER_TAG_PREFIX}{self.cluster_id}"
 
     def override(self, service: str, region: str) -> ServiceOverride | None:
@@ -144,9 +144,9 @@ def parse(text: str) -> Config:
     mode = one.get("ClusterServiceLoadBalancerHealthProbeMode", "ServiceNodePort")
     if mode not in ("ServiceNodePort", "Shared"):
         field_ = "[Global] ClusterServiceLoadBalancerHealthProbeMode"
-        raise wrong(field_, "not one of its values", "ServiceNodePort, Shared")
+        raise wrong(field_, "not a valid value", "ServiceNodePort, Shared")
     if one.get("NLBSecurityGroupMode") not in (None, "Managed"):
-        why = "every network load balancer that is made here gets a security group"
+        why = "not supported: every network load balancer has a security group"
         raise wrong("[Global] NLBSecurityGroupMode", why, "Managed")
     return Config(
         cluster_id=_cluster_id(one),
@@ -169,7 +169,7 @@ def parse(text: str) -> Config:
 
 
 def region_of(zone: str) -> str | None:
-    """The region of a zone of AWS, local and wavelength ones too; None for what is named otherwise."""
+    """The region of an Availability Zone, Local Zone or Wavelength Zone; None for other names."""
     found = _REGION_OF_ZONE.fullmatch(zone)
     return found[1] if found else None
 
@@ -211,16 +211,16 @@ def render(config: Config) -> str:
 
 
 def _cluster_id(values: Mapping[str, str]) -> str:
-    """Upstream's older key for it, a tag, may stand beside the id or instead of it."""
+    """Upstream's older key, a tag, may accompany or replace the ID."""
     tag = values.get("KubernetesClusterTag", "").removeprefix(_CLUSTER_TAG_PREFIX)
     cluster = values.get("KubernetesClusterID") or tag
     if not cluster:
         raise wrong("[Global] KubernetesClusterID", "missing")
     if tag and tag != cluster:
-        raise wrong("[Global] KubernetesClusterTag", "names another cluster than KubernetesClusterID")
+        raise wrong("[Global] KubernetesClusterTag", "contradicts KubernetesClusterID")
     if not _CLUSTER_ID.fullmatch(cluster):
         allowed = "at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
-        raise wrong("[Global] KubernetesClusterID", "not a valid cluster id", allowed)
+        raise wrong("[Global] KubernetesClusterID", "not a valid cluster ID", allowed)
     return cluster
 
 
@@ -229,9 +229,9 @@ def _region(values: Mapping[str, str]) -> str | None:
     if zone:
         found = region_of(zone)
         if found is None:
-            raise wrong("[Global] Zone", "not an availability zone", "such as eu-central-1a")
+            raise wrong("[Global] Zone", "not an Availability Zone", "such as eu-central-1a")
         if region and found != region:
-            raise wrong("[Global] Zone", "not in Region")
+            raise wrong("[Global] Zone", "contradicts Region")
         region = found
     return region
 
@@ -239,7 +239,7 @@ def _region(values: Mapping[str, str]) -> str | None:
 def _id(values: Mapping[str, str], key: str, prefix: str) -> str | None:
     value = values.get(key)
     if value is not None and not re.fullmatch(f"{prefix}[0-9a-f]+", value):
-        raise wrong(f"[Global] {key}", "not an id of one", f"{prefix}…")
+        raise wrong(f"[Global] {key}", "not a valid ID", f"{prefix}…")
     return value
 
 
@@ -253,7 +253,7 @@ def _arn(values: Mapping[str, str], key: str) -> str | None:
 def _bool(values: Mapping[str, str], key: str) -> bool:
     value = values.get(key, "false").lower()
     if value not in (*_TRUE, *_FALSE):
-        raise wrong(f"[Global] {key}", "not one of its values", "true, false")
+        raise wrong(f"[Global] {key}", "not a valid value", "true, false")
     return value in _TRUE
 
 
@@ -261,16 +261,16 @@ def _families(given: Collection[str]) -> tuple[IpFamily, ...]:
     families = [part.strip().lower() for value in given for part in value.split(",") if part.strip()]
     for family in families:
         if family not in ("ipv4", "ipv6"):
-            raise wrong("[Global] NodeIPFamilies", "not one of its values", "ipv4, ipv6")
+            raise wrong("[Global] NodeIPFamilies", "not a valid value", "ipv4, ipv6")
     if len(set(families)) < len(families):
-        raise wrong("[Global] NodeIPFamilies", "a family is given twice")
+        raise wrong("[Global] NodeIPFamilies", "contains a duplicate family")
     return cast("tuple[IpFamily, ...]", tuple(families)) or ("ipv4",)
 
 
 def _port(values: Mapping[str, str], key: str, default: int) -> int:
     value = values.get(key, str(default))
     if not (value.isascii() and value.isdigit() and len(value) <= 5 and 1 <= int(value) <= 65535):
-        raise wrong(f"[Global] {key}", "not a port", "1 to 65535")
+        raise wrong(f"[Global] {key}", "not a port number", "1 to 65535")
     return int(value)
 
 
@@ -286,7 +286,7 @@ def _pattern(values: Mapping[str, str], key: str, default: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise wrong(f"[Global] {key}", f"not a regular expression, from character {error.pos} on") from None
+        raise wrong(f"[Global] {key}", f"not a valid regular expression (error at character {error.pos})") from None
     return value
 
 
@@ -297,14 +297,14 @@ def _overrides(sections: Mapping[str, Mapping[str, str]], lines: Mapping[str, in
         for key in ("Service", "Region", "URL", "SigningRegion"):
             if not values.get(key):
                 raise wrong(f"{shown} {key}", "missing")
-        # As in upstream's controller, requests are signed in the way of the service's SDK, whatever this says.
+        # As upstream, the SDK chooses the signing method, whatever this key contains.
         if values.get("SigningMethod") not in (None, "", "v3", "v4"):
-            raise wrong(f"{shown} SigningMethod", "not one of its values", "v3, v4")
+            raise wrong(f"{shown} SigningMethod", "not a valid value", "v3, v4")
         if not _is_url(values["URL"]):
             raise wrong(f"{shown} URL", "not a URL", "http://HOST:PORT or https://HOST:PORT")
         for service in _services(shown, values["Service"]):
             if (service, values["Region"]) in seen:
-                raise wrong(shown, f"{service} has an override in this region already")
+                raise wrong(shown, f"a duplicate override of {service} in this region")
             seen.add((service, values["Region"]))
             yield ServiceOverride(
                 service, values["URL"], values["Region"], values["SigningRegion"], values.get("SigningName") or None
@@ -328,7 +328,7 @@ def _services(shown: str, name: str) -> tuple[str, ...]:
 def _is_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        # Asking for the port checks it.
+        # Reading the port validates it.
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False

@@ -1,7 +1,7 @@
-"""What AWS's errors mean to the controllers: each becomes one of `cloud_errors`, with AWS's code kept.
+"""Translates AWS's errors into those of `cloud_errors`, with AWS's code kept.
 
-Codes are of the API references' pages "common errors" and of each operation. EC2 names what is missing
-`InvalidGroup.NotFound`, ELB `LoadBalancerNotFound`, ELBv2's code on the wire lacks the `Exception` of its class's name.
+The codes are those of the API references' pages "Common errors" and of each operation. EC2's codes look like
+`InvalidGroup.NotFound`, ELB's like `LoadBalancerNotFound`; ELBv2's codes lack the `Exception` of their classes' names.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _NAMED_BY_PEOPLE: Final = frozenset(
         "SubnetNotFound",
     }
 )
-"""What is missing or twofold here was never made by a controller: somebody's input names it."""
+"""Missing or duplicate objects that users name: controllers never create them."""
 _MISSING: Final = re.compile(r".*\.NotFound|\w*NotFound(Exception|Fault)?|NoSuch\w+")
 _QUOTA: Final = re.compile(
     r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|TooMany\w+|\w*QuotaExceeded\w*|Insufficient\w+"
@@ -90,14 +90,14 @@ _INVALID: Final = re.compile(
     r"(Invalid|Missing|Malformed|Unknown|Unsupported|Validation|Incompatible|SSLPolicy)\w*(\..+)?"
 )
 _REFUSED_TEXT = 300
-"""Characters of a refusal that are told: EC2 adds an encoded message of thousands."""
+"""The longest shown text of a refusal: EC2 appends an encoded message of thousands of characters."""
 
 THROTTLED_PAUSE = 1.0
-"""Seconds after which a call may be made again, where AWS does not say (it never does)."""
+"""The delay in seconds after a throttled call. AWS's responses do not name one."""
 
 
 def error_code(error: BaseException) -> str:
-    """AWS's own code (`InvalidGroup.NotFound`) behind an error of `cloud_errors`; "" where it has none."""
+    """AWS's error code (`InvalidGroup.NotFound`) behind an error of `cloud_errors`; "" if it has none."""
     cause = error if isinstance(error, ClientError) else error.__cause__
     if not isinstance(cause, ClientError):
         return ""
@@ -107,7 +107,7 @@ def error_code(error: BaseException) -> str:
 def translated(
     error: BotoCoreError | ClientError | ResponseParserError | OSError, service: str, operation: str
 ) -> CloudError:
-    """The typed error for what boto3 raised when `operation` of `service` was asked."""
+    """The typed error for an exception of boto3 from `operation` of `service`."""
     if isinstance(error, ClientError):
         return _answered(error, service, operation)
     what = f"AWS: {service} {operation}"
@@ -116,23 +116,23 @@ def translated(
     if isinstance(error, InvalidRegionError):
         return InvalidConfiguration("cloud config: [Global] Region", _words(error))
     if isinstance(error, NoRegionError):
-        return InvalidConfiguration("cloud config: [Global] Region", "missing, and nothing else tells the region")
+        return InvalidConfiguration("cloud config: [Global] Region", "missing, and no other source defines the region")
     if isinstance(error, EndpointConnectionError | ConnectTimeoutError | ProxyConnectionError | SSLError):
-        return NeverReached(f"{what}: it cannot be reached ({_words(error)}); are the region and the endpoint right?")
+        return NeverReached(f"{what}: could not connect ({_words(error)}); check the region and the endpoint")
     if isinstance(error, HTTPClientError):
-        return Unavailable(f"{what}: no answer ({_words(error)})")
+        return Unavailable(f"{what}: no response ({_words(error)})")
     if isinstance(error, ResponseParserError):
-        # The page of whatever stands between, or of a server that broke down: what AWS did is not known.
-        return Unavailable(f"{what}: not an answer of AWS ({_words(error)[:_REFUSED_TEXT]})")
-    # No credentials, a profile that does not exist, a token file that can't be read: nothing was sent.
+        # A proxy or a failing server sent a page of its own: the call's effect is unknown.
+        return Unavailable(f"{what}: the response is not from AWS ({_words(error)[:_REFUSED_TEXT]})")
+    # No credentials, no such profile, or an unreadable token file: nothing was sent.
     return AccessDenied(f"{what}: no credentials ({_words(error)})")
 
 
 def _answered(error: ClientError, service: str, operation: str) -> CloudError:
-    said = error.response.get("Error", {})
-    code, message = str(said.get("Code", "")), str(said.get("Message", "")).strip()
+    details = error.response.get("Error", {})
+    code, message = str(details.get("Code", "")), str(details.get("Message", "")).strip()
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    # Credentials are fetched by calls of their own.
+    # The failed call may be one that fetches credentials.
     asked = getattr(error, "operation_name", operation)
     where = f"{service} {operation}" if asked == operation else f"{asked} (for {service} {operation})"
     text = f"AWS: {where}: {code}: {message}"

@@ -1,4 +1,4 @@
-"""Fargate's tasks as nodes: no instance stands behind them, only a network interface."""
+"""Fargate tasks as nodes: they have no instance, only a network interface."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cloud_controller.clouds.aws.provider_ids import provider_id
 _PREFIX = "fargate-"
 _IP_NAME = re.compile(r"ip-(?P<ip>\d+-\d+-\d+-\d+)(?:\..*)?")
 _BATCH = 200
-"""The most values that one filter may have."""
+"""The most values in one filter."""
 
 
 def describe(api: Api, vpc_id: Callable[[], str], names: Collection[str]) -> dict[str, Instance]:
-    """The task of each of these names (`fargate-ip-10-0-0-1.REGION.compute.internal`); those that ended are left out.
+    """The running tasks of these names (`fargate-ip-10-0-0-1.REGION.compute.internal`).
 
-    A task runs as long as its interface is attached: nothing else tells of it.
+    A task runs as long as its interface is attached; nothing else shows its state.
     """
     if not names:
         return {}
@@ -54,7 +54,7 @@ def _instance(api: Api, name: str, interface: Mapping[str, Any]) -> Instance:
         id=name,
         provider_id=provider_id(zone, name),
         name=name,
-        # AWS tells none; the label stays away.
+        # AWS has no instance type for tasks, so the label is omitted.
         type="",
         zone=zone,
         region=api.region,

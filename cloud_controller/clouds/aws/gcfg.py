@@ -1,7 +1,7 @@
-"""The form of AWS's cloud config: gcfg, git's kind of INI, which upstream's controllers read.
+"""The syntax of AWS's cloud config: gcfg, git's dialect of INI, which upstream's controllers read.
 
-Names of sections and keys are read whatever their case; a section may have a quoted name of its own; a key without
-`= value` is true; quotes keep `#`, `;` and spaces at the ends of a value.
+Names of sections and keys are case-insensitive; a section may have a quoted subsection name; a key without `= value` is
+true; quotes preserve `#`, `;` and spaces at the ends of a value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KEY = re.compile(r"(?P<key>[A-Za-z][\w-]*)\s*(?:=(?P<value>.*)|(?:[#;].*)?)")
 
 
 class Entry(NamedTuple):
-    """One line with a value; `name` is what a section's own name in quotes says, "" for a section without."""
+    """One line with a value; `name` is the quoted subsection name, or ""."""
 
     line: int
     section: str
@@ -29,10 +29,10 @@ class Entry(NamedTuple):
 
 
 def entries(text: str, known: Mapping[str, Collection[str]], named: Collection[str]) -> Iterator[Entry]:
-    """Each line with a value, section and key spelt as in `known`; the sections in `named` have a name of their own.
+    """Each line with a value, with section and key spelled as in `known`; sections in `named` need a subsection name.
 
-    Raises InvalidConfiguration that names the line, or the section and key. It quotes nothing that is not known: what
-    stands at a wrong place may be a secret.
+    Raises InvalidConfiguration that names the line, or the section and key. It does not quote unknown text, which may
+    be a secret in the wrong place.
     """
     section: tuple[str, str] | None = None
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
@@ -44,15 +44,15 @@ def entries(text: str, known: Mapping[str, Collection[str]], named: Collection[s
             continue
         found = _KEY.fullmatch(stripped)
         if found is None:
-            raise wrong(f"line {number}", "it is not of the form 'key = value'")
+            raise wrong(f"line {number}", "not of the form 'key = value'")
         if section is None:
-            raise wrong(f"line {number}", "it stands before any [section]")
+            raise wrong(f"line {number}", "not in a [section]")
         key = _known(number, f"key in [{section[0]}]", found["key"], known[section[0]])
         yield Entry(number, *section, key, _value(found["value"], number))
 
 
 def written(value: str) -> str:
-    """The value as `entries` reads it back: in quotes where it needs them."""
+    """The value as `entries` reads it back, quoted if necessary."""
     if _PLAIN.fullmatch(value):
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -60,7 +60,7 @@ def written(value: str) -> str:
 
 
 def wrong(field: str, why: str, allowed: str | None = None) -> InvalidConfiguration:
-    """The error for one place of the cloud config."""
+    """The error for one location in the cloud config."""
     return InvalidConfiguration(f"cloud config: {field}", why, allowed)
 
 
@@ -68,10 +68,10 @@ def _section(line: str, number: int, known: Collection[str], named: Collection[s
     shown = ", ".join(f'[{section} "NAME"]' if section in named else f"[{section}]" for section in known)
     found = _SECTION.fullmatch(line)
     if found is None:
-        raise wrong(f"line {number}", "it is no section", shown)
+        raise wrong(f"line {number}", "not a known section", shown)
     section = _known(number, "section", found["name"], known)
     if (section in named) != bool(found["sub"]):
-        raise wrong(f"line {number}", "it is no section", shown)
+        raise wrong(f"line {number}", "not a known section", shown)
     return section, found["sub"] or ""
 
 
@@ -88,7 +88,7 @@ def _value(raw: str | None, number: int) -> str:
     if raw is None:
         return "true"
     value, in_quotes, characters = "", False, iter(raw.strip())
-    kept = 0  # How much of it must stay: spaces at its end that were quoted.
+    kept = 0  # The length that must stay: quoted spaces at the end are kept.
     for character in characters:
         if character == '"':
             in_quotes = not in_quotes
@@ -96,7 +96,7 @@ def _value(raw: str | None, number: int) -> str:
         elif character == "\\":
             escaped = next(characters, None)
             if escaped not in ('"', "\\"):
-                raise wrong(f"line {number}", "a backslash stands before neither a quote nor a backslash")
+                raise wrong(f"line {number}", "a backslash may escape only a quote or a backslash")
             value += escaped
             kept = len(value)
         elif not in_quotes and character in "#;":
@@ -104,5 +104,5 @@ def _value(raw: str | None, number: int) -> str:
         else:
             value += character
     if in_quotes:
-        raise wrong(f"line {number}", "a quote is not closed")
+        raise wrong(f"line {number}", "unclosed quote")
     return value[:kept] + value[kept:].rstrip()

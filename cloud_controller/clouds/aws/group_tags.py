@@ -1,4 +1,4 @@
-"""The tags of security groups that are not the cluster's: read one by one, only if an allow-list uses tags."""
+"""The tags of other owners' security groups, read one by one, only if an allow-list uses tags."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.surroundings import LIFETIME
 from cloud_controller.clouds.aws.tags import tags_of
+from cloud_controller.clouds.aws.vpc_state import LIFETIME
 
 
 class GroupTags:
-    """Tags by group, believed for a lifetime. Threads that ask for the same group at once may each make the call."""
+    """Tags by group, cached for a lifetime. Concurrent readers of the same group may each make the call."""
 
     def __init__(self, api: Api, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
@@ -20,7 +20,7 @@ class GroupTags:
         self._known: dict[str, tuple[float, Mapping[str, str]]] = {}
 
     def of(self, group_id: str) -> Mapping[str, str]:
-        """The group's tags; none where there is no such group."""
+        """The group's tags; empty if the group does not exist."""
         at, tags = self._known.get(group_id, (0.0, None))
         if tags is None or self._clock() - at > LIFETIME:
             tags = self._read(group_id)

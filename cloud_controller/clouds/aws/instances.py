@@ -1,4 +1,4 @@
-"""EC2's instances as the machines behind nodes: listed in pages, described in batches."""
+"""EC2 instances as the machines behind nodes: listed in pages, described in batches."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
 
 PAGE = 1000
-"""The longest page of instances."""
+"""The largest page of instances."""
 FILTER_VALUES = 200
-"""The most values that one filter may have."""
+"""The most values in one filter."""
 
 _STATES = {
     "pending": InstanceState.PENDING,
     "running": InstanceState.RUNNING,
-    # They exist, and run nothing any more.
+    # They exist, but run nothing.
     "shutting-down": InstanceState.STOPPED,
     "stopping": InstanceState.STOPPED,
     "stopped": InstanceState.STOPPED,
@@ -35,17 +35,17 @@ _ALIVE = [state for state in _STATES if state != "terminated"]
 _INSTANCE_ID = re.compile(r"i-[0-9a-f]+")
 
 _NAMES_KEPT = 20.0
-"""Seconds after a list in which its names are believed: far less than it takes a machine to end, give up its address,
-and another one to boot with it and register."""
+"""Seconds for which the names in a list stay valid: far less than the time in which a machine can end, its address
+pass to another one, and that one boot and register."""
 _MANY_NAMES = 50
-"""So many names are worth a page of a list: more will follow them."""
+"""From this many names on, a list is cheaper: more names usually follow."""
 
 
 class AwsInstances:
     """The machines of one cluster."""
 
     def __init__(self, api: Api, vpc_id: Callable[[], str], *, clock: Callable[[], float] = time.monotonic) -> None:
-        """`vpc_id` is asked where a node is a task of Fargate."""
+        """`vpc_id` is called if a node is a Fargate task."""
         self._api = api
         self._clock = clock
         self._vpc_id = vpc_id
@@ -55,7 +55,7 @@ class AwsInstances:
         self._listed_at = -math.inf
 
     def list(self) -> Sequence[Instance]:
-        """Every machine with the cluster's tag, terminated ones for about an hour."""
+        """Every machine with the cluster's tag; terminated ones for about an hour."""
         found = [*self._filtered({"tag-key": [self._api.config.cluster_tag]})]
         self._topology.forget_all_but(each["InstanceId"] for each in found)
         self._checking = {}
@@ -63,10 +63,10 @@ class AwsInstances:
         return self._listed
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-        """Each machine, by its id or, for a node that tells none, by its name among the cluster's machines.
+        """Each machine, by ID or, for a node without one, by name among the cluster's machines.
 
-        None: terminated, or unknown to AWS. Raises InvalidConfiguration for the provider ID of another cloud or region
-        (to say "gone" would delete the node) and Conflict where two machines have a node's name.
+        None: terminated, or unknown to AWS. Raises InvalidConfiguration for the provider ID of another cloud or
+        region (None would delete the node), and Conflict if two machines have a node's name.
         """
         wanted = {ref: identity(ref, self._api.region) for ref in refs}
         known = [each for each in wanted.values() if each is not None]
@@ -82,39 +82,43 @@ class AwsInstances:
         return {ref: answer(ref, of) for ref, of in wanted.items()}
 
     def with_source_dest_check(self, ids: Collection[str]) -> Sequence[str]:
-        """Those of these instances that drop packets which are neither from them nor for them (EC2's default).
+        """The instances with source/destination checks, which drop pod traffic (EC2's default).
 
-        Believed as it was told last; asked for in one batch where nothing was told yet.
+        Uses the last known state; unknown instances are read in one batch.
         """
         unknown = {*ids} - self._checking.keys()
         self._remember([*self._filtered_in_batches("instance-id", unknown)])
         return sorted(each for each in {*ids} if self._checking.get(each, True))
 
     def source_dest_check_is_off(self, id: str) -> None:
-        """It was turned off by this process."""
+        """Record that this process turned the check off."""
         self._checking[id] = False
 
     def _by_id(self, ids: Collection[str]) -> dict[str, Instance]:
-        # A filter leaves out what does not exist; asked for by id, one such fails the whole call.
+        # A filter omits missing instances; by ID, one missing instance fails the whole call.
         found = {each["InstanceId"]: each for each in self._filtered_in_batches("instance-id", ids)}
         found |= {each["InstanceId"]: each for each in self._confirmed(set(ids) - found.keys())}
         return {each.id: each for each in self._instances([*found.values()]) if _exists(each)}
 
     def _confirmed(self, ids: set[str]) -> Iterator[Ec2Instance]:
-        """Those of these that exist all the same: that one is gone, only a call for its id says, which names it."""
+        """The instances that exist after all: only a call by ID proves, and names, a missing one."""
         while ids:
             try:
                 yield from _flat(self._api.call("ec2", "DescribeInstances", InstanceIds=sorted(ids))["Reservations"])
             except NotFound as error:
                 gone = ids & {*_INSTANCE_ID.findall(str(error))}
                 if error_code(error) != "InvalidInstanceID.NotFound" or not gone:
-                    raise CloudError(f"AWS says that of {', '.join(sorted(ids))} one is gone, not which") from error
+                    raise CloudError(
+                        f"AWS: one of the instances {', '.join(sorted(ids))} does not exist, but the"
+                        " error does not name it"
+                    ) from error
                 ids = ids - gone
                 continue
             return
 
     def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
-        """Thousands of nodes that register are asked for by the hundred; one list tells their names. Few always ask."""
+        """Machines by name. For many names one list replaces hundreds of filtered reads; few names are always
+        filtered."""
         if len(names) < _MANY_NAMES:
             return self._asked_by_name(names)
         pages = max(1, math.ceil(len(self._listed) / PAGE))
@@ -160,11 +164,11 @@ class AwsInstances:
         machine, zone = instance["InstanceId"], instance["Placement"]["AvailabilityZone"]
         state = instance["State"]["Name"]
         if state not in _STATES:
-            raise CloudError(f"AWS: {machine} is in state {state!r}, which this version does not know")
+            raise CloudError(f"AWS: instance {machine} is in the unknown state {state!r}")
         return Instance(
             id=machine,
             provider_id=provider_id(zone, machine),
-            # What is terminated has none any more.
+            # Terminated instances have no name.
             name=instance.get("PrivateDnsName") or machine,
             type=instance["InstanceType"],
             zone=zone,
@@ -177,7 +181,7 @@ class AwsInstances:
 
 
 def _named(listed: Iterable[Instance], names: Collection[str]) -> dict[str, Instance]:
-    """Those of these names that one machine alone has, which has not begun to end."""
+    """The machines with a unique name among those that have not begun to terminate."""
     alive = [each for each in listed if each.state in (InstanceState.PENDING, InstanceState.RUNNING)]
     count = Counter(each.name for each in alive)
     return {each.name: each for each in alive if each.name in names and count[each.name] == 1}

@@ -27,7 +27,7 @@ def until_free() -> Iterator[None]:
         if error_code(error) != "InvalidConfigurationRequest" or not _TAKEN.search(str(error)):
             raise
         why = (
-            "AWS has not finished removing the old subnet (this can take minutes); the new subnet of that zone is added"
-            " afterwards"
+            "AWS is still removing the old subnet (this can take minutes); the new subnet in its Availability"
+            " Zone is added afterwards"
         )
         raise Postponed(f"{why} ({error})") from error.__cause__

@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.attributes import (
     texts,
 )
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.tags import tag_list, told
+from cloud_controller.clouds.aws.tags import from_tag_list, tag_list
 from cloud_controller.load_balancers.model import Listener
 
 
@@ -105,7 +105,7 @@ class Listeners:
     def _with_attributes(self, arn: str, listener: Listener) -> Listener:
         if not listener_defaults(str(listener.attributes["protocol"])):
             return listener
-        of_aws = told(self._api.call("elbv2", "DescribeListenerAttributes", ListenerArn=arn)["Attributes"])
+        of_aws = from_tag_list(self._api.call("elbv2", "DescribeListenerAttributes", ListenerArn=arn)["Attributes"])
         attributes = {key: of_aws.get(key, rule.default) for key, rule in LISTENER.items()}
         return replace(listener, attributes={**listener.attributes, **attributes})
 

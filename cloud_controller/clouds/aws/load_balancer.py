@@ -1,7 +1,6 @@
-"""AWS's load balancers: what a Service comes to, what exists, and the operations, each for the kind that it concerns.
+"""AWS's load balancers: builds models, reads what exists, and applies operations to the matching kind.
 
-What is left of a load balancer that is not there (security groups, target groups) is one of state PARTIAL, whatever
-kind it was.
+Security groups or target groups without a load balancer appear as one with state PARTIAL, whatever its kind was.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
@@ -24,8 +24,7 @@ from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalance
 from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import (
@@ -51,22 +50,22 @@ from cloud_controller.load_balancers.operations import (
 )
 
 _FRESH = 60.0
-"""Seconds for which what surrounds load balancers is not read again, where all of them are."""
+"""Seconds for which the VPC's state is not read again when all load balancers are read."""
 
 
 class AwsLoadBalancers:
-    """The load balancers that carry one cluster's tags. Safe to share between threads."""
+    """The load balancers with one cluster's tags. Safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, surroundings: Surroundings, together: Together) -> None:
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState, concurrently: ConcurrentCalls) -> None:
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._group_tags = GroupTags(api)
         self._pod_groups = PodGroups(api)
-        # Each kind makes calls at once itself: on the same threads, many reads would wait for one another for ever.
-        self._kinds = Together()
-        self._groups = SecurityGroups(api, config, surroundings)
-        self._network = NetworkLoadBalancers(api, config, surroundings, self._groups, together)
-        self._classic = ClassicLoadBalancers(api, config, surroundings, self._groups, together)
+        # Each kind makes concurrent calls itself; on the same threads, reads would deadlock waiting for one another.
+        self._kinds = ConcurrentCalls()
+        self._groups = SecurityGroups(api, config, vpc_state)
+        self._network = NetworkLoadBalancers(api, config, vpc_state, self._groups, concurrently)
+        self._classic = ClassicLoadBalancers(api, config, vpc_state, self._groups, concurrently)
         self._lock = threading.Lock()
         self._classic_ids: set[str] = set()
         self._twofold: set[str] = set()
@@ -79,32 +78,32 @@ class AwsLoadBalancers:
         return CATALOGUE
 
     def claims(self, service: Object) -> bool:
-        """Not those that an annotation leaves to the AWS Load Balancer Controller."""
+        """False for Services that an annotation leaves to the AWS Load Balancer Controller."""
         return building.claims(service)
 
     def follows_endpoints(self, service: Object) -> bool:
-        """Where targets are pods."""
+        """True if the targets are pods."""
         return building.follows_endpoints(service)
 
     def drains(self, service: Object) -> bool:
-        """As attributes and annotations say; pure."""
+        """As target group attributes and annotations define; pure."""
         return building.drains(service)
 
     def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
-        """The VPC's subnets, as they were read last: the VPC CNI gives pods addresses there."""
-        return self._surroundings.facts().ranges if building.by_pod(service) else None
+        """The cached ranges of the VPC's subnets: the VPC CNI assigns pods addresses there."""
+        return self._vpc_state.facts().ranges if building.by_pod(service) else None
 
     def backend(self, node: Object) -> NodeBackend | None:
-        """All that load balancers take of a node; pure."""
+        """The node as a backend; pure."""
         return building.backend(node)
 
     def foreign_name(self, owner: Owner) -> str:
-        """What upstream's controller calls the load balancer of this Service."""
+        """The name that upstream gives to this Service's load balancer."""
         return upstream.name_for(owner.uid)
 
     def build(self, service: Object, backends: Backends) -> Built:
-        """The load balancer that the Service shall have in the VPC as it was read last; reads it where it must be."""
-        facts = self._surroundings.facts()
+        """The model of the Service's load balancer, with the cached state of the VPC; reads it if necessary."""
+        facts = self._vpc_state.facts()
         return building.build(
             service,
             backends,
@@ -115,7 +114,7 @@ class AwsLoadBalancers:
         )
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
-        """The members behind each listener, whatever else is wrong with the Service; pure."""
+        """The members behind each listener, even if other settings of the Service are invalid; pure."""
         return building.members(service, backends)
 
     # -------------------------------------------------------------------------------------------------------- reads
@@ -123,11 +122,14 @@ class AwsLoadBalancers:
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
     ) -> Sequence[ObservedLoadBalancer]:
-        """All of this cluster, or those of these Services; and these. Ids alone are read from what is known of them."""
+        """All load balancers of this cluster, or those of these Services; and those with these IDs.
+
+        With `ids` alone, reads only what the cache requires.
+        """
         if service_uids is not None and not service_uids:
             return self._some(ids)
-        # Of single Services is asked where something may have been made that this process has not seen.
-        self._surroundings.facts(max_age=_FRESH if service_uids is None else 0.0)
+        # For single Services, the cause may be a resource that this process has not seen.
+        self._vpc_state.facts(max_age=_FRESH if service_uids is None else 0.0)
         (network, left), (classic,) = self._kinds.both(self._network.read, [self._classic.read])
         self._remember_kind(*(lb.id for lb in classic))
         found = [*upstream.told_apart(network, classic)]
@@ -138,7 +140,7 @@ class AwsLoadBalancers:
         return [lb for lb in found if service_uids is None or lb.id in {*ids, *foreign} or _uid(lb) in service_uids]
 
     def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
-        """Whether each member passes its check; those of which nothing is known are absent."""
+        """Whether each member passes its health check; members of unknown health are absent."""
         return self._of(id).health(id)
 
     def _some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
@@ -154,7 +156,7 @@ class AwsLoadBalancers:
             found += self._classic.read(classic_ids)
         missing = {*ids} - {lb.id for lb in found}
         if missing:
-            # The others of the cluster need not be read: parts are looked for by the ids that are missing.
+            # The cluster's other load balancers need not be read: parts are found by the missing IDs.
             left = self._network.target_groups_left_behind({lb.id for lb in found})
             found += (lb for lb in self._left_behind(found, left) if lb.id in missing)
         return found
@@ -166,7 +168,7 @@ class AwsLoadBalancers:
         return [self._partial(lb_id, tags) for lb_id, tags in {**security_groups, **target_groups}.items()]
 
     def _partial(self, lb_id: str, tags: Mapping[str, str]) -> ObservedLoadBalancer:
-        vpc_id = self._surroundings.facts().vpc_id
+        vpc_id = self._vpc_state.facts().vpc_id
         adoptable = upstream.adoptable(lb_id, vpc_id, tags, self._config, vpc_id)
         if adoptable is not None:
             return upstream.not_adopted(lb_id, adoptable, LoadBalancerState.PARTIAL)
@@ -179,33 +181,34 @@ class AwsLoadBalancers:
     # ------------------------------------------------------------------------------------------------------- writes
 
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Make it whole; the same token again makes no second one, and completes the first."""
+        """Create it completely; repeated with the same token, complete the first attempt instead of creating
+        another."""
         try:
             if operation.model.attributes["type"] == "network":
                 return self._network.create(operation)
-            # Before it is made: though that breaks off, or no list shows it yet, it is known for what it is.
+            # Recorded before the creation: if it is interrupted, or no list shows it yet, its kind is still known.
             self._remember_kind(load_balancer_name(operation.model, operation.client_token))
             return self._classic.create(operation)
         except Conflict as error:
-            # To the controller it would mean that the token is another's, and another one helps. What AWS itself calls
-            # so (an elastic address that is in use) is no matter of names.
+            # The controller reads Conflict as another owner's token and retries with a new one. AWS's own conflicts (an
+            # Elastic IP address in use) are not about names.
             if error_code(error):
                 raise CloudError(str(error)) from error.__cause__
             raise
 
     def adopt(self, operation: AdoptLoadBalancer) -> None:
-        """Give the owner's tags to it and to its parts; of one that is gone, to its security groups."""
+        """Add the owner's tags to it and its parts; if it is deleted, to its security groups."""
         if any(lb.state is not LoadBalancerState.PARTIAL for lb in self._some([operation.id])):
             self._of(operation.id).adopt(operation)
         else:
             self._groups.adopt(operation.id, (), operation.tags)
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it these tags, and the attributes that can be changed."""
+        """Set these tags, and the attributes that can be changed."""
         self._of(operation.id).update(operation)
 
     def put_pool(self, operation: PutPool) -> None:
-        """Make the pool, or change its settings."""
+        """Create the pool, or change its settings."""
         self._of(operation.id).put_pool(operation)
 
     def add_members(self, operation: AddMembers) -> None:
@@ -213,11 +216,11 @@ class AwsLoadBalancers:
         self._of(operation.id).add_members(operation)
 
     def remove_members(self, operation: RemoveMembers) -> None:
-        """Take the members out."""
+        """Remove the members."""
         self._of(operation.id).remove_members(operation)
 
     def put_listener(self, operation: PutListener) -> None:
-        """Make the listener, or change it."""
+        """Create the listener, or change it."""
         self._of(operation.id).put_listener(operation)
 
     def delete_listener(self, operation: DeleteListener) -> None:
@@ -225,12 +228,12 @@ class AwsLoadBalancers:
         self._of(operation.id).delete_listener(operation)
 
     def delete_pool(self, operation: DeletePool) -> None:
-        """Delete the pool; a classic load balancer's is a part of itself."""
+        """Delete the pool; a classic load balancer's pool is part of it."""
         if not self._is_classic(operation.id):
             self._network.delete_pool(operation)
 
     def delete(self, operation: DeleteLoadBalancer) -> None:
-        """Begin to delete it with all its parts; what is still in use is left, to be deleted by a later call."""
+        """Begin to delete it with all its parts; parts still in use remain for a later call."""
         if self._is_classic(operation.id):
             self._classic.delete(operation)
         else:
@@ -239,7 +242,7 @@ class AwsLoadBalancers:
     # ---------------------------------------------------------------------------------------------------- a restart
 
     def dump(self, limit: int) -> bytes:
-        """See `Remembering.dump`: what AWS tells one by one."""
+        """See `Remembering.dump`: the details that AWS returns one by one."""
         return to_bytes(*self._network.memory.all(), self._classic.details, limit=limit)
 
     def restore(self, memory: bytes) -> None:

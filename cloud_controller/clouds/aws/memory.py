@@ -1,8 +1,7 @@
-"""What is remembered of network load balancers: what AWS tells one by one, and lists do not show.
+"""The cache of network load balancers' details, which AWS's lists do not show.
 
-Listeners, attributes and targets of a load balancer would cost a call each at every look. They are read once, kept true
-by what this process changes itself, and read again when a list shows that something else changed, when a change failed,
-and once an hour.
+Reading listeners, attributes and targets costs a call for each load balancer. They are read once, updated by this
+process's own changes, and read again when a list shows another change, when a change failed, and once an hour.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
-from cloud_controller.clouds.aws.remembered import Remembered
+from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.load_balancers.model import Listener, Pool
 
 _LAG = 60.0
-"""Seconds for which a list may not yet show what was just made; until then the own creation is believed."""
+"""Seconds for which a list may not show a new resource yet; until then the creation's own response is used."""
 
 View = Mapping[str, Any]
-"""A load balancer or target group as a list describes it."""
+"""A load balancer or target group from a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownListener:
-    """A listener and what AWS calls it."""
+    """A listener and its ARN."""
 
     arn: str
     listener: Listener
@@ -33,7 +32,7 @@ class KnownListener:
 
 @dataclass(frozen=True, slots=True)
 class KnownGroup:
-    """A pool and the target group that it is. `attached`: whether a list showed a listener to it; None: not seen."""
+    """A pool and its target group. `attached`: whether a list showed a listener for it; None: unknown."""
 
     arn: str
     pool: Pool
@@ -44,7 +43,7 @@ class KnownGroup:
 class Known:
     """A load balancer: its attributes, its listeners by port, its target groups by pool.
 
-    `made_with` are attributes of the model that a list may leave out, as they were when it was made.
+    `made_with`: attributes of the model that lists may omit, with their values at creation.
     """
 
     arn: str
@@ -54,20 +53,20 @@ class Known:
     made_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def with_listener(self, port: int, listener: KnownListener | None) -> Known:
-        """The same with this listener on the port, or (None) without."""
+        """A copy with this listener on the port, or (None) without."""
         rest = {each: known for each, known in self.listeners.items() if each != port}
-        # Which groups a listener leads to is for the next list to show.
+        # The next list shows which groups the listener forwards to.
         groups = {name: replace(group, attached=None) for name, group in self.groups.items()}
         return replace(self, listeners=rest if listener is None else {**rest, port: listener}, groups=groups)
 
     def with_group(self, name: str, group: KnownGroup | None) -> Known:
-        """The same with this target group as pool `name`, or (None) without."""
+        """A copy with this target group as pool `name`, or (None) without."""
         rest = {each: known for each, known in self.groups.items() if each != name}
         return replace(self, groups=rest if group is None else {**rest, name: group})
 
 
-class Memory(Remembered[Known]):
-    """Of load balancers by id, and of tags by ARN. Safe to share between threads."""
+class Memory(WriteThroughCache[Known]):
+    """Load balancers by ID, and tags by ARN. Safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)
@@ -79,7 +78,7 @@ class Memory(Remembered[Known]):
     # ---------------------------------------------------------------------------------------------- load balancers
 
     def forget(self, id: str) -> None:
-        """It is gone, or must be read again."""
+        """Drop the entry: the load balancer is deleted or must be read again."""
         with self._lock:
             self._views.pop(id, None)
             self._made.pop(id, None)
@@ -88,33 +87,33 @@ class Memory(Remembered[Known]):
             super().forget(id)
 
     def last(self, id: str) -> Known | None:
-        """What was known of it once, true or not."""
+        """The last known value, possibly outdated."""
         with self._lock:
             return self.get(id) or self._past.get(id)
 
     def view(self, id: str) -> View | None:
-        """What the last list showed of it, if it was not changed since."""
+        """The load balancer in the last list, unless it changed since."""
         with self._lock:
             return self._views.get(id)
 
     def see(self, id: str, view: View, since: int) -> None:
-        """A list that began at `since` showed this, which is believed unless it was changed meanwhile."""
+        """Store the view of a list that began at `since`, unless the load balancer changed meanwhile."""
         with self._lock:
             if not self._has_changed(id, since):
                 self._views[id] = view
 
     def forget_view(self, id: str) -> None:
-        """It is not any more what a list showed last."""
+        """Drop the view: the load balancer has changed since the last list."""
         with self._lock:
             self._views.pop(id, None)
 
     def made(self, id: str, view: View) -> None:
-        """This process made it, and AWS answered this."""
+        """Record AWS's response to this process's creation."""
         with self._lock:
             self._made[id] = (self._clock(), view)
 
     def just_made(self) -> dict[str, View]:
-        """Those that were made so lately that a list may lack them, or their target groups, as AWS answered."""
+        """The responses of recent creations: lists may lack these load balancers or their target groups."""
         with self._lock:
             since = self._clock() - _LAG
             self._made = {lb_id: each for lb_id, each in self._made.items() if each[0] > since}
@@ -123,23 +122,23 @@ class Memory(Remembered[Known]):
     # -------------------------------------------------------------------------------------------------------- tags
 
     def tags(self, arn: str) -> Mapping[str, str] | None:
-        """The tags of a load balancer or target group, others' too; None: they must be read."""
+        """The tags of a load balancer or target group, others' included; None: they must be read."""
         with self._lock:
             return self._tags.get(arn)
 
     def put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
-        """What it was made with, or is known to have."""
+        """Store the tags that it was created with, or is known to have."""
         with self._lock:
             self._tags[arn] = tags
 
     def forget_tags(self, arns: Collection[str]) -> None:
-        """They are gone, or must be read again."""
+        """Drop the tags: the resources are deleted or must be read again."""
         with self._lock:
             for arn in arns:
                 self._tags.pop(arn, None)
 
     def groups(self, id: str) -> dict[str, str]:
-        """The target groups that were made for a load balancer: ARNs by pool."""
+        """The target groups of a load balancer: ARNs by pool."""
         with self._lock:
             return {
                 tags[POOL_TAG]: arn
@@ -148,14 +147,15 @@ class Memory(Remembered[Known]):
             }
 
     def named(self, id: str) -> list[str]:
-        """The load balancers of this id: ARNs, of which AWS allows but one."""
+        """The ARNs of load balancers with this ID; AWS allows only one."""
         with self._lock:
             return [arn for arn, tags in self._tags.items() if name_in(arn) and id_in(arn, tags) == id]
 
     # ---------------------------------------------------------------------------------------------------- the whole
 
     def keep_only(self, ids: Collection[str], arns: Collection[str], since: int) -> None:
-        """A list that began at `since` showed all that there is; where something was changed meanwhile, all stays."""
+        """Drop everything that a complete list, begun at `since`, does not show; nothing if anything changed
+        meanwhile."""
         with self._lock:
             if self._moment == since and not self._changing.total():
                 new = self.just_made()
@@ -167,12 +167,12 @@ class Memory(Remembered[Known]):
                     self._past.pop(gone, None)
 
     def all(self) -> tuple[dict[str, Known], dict[str, Mapping[str, str]]]:
-        """All load balancers by id, and all tags by ARN."""
+        """All load balancers by ID, and all tags by ARN."""
         with self._lock:
             return dict(self._known), dict(self._tags)
 
     def restore(self, known: Mapping[str, Known], tags: Mapping[str, Mapping[str, str]]) -> None:
-        """Remember this besides."""
+        """Add the content of a checkpoint."""
         with self._lock:
             self._tags |= tags
             for lb_id, each in known.items():
@@ -180,10 +180,10 @@ class Memory(Remembered[Known]):
 
 
 def id_in(arn: str, tags: Mapping[str, str]) -> str:
-    """What the load balancer of this ARN is called here: by its tag where people chose its name."""
+    """The load balancer's ID: from its tag if a user chose its name, otherwise the name."""
     return tags.get(LOAD_BALANCER_TAG) or name_in(arn)
 
 
 def name_in(arn: str) -> str:
-    """The name in a load balancer's ARN (…:loadbalancer/net/NAME/0123456789abcdef); "" in that of another thing."""
+    """The name in a load balancer's ARN (…:loadbalancer/net/NAME/0123456789abcdef); "" for other ARNs."""
     return arn.split("/")[2] if ":loadbalancer/" in arn else ""

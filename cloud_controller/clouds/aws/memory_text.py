@@ -1,6 +1,6 @@
-"""The memory of load balancers as bytes, to be kept while no process runs. Pure.
+"""The cache of load balancers as bytes, for a checkpoint that outlives the process. Pure.
 
-Many target groups have the same targets at different ports, so that each set of addresses is written once.
+Many target groups have the same targets on different ports, so each set of addresses is written once.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
 _FORMAT = 1
 _MOST_EXPANDED = 256 * 1024 * 1024
-"""Bytes to which what was kept may expand: it stands where others may write too."""
+"""The largest expanded size in bytes of a checkpoint, which others may be able to write."""
 
 _DAMAGES = (
     *(zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError),
     *(KeyError, TypeError, IndexError, AttributeError),
 )
-"""What comes of reading something else: of its form, and of what is in it."""
+"""The exceptions of reading damaged data."""
 
 Tags = Mapping[str, Mapping[str, str]]
 
 
 def to_bytes(known: Mapping[str, Known], tags: Tags, classic: Details, *, limit: int) -> bytes:
-    """All of it; where that is more than `limit` bytes, without the load balancers that take most."""
+    """The whole cache; if it exceeds `limit` bytes, without the largest load balancers."""
     left = dict(known)
     while len(written := _written(left, tags, classic)) > limit and left:
-        # Each round a tenth goes, which is seldom more than a round.
+        # Each round drops a tenth; one round is usually enough.
         by_size = sorted(left, key=lambda lb_id: -sum(len(g.pool.members) for g in left[lb_id].groups.values()))
         for lb_id in by_size[: max(1, len(by_size) // 10)]:
             del left[lb_id]
@@ -43,17 +43,17 @@ def to_bytes(known: Mapping[str, Known], tags: Tags, classic: Details, *, limit:
 
 
 def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, str]], Details]:
-    """What `to_bytes` wrote. Raises ValueError for anything else."""
+    """The content written by `to_bytes`. Raises ValueError for anything else."""
     try:
         expander = zlib.decompressobj()
         content = json.loads(expander.decompress(written, _MOST_EXPANDED))
         if content["format"] != _FORMAT:
-            raise ValueError(f"format {content['format']!r} is not known here")
+            raise ValueError(f"unknown format {content['format']!r}")
         sets = [tuple(map(sys.intern, each)) for each in content["sets"]]
         known = {lb_id: _known(each, sets) for lb_id, each in content["known"].items()}
         return known, _texts(content["tags"]), _texts(content["classic"])
     except _DAMAGES as error:
-        raise ValueError(f"it is damaged: {type(error).__name__}: {error}") from error
+        raise ValueError(f"the data is damaged: {type(error).__name__}: {error}") from error
 
 
 # --------------------------------------------------------------------------------------------------------- writing
@@ -120,7 +120,7 @@ def _known(content: Mapping[str, Any], sets: list[tuple[str, ...]]) -> Known:
 
 def _listener(protocol: str, port: int, pool: str, attributes: Mapping[str, Any]) -> Listener:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
-    # What an older version kept has none of them.
+    # Checkpoints of older versions have no listener attributes.
     return Listener(protocol, port, pool, {**listener_defaults(str(values.get("protocol"))), **values})
 
 

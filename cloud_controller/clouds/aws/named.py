@@ -1,4 +1,4 @@
-"""Which resources of other people a Service names: groups, subnets, addresses, certificates, places for logs. Pure."""
+"""The resources that a Service's annotations name: groups, subnets, addresses, certificates, log buckets. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TagsOfGroup = Callable[[str], Mapping[str, str]]
 
 
 def named(asked: Request, model: LoadBalancerModel, tags_of_group: TagsOfGroup) -> Iterator[Named]:
-    """All that the Service's annotations name; `model` is what they come to."""
+    """All resources that the Service's annotations name; `model` is their result."""
     for entry in CATALOGUE:
         match entry.names:
             case "subnet":
@@ -36,7 +36,7 @@ def _subnet(asked: Request, argument: str, word: str) -> Named:
     subnet = by_word(asked.facts.subnets, word)
     clusters = [key.removeprefix(CLUSTER_PREFIX) for key in subnet.tags if key.startswith(CLUSTER_PREFIX)]
     ours = asked.config.cluster_tag in subnet.tags
-    whose = f"carries the tag of cluster {', '.join(sorted(clusters))}" if clusters and not ours else None
+    whose = f"has the tag of cluster {', '.join(sorted(clusters))}" if clusters and not ours else None
     return Named("subnet", field(argument), (word, subnet.id), whose, lambda: subnet.tags)
 
 
@@ -44,6 +44,6 @@ def _group(asked: Request, argument: str, word: str, tags_of_group: TagsOfGroup)
     group = next((each for each in asked.facts.groups if each.id == word), None)
     owner = Owner.of_tags(group.tags) if group else None
     others = owner is not None and owner.uid != asked.owner.uid
-    whose = f"was made for the load balancer of {owner}" if others else None
+    whose = f"belongs to the load balancer of {owner}" if others else None
     tags = partial(tags_of_group, word)
     return Named("security-group", field(argument), (word,), whose, tags)

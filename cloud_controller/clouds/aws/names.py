@@ -1,7 +1,7 @@
-"""What things are called in AWS, so that a creation that is repeated finds what the first try made.
+"""The names of resources in AWS, so that a repeated creation finds the first attempt's resource.
 
-Load balancers, target groups and security groups have names that are theirs for life and at most 32 characters long;
-whose a thing is stands in its tags, never in its name.
+Names of load balancers, target groups and security groups never change and have at most 32 characters. Tags, never
+names, state the owner.
 """
 
 from __future__ import annotations
@@ -12,47 +12,47 @@ import re
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 
 LOAD_BALANCER_TAG = "cloud-controller/load-balancer"
-"""On target groups and security groups: the id of the load balancer for which they were made; on a load balancer whose
-name people chose: its own id."""
+"""The tag of target groups and security groups with their load balancer's ID; on a load balancer with a name that a
+user chose, its own ID."""
 
 POOL_TAG = "cloud-controller/pool"
-"""On target groups: the pool of the model that it is."""
+"""The tag of target groups with the name of their pool."""
 
 LISTENER_ATTRIBUTES_TAG = "cloud-controller/listener-attributes"
-"""On load balancers with a listener that was given attributes of its own: AWS tells them one by one, and what has no
-such tag is never asked."""
+"""The tag of load balancers with non-default listener attributes: AWS returns them one by one, and only with this
+tag are they read."""
 
 SERVICE_NAME_TAG = "kubernetes.io/service-name"
-"""On load balancers and target groups, upstream's controller's too: NAMESPACE/NAME of the Service."""
+"""The tag of load balancers and target groups, also upstream's: NAMESPACE/NAME of the Service."""
 
 PREFIX = "k8s-"
-"""What every name that is given here begins with; AWS keeps names for life."""
+"""The prefix of all names given here; AWS's names never change."""
 
 
 def load_balancer_name(model: LoadBalancerModel, client_token: str) -> str:
-    """The AWS name, and here the id, of the load balancer that is made of this model with this token.
+    """The AWS name, and ID, of the load balancer created from this model with this token.
 
-    A network and a classic one differ, so that what is left of the one is never taken for a part of the other.
+    It differs by kind, so that parts of one kind are never taken for parts of the other.
     """
     kind = str(model.attributes.get("type", ""))
     return _name(Owner.of_tags(model.tags), f"{client_token}/{kind}")
 
 
 def pool_name(protocol: str, port: int, target_type: str, ip_address_type: str) -> str:
-    """The pool behind the network listener of this port; what its target group cannot change is in the name."""
+    """The pool of the network listener on this port; the name contains what a target group cannot change."""
     by_pod = "-ip" if target_type == "ip" else ""
     return f"{protocol.lower()}-{port}{by_pod}{'-ipv6' if ip_address_type == 'ipv6' else ''}"
 
 
 def target_group_name(load_balancer_id: str, pool: str, owner: Owner | None) -> str:
-    """The AWS name of the target group that is this pool of a load balancer."""
+    """The AWS name of the target group for this pool of a load balancer."""
     return _name(owner, f"{load_balancer_id}/{pool}")
 
 
 def shared_group_name(cluster_id: str) -> str:
-    """The AWS name of the security group that all load balancers of a cluster are in.
+    """The AWS name of the security group that all load balancers of a cluster share.
 
-    Not `k8s-traffic-`, with the digest of the cluster's name: so the AWS Load Balancer Controller calls one of its own.
+    The prefix is not `k8s-traffic-`, which the AWS Load Balancer Controller uses for its own.
     """
     return f"{PREFIX}shared-{_letters(cluster_id, 9)}-{_digest(f'shared/{cluster_id}')}"
 

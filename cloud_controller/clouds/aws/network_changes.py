@@ -1,4 +1,4 @@
-"""How a network load balancer is changed as a whole: its groups, subnets, addresses, attributes and tags."""
+"""Changes a network load balancer as a whole: security groups, subnets, addresses, attributes and tags."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 
 from cloud_controller.clouds.aws.attributes import SOURCE_NAT, texts
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.leaving_zones import until_free
 from cloud_controller.clouds.aws.listeners import Listeners, has_own_attributes
 from cloud_controller.clouds.aws.memory import Known, Memory, View
@@ -16,9 +17,8 @@ from cloud_controller.clouds.aws.network_creation import settable, subnet_params
 from cloud_controller.clouds.aws.network_model import exchange
 from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.model import LoadBalancerModel
 
 _FAMILIES = ("ip_address_type", SOURCE_NAT)
@@ -26,28 +26,29 @@ _PREFIX = "EnablePrefixForIpv6SourceNat"
 
 
 class NetworkChanges:
-    """The changing of load balancers; safe to share between threads."""
+    """Changes of load balancers. Safe to share between threads."""
 
     def __init__(
         self,
         api: Api,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         security_groups: SecurityGroups,
         nodes: NodeRules,
         memory: Memory,
         listeners: Listeners,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._security_groups = security_groups
         self._nodes = nodes
         self._memory = memory
         self._listeners = listeners
-        self._together = together
+        self._concurrently = concurrently
 
     def load_balancer(self, view: View, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
-        """Make one that was `before` what the model says, by the calls that the differences need; what is known then.
+        """Change a load balancer from `before` to `model`, with the calls that the differences need; return the new
+        details.
 
         Tags of others stay.
         """
@@ -66,9 +67,9 @@ class NetworkChanges:
         return replace(known, attributes={**known.attributes, **changed})
 
     def adopt(self, lb_id: str, known: Known, tags: Mapping[str, str]) -> None:
-        """Tag its parts, then itself; target groups also get the tags by which they are found."""
+        """Tag its parts, then the load balancer; target groups also get the tags by which they are found."""
         pools = {group.arn: name for name, group in known.groups.items()}
-        self._together(
+        self._concurrently(
             [
                 *(partial(self._tag, each.arn, tags) for each in known.listeners.values()),
                 *(
@@ -80,7 +81,8 @@ class NetworkChanges:
         self._tag(known.arn, tags)
 
     def unmark(self, before: Known, after: Known) -> None:
-        """Once the last listener that had attributes of its own has AWS's again, they are not read any more."""
+        """Remove the mark once the last listener with non-default attributes has AWS's defaults, so that reads skip
+        them."""
         had, has = (any(has_own_attributes(each.listener) for each in of.listeners.values()) for of in (before, after))
         if had and not has:
             arn = after.arn
@@ -103,7 +105,7 @@ class NetworkChanges:
 
     def _put_network(self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel) -> Known:
         present, wanted = (texts(each.attributes.get("subnets")) for each in (before, model))
-        zones = {subnet.id: subnet.zone for subnet in self._surroundings.facts().subnets}
+        zones = {subnet.id: subnet.zone for subnet in self._vpc_state.facts().subnets}
         steps = exchange(present, wanted, zones)
         kind, nat = model.attributes["ip_address_type"], model.attributes.get(SOURCE_NAT, "off")
         if "on" in (nat, before.attributes.get(SOURCE_NAT)):
@@ -112,7 +114,8 @@ class NetworkChanges:
         if before.attributes.get("ip_address_type") != kind:
             calls.append(("SetIpAddressType", {"IpAddressType": kind}))
             if kind == "ipv4":
-                # With IPv6 it takes no subnet that has none: they go before it comes, and come when it has gone.
+                # With IPv6, AWS accepts only subnets with an IPv6 range: those without leave before IPv6 is added, and
+                # join after it is removed.
                 calls.insert(0, calls.pop())
         for operation, params in calls:
             if params.get("IpAddressType") == "dualstack":
@@ -124,13 +127,14 @@ class NetworkChanges:
     def _put_source_nat(
         self, known: Known, before: LoadBalancerModel, model: LoadBalancerModel, steps: Sequence[Sequence[str]]
     ) -> Known:
-        """The families with the subnets: AWS takes IPv6 beside UDP only with source NAT, and this only with IPv6."""
+        """Set families and subnets in one call: AWS accepts IPv6 beside UDP only with source NAT, and source NAT
+        only with IPv6."""
         if all(before.attributes.get(key) == model.attributes.get(key) for key in ("subnets", *_FAMILIES)):
             return known
         wanted = _families(model)
         if wanted["IpAddressType"] == "dualstack" and wanted[_PREFIX] == "off":
             known = self._without_datagrams(known)
-        # IPv4 alone takes every subnet, so it comes first and goes last.
+        # IPv4 accepts every subnet, so it is set first and left last.
         meanwhile = wanted if wanted["IpAddressType"] == "ipv4" else _families(before)
         for step, families in zip(steps, [*[meanwhile] * (len(steps) - 1), wanted], strict=True):
             with until_free():
@@ -139,7 +143,7 @@ class NetworkChanges:
         return known
 
     def _without_datagrams(self, known: Known) -> Known:
-        """AWS takes no IPv6 while a listener has UDP: those that a model with IPv6 can't have go first."""
+        """Delete the UDP listeners, because AWS does not accept IPv6 beside them."""
         for port, present in known.listeners.items():
             if "UDP" in present.listener.protocol:
                 self._listeners.delete(present.arn)
@@ -148,20 +152,20 @@ class NetworkChanges:
 
     def _add_tags(self, known: Known, tags: Mapping[str, str]) -> None:
         parts = [*(each.arn for each in known.listeners.values()), *(each.arn for each in known.groups.values())]
-        # The mark means something on the load balancer alone.
+        # The mark has a meaning only on the load balancer.
         of_parts = {key: value for key, value in tags.items() if key != LISTENER_ATTRIBUTES_TAG}
-        self._together([partial(self._tag, arn, of_parts) for arn in (parts if of_parts else ())])
-        # Last: by what it lacks it is seen that they may.
+        self._concurrently([partial(self._tag, arn, of_parts) for arn in (parts if of_parts else ())])
+        # Last: as long as it lacks tags, its parts may lack them too.
         self._tag(known.arn, tags)
 
     def _tag(self, arn: str, tags: Mapping[str, str]) -> None:
-        # The parameter is a list, of which AWS takes no more than one.
+        # AWS accepts only one ARN in this list.
         self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=[arn], Tags=tag_list(tags))
         if (before := self._memory.tags(arn)) is not None:
             self._memory.put_tags(arn, {**before, **tags})
 
 
 def _families(model: LoadBalancerModel) -> dict[str, str]:
-    """The families as SetSubnets takes them."""
+    """The families as parameters of SetSubnets."""
     kind, nat = (model.attributes.get(key) for key in _FAMILIES)
     return {"IpAddressType": str(kind), _PREFIX: str(nat or "off")}

@@ -1,7 +1,7 @@
-"""How a network load balancer is made, with all its parts, of which some may be there from a try that broke off.
+"""Creates network load balancers with all parts, some of which may exist from an interrupted attempt.
 
-First what carries the Service's tags and lets nothing through, then the load balancer, its listeners last: whatever
-breaks off, what is there is found again, by its name and by its tags.
+Parts that have the Service's tags and pass no traffic come first, then the load balancer, its listeners last. After
+an interruption, all of them are found by name and tags.
 """
 
 from __future__ import annotations
@@ -15,56 +15,56 @@ from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Una
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.attributes import NAME, SOURCE_NAT, load_balancer_defaults, texts
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, target_group_name
 from cloud_controller.clouds.aws.network_model import ADDRESSES
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.target_groups import TargetGroups, with_defaults
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner, Pool
 
 
 class NetworkCreation:
-    """The making of load balancers and of their target groups; safe to share between threads."""
+    """Creates load balancers and their target groups. Safe to share between threads."""
 
     def __init__(
         self,
         api: Api,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         security_groups: SecurityGroups,
         memory: Memory,
         reads: NetworkReads,
         groups: TargetGroups,
         listeners: Listeners,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._security_groups = security_groups
         self._memory = memory
         self._reads = reads
         self._groups = groups
         self._listeners = listeners
-        self._together = together
+        self._concurrently = concurrently
 
     def load_balancer(self, name: str, model: LoadBalancerModel) -> tuple[View, Known, tuple[str, ...]]:
-        """Make it; as AWS describes it, what is known of it, and the security groups that it is in.
+        """Create it; return AWS's description, the cached details and its security groups.
 
-        Raises InvalidConfiguration where the name that people chose is another's, before anything is made.
+        Raises InvalidConfiguration before any creation if another load balancer has the chosen name.
         """
         self._require_free_name(model)
-        fronts, made = self._together.both(
+        fronts, made = self._concurrently.both(
             partial(self._security_groups.front, name, model),
             [partial(self.group, name, pool, model.tags) for pool in model.pools],
         )
         attached = (*fronts, *self._security_groups.join(name))
         groups = {group.pool.name: group for group in made}
-        view, refused = self._together.both(
+        view, refused = self._concurrently.both(
             partial(self._made, name, model, attached),
             [call for pool in model.pools for call in self._exchange(groups[pool.name], pool)],
         )
@@ -73,7 +73,7 @@ class NetworkCreation:
         self._memory.put_tags(arn, {**model.tags, **_own_id(name, model)})
         view = {**view, "LoadBalancerName": name}
         self._memory.made(name, view)
-        attributes, arns = self._together.both(
+        attributes, arns = self._concurrently.both(
             partial(self._write_attributes, arn, model),
             [partial(self._listeners.create, arn, each, groups[each.pool].arn, model.tags) for each in model.listeners],
         )
@@ -98,26 +98,26 @@ class NetworkCreation:
                 if owner is None or not owner.owns(tags):
                     where = f"annotation {CATALOGUE.by_argument['name'].name}"
                     why = f"another load balancer ({arn}) already has the name {name!r}"
-                    raise InvalidConfiguration(where, why, "a name that no other load balancer of the region has")
+                    raise InvalidConfiguration(where, why, "a name that no other load balancer in the region has")
 
     def group(self, lb_id: str, pool: Pool, tags: Mapping[str, str]) -> KnownGroup:
-        """The target group of this pool, with the targets that it has: none if it is new."""
+        """The pool's target group with its registered targets; created if necessary."""
         tags = {**tags, LOAD_BALANCER_TAG: lb_id, POOL_TAG: pool.name}
         group = self._taken_over(lb_id, pool)
         if group is None:
             name = target_group_name(lb_id, pool.name, Owner.of_tags(tags))
-            arn = self._groups.create(name, pool, self._surroundings.facts().vpc_id, tags)
+            arn = self._groups.create(name, pool, self._vpc_state.facts().vpc_id, tags)
             group = KnownGroup(arn, replace(pool, members=(), attributes=with_defaults(pool)))
         self._memory.put_tags(group.arn, tags)
         return group
 
     def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:
-        """Give the target group exactly the members of the pool, as far as AWS takes them."""
-        unfit = {member for each in self._together(self._exchange(group, pool)) for member in each}
+        """Register exactly the pool's members, as far as AWS accepts them."""
+        unfit = {member for each in self._concurrently(self._exchange(group, pool)) for member in each}
         return _filled(group, pool, unfit)
 
     def _taken_over(self, lb_id: str, pool: Pool) -> KnownGroup | None:
-        """The one that a list has shown already, with the settings of the pool."""
+        """An existing target group, with the pool's settings applied."""
         arn = self._memory.groups(lb_id).get(pool.name)
         if arn is None:
             return None
@@ -150,10 +150,12 @@ class NetworkCreation:
         except Conflict as error:
             if error_code(error) != "DuplicateLoadBalancerName":
                 raise
-            # It is there with other settings, though no list has shown it: once one does, it is changed, not made.
+            # It exists with other settings, but no list has shown it. Once one does, it is changed instead of created.
             made = self._api.call("elbv2", "DescribeLoadBalancers", Names=[aws_name])["LoadBalancers"][0]
             self._reads.require_ownership(name, str(made["LoadBalancerArn"]), model.tags)
-            raise Unavailable(f"load balancer {name} is there already, and must be read first") from error
+            raise Unavailable(
+                f"load balancer {name} already exists with other settings; the controller reads it and retries"
+            ) from error
         return made
 
     def _write_attributes(self, arn: str, model: LoadBalancerModel) -> dict[str, str]:
@@ -167,12 +169,12 @@ class NetworkCreation:
 
 
 def settable(model: LoadBalancerModel) -> dict[str, str]:
-    """The attributes of the load balancer under AWS's names, all of which have a dot in them."""
+    """The attributes of the load balancer by their AWS names, which all contain a dot."""
     return {key: str(value) for key, value in model.attributes.items() if "." in key and value is not None}
 
 
 def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[str, Any]:
-    """These subnets as AWS takes them: with addresses that people chose, each says its own."""
+    """The subnets as API parameters, with chosen addresses if any."""
     of_model = texts(model.attributes["subnets"])
     chosen = {
         key: dict(zip(of_model, texts(model.attributes.get(attribute)), strict=False))
@@ -185,12 +187,12 @@ def subnet_params(model: LoadBalancerModel, subnets: Collection[str]) -> dict[st
 
 
 def source_nat_params(model: LoadBalancerModel) -> dict[str, Any]:
-    """Nothing where there is no such thing: not every region of AWS knows it."""
+    """Empty without source NAT: not every region supports the parameter."""
     return {"EnablePrefixForIpv6SourceNat": "on"} if model.attributes.get(SOURCE_NAT) == "on" else {}
 
 
 def _own_id(lb_id: str, model: LoadBalancerModel) -> dict[str, str]:
-    """The tag that tells the id of a load balancer whose name people chose."""
+    """The tag with the ID of a load balancer whose name a user chose."""
     return {LOAD_BALANCER_TAG: lb_id} if model.attributes.get(NAME) else {}
 
 

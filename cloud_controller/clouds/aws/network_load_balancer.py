@@ -1,6 +1,6 @@
-"""Network load balancers: one small method an operation, each safe to repeat after it broke off anywhere.
+"""Network load balancers: one method for each operation, each safe to repeat after an interruption at any point.
 
-What is read of them is in `network_reads`, how one is made in `network_creation`, and changed in `network_changes`.
+`network_reads` reads them, `network_creation` creates and `network_changes` changes them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import partial
 
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
@@ -21,10 +22,9 @@ from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
 from cloud_controller.clouds.aws.target_groups import TargetGroups
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.clouds.aws.upstream import model_name, not_adopted
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
@@ -47,55 +47,56 @@ from cloud_controller.load_balancers.operations import (
 
 
 class NetworkLoadBalancers:
-    """Those of one cluster in its VPC. Safe to share between threads, each load balancer changed by one at a time."""
+    """One cluster's network load balancers in its VPC. Safe to share between threads, but change each load balancer
+    in only one thread at a time."""
 
     def __init__(
         self,
         api: Api,
         config: Config,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         security_groups: SecurityGroups,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._security_groups = security_groups
-        self._together = together
-        self._groups = TargetGroups(api, surroundings)
+        self._concurrently = concurrently
+        self._groups = TargetGroups(api, vpc_state)
         self._listeners = Listeners(api)
         self.memory = Memory()
-        self._nodes = NodeRules(api, config, surroundings)
-        self._reads = NetworkReads(api, config, self.memory, self._groups, self._listeners, together)
+        self._nodes = NodeRules(api, config, vpc_state)
+        self._reads = NetworkReads(api, config, self.memory, self._groups, self._listeners, concurrently)
         self._creation = NetworkCreation(
-            api, surroundings, security_groups, self.memory, self._reads, self._groups, self._listeners, together
+            api, vpc_state, security_groups, self.memory, self._reads, self._groups, self._listeners, concurrently
         )
         self._changes = NetworkChanges(
-            api, surroundings, security_groups, self._nodes, self.memory, self._listeners, together
+            api, vpc_state, security_groups, self._nodes, self.memory, self._listeners, concurrently
         )
 
     # -------------------------------------------------------------------------------------------------------- reads
 
     def read(self) -> tuple[list[ObservedLoadBalancer], dict[str, Mapping[str, str]]]:
-        """All there are; and the tags of target groups whose load balancer is none of these, by the id of that."""
-        listed = self._reads.all(self._surroundings.facts().vpc_id)
+        """All load balancers; and the tags of target groups whose load balancer is not among them, by its ID."""
+        listed = self._reads.all(self._vpc_state.facts().vpc_id)
         views = (*listed.load_balancers.values(), *listed.refused.values())
         found = [lb for view in views if (lb := self._observed(view)) is not None]
         return found, self._left_behind(listed.target_groups, listed.load_balancers)
 
     def read_some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
-        """These, as far as they exist."""
-        views = self._reads.some(ids, self._surroundings.facts().vpc_id)
+        """Those of these that exist."""
+        views = self._reads.some(ids, self._vpc_state.facts().vpc_id)
         return [lb for view in views.values() if (lb := self._observed(view)) is not None]
 
     def target_groups_left_behind(self, ids: Collection[str]) -> dict[str, Mapping[str, str]]:
-        """The tags of target groups of this cluster whose load balancer is none of these, by the id of that."""
-        return self._left_behind(self._reads.target_groups(self._surroundings.facts().vpc_id), ids)
+        """The tags of the cluster's target groups whose load balancer is not in `ids`, by its ID."""
+        return self._left_behind(self._reads.target_groups(self._vpc_state.facts().vpc_id), ids)
 
     def health(self, lb_id: str) -> dict[tuple[str, str, int], bool]:
-        """Whether each member passes its check, where AWS knows."""
+        """Whether each member passes its health check, where AWS knows."""
         groups = self._known(lb_id).groups
-        found = self._together([partial(self._groups.health, group.arn) for group in groups.values()])
+        found = self._concurrently([partial(self._groups.health, group.arn) for group in groups.values()])
         return {
             (name, member.address, member.port): fit
             for name, members in zip(groups, found, strict=True)
@@ -106,7 +107,7 @@ class NetworkLoadBalancers:
     # ---------------------------------------------------------------------------------------- the whole load balancer
 
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Make it with all its parts, of which some may be there already."""
+        """Create it with all its parts, some of which may already exist."""
         model = operation.model
         name = load_balancer_name(model, operation.client_token)
         with self.memory.changing(name):
@@ -115,39 +116,39 @@ class NetworkLoadBalancers:
         return observed(view, known, dict(model.tags), self._security_groups.attributes(name, attached))
 
     def adopt(self, operation: AdoptLoadBalancer) -> None:
-        """Give the owner's tags to it and its parts; see `AdoptLoadBalancer`."""
+        """Add the owner's tags to it and its parts; see `AdoptLoadBalancer`."""
         lb_id = operation.id
-        view = self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        view = self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         known = self._known(lb_id)
         if view is None or Owner.of_tags(self._reads.tags([known.arn]).get(known.arn, {})) is not None:
-            raise Conflict(f"load balancer {lb_id} is gone, or belongs to somebody by now")
+            raise Conflict(f"load balancer {lb_id} was deleted or already has an owner")
         with self.memory.changing(lb_id):
             self.memory.forget_view(lb_id)
             self._security_groups.adopt(lb_id, view.get("SecurityGroups") or (), operation.tags)
             self._changes.adopt(lb_id, known, operation.tags)
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it these attributes and tags, by the calls that the differences need; tags of others stay."""
+        """Set these attributes and tags, with the calls that the differences need; other tags stay."""
         lb_id, model = operation.id, operation.model
         known, view = self._known(lb_id), self.memory.view(lb_id)
-        view = view or self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        view = view or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         before = self._observed(view) if view is not None else None
         if view is None or before is None:
-            raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
-        # Somebody may have given it to others since it was read.
+            raise NotFound(f"this cluster has no network load balancer {lb_id}")
+        # Its tags may have changed since it was read.
         self._reads.require_ownership(lb_id, known.arn, model.tags)
         with self.memory.changing(lb_id):
             self.memory.forget_view(lb_id)
             self.memory.put(lb_id, self._changes.load_balancer(view, known, before.model, model))
 
     def delete(self, lb_id: str) -> None:
-        """Delete it and what was made for it, as far as that is possible now; the rest is left in part.
+        """Delete it and its parts as far as possible now; the rest remains as a partial load balancer.
 
-        Raises Conflict where it is another Service's or cluster's by now.
+        Raises Conflict if it now belongs to another Service or cluster.
         """
         groups, balancers = self.memory.groups(lb_id), self.memory.named(lb_id)
         owners = {arn: Owner.of_tags(self.memory.tags(arn) or {}) for arn in (*balancers, *groups.values())}
-        # Somebody may have given them to others since they were read.
+        # Their tags may have changed since they were read.
         tags = self._reads.tags([*owners])
         owned = {
             arn
@@ -156,14 +157,14 @@ class NetworkLoadBalancers:
         }
         self.memory.forget_tags({*groups.values(), *balancers} - owned)
         if tags.keys() & {*balancers} - owned:
-            raise Conflict(f"load balancer {lb_id} does not carry the tags of its Service any more")
+            raise Conflict(f"load balancer {lb_id} no longer has the tags of its Service")
         with self.memory.changing(lb_id):
             for arn in owned & {*balancers}:
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
                 self.memory.forget_tags([arn])
             self._nodes.close(lb_id)
-            # Security groups are in use for minutes after their load balancer has gone. Until they are gone, the
-            # target groups stay, so that there is something that carries the Service's tags.
+            # Security groups stay in use for minutes after their load balancer is deleted. Until they are deleted too,
+            # the target groups stay, so that a resource with the Service's tags exists.
             if self._security_groups.delete(lb_id):
                 self._delete_groups([arn for arn in groups.values() if arn in owned])
         self.memory.forget(lb_id)
@@ -171,7 +172,7 @@ class NetworkLoadBalancers:
     # -------------------------------------------------------------------------------------------- pools and members
 
     def put_pool(self, operation: PutPool) -> None:
-        """Make the target group with its targets, or change its settings."""
+        """Create the target group with its targets, or change its settings."""
         lb_id, pool = operation.id, operation.pool
         known = self._known(lb_id)
         group = known.groups.get(pool.name)
@@ -188,27 +189,27 @@ class NetworkLoadBalancers:
             self.memory.put(lb_id, known.with_group(pool.name, group))
 
     def add_members(self, operation: AddMembers) -> None:
-        """Register the targets, as far as AWS takes them: one that it does not take must not stop what comes next."""
+        """Register the targets that AWS accepts: a refused one must not block the following operations."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
             self._open_nodes(operation.id, replace(group.pool, members=operation.members))
             calls = self._groups.exchange(group.arn, operation.members)
-            refused = {member for each in self._together(calls) for member in each}
+            refused = {member for each in self._concurrently(calls) for member in each}
             members = {member.key: member for member in group.pool.members}
             members |= {member.key: member for member in operation.members if member not in refused}
             self._put_members(operation.id, known, group, members.values())
 
     def remove_members(self, operation: RemoveMembers) -> None:
-        """Deregister the targets; connections that they have are drained."""
+        """Deregister the targets; their connections drain."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
-            self._together(self._groups.exchange(group.arn, (), operation.members))
+            self._concurrently(self._groups.exchange(group.arn, (), operation.members))
             gone = {member.key for member in operation.members}
             rest = [member for member in group.pool.members if member.key not in gone]
             self._put_members(operation.id, known, group, rest)
 
     def delete_pool(self, operation: DeletePool) -> None:
-        """Delete the target group. Raises Conflict while a listener leads to it."""
+        """Delete the target group. Raises Conflict while a listener forwards to it."""
         known = self._known(operation.id)
         group = known.groups.get(operation.name)
         if group is None:
@@ -222,7 +223,7 @@ class NetworkLoadBalancers:
     # ---------------------------------------------------------------------------------------------------- listeners
 
     def put_listener(self, operation: PutListener) -> None:
-        """Make the listener, or change the one that has its port, whatever its protocol was."""
+        """Create the listener, or change the one on its port, even if its protocol differs."""
         listener = operation.listener
         known, group = self._group(operation.id, listener.pool)
         present = known.listeners.get(listener.port)
@@ -238,7 +239,7 @@ class NetworkLoadBalancers:
             self.memory.put(operation.id, changed)
 
     def delete_listener(self, operation: DeleteListener) -> None:
-        """Delete the listener, unless its port has another protocol by now."""
+        """Delete the listener, unless its port has another protocol now."""
         known = self._known(operation.id)
         present = known.listeners.get(operation.port)
         if present is None or present.listener.protocol != operation.protocol:
@@ -254,12 +255,12 @@ class NetworkLoadBalancers:
         known, tags = self.memory.get(lb_id), self.memory.tags(view["LoadBalancerArn"])
         if tags is None:
             return None  # It went while it was read.
-        adoptable = self._reads.adoptable(view, self._surroundings.facts().vpc_id)
+        adoptable = self._reads.adoptable(view, self._vpc_state.facts().vpc_id)
         if adoptable is not None:
             if adoptable.refusal is not None or known is None:
                 return not_adopted(lb_id, adoptable)
         elif known is None:
-            # It is being made right now: whoever makes it knows more.
+            # Another thread is creating it and knows more.
             model = LoadBalancerModel(name_of(tags) or lb_id, tags=tags)
             return ObservedLoadBalancer(lb_id, LoadBalancerState.PENDING, model, settled=False)
         attached = view.get("SecurityGroups") or ()
@@ -268,7 +269,7 @@ class NetworkLoadBalancers:
             name = model_name(lb_id, tags, self._config.cluster_id)
             found = replace(found, model=replace(found.model, name=name), adoptable=adoptable)
         if not attached and not self._security_groups.has_front(lb_id):
-            # Upstream's controller made it so.
+            # Upstream created it without security groups.
             attributes = {**found.model.attributes, **self._nodes.attributes(lb_id, found.model)}
             found = replace(found, model=replace(found.model, attributes=attributes))
         return found
@@ -283,21 +284,21 @@ class NetworkLoadBalancers:
         return left
 
     def _open_nodes(self, lb_id: str, pool: Pool) -> None:
-        """Let clients in to the pool, where that is not done by security groups of the load balancer."""
+        """Admit clients to the pool by rules of the nodes, if the load balancer has no security groups."""
         if not self._nodes.serves(lb_id):
             return
-        view = self.memory.view(lb_id) or self._reads.some([lb_id], self._surroundings.facts().vpc_id).get(lb_id)
+        view = self.memory.view(lb_id) or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         zones = (view or {}).get("AvailabilityZones") or ()
         self._nodes.open(lb_id, pool, tuple(str(zone["SubnetId"]) for zone in zones))
 
     def _known(self, lb_id: str) -> Known:
-        """Raises NotFound where it is gone."""
+        """Raises NotFound if it does not exist."""
         known = self.memory.get(lb_id)
         if known is None:
-            self._reads.some([lb_id], self._surroundings.facts().vpc_id)
+            self._reads.some([lb_id], self._vpc_state.facts().vpc_id)
             known = self.memory.get(lb_id)
         if known is None:
-            raise NotFound(f"there is no network load balancer {lb_id} of this cluster")
+            raise NotFound(f"this cluster has no network load balancer {lb_id}")
         return known
 
     def _group(self, lb_id: str, pool: str) -> tuple[Known, KnownGroup]:
@@ -311,5 +312,5 @@ class NetworkLoadBalancers:
         self.memory.put(lb_id, known.with_group(pool.name, replace(group, pool=pool)))
 
     def _delete_groups(self, arns: Collection[str]) -> None:
-        gone = self._together([partial(self._groups.delete, arn) for arn in arns])
+        gone = self._concurrently([partial(self._groups.delete, arn) for arn in arns])
         self.memory.forget_tags([arn for arn, deleted in zip(arns, gone, strict=True) if deleted])

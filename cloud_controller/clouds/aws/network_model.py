@@ -1,4 +1,4 @@
-"""A network load balancer as AWS describes it, as a model. Pure."""
+"""Translates AWS's description of a network load balancer into a model. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cloud_controller.load_balancers.model import (
 )
 
 ADDRESSES = {"eip_allocations": "AllocationId", "private_ipv4_addresses": "PrivateIPv4Address"}
-"""Attributes of the model, one value for each subnet, and AWS's names of them."""
+"""Attributes of the model with one value for each subnet, and their AWS names."""
 
 _STATES = {
     "provisioning": LoadBalancerState.PENDING,
     "active": LoadBalancerState.READY,
-    # It serves, though it can't get as large as it should.
+    # It serves traffic, but cannot scale up as required.
     "active_impaired": LoadBalancerState.READY,
     "failed": LoadBalancerState.FAILED,
 }
@@ -35,7 +35,7 @@ def observed(
     tags: Mapping[str, str],
     groups: Mapping[str, Value | None],
 ) -> ObservedLoadBalancer:
-    """The load balancer of a description, of what is known besides, and of its security groups (`attributes`)."""
+    """The observed load balancer from AWS's description, the cached details and the security groups' `attributes`."""
     state = view.get("State") or {}
     created = view.get("CreatedTime")
     code = str(state.get("Code", "active"))
@@ -57,7 +57,7 @@ def observed(
 
 
 def addresses_of(view: Mapping[str, Any], known: Known | None) -> dict[str, tuple[str, ...]]:
-    """The addresses that people chose, in the order of the subnets; where AWS tells none, those it was made with."""
+    """The chosen addresses in the order of the subnets; those of its creation if AWS returns none."""
     zones = sorted(view.get("AvailabilityZones") or (), key=lambda zone: str(zone.get("SubnetId")))
     found = {}
     for attribute, key in ADDRESSES.items():
@@ -67,22 +67,22 @@ def addresses_of(view: Mapping[str, Any], known: Known | None) -> dict[str, tupl
 
 
 def exchange(present: Sequence[str], wanted: Sequence[str], zones: Mapping[str, str]) -> list[list[str]]:
-    """The subnets to set, one after the other, until a load balancer in those present is in those wanted.
+    """The sequence of subnets to set to move a load balancer from `present` to `wanted`.
 
-    AWS takes no other subnet of a zone until the one that it has there is taken out, and no load balancer without any.
+    AWS accepts another subnet of a zone only after the old one is removed, and always needs at least one.
     """
     steps = []
     while {*present} != {*wanted}:
         taken = {zones.get(subnet) for subnet in present}
         step = [subnet for subnet in wanted if subnet in present or zones.get(subnet) not in taken] or [*present[:1]]
-        # Where its only subnet is to make place for another of the zone, AWS says that it can't.
+        # If its only subnet is to be replaced in the same zone, AWS refuses.
         present = step if {*step} != {*present} else [*wanted]
         steps.append([*present])
     return steps
 
 
 def name_of(tags: Mapping[str, str]) -> str:
-    """The name that people see; "" where a tag that holds it is gone."""
+    """The name for users; "" if a tag that holds it is missing."""
     owner = Owner.of_tags(tags)
     return owner.load_balancer_name if owner is not None and owner.name else ""
 
@@ -90,7 +90,7 @@ def name_of(tags: Mapping[str, str]) -> str:
 def _attributes(view: Mapping[str, Any], known: Known, groups: Mapping[str, Value | None]) -> dict[str, Value | None]:
     scheme = str(view["Scheme"])
     return {
-        # Where AWS is silent, it is the default.
+        # Attributes that AWS omits have their defaults.
         **load_balancer_defaults(scheme),
         **known.attributes,
         "type": "network",

@@ -1,7 +1,7 @@
-"""What there is of network load balancers: lists in a few calls, and details of those that the memory lacks.
+"""Reads network load balancers: lists in a few calls, and the details that the cache lacks.
 
-A list shows what exists, and of each its state, groups, subnets and health checks. Only where it shows something that
-the memory does not know of, or the memory has become old, is more asked.
+Lists show which load balancers exist, with state, security groups, subnets and health checks. More is read only if a
+list shows something that the cache does not know, or an entry has expired.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, id_in, name_in
@@ -27,18 +28,16 @@ from cloud_controller.clouds.aws.network_views import (
     may_be_ours,
     pool_of_view,
 )
-from cloud_controller.clouds.aws.tags import of_many, tags_of, told
+from cloud_controller.clouds.aws.tags import from_tag_list, of_many, tags_of
 from cloud_controller.clouds.aws.target_groups import TargetGroups, pool_of
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.load_balancers.model import CLUSTER_TAG, Adoptable, Owner
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One moment's lists: this cluster's load balancers and target groups, by id and by ARN.
+    """The lists of one moment: this cluster's load balancers by ID and target groups by ARN.
 
-    Those that upstream's controller made are among them; `refused` are those of its load balancers that can't be
-    adopted.
+    They include upstream's; `refused` are upstream's load balancers that cannot be adopted.
     """
 
     load_balancers: Mapping[str, View]
@@ -47,7 +46,7 @@ class Listed:
 
 
 class NetworkReads:
-    """Reads of one cluster's network load balancers; safe to share between threads."""
+    """Reads of one cluster's network load balancers. Safe to share between threads."""
 
     def __init__(
         self,
@@ -56,25 +55,25 @@ class NetworkReads:
         memory: Memory,
         groups: TargetGroups,
         listeners: Listeners,
-        together: Together,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
         self._config = config
         self._memory = memory
         self._groups = groups
         self._listeners = listeners
-        self._together = together
+        self._concurrently = concurrently
 
     def all(self, vpc_id: str) -> Listed:
-        """All of this cluster in its VPC; what the memory lacks of them is read."""
+        """All of this cluster in its VPC; reads the details that the cache lacks."""
         since = self._memory.moment()
-        found = self._together([self._load_balancers, lambda: [*self._groups.all()]])
+        found = self._concurrently([self._load_balancers, lambda: [*self._groups.all()]])
         shown = (*self._memory.just_made().values(), *found[0])
         balancers = {each["LoadBalancerArn"]: self._by_id(each) for each in shown if balancer_may_be_ours(each, vpc_id)}
         groups = {each["TargetGroupArn"]: each for each in found[1] if may_be_ours(each, vpc_id)}
         balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
         self._forget_unadoptable(balancers)
-        # Those of a load balancer are believed as long as what else is known of it.
+        # A load balancer's tags expire with its other details.
         names = {each["LoadBalancerName"] for each in balancers.values()}
         old = {name for name in names if self._memory.last(name) is not None and self._memory.is_due(name)}
         self._read_tags([arn for arn in (*balancers, *groups) if self._lacks_tags(arn, old)])
@@ -95,7 +94,7 @@ class NetworkReads:
         return listed
 
     def some(self, ids: Collection[str], vpc_id: str) -> dict[str, View]:
-        """These load balancers of this cluster, as far as they exist: one call. Of a new one, the details are read."""
+        """Those of these that exist in this cluster: one call, and the details of new ones."""
         since = self._memory.moment()
         found = [*self._by_name(ids)]
         self._read_tags([arn for each in found if self._memory.tags(arn := each["LoadBalancerArn"]) is None])
@@ -112,34 +111,32 @@ class NetworkReads:
         return views | refused
 
     def adoptable(self, view: View, vpc_id: str) -> Adoptable | None:
-        """What can be adopted of a load balancer whose tags are known."""
+        """What can be adopted of a load balancer with known tags."""
         tags = self._memory.tags(view["LoadBalancerArn"]) or {}
         return upstream.adoptable(view["LoadBalancerName"], view.get("VpcId"), tags, self._config, vpc_id)
 
     def target_groups(self, vpc_id: str, of: Iterable[View] = ()) -> dict[str, View]:
-        """All of this cluster in its VPC, and those that these of upstream's lead to, by ARN: one call."""
+        """The cluster's target groups in its VPC, and those of these upstream load balancers, by ARN: one call."""
         groups = {each["TargetGroupArn"]: each for each in self._groups.all() if may_be_ours(each, vpc_id)}
         self._read_tags([arn for arn in groups if self._memory.tags(arn) is None])
         leading = {each["LoadBalancerArn"] for each in of if upstream.is_name(each["LoadBalancerName"])}
         return {arn: each for arn, each in groups.items() if self._is_clusters(arn) or leads_from(each, leading)}
 
     def tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
-        """The tags of these now; those that are gone are absent."""
-        return of_many(arns, self._tags_of, self._together)
+        """The current tags of these; deleted resources are absent."""
+        return of_many(arns, self._tags_of, self._concurrently)
 
     def require_ownership(self, lb_id: str, arn: str, wanted: Mapping[str, str]) -> None:
-        """Raises Conflict unless this load balancer carries, now, the owner's tags that it is wanted to have.
-
-        NotFound where it is gone.
-        """
+        """Raise Conflict unless this load balancer currently has the owner's tags in `wanted`; NotFound if it is
+        deleted."""
         tags = self.tags([arn]).get(arn)
         if tags is None:
             self._memory.forget(lb_id)
-            raise NotFound(f"load balancer {lb_id} does not exist any more")
+            raise NotFound(f"load balancer {lb_id} no longer exists")
         self._memory.put_tags(arn, tags)
         owner = Owner.of_tags(wanted)
         if owner is None or not owner.owns(tags):
-            raise Conflict(f"load balancer {lb_id} exists, but does not carry the tags of {owner}")
+            raise Conflict(f"load balancer {lb_id} exists, but does not have the tags of {owner}")
 
     # -------------------------------------------------------------------------------------------------------- lists
 
@@ -156,11 +153,11 @@ class NetworkReads:
             except NotFound:
                 return
         elif ids:
-            # Asked for by name, one that is gone would be an error for all.
+            # With names in the request, one deleted load balancer would fail the whole call.
             yield from (each for each in self._load_balancers() if self._by_id(each)["LoadBalancerName"] in ids)
 
     def _by_id(self, view: View) -> View:
-        """The load balancer with its id as its name: the two differ where people chose the name."""
+        """The load balancer with its ID as its name: they differ if a user chose the name."""
         arn = str(view["LoadBalancerArn"])
         return {**view, "LoadBalancerName": id_in(arn, self._memory.tags(arn) or {})}
 
@@ -180,12 +177,12 @@ class NetworkReads:
         return (self._memory.tags(arn) or {}).get(CLUSTER_TAG) == self._config.cluster_id
 
     def _concerns_us(self, view: View, vpc_id: str) -> bool:
-        """Whether it is this cluster's, or can be adopted."""
+        """Whether it belongs to this cluster or can be adopted."""
         found = self.adoptable(view, vpc_id)
         return self._is_clusters(view["LoadBalancerArn"]) or (found is not None and found.refusal is None)
 
     def _forget_unadoptable(self, balancers: Mapping[str, View]) -> None:
-        """The tags for whose lack upstream's load balancers can't be adopted: somebody may have added them by now."""
+        """Drop the tags of upstream's load balancers that lack the cluster's tag: it may have been added meanwhile."""
         for arn, each in balancers.items():
             tags, name = self._memory.tags(arn), each["LoadBalancerName"]
             lacking = upstream.is_name(name) and tags is not None and self._config.cluster_tag not in tags
@@ -195,7 +192,7 @@ class NetworkReads:
     # ------------------------------------------------------------------------------------------------------ details
 
     def _learn(self, listed: Listed, since: int) -> None:
-        """Take over what the lists show, and read what they only hint at."""
+        """Cache what the lists show, and read the details that they only indicate."""
         groups: dict[str, dict[str, View]] = {lb_id: {} for lb_id in listed.load_balancers}
         for arn, each in listed.target_groups.items():
             tags = self._memory.tags(arn) or {}
@@ -216,11 +213,11 @@ class NetworkReads:
                 lacking.append(lb_id)
             elif shown != known:
                 self._memory.read(lb_id, shown, since, anew=False)
-        # Two rounds of many calls at once: what a load balancer has, then what each of its target groups has.
+        # Two rounds of concurrent calls: first the parts of each load balancer, then the details of each target group.
         self._read_details({each: (listed.load_balancers[each], groups[each]) for each in lacking}, since)
 
     def _not_adopted_yet(self, listed: Listed) -> dict[str, dict[str, View]]:
-        """Of load balancers that can be adopted, the target groups that lack our tags, by the pool that each is."""
+        """The target groups without this controller's tags of load balancers that can be adopted, by pool."""
         found: dict[str, dict[str, View]] = {}
         by_arn = {str(view["LoadBalancerArn"]): lb_id for lb_id, view in listed.load_balancers.items()}
         for arn, each in listed.target_groups.items():
@@ -228,14 +225,14 @@ class NetworkReads:
                 for lb_id in {by_arn.get(lb_arn, "") for lb_arn in each.get("LoadBalancerArns") or ()} - {""}:
                     found.setdefault(lb_id, {})[arn] = each
         views = [(listed.load_balancers[lb_id], groups) for lb_id, groups in found.items() if upstream.is_name(lb_id)]
-        names = self._together([partial(self._pool_names, view, groups) for view, groups in views])
+        names = self._concurrently([partial(self._pool_names, view, groups) for view, groups in views])
         return {
             view["LoadBalancerName"]: {name: groups[arn] for arn, name in of.items()}
             for (view, groups), of in zip(views, names, strict=True)
         }
 
     def _pool_names(self, view: View, groups: Mapping[str, View]) -> dict[str, str]:
-        """By target group: the pool behind the listener that leads to it."""
+        """By target group, the pool of the listener that forwards to it."""
         known = self._known(view)
         names = {group.arn: name for name, group in known.groups.items()} if known else {}
         if not groups.keys() <= names.keys():
@@ -252,10 +249,10 @@ class NetworkReads:
 
     def _read_details(self, wanted: Mapping[str, tuple[View, Mapping[str, View]]], since: int) -> None:
         calls = [partial(self._group, name, each) for _, groups in wanted.values() for name, each in groups.items()]
-        known_groups = iter(self._together(calls))
+        known_groups = iter(self._concurrently(calls))
         of = {lb_id: {name: next(known_groups) for name in groups} for lb_id, (_, groups) in wanted.items()}
         balancers = [partial(self._balancer, view, of[lb_id]) for lb_id, (view, _) in wanted.items()]
-        for lb_id, known in zip(wanted, self._together(balancers), strict=True):
+        for lb_id, known in zip(wanted, self._concurrently(balancers), strict=True):
             if known is not None:
                 self._memory.read(lb_id, known, since)
 
@@ -274,7 +271,7 @@ class NetworkReads:
             pools = {each.arn: name for name, each in present.items()}
             marked = LISTENER_ATTRIBUTES_TAG in (self._memory.tags(arn) or {})
             found = self._listeners.read(arn, pools, with_attributes=marked)
-            attributes = told(
+            attributes = from_tag_list(
                 self._api.call("elbv2", "DescribeLoadBalancerAttributes", LoadBalancerArn=arn)["Attributes"]
             )
         except NotFound:

@@ -1,4 +1,4 @@
-"""What lists of load balancers and target groups show, beside what is known already. Pure."""
+"""Interprets lists of load balancers and target groups beside the cached details. Pure."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from cloud_controller.clouds.aws.target_groups import check_of
 
 
 def may_be_ours(target_group: View, vpc_id: str) -> bool:
-    """Whether a target group may be: names are for life, so that others' tags need not be asked for."""
+    """Whether a target group may belong to the controller. Names never change, so others' tags need not be read."""
     name = str(target_group["TargetGroupName"])
     return (name.startswith(PREFIX) and target_group.get("VpcId") == vpc_id) or upstream.is_name(name)
 
 
 def balancer_may_be_ours(view: View, vpc_id: str) -> bool:
-    """Whether a load balancer may be: any of the VPC, for people may have chosen its name."""
+    """Whether a load balancer may belong to the controller: any in the VPC, because users may choose names."""
     return view.get("VpcId") == vpc_id or upstream.is_name(str(view["LoadBalancerName"]))
 
 
 def leads_from(target_group: View, load_balancers: Collection[str]) -> bool:
-    """Whether a listener of one of these load balancers (ARNs) leads to it."""
+    """Whether a listener of one of these load balancers (ARNs) forwards to it."""
     return any(arn in load_balancers for arn in target_group.get("LoadBalancerArns") or ())
 
 
 def pool_of_view(target_group: View, port: int) -> str:
-    """The pool that a target group is behind the listener of this port."""
+    """The pool of a target group behind the listener of this port."""
     protocol, target_type = str(target_group["Protocol"]), str(target_group["TargetType"])
     return pool_name(protocol, port, target_type, target_group.get("IpAddressType") or "ipv4")
 
 
 def is_attached(view: View) -> bool:
-    """Whether any listener leads to the target group."""
+    """Whether any listener forwards to the target group."""
     return bool(view.get("LoadBalancerArns"))
 
 
 def brought_up_to_date(known: Known, views: Mapping[str, View], *, all_listed: bool) -> Known | None:
-    """What is known, with what lists show of the target groups; None where they hint at more."""
+    """The cached details updated by the lists; None if they indicate more changes."""
     arns = {name: str(view["TargetGroupArn"]) for name, view in views.items()}
     believed = {name: group.arn for name, group in known.groups.items() if all_listed or name in arns}
     if believed != arns:

@@ -1,7 +1,7 @@
-"""How clients reach the nodes behind a network load balancer that has no security group.
+"""Admits clients to the nodes behind a network load balancer without security groups.
 
-Upstream's controller makes such load balancers, and AWS never lets a group be added to one. Their clients are let in by
-rules of the nodes' groups, in upstream's form: the description of a rule says for which load balancer it is.
+Upstream creates such load balancers, and AWS does not allow groups to be added later. Rules of the nodes' groups, in
+upstream's form, admit their clients; a rule's description names its load balancer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_rules import TOO_BIG, client_rules
-from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Pool
 
@@ -25,25 +25,26 @@ _EVERYBODY = "0.0.0.0/0"
 _PREFIX_LIST = "pl-"
 
 Rules = dict[str, str]
-"""Texts of rules, and the description of each."""
+"""Texts of rules, each with its description."""
 
 
 class NodeRules:
-    """The rules of the nodes' groups for one cluster's load balancers; safe to share between threads."""
+    """The rules in the nodes' groups for one cluster's load balancers. Safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, surroundings: Surroundings) -> None:
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState) -> None:
         self._disabled = config.disable_security_group_ingress
-        self._surroundings = surroundings
-        self._calls = SecurityGroupCalls(api, surroundings)
+        self._vpc_state = vpc_state
+        self._calls = SecurityGroupCalls(api, vpc_state)
         self._needs: dict[str, frozenset[str]] = {}
-        """By load balancer. Several may be checked at the same port, and AWS has a rule once, for one of them."""
+        """The needed rules by load balancer. Several may need the same rule (a health check port), which AWS stores
+        once, with one description."""
 
     def attributes(self, load_balancer_id: str, model: LoadBalancerModel) -> dict[str, Value | None]:
         """`ingress_rules` and `security_groups` of a load balancer without security groups.
 
-        `ingress_rules` is () where the nodes do not let in exactly the clients of all its listeners.
+        `ingress_rules` is () unless the nodes admit exactly the clients of all its listeners.
         """
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         clients = {_EVERYBODY} if self._disabled else _clients(load_balancer_id, facts.node_groups)
         known = self._needs.get(load_balancer_id) or {rule for group in facts.node_groups for rule in group.described}
         too_big = (each.rpartition(" ")[2] for each in known if each.startswith("icmp"))
@@ -51,7 +52,7 @@ class NodeRules:
         rules = _ingress_rules(model, clients or {_EVERYBODY}, path_mtu=path_mtu)
         wanted = self._wanted(load_balancer_id, model, clients, path_mtu=path_mtu)
         self._needs[load_balancer_id] = frozenset(wanted)
-        # Without nodes there is no port to open yet.
+        # Without nodes, there is no port to open yet.
         opened = bool(clients) or not any(pool.members for pool in model.pools)
         complete = self._disabled or (
             opened
@@ -63,13 +64,13 @@ class NodeRules:
         return {"ingress_rules": rules if complete else (), "security_groups": ()}
 
     def put(self, load_balancer_id: str, model: LoadBalancerModel) -> None:
-        """Let in the clients of the model, and no others.
+        """Admit exactly the clients of the model.
 
-        Raises InvalidConfiguration where the Service asks for what only security groups can do.
+        Raises InvalidConfiguration if the Service needs security groups of the load balancer.
         """
         where = f"load balancer {load_balancer_id}"
-        why = "it was made without security groups, and AWS lets none be added"
-        allowed = "a Service without them; or delete the Service and make it again, which changes the address"
+        why = "the load balancer was created without security groups, and AWS does not allow them to be added"
+        allowed = "a Service without them; or delete and recreate the Service, which changes the address"
         if texts(model.attributes["security_groups"]):
             raise InvalidConfiguration(f"{where}: security groups", why, allowed)
         rules = texts(model.attributes["ingress_rules"])
@@ -77,32 +78,36 @@ class NodeRules:
         if not self._disabled:
             path_mtu = any(rule.startswith("icmp") for rule in rules)
             wanted = self._wanted(load_balancer_id, model, clients, path_mtu=path_mtu)
-            with self._surroundings.changing_nodes:
-                for group in self._surroundings.facts().node_groups:
+            with self._vpc_state.changing_nodes:
+                for group in self._vpc_state.facts().node_groups:
                     self._change(group, wanted, self._extra(load_balancer_id, group, wanted, model.pools))
                 self._needs[load_balancer_id] = frozenset(wanted)
         elif clients != {_EVERYBODY}:
-            raise InvalidConfiguration(f"{where}: source ranges", f"{why}, and others open the nodes", allowed)
+            raise InvalidConfiguration(
+                f"{where}: source ranges",
+                f"{why}; with DisableSecurityGroupIngress, the controller cannot restrict the nodes' rules either",
+                allowed,
+            )
 
     def serves(self, load_balancer_id: str) -> bool:
-        """Whether the nodes let in clients of this load balancer by such rules."""
-        return not self._disabled and bool(_clients(load_balancer_id, self._surroundings.facts().node_groups))
+        """Whether such rules admit clients of this load balancer."""
+        return not self._disabled and bool(_clients(load_balancer_id, self._vpc_state.facts().node_groups))
 
     def open(self, load_balancer_id: str, pool: Pool, subnets: tuple[str, ...]) -> None:
-        """Let the clients of the load balancer, which is in these subnets, in to this pool, too."""
+        """Admit the load balancer's clients to this pool too; the load balancer is in these subnets."""
         model = LoadBalancerModel("", {"subnets": subnets}, pools=(pool,))
-        with self._surroundings.changing_nodes:
-            groups = self._surroundings.facts().node_groups
+        with self._vpc_state.changing_nodes:
+            groups = self._vpc_state.facts().node_groups
             wanted = self._wanted(load_balancer_id, model, _clients(load_balancer_id, groups), path_mtu=False)
             for group in groups:
                 self._change(group, wanted, set())
             self._needs[load_balancer_id] = self._needs.get(load_balancer_id, frozenset()) | wanted.keys()
 
     def close(self, load_balancer_id: str) -> None:
-        """Take away the rules for a load balancer that is gone."""
+        """Remove the rules of a deleted load balancer."""
         if not self._disabled:
-            with self._surroundings.changing_nodes:
-                for group in self._surroundings.facts().node_groups:
+            with self._vpc_state.changing_nodes:
+                for group in self._vpc_state.facts().node_groups:
                     self._change(group, {}, self._extra(load_balancer_id, group, {}, ()))
                 self._needs.pop(load_balancer_id, None)
 
@@ -110,7 +115,7 @@ class NodeRules:
         self, load_balancer_id: str, model: LoadBalancerModel, clients: Collection[str], *, path_mtu: bool
     ) -> Rules:
         subnets = {*texts(model.attributes.get("subnets"))}
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         # Health checks come from the load balancer's own addresses.
         checkers = [each.cidr for each in facts.subnets if each.cidr and each.id in subnets]
         wanted: Rules = {}
@@ -132,7 +137,8 @@ class NodeRules:
     def _extra(
         self, load_balancer_id: str, group: SecurityGroup, wanted: Mapping[str, str], pools: Iterable[Pool]
     ) -> set[str]:
-        """The rules that only this load balancer needed; none while a pool has no nodes, whose ports are unknown."""
+        """The rules that only this load balancer needed; none while a pool has no nodes, because its ports are
+        unknown."""
         if any(not pool.members for pool in pools):
             return set()
         needs = self._needs.copy()
@@ -166,7 +172,7 @@ def _of(load_balancer_id: str, what: str = "client") -> str:
 
 
 def _clients(load_balancer_id: str, groups: Iterable[SecurityGroup]) -> set[str]:
-    """From where clients are let in to the load balancer now."""
+    """The sources currently admitted to the load balancer."""
     of = _of(load_balancer_id)
     return {rule.rpartition(" ")[2] for group in groups for rule, what in group.described.items() if what == of}
 

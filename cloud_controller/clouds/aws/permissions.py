@@ -1,7 +1,7 @@
-"""What the controllers may do in AWS: of each operation that this cloud calls, who calls it and on what, in one table.
+"""The controllers' IAM permissions: every operation that this cloud calls, its callers and its resources, in one table.
 
-Reads can't be narrowed down in AWS. What changes something is allowed on what carries the cluster's tag, and what is
-made must get it in the same call.
+Reads cannot be restricted to resources. Writes are allowed on resources with the cluster's tag; creations must set
+it in the same call.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
 _SERVICE = ("service",)
 _NOBODY = ()
-"""Needs no right, or is called by people's programs with their own rights (`cluster_access`)."""
+"""Operations that need no permission, or that users' programs call with their own (`cluster_access`)."""
 
 _ACTIONS = {"elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
-"""What IAM calls a service, where it is not boto3's name."""
+"""IAM's names of services, where they differ from boto3's."""
 
 
 class When(Enum):
-    """Under which condition something may be done."""
+    """The condition of a permission."""
 
     ALWAYS = "always"
     TAGGED = "to what carries the cluster's tag"
@@ -38,9 +38,9 @@ class When(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Operations of a service (boto3's names), the controllers that call them, and on what each may be done.
+    """Operations of a service (boto3's names), the controllers that call them, and the resources.
 
-    `on`: the resource as IAM writes it after the account, "" for all.
+    `on`: resources as in an ARN after the account; "" for all.
     """
 
     service: str
@@ -58,7 +58,7 @@ class Right:
 
 _GROUP = "security-group/*"
 _BALANCING = ("loadbalancer/*", "targetgroup/*", "listener/net/*")
-"""In one statement, though each operation concerns one of them: a policy may have 6,144 characters."""
+"""All in one statement, though each operation concerns only one kind: a policy has at most 6,144 characters."""
 
 RIGHTS: tuple[Right, ...] = (
     Right("sts", ("GetCallerIdentity",), _NOBODY),
@@ -164,7 +164,7 @@ RIGHTS: tuple[Right, ...] = (
         _BALANCING,
     ),
 )
-"""Every operation that this cloud calls; a test holds the code to it, in both directions."""
+"""Every operation that this cloud calls; a test compares it with the code, in both directions."""
 
 ON_OUR_BEHALF = Right(
     "ec2",
@@ -180,10 +180,10 @@ ON_OUR_BEHALF = Right(
     ),
     _SERVICE,
 )
-"""What load balancing looks at with its caller's rights, to make load balancers and register targets (its user guide's
-page "API permissions"; what that says of ClassicLink is left out: AWS has no more of it). `GetSecurityGroupsForVpc` is
-not on that page, but in AWS's managed policies ElasticLoadBalancingFullAccess and AmazonEKSLoadBalancingPolicy.
-"""
+"""The operations that Elastic Load Balancing calls with the caller's permissions when it creates load balancers and
+registers targets (user guide, page "API permissions", without ClassicLink, which AWS retired).
+`GetSecurityGroupsForVpc` is not on that page, but in AWS's managed policies ElasticLoadBalancingFullAccess and
+AmazonEKSLoadBalancingPolicy."""
 
 _CREATIONS = {
     "ec2": ("ec2:CreateAction", ["CreateSecurityGroup"]),
@@ -195,19 +195,19 @@ _CREATIONS = {
 
 
 def actions(controllers: Collection[str] = CONTROLLERS) -> list[str]:
-    """IAM's names of the operations that these controllers call, or that AWS calls with their rights."""
+    """IAM's names of the operations that these controllers call, or that AWS calls with their permissions."""
     rights = [right for right in (*RIGHTS, ON_OUR_BEHALF) if {*right.controllers} & {*controllers}]
     return sorted({action for right in rights for action in right.actions})
 
 
 def statements(controllers: Collection[str], cluster_id: str, *, partition: str = "aws") -> list[Statement]:
-    """IAM statements of the least rights with which a daemon runs these controllers for this cluster.
+    """The least-privilege IAM statements for a daemon that runs these controllers for this cluster.
 
-    `partition`: `aws`, `aws-cn` or `aws-us-gov`. Raises InvalidConfiguration for what is no controller of this cloud.
+    `partition`: `aws`, `aws-cn` or `aws-us-gov`. Raises InvalidConfiguration for an unknown controller.
     """
     for name in controllers:
         if name not in CONTROLLERS:
-            raise InvalidConfiguration("controllers", f"{name!r} is no controller on AWS", ", ".join(CONTROLLERS))
+            raise InvalidConfiguration("controllers", f"{name!r} is not a controller on AWS", ", ".join(CONTROLLERS))
     granted: dict[tuple[str, When, tuple[str, ...]], set[str]] = {}
     for right in (*RIGHTS, ON_OUR_BEHALF):
         if {*right.controllers} & {*controllers}:
@@ -240,13 +240,13 @@ def _condition(when: When, service: str, cluster_id: str) -> Mapping[str, Any]:
         case When.TAGGING:
             return {"Null": {f"aws:RequestTag/{tag}": "false"}}
         case When.BY_CREATION:
-            # Without this, whoever has the right could give the tag to what is not the cluster's, and then delete it.
+            # Without this, the permission could tag other clusters' resources, and then delete them.
             key, creations = _CREATIONS[service]
             return {"Null": {f"aws:RequestTag/{tag}": "false"}, "StringEquals": {key: creations}}
 
 
 def _linked_role(partition: str) -> Statement:
-    """No call of ours: the first load balancer of an account makes the role with which AWS itself runs them."""
+    """Not called by the controller: AWS creates this service-linked role with an account's first load balancer."""
     service = "elasticloadbalancing.amazonaws.com"
     return _allow(
         ["iam:CreateServiceLinkedRole"],

@@ -1,7 +1,7 @@
-"""The security groups of pods that have a network interface of their own ("security groups for pods").
+"""The security groups of pods with their own network interface ("security groups for pods").
 
-The nodes' groups do not protect such pods. A group with the cluster's tag is opened to load balancers as the nodes'
-are; the controller has no right to change another one, and the Service is warned.
+The nodes' groups do not protect such pods. Groups with the cluster's tag are opened to load balancers like the
+nodes' groups; the controller may not change others, and warns the Service.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from cloud_controller.cloud import AccessDenied
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.surroundings import LIFETIME, Facts
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts
 
 _AGAIN = 60.0
-"""Seconds after which the list is read again for a new pod that is not in it, where any pod has an interface of its
-own."""
+"""Seconds after which the list is read again for a new pod that it lacks, if any pod has its own interface."""
 _NAMED = 5
-"""Pods that a warning names."""
+"""The number of pods that a warning names."""
 
 _log = logging.getLogger(__name__)
 
 GroupsOfPods = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]
-"""Security groups by the pod's address, of those pods that have an interface of their own."""
+"""Security groups by pod address, for pods with their own interface."""
 
 
 class PodGroups:
-    """The interfaces of a VPC's pods, one list for all; safe to share between threads."""
+    """The interfaces of a VPC's pods, in one list. Safe to share between threads."""
 
     def __init__(self, api: Api, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
@@ -36,12 +35,13 @@ class PodGroups:
         self._lock = threading.Lock()
         self._groups: Mapping[str, tuple[str, ...]] = {}
         self._read_at: float | None = None
-        # Most pods have none, so those that a list lacked are kept, too; as long as a Service has them as targets.
+        # Most pods have no interface, so pods that a list lacked are kept too, as long as a Service has them as
+        # targets.
         self._asked_for: set[str] = set()
         self._looked_for: set[str] = set()
 
     def of(self, vpc_id: str, addresses: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """See `GroupsOfPods`. Nothing where the right to read it lacks: load balancers can do without."""
+        """See `GroupsOfPods`. Empty without the permission to read it, because load balancers work without."""
         with self._lock:
             age = float("inf") if self._read_at is None else self._clock() - self._read_at
             self._asked_for |= {*addresses}
@@ -67,15 +67,18 @@ class PodGroups:
                 for address in (interface["PrivateIpAddress"], *of_v6):
                     yield address, groups
         except AccessDenied as error:
-            _log.warning("security groups of pods unknown error=%r", str(error))
+            _log.warning("could not read the security groups of pods error=%r", str(error))
 
 
 def closed(facts: Facts, groups_of_pods: Mapping[str, tuple[str, ...]], cluster_tag: str) -> Iterator[tuple[str, str]]:
-    """A warning about pods none of whose groups is opened to load balancers. Pure."""
+    """A warning about pods whose groups are all closed to load balancers. Pure."""
     opened = {group.id for group in facts.node_groups}
     pods = {address: groups for address, groups in groups_of_pods.items() if opened.isdisjoint(groups)}
     if pods:
         shown = [f"{address} ({', '.join(groups)})" for address, groups in sorted(pods.items())[:_NAMED]]
         more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
-        why = f"no group of these pods has the tag {cluster_tag}, so none is opened to load balancers"
+        why = (
+            f"none of these pods' security groups has the tag {cluster_tag}, so the controller does not open"
+            " them to load balancers"
+        )
         yield "PodSecurityGroups", f"{', '.join(shown)}{more}: {why}"

@@ -8,7 +8,7 @@ AUDIENCE = "sts.amazonaws.com"
 
 
 def pod_identity(role: Text, token_file: str) -> PodIdentity:
-    """Of the role with this ARN."""
+    """The identity for the role with this ARN."""
     # EKS's webhook injects the same into pods of an annotated ServiceAccount; written here, it needs no webhook.
     return PodIdentity(
         audience=AUDIENCE,

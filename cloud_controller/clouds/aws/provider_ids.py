@@ -1,4 +1,4 @@
-"""How nodes name their machines on AWS: the forms of provider IDs and of node names that say it themselves."""
+"""Maps nodes to their machines on AWS, by provider ID or node name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cloud_controller.clouds.aws.config import region_of
 
 PROVIDER_NAME = "aws"
 
-_ALLOWED = "aws:///ZONE/i-…, aws:///ZONE/fargate-…, or i-… alone"
+_ALLOWED = "aws:///ZONE/i-…, aws:///ZONE/fargate-… or i-…"
 _PROVIDER_ID = re.compile(
     r"(?:aws://[^/]*/(?:(?P<zone>[^/]*)/(?:[^/]*/)*)?)?(?:(?P<instance>i-[0-9a-f]+)|(?P<fargate>fargate-[^/]+))"
 )
@@ -19,7 +19,8 @@ _NAMED_AFTER_ID = re.compile(r"(?P<instance>i-[0-9a-f]{8,})(?:\..*)?")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The machine behind a node: the id of an instance, or what names a Fargate task's network interface."""
+    """The machine behind a node: an instance ID, or the part of the ID that names a Fargate task's network
+    interface."""
 
     instance_id: str | None = None
     fargate: str | None = None
@@ -31,16 +32,17 @@ def provider_id(zone: str, id: str) -> str:
 
 
 def instance_id(provider_id: str) -> str | None:
-    """The id of the instance; None for another cloud's provider ID, and for a Fargate task, which has no instance."""
+    """The instance ID; None for another cloud's provider ID and for Fargate tasks, which have no instance."""
     found = _PROVIDER_ID.fullmatch(provider_id)
     return found["instance"] if found else None
 
 
 def identity(ref: InstanceRef, region: str | None = None) -> Identity | None:
-    """What the node's provider ID says, or its name where that is made of the id (resource-based naming); else None.
+    """The identity in the provider ID, or in a node name derived from the instance ID (resource-based naming); else
+    None.
 
-    Raises InvalidConfiguration for another cloud's provider ID, and for one of another region than `region`: nothing
-    that is asked there tells whether the machine is gone.
+    Raises InvalidConfiguration for another cloud's provider ID and for another region's: calls in `region` cannot
+    show whether that machine exists.
     """
     if not ref.provider_id:
         named = _NAMED_AFTER_ID.fullmatch(ref.node_name)
@@ -48,8 +50,8 @@ def identity(ref: InstanceRef, region: str | None = None) -> Identity | None:
     field = f"node {ref.node_name}: spec.providerID"
     found = _PROVIDER_ID.fullmatch(ref.provider_id)
     if found is None:
-        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not one of AWS", _ALLOWED)
+        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not an AWS provider ID", _ALLOWED)
     its_region = region_of(found["zone"] or "")
     if region and its_region and its_region != region:
-        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not in the cloud config's region {region}")
+        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not in region {region} of the cloud config")
     return Identity(found["instance"], found["fargate"])

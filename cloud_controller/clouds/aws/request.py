@@ -1,4 +1,4 @@
-"""What a Service asks of AWS, whichever kind of load balancer it gets: read once, checked, and typed. Pure."""
+"""A Service's request for a load balancer of either kind: parsed, validated and typed. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASS_OF_THE_OTHER, CLASSES, said
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CLASSES, non_empty
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.surroundings import Facts
+from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
@@ -23,7 +23,7 @@ _HIGHEST_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One Service, its annotations parsed, and what surrounds it."""
+    """One Service with its parsed annotations, the cloud config and the VPC."""
 
     service: Object
     kind: Kind
@@ -43,31 +43,31 @@ class Request:
 
     @property
     def owner(self) -> Owner:
-        """Whose all of it is."""
+        """The owner of the Service's resources."""
         metadata = self.service["metadata"]
         return Owner(self.config.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
 
     @property
     def is_local(self) -> bool:
-        """Whether nodes send on to their own pods alone."""
+        """Whether nodes forward only to their own pods."""
         return is_local(self.spec)
 
     @property
     def proxy_protocol(self) -> bool:
-        """Whether targets are told clients' addresses by it."""
+        """Whether the targets receive clients' addresses by the proxy protocol."""
         return self.settings.text("proxy_protocol") == "*"
 
     def words(self, argument: str) -> tuple[str, ...]:
-        """What is given of an entry of type `tuple`."""
+        """The value of a list annotation."""
         given = self.settings.given.get(argument)
         return given if isinstance(given, tuple) else ()
 
     def pairs(self, argument: str) -> dict[str, str]:
-        """The same where the words are key=value."""
+        """The value of a list annotation of key=value pairs."""
         return pairs(field(argument), self.words(argument))
 
     def ignored(self, argument: str, reason: str) -> Iterator[Ignored]:
-        """The annotation, or all of its family, as ignored for this reason, if it is given."""
+        """The annotation, or all members of its family, as ignored for this reason, if set."""
         members = (f"{argument}.{suffix}" for suffix in self.settings.members(argument))
         for each in (argument, *members):
             if each in self.settings.given:
@@ -75,40 +75,40 @@ class Request:
 
 
 def field(argument: str) -> str:
-    """How the annotation of an argument is named in errors."""
+    """The name of an argument's annotation in errors."""
     return f"annotation {CATALOGUE.of_argument(argument).name}"
 
 
 def request(service: Object, config: Config, facts: Facts) -> Request:
-    """The Service as read. Raises InvalidConfiguration for what no kind of load balancer can do."""
+    """Parse the Service. Raises InvalidConfiguration for what neither kind of load balancer supports."""
     spec = service["spec"]
     found = Request(
-        service, kind_of(service), CATALOGUE.parse(said(service["metadata"].get("annotations"))), config, facts
+        service, kind_of(service), CATALOGUE.parse(non_empty(service["metadata"].get("annotations"))), config, facts
     )
     if spec.get("loadBalancerIP"):
-        why = f"{spec['loadBalancerIP']!r}: AWS's load balancers have names, and addresses by annotations alone"
-        allowed = f"none; {field('eip_allocations')}, {field('private_ipv4_addresses')}"
+        why = f"{spec['loadBalancerIP']!r} is not supported: on AWS, annotations set a load balancer's addresses"
+        allowed = f"none; use {field('eip_allocations')} or {field('private_ipv4_addresses')}"
         raise InvalidConfiguration("spec.loadBalancerIP", why, allowed)
     return found
 
 
 def kind_of(service: Object) -> Kind:
-    """The kind of load balancer that a Service asks for: by class, else by annotation, else classic as upstream.
+    """The kind of load balancer: by class, otherwise by annotation, otherwise classic as upstream.
 
-    Raises InvalidConfiguration where it is none, or they contradict each other.
+    Raises InvalidConfiguration if the annotation is invalid or contradicts the class.
     """
     name = service["spec"].get("loadBalancerClass")
-    annotations = said(service["metadata"].get("annotations"))
-    said_type = CATALOGUE.value(annotations, "type")
-    by_type: Kind = "network" if said_type == "nlb" else "classic"
-    if name == CLASS_OF_THE_OTHER and said_type in (None, "nlb", "external"):
+    annotations = non_empty(service["metadata"].get("annotations"))
+    given_type = CATALOGUE.value(annotations, "type")
+    by_type: Kind = "network" if given_type == "nlb" else "classic"
+    if name == AWS_LBC_CLASS and given_type in (None, "nlb", "external"):
         return "network"
-    by_class = "network" if name == CLASS_OF_THE_OTHER else CLASSES.get(name)
+    by_class = "network" if name == AWS_LBC_CLASS else CLASSES.get(name)
     if by_class is None:
         return by_type
-    if said_type is not None and (by_class != by_type or said_type in ("external", "nlb-ip")):
-        why = f"{said_type!r} contradicts spec.loadBalancerClass {name!r}"
-        raise InvalidConfiguration(field("type"), why, "no annotation, for the class says it")
+    if given_type is not None and (by_class != by_type or given_type in ("external", "nlb-ip")):
+        why = f"{given_type!r} contradicts spec.loadBalancerClass {name!r}"
+        raise InvalidConfiguration(field("type"), why, "no annotation: the class sets the type")
     return by_class
 
 
@@ -118,12 +118,14 @@ def is_local(spec: Mapping[str, Any]) -> bool:
 
 
 def port_number(text: str) -> int:
-    """The port of `healthcheck-port`. Raises InvalidConfiguration for what is none."""
+    """The port of `healthcheck-port`. Raises InvalidConfiguration for an invalid port."""
     if int(text) > _HIGHEST_PORT:
-        raise InvalidConfiguration(field("healthcheck_port"), f"{text!r} is not a valid port", f"1 to {_HIGHEST_PORT}")
+        raise InvalidConfiguration(
+            field("healthcheck_port"), f"{text!r} is not a valid port number", f"1 to {_HIGHEST_PORT}"
+        )
     return int(text)
 
 
 def as_text(flag: bool) -> str:
-    """A flag as AWS's attributes have it."""
+    """A flag as the text of an AWS attribute."""
     return "true" if flag else "false"

@@ -1,4 +1,4 @@
-"""The pod routes in a route table of the VPC. They carry no tags: whose they are, the plan judges."""
+"""The pod routes in a route table of the VPC. Routes have no tags; the plan decides which are the cluster's."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.aws.client import Api, error_code
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.instances import AwsInstances
-from cloud_controller.clouds.aws.together import Together
 
 _QUOTA_SERVICE, _QUOTA_CODE = "vpc", "L-93826ACB"
-"""Under which the account's quota of routes in a table is found."""
+"""Service Quotas' codes of the quota of routes in a route table."""
 
 _TARGETS = (
     "InstanceId",
@@ -41,18 +41,18 @@ _log = logging.getLogger(__name__)
 
 
 class AwsRoutes:
-    """The route table that the cloud config names, else the one that carries the cluster's tag."""
+    """The route table in the cloud config, otherwise the one with the cluster's tag."""
 
-    def __init__(self, api: Api, instances: AwsInstances, together: Together) -> None:
+    def __init__(self, api: Api, instances: AwsInstances, concurrently: ConcurrentCalls) -> None:
         self._api = api
         self._instances = instances
-        self._together = together
+        self._concurrently = concurrently
         self._table_id = api.config.route_table_id
         self._families = 1
-        """Of the pod routes in the table when it was read last."""
+        """The number of address families of the pod routes at the last read."""
 
     def list(self) -> Sequence[Route]:
-        """Every route of the table, foreign ones too, in one call."""
+        """Every route of the table, including others', in one call."""
         table = self._table()
         self._table_id = table["RouteTableId"]
         found = [_route(route) for route in table.get("Routes") or ()]
@@ -60,31 +60,31 @@ class AwsRoutes:
         return found
 
     def quota(self) -> int | None:
-        """How many routes the table may hold by the account's quota, which each family has; None where it is not told.
+        """The most routes in the table by the account's quota, which applies to each family; None if unknown.
 
-        AWS refuses what does not fit; a guess would keep routes out that do.
+        AWS refuses routes beyond the quota; a guess would block routes that fit.
         """
         try:
             answer = self._api.call(
                 "service-quotas", "GetServiceQuota", ServiceCode=_QUOTA_SERVICE, QuotaCode=_QUOTA_CODE
             )
         except (NotFound, AccessDenied, Unavailable) as error:
-            # Without the right, or in a network without a way to this service.
+            # No permission, or no network route to this service.
             _log.warning("could not read the route quota error=%r", str(error))
             return None
         return int(answer["Quota"]["Value"]) * self._families
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Write them, and let their machines pass on what is not for themselves.
+        """Create them, and turn off their machines' source/destination checks.
 
-        One that is there already, to the same machine, is a success.
+        An existing route to the same machine is a success.
         """
         try:
             table_id = self._known_table_id()
             closed = self._instances.with_source_dest_check({route.target_instance for route in routes})
         except CloudError as error:
             return [RouteFailure(route, error) for route in routes]
-        errors = self._together(partial(self._open, instance) for instance in closed)
+        errors = self._concurrently(partial(self._open, instance) for instance in closed)
         unopened = {instance: error for instance, error in zip(closed, errors, strict=True) if error is not None}
         failures = [
             RouteFailure(route, unopened[route.target_instance])
@@ -92,16 +92,16 @@ class AwsRoutes:
             if route.target_instance in unopened
         ]
         ready = [route for route in routes if route.target_instance not in unopened]
-        written = self._together(partial(self._create, table_id, route) for route in ready)
+        written = self._concurrently(partial(self._create, table_id, route) for route in ready)
         return self._but_there_already([*failures, *(failure for failure in written if failure is not None)])
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Remove them; one that is gone already is a success."""
+        """Delete them; a missing route is a success."""
         try:
             table_id = self._known_table_id()
         except CloudError as error:
             return [RouteFailure(route, error) for route in routes]
-        failures = self._together(partial(self._delete, table_id, route) for route in routes)
+        failures = self._concurrently(partial(self._delete, table_id, route) for route in routes)
         return [failure for failure in failures if failure is not None]
 
     def _table(self) -> Mapping[str, Any]:
@@ -117,13 +117,15 @@ class AwsRoutes:
         try:
             tables = [*self._api.pages("ec2", "DescribeRouteTables", "RouteTables", **asked)]
         except NotFound as error:
-            raise InvalidConfiguration(field, f"there is no {config.route_table_id}") from error
+            raise InvalidConfiguration(field, f"route table {config.route_table_id} does not exist") from error
         if len(tables) == 1:
             return tables[0]
         found = ", ".join(sorted(table["RouteTableId"] for table in tables)) or "no route table"
-        verb = "carry" if len(tables) > 1 else "carries"
-        why = f"it is not given, and {found} {verb} the tag {config.cluster_tag}"
-        raise InvalidConfiguration(field, why, "the id of the table that shall lead to pods, or the tag on it alone")
+        verb = "have" if len(tables) > 1 else "has"
+        why = f"not set, and {found} {verb} the tag {config.cluster_tag}"
+        raise InvalidConfiguration(
+            field, why, "the ID of the route table for pod routes, or the tag on exactly one route table"
+        )
 
     def _known_table_id(self) -> str:
         if self._table_id is None:
@@ -158,14 +160,14 @@ class AwsRoutes:
         try:
             self._api.call("ec2", "DeleteRoute", RouteTableId=table_id, **_destination(route.destination_cidr))
         except NotFound as error:
-            # The table itself may be gone, too.
+            # The route table itself may not exist either.
             return None if error_code(error) == "InvalidRoute.NotFound" else RouteFailure(route, error)
         except CloudError as error:
             return RouteFailure(route, error)
         return None
 
     def _but_there_already(self, failures: Sequence[RouteFailure]) -> Sequence[RouteFailure]:
-        """Those failures whose route is not there as wanted all the same."""
+        """The failures whose route does not exist as wanted after all."""
         if not any(error_code(failure.error) == "RouteAlreadyExists" for failure in failures):
             return failures
         try:
@@ -181,13 +183,13 @@ def _route(route: Mapping[str, Any]) -> Route:
     blackhole = route.get("State") == "blackhole"
     target = next((route[each] for each in _TARGETS if route.get(each)), "")
     if blackhole and target.startswith("eni-"):
-        # Of a machine that was terminated, AWS may tell only the interface, which is gone too.
+        # For a terminated instance, AWS may return only its deleted network interface.
         target = ""
     return Route(
         destination_cidr=next((route[each] for each in _DESTINATIONS if route.get(each)), ""),
         target_instance=target,
         blackhole=blackhole,
-        # What leads to a gateway never was a pod route.
+        # Routes to a gateway were never pod routes.
         owned=None if target.startswith("i-") or not target else False,
     )
 

@@ -1,4 +1,4 @@
-"""The calls by which security groups of our own are made, changed and deleted, each once and without waiting."""
+"""Creates, changes and deletes this controller's security groups, without waiting."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.errors import error_code
 from cloud_controller.clouds.aws.ip_permissions import ip_permissions
 from cloud_controller.clouds.aws.security_group_rules import changes
-from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings, security_group
 from cloud_controller.clouds.aws.tags import tag_list
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState, security_group
 from cloud_controller.clouds.retries import RetryPolicy, call
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 
 _IN_USE = ("DependencyViolation", "InvalidGroup.InUse")
 _OTHERWISE = ("InvalidPermission.Duplicate", "InvalidPermission.NotFound")
-"""A group's rules are not what they were known to be."""
+"""The group's rules differ from the cached ones."""
 
 _GONE = "InvalidGroup.NotFound"
 
 _LOOK = 60.0
-"""Seconds between two looks at what refers to a group that is still in use."""
+"""Seconds between two checks of the references to a group that is still in use."""
 
 _LONG = 600.0
-"""Seconds for which a group may be in use before an event says so: network interfaces take minutes to go."""
+"""Seconds for which a group may be in use before an event reports it: network interfaces take minutes to be deleted."""
 
 _SOON = RetryPolicy(deadline=10.0, attempts=5)
-"""How long a new group may be unknown to the next call: EC2 is consistent in the end only."""
+"""The retries while EC2, which is eventually consistent, does not know a new group."""
 
 
 @dataclass(slots=True)
 class _Refused:
-    """A group whose deletion AWS refuses, since when, and when to look again at what refers to it."""
+    """A group whose deletion AWS refuses: since when, and when to check its references again."""
 
     since: float
     next_look: float = 0.0
 
 
 class SecurityGroupCalls:
-    """Changes of security groups, told to the surroundings; safe to share between threads."""
+    """Changes of security groups, recorded in the VPC state. Safe to share between threads."""
 
-    def __init__(self, api: Api, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: Api, vpc_state: VpcState, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._clock = clock
         self._refused: dict[str, _Refused] = {}
 
     def create(self, name: str, description: str, tags: Mapping[str, str]) -> SecurityGroup:
-        """Make the group without rules, or take the one of this name and these owner's tags that is there already.
+        """Create the group without rules, or take an existing one with this name and these owner's tags.
 
-        Raises InvalidConfiguration where somebody else has a group of this name.
+        Raises InvalidConfiguration if a group of another owner has this name.
         """
-        vpc_id = self._surroundings.facts().vpc_id
+        vpc_id = self._vpc_state.facts().vpc_id
         marked = tag_list(tags)
         try:
             made = self._api.call(
@@ -72,11 +72,11 @@ class SecurityGroupCalls:
             group = self._taken_over(vpc_id, name, tags)
         else:
             group = SecurityGroup(made["GroupId"], name, dict(tags))
-        self._surroundings.changed(group.id, group)
+        self._vpc_state.changed(group.id, group)
         return group
 
     def change(self, group: SecurityGroup, ingress: Set[str], tags: Mapping[str, str]) -> SecurityGroup:
-        """Give the group exactly these rules, and these tags besides those that it has; answers what it is then."""
+        """Set exactly these rules, and add these tags; return the changed group."""
         try:
             group = self._with_rules(group, ingress)
         except CloudError as error:
@@ -86,16 +86,16 @@ class SecurityGroupCalls:
         return self.tag(group, tags)
 
     def tag(self, group: SecurityGroup, tags: Mapping[str, str]) -> SecurityGroup:
-        """Give the group these tags besides those that it has; answers what it is then."""
+        """Add these tags; return the changed group."""
         lacking = {key: value for key, value in tags.items() if group.tags.get(key) != value}
         if lacking:
             self._api.call("ec2", "CreateTags", idempotent=True, Resources=[group.id], Tags=tag_list(lacking))
             group = replace(group, tags={**group.tags, **lacking})
-            self._surroundings.changed(group.id, group)
+            self._vpc_state.changed(group.id, group)
         return group
 
     def allow(self, group: SecurityGroup, rule: str) -> None:
-        """Add one rule to a group that is not ours alone; there already: nothing happens."""
+        """Add one rule to a group with other owners' rules; an existing rule is a success."""
         if rule in group.ingress:
             return
         try:
@@ -103,10 +103,10 @@ class SecurityGroupCalls:
         except CloudError as error:
             if error_code(error) != "InvalidPermission.Duplicate":
                 raise
-        self._surroundings.changed(group.id, replace(group, ingress=group.ingress | {rule}))
+        self._vpc_state.changed(group.id, replace(group, ingress=group.ingress | {rule}))
 
     def forbid(self, group: SecurityGroup, rule: str) -> None:
-        """Take one rule from a group that is not ours alone; not there: nothing happens."""
+        """Remove one rule from a group with other owners' rules; a missing rule is a success."""
         if rule not in group.ingress:
             return
         try:
@@ -114,10 +114,10 @@ class SecurityGroupCalls:
         except CloudError as error:
             if error_code(error) != "InvalidPermission.NotFound":
                 raise
-        self._surroundings.changed(group.id, replace(group, ingress=group.ingress - {rule}))
+        self._vpc_state.changed(group.id, replace(group, ingress=group.ingress - {rule}))
 
     def exchange(self, group: SecurityGroup, added: Mapping[str, str], removed: Set[str]) -> None:
-        """Add rules with these descriptions to a group that is not ours alone, and take others away."""
+        """Add rules with these descriptions to a group with other owners' rules, and remove others."""
         try:
             self._exchange(group, added, removed)
         except CloudError as error:
@@ -136,13 +136,13 @@ class SecurityGroupCalls:
         described = {rule: what for rule, what in {**group.described, **added}.items() if rule not in removed}
         changed = replace(group, ingress=ingress, described=described)
         if changed != group:
-            self._surroundings.changed(group.id, changed)
+            self._vpc_state.changed(group.id, changed)
 
     def delete(self, group: SecurityGroup) -> bool:
-        """Delete it, or learn that it is gone already; False: it is still in use.
+        """Delete the group; True if it is gone, False if it is still in use.
 
-        Where rules of the cluster's own groups refer to it, they are taken away. Raises Conflict, with AWS's reason,
-        where rules of others do, or where it has been in use for longer than a load balancer takes to go.
+        Removes rules in the cluster's own groups that refer to it. Raises Conflict with AWS's reason if other
+        groups' rules refer to it, or if it is in use for longer than a load balancer's deletion takes.
         """
         refusal = self._refusal(group)
         if refusal is not None:
@@ -150,7 +150,7 @@ class SecurityGroupCalls:
         return refusal is None
 
     def delete_unused(self, group: SecurityGroup) -> None:
-        """Delete it unless it is in use."""
+        """Delete the group unless it is in use."""
         self._refusal(group)
 
     def _refusal(self, group: SecurityGroup) -> CloudError | None:
@@ -163,7 +163,7 @@ class SecurityGroupCalls:
                 raise
             return error
         self._refused.pop(group.id, None)
-        self._surroundings.changed(group.id, None)
+        self._vpc_state.changed(group.id, None)
         return None
 
     def _release(self, group: SecurityGroup, refusal: CloudError) -> None:
@@ -174,22 +174,22 @@ class SecurityGroupCalls:
         refused.next_look = now + _LOOK
         foreign = []
         for direction, found in self._referring(group):
-            own = direction == "ingress" and self._surroundings.cluster_tag in found.tags
+            own = direction == "ingress" and self._vpc_state.cluster_tag in found.tags
             if own:
                 self._revoke(found, {rule for rule in found.ingress if rule.rpartition(" ")[2] == group.id})
-                self._surroundings.forget(found.id)
+                self._vpc_state.forget(found.id)
             else:
                 foreign.append(f"{direction} rules of {found.id} ({found.name})")
         what = f"security group {group.id} ({group.name}) cannot be deleted: {refusal}"
         if foreign:
-            raise Conflict(f"{what}; {', '.join(foreign)} refer to it: remove them") from refusal.__cause__
+            raise Conflict(f"{what}; remove the {', '.join(foreign)} that refer to it") from refusal.__cause__
         if now >= refused.since + _LONG:
             minutes = round((now - refused.since) / 60)
-            raise Conflict(f"{what}, for {minutes} minutes; find out what is in it") from refusal.__cause__
+            raise Conflict(f"{what}, for {minutes} minutes; check which resources use it") from refusal.__cause__
 
     def _referring(self, group: SecurityGroup) -> Iterator[tuple[str, SecurityGroup]]:
-        """The groups of the VPC whose rules name this one."""
-        of_vpc = {"Name": "vpc-id", "Values": [self._surroundings.facts().vpc_id]}
+        """The groups in the VPC whose rules refer to this one."""
+        of_vpc = {"Name": "vpc-id", "Values": [self._vpc_state.facts().vpc_id]}
         for direction, name in (("ingress", "ip-permission.group-id"), ("egress", "egress.ip-permission.group-id")):
             filters = [of_vpc, {"Name": name, "Values": [group.id]}]
             for each in self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters):
@@ -204,7 +204,7 @@ class SecurityGroupCalls:
             else:
                 self._revoke(group, rules)
                 group = replace(group, ingress=group.ingress - rules)
-            self._surroundings.changed(group.id, group)
+            self._vpc_state.changed(group.id, group)
         return group
 
     def _authorize(self, group: SecurityGroup, rules: Set[str], descriptions: Mapping[str, str] | None = None) -> None:
@@ -224,7 +224,7 @@ class SecurityGroupCalls:
             except NotFound as error:
                 if error_code(error) != _GONE:
                     raise
-                # A group that was just made is not known everywhere at once.
+                # A new group is not visible everywhere at once.
                 raise Unavailable(str(error)) from error.__cause__
 
         try:
@@ -232,9 +232,9 @@ class SecurityGroupCalls:
         except Unavailable as error:
             if error_code(error) != _GONE:
                 raise
-            self._surroundings.forget(group.id)
+            self._vpc_state.forget(group.id)
             raise Unavailable(
-                f"security group {group.id} ({group.name}) is gone; what there is will be read anew"
+                f"security group {group.id} ({group.name}) was deleted; the controller reads the security groups again"
             ) from error
 
     def _told(self, group: SecurityGroup) -> SecurityGroup:
@@ -245,9 +245,9 @@ class SecurityGroupCalls:
         filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "group-name", "Values": [name]}]
         found = self._api.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"]
         if not found:
-            raise Unavailable(f"security group {name} exists, though no list shows it yet; it will be looked for again")
+            raise Unavailable(f"security group {name} exists, but AWS does not list it yet; the controller retries")
         group = security_group(found[0])
         if any(group.tags.get(key) != tags.get(key) for key in (CLUSTER_TAG, SERVICE_UID_TAG)):
-            why = f"{group.id} has this name in {vpc_id}, but not this cluster's tags"
-            raise InvalidConfiguration(f"security group {name}", why, "no other group of this name")
+            why = f"{group.id} in {vpc_id} has this name, but not this cluster's tags"
+            raise InvalidConfiguration(f"security group {name}", why, "no other security group with this name")
         return group

@@ -1,4 +1,4 @@
-"""Which of a load balancer's security groups holds which rule, and by which changes: pure."""
+"""Distributes a load balancer's rules over its security groups. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence, Set
 from typing import Literal
 
 MOST_RULES = 60
-"""Ingress rules that a security group may have (AWS's default quota; each range of clients counts)."""
+"""The most ingress rules in a security group (AWS's default quota; each CIDR and port range counts)."""
 
 MOST_GROUPS = 5
-"""Security groups that a load balancer may be in."""
+"""The most security groups of a load balancer."""
 
 Change = tuple[Literal["add", "remove"], frozenset[str]]
 
 
 def distributed(current: Sequence[Set[str]], wanted: Set[str], most: int = MOST_RULES) -> list[frozenset[str]]:
-    """The rules of each group, as few groups as hold them all; a rule stays where it is, if it can."""
+    """The rules of each group, in as few groups as possible; rules stay in their group if they can."""
     groups: list[set[str]] = []
     placed: set[str] = set()
     for index in range(max(1, math.ceil(len(wanted) / most))):
@@ -33,7 +33,8 @@ def distributed(current: Sequence[Set[str]], wanted: Set[str], most: int = MOST_
 
 
 def changes(current: Set[str], wanted: Set[str], most: int = MOST_RULES) -> list[Change]:
-    """The calls that a group needs: additions first, so that no client is shut out meanwhile, if there is room."""
+    """The changes of a group's rules: additions first if the quota has room, so that no client is locked out
+    meanwhile."""
     added, removed = frozenset(wanted - current), frozenset(current - wanted)
     add: list[Change] = [("add", added)] if added else []
     remove: list[Change] = [("remove", removed)] if removed else []

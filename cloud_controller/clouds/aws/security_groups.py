@@ -1,11 +1,11 @@
-"""The security groups of load balancers, of both kinds: who may reach them, and how they reach the nodes.
+"""The security groups of load balancers of both kinds: which clients may connect, and how traffic reaches the nodes.
 
-Each load balancer has a group of its own in front, with a rule for each port and range of clients; where those are more
-than a group may have, it has several. All load balancers of a cluster are in one shared group besides, and one rule on
-the nodes' groups lets in what is in that, however many Services there are. Groups that people name are never changed.
+Each load balancer has its own front groups, with a rule for each port and CIDR; several groups if the rules exceed
+the quota. All load balancers of a cluster share one more group, and one rule in the nodes' groups admits its
+traffic, however many Services exist. Groups that users name are never changed.
 
-A group carries its owner's tags from the call on that makes it, and is found again by its name. To be safe from a crash
-after any call, callers `join` only when something with the Service's tags exists, and delete that after `delete`.
+A group gets its owner's tags at creation and is found again by name. TO SURVIVE A CRASH AFTER ANY CALL, callers must
+call `join` only when a resource with the Service's tags exists, and delete that resource after `delete`.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, distributed
 from cloud_controller.clouds.aws.shared_group import SharedGroup
-from cloud_controller.clouds.aws.surroundings import SecurityGroup, Surroundings
 from cloud_controller.clouds.aws.upstream import is_name, own_groups
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerModel, Owner
 
 
 class SecurityGroups:
-    """The security groups of one cluster's load balancers; safe to share between threads."""
+    """The security groups of one cluster's load balancers. Safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, surroundings: Surroundings) -> None:
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState) -> None:
         self._cluster_id = config.cluster_id
-        self._surroundings = surroundings
-        self._calls = SecurityGroupCalls(api, surroundings)
-        self._shared = SharedGroup(api, config, surroundings, self._calls)
+        self._vpc_state = vpc_state
+        self._calls = SecurityGroupCalls(api, vpc_state)
+        self._shared = SharedGroup(api, config, vpc_state, self._calls)
 
     def attributes(self, load_balancer_id: str, attached: Collection[str]) -> dict[str, Value | None]:
-        """`ingress_rules` and `security_groups` of the model of a load balancer that is in these groups.
+        """`ingress_rules` and `security_groups` in the model of a load balancer with these groups.
 
-        What no model holds makes a difference: `security_groups` None where it lacks the shared group, or the nodes do
-        not let that in; `ingress_rules` () where a group of ours was made for it and it is not, or no longer, in it.
+        Deviations that a model cannot express appear as a difference: `security_groups` is None if the shared group
+        is missing, or the nodes do not admit it; `ingress_rules` is () if a front group exists but is not attached.
         """
         front = self._front(load_balancer_id, attached).values()
         rules: tuple[str, ...] | None = None
@@ -55,39 +55,40 @@ class SecurityGroups:
         }
 
     def own(self, load_balancer_id: str, attached: Collection[str] = ()) -> frozenset[str]:
-        """The ids of our groups that a load balancer may be in: those in front of it, and the shared one."""
+        """The IDs of this controller's groups for a load balancer: its front groups and the shared group."""
         shared = self._shared.group()
         groups = (*self._front(load_balancer_id, attached).values(), *(() if shared is None else (shared,)))
         return frozenset(group.id for group in groups)
 
     def has_front(self, load_balancer_id: str) -> bool:
-        """Whether a group of ours, with its Service's tags, was made for it."""
+        """Whether a front group with the Service's tags exists for it."""
         return bool(self._front(load_balancer_id))
 
     def left_behind(self, load_balancer_ids: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-        """The tags of groups of this cluster whose load balancer is not one of these, by its id."""
-        present = self._surroundings.facts().front_groups.keys() - {*load_balancer_ids}
+        """The tags of the cluster's groups whose load balancer is not in `load_balancer_ids`, by load balancer ID."""
+        present = self._vpc_state.facts().front_groups.keys() - {*load_balancer_ids}
         fronts = {of: [*self._front(of).values()] for of in sorted(present)}
         return {of: groups[0].tags for of, groups in fronts.items() if groups}
 
     def adopt(self, load_balancer_id: str, attached: Collection[str], tags: Mapping[str, str]) -> None:
-        """Make the groups ours that upstream's controller made for a load balancer, which is in those attached."""
+        """Tag the groups that upstream created for a load balancer, to adopt them."""
         marked = {**tags, LOAD_BALANCER_TAG: load_balancer_id}
-        for group in own_groups(self._surroundings.facts().groups, load_balancer_id, attached):
+        for group in own_groups(self._vpc_state.facts().groups, load_balancer_id, attached):
             self._calls.tag(group, marked)
 
     def front(self, load_balancer_id: str, model: LoadBalancerModel) -> tuple[str, ...]:
-        """The ids of the groups that let clients in: the model's rules in groups of our own, and those people named.
+        """The IDs of the groups that admit clients: front groups with the model's rules, and the groups that users
+        named.
 
-        Makes and changes ours as far as they differ. The rules are no more than fit, which `build` has seen to.
+        Creates and changes front groups where they differ. `build` has checked that the rules fit.
         """
         named = texts(model.attributes["security_groups"])
         if model.attributes["ingress_rules"] is None:
             return named
         rules = frozenset(texts(model.attributes["ingress_rules"]))
         present = self._front(load_balancer_id)
-        # AWS has no order of groups; ours have numbers, so that a repetition finds them by name.
-        # One that was adopted has a name of its own, by which upstream's controller would find it again.
+        # AWS does not order groups. Numbered names let a repetition find them; an adopted group keeps its name, by
+        # which upstream would find it again.
         numbered = [load_balancer_id, *(f"{load_balancer_id}-{number}" for number in range(2, MOST_GROUPS + 1))]
         names = [*(name for name in present if name not in numbered), *numbered]
         known = [present[name].ingress if name in present else frozenset() for name in names]
@@ -102,27 +103,27 @@ class SecurityGroups:
         return (*ids, *named)
 
     def join(self, load_balancer_id: str) -> tuple[str, ...]:
-        """The shared group, in which a load balancer must be to reach nodes: made if there is none, and let in.
+        """The shared group, which a load balancer needs to reach nodes; created and admitted by the nodes if necessary.
 
-        Nothing where the cloud config says that somebody else opens the nodes.
+        Empty if the cloud config says that the administrator opens the nodes.
         """
         return self._shared.join(load_balancer_id)
 
     def drop(self, load_balancer_id: str, kept: Collection[str]) -> None:
-        """Delete the groups of our own that a load balancer is no longer in; one still in use goes with it later."""
+        """Delete the front groups that a load balancer is no longer in; groups still in use are deleted with it."""
         shared = self._shared.group()
         for group in self._front(load_balancer_id).values():
             if shared is not None and shared.id in kept:
-                # Upstream's controller opened the nodes to it; now they are open to the shared group.
+                # Upstream opened the nodes to this group; now they are open to the shared group.
                 self._shared.close_to(group.id)
             if group.id not in kept:
                 self._calls.delete_unused(group)
 
     def delete(self, load_balancer_id: str) -> bool:
-        """Delete what served a load balancer that is gone; with the last one the shared group and the nodes' rule.
+        """Delete a deleted load balancer's groups; with the last one, the shared group and the nodes' rule.
 
-        One attempt, no waiting. False: AWS says that something is still in use (for minutes); call again later. Raises
-        Conflict where that does not end by itself.
+        Makes one attempt without waiting. False: AWS reports that a group is still in use (for minutes); call again
+        later. Raises Conflict if that does not end by itself.
         """
         if not self._shared.leave(load_balancer_id):
             return False
@@ -132,7 +133,7 @@ class SecurityGroups:
         return all(self._calls.delete(group) for group in fronts)
 
     def _front(self, load_balancer_id: str, attached: Collection[str] = ()) -> dict[str, SecurityGroup]:
-        facts = self._surroundings.facts()
+        facts = self._vpc_state.facts()
         groups = facts.front_groups.get(load_balancer_id, ())
         own = [group for group in groups if group.tags.get(CLUSTER_TAG, self._cluster_id) == self._cluster_id]
         own += own_groups(facts.groups, load_balancer_id, attached) if is_name(load_balancer_id) and attached else []

@@ -1,8 +1,7 @@
-"""The rules by which a load balancer's clients are let in, merged to as few as allow the same traffic. Pure.
+"""The ingress rules for a load balancer's clients, merged into as few as allow the same traffic. Pure.
 
-AWS lets a security group have 60 rules and counts each port of each range of addresses, so that neighbouring ports
-become one range, neighbouring ranges of addresses one that holds them, and what another rule allows already is left
-out.
+A security group has at most 60 rules by default, and each port of each CIDR counts. So adjacent ports and CIDRs are
+merged, and rules that another rule includes are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses
 Network = IPv4Network | IPv6Network
 
 TOO_BIG = {4: "icmp 3-4", 6: "icmpv6 2-0"}
-"""By IP version: the message (type and code) that a packet is too big for the path, without which connections hang."""
+"""By IP version: the ICMP message (type and code) "packet too big", without which connections can hang."""
 
 
 def client_rules(
@@ -24,10 +23,10 @@ def client_rules(
     *,
     path_mtu: bool = True,
 ) -> tuple[str, ...]:
-    """The texts of the rules that let these sources in to the listeners, given as transport and port, and no others.
+    """The texts of the rules that admit exactly these sources to these listeners (transport and port).
 
-    A listener `TCP_UDP` takes both. With `path_mtu` the ranges may tell of packets that are too big; prefix lists may
-    not, for each rule with a list counts as many as the list may have entries.
+    `TCP_UDP` stands for both. With `path_mtu`, the CIDRs may send "packet too big"; prefix lists may not, because a
+    rule with a list counts as often as the list's maximum number of entries.
     """
     ports: defaultdict[str, set[int]] = defaultdict(set)
     for transport, port in listeners:
@@ -42,7 +41,7 @@ def client_rules(
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The runs of neighbouring numbers, as the first and the last of each."""
+    """The runs of adjacent numbers, as first and last."""
     run: list[int] = []
     for number in sorted(numbers):
         if run and number != run[-1] + 1:

@@ -1,8 +1,7 @@
-"""Whose credentials AWS is called with, in which region: boto3's default chain, and the role of the cloud config.
+"""The credentials and region of calls to AWS: boto3's default chain, and the role in the cloud config.
 
-The default chain is the environment, web identity (IRSA), shared files, a container's role, and last of all the
-instance metadata service, which therefore is never asked where anything else tells. Nothing is asked before the first
-call.
+The default chain is the environment, web identity (IRSA), shared files, a container's role, and last the instance
+metadata service, which is not called if any other source has credentials. Nothing is read before the first call.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ _SETTINGS = ClientConfig(
 _ACCOUNT = re.compile(r"arn:[^:]+:[^:]+:[^:]*:(?P<account>\d+):")
 
 _MODELS = create_loader()
-"""The descriptions of AWS's services, megabytes each, read once a process."""
+"""The models of AWS's services, megabytes each, read once in a process."""
 
 # At debug it logs each request with its signature and session token, at info where it looked for credentials.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
 class _InOneLine(logging.Filter):
-    """botocore tells of credentials that it can't renew with the whole traceback, at each call that needs them."""
+    """botocore logs a whole traceback at each call with credentials that cannot be renewed; keep one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.exc_info and record.exc_info[1]:
@@ -56,9 +55,9 @@ logging.getLogger("botocore.credentials").addFilter(_InOneLine())
 
 
 def session_of(config: Config) -> boto3.Session:
-    """A session with the credentials and region that the config comes to.
+    """A session with the credentials and region of the config.
 
-    Raises InvalidConfiguration where neither it nor the environment nor the metadata service tells a region.
+    Raises InvalidConfiguration if neither it, the environment nor the metadata service defines a region.
     """
     own = _Session(config)
     # AWS_REGION is the other SDKs' name, and what EKS sets in pods; boto3 knows AWS_DEFAULT_REGION and profiles.
@@ -80,7 +79,7 @@ class _Session(botocore.session.Session):
         super().__init__()
         self._cloud_config = config
         self.register_component("data_loader", _MODELS)
-        # One lost packet to the metadata service is not the end of the credentials.
+        # One lost packet to the metadata service must not end the credentials.
         self.set_config_variable("metadata_service_num_attempts", _METADATA_ATTEMPTS)
         self.set_default_client_config(_SETTINGS)
 
@@ -100,13 +99,13 @@ class _Session(botocore.session.Session):
 def _region_of_this_machine(session: botocore.session.Session) -> str:
     region = IMDSRegionProvider(session).provide()
     if not region:
-        why = "missing; neither AWS_REGION nor the metadata service of this machine tells it"
+        why = "missing; neither AWS_REGION nor this machine's instance metadata service defines the region"
         raise InvalidConfiguration("cloud config: [Global] Region", why)
     return str(region)
 
 
 class _Role(CredentialProvider):
-    """The role of the cloud config, assumed with the credentials of another session and renewed before they end."""
+    """The role in the cloud config, assumed with another session's credentials and renewed before they expire."""
 
     METHOD = "assume-role"
     CANONICAL_NAME = None
@@ -138,7 +137,7 @@ class _Role(CredentialProvider):
 
 
 def _on_behalf_of(source_arn: str) -> Any:
-    """Tell STS whose resource the role is assumed for: a condition of the role's trust policy may ask for it."""
+    """Send STS the resource for which the role is assumed: its trust policy may require it."""
     account = _ACCOUNT.match(source_arn)
 
     def add_headers(params: dict[str, Any], **_: Any) -> None:

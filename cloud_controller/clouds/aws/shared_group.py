@@ -1,7 +1,7 @@
-"""The one security group that all load balancers of a cluster are in, and the one rule by which the nodes let it in.
+"""The security group that all load balancers of a cluster share, and the nodes' rule that admits its traffic.
 
-It comes with the first load balancer and goes with the last one. Whether one is the last is asked of AWS, unless this
-process knows of another: while that is decided, none can join.
+It is created with the first load balancer and deleted with the last one. AWS's lists decide which is the last,
+unless this process knows of another. No load balancer can join during that decision.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.ip_permissions import from_group
 from cloud_controller.clouds.aws.names import shared_group_name
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.surroundings import SHARED_GROUP_TAG, SecurityGroup, Surroundings
+from cloud_controller.clouds.aws.vpc_state import SHARED_GROUP_TAG, SecurityGroup, VpcState
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _BELIEVED = 120.0
-"""Seconds for which a load balancer that joined, or was listed, is believed to be there until it leaves."""
+"""Seconds for which a load balancer that joined or was listed is assumed to exist until it leaves."""
 
 
 class SharedGroup:
-    """The shared group of one cluster; safe to share between threads."""
+    """The shared group of one cluster. Safe to share between threads."""
 
     def __init__(
         self,
         api: Api,
         config: Config,
-        surroundings: Surroundings,
+        vpc_state: VpcState,
         calls: SecurityGroupCalls,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
         self._config = config
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
         self._calls = calls
         self._clock = clock
         self._lock = threading.Lock()
@@ -44,50 +44,54 @@ class SharedGroup:
         self._left: set[str] = set()
 
     def group(self) -> SecurityGroup | None:
-        """The group, where there is one."""
+        """The group, if it exists."""
         name = shared_group_name(self._config.cluster_id)
-        return next((group for group in self._surroundings.facts().shared_groups if group.name == name), None)
+        return next((group for group in self._vpc_state.facts().shared_groups if group.name == name), None)
 
     def serves(self, attached: Collection[str]) -> bool:
-        """Whether a load balancer in these groups is in it as it should be, and all nodes' groups let it in."""
+        """Whether a load balancer in these groups is in the shared group as configured, and all nodes' groups admit
+        it."""
         group = self.group()
         joined = group is not None and group.id in attached
         if self._config.disable_security_group_ingress:
             return not joined
         if group is None or not joined:
             return False
-        nodes = self._surroundings.facts().node_groups
+        nodes = self._vpc_state.facts().node_groups
         return bool(nodes) and all(from_group(group.id) in each.ingress for each in nodes)
 
     def join(self, load_balancer_id: str) -> tuple[str, ...]:
-        """The group, made if there is none and let in by the nodes; nothing where others open the nodes.
+        """The group, created if necessary and admitted by the nodes; empty with DisableSecurityGroupIngress.
 
-        Raises InvalidConfiguration where no group of the nodes can be found.
+        Raises InvalidConfiguration if the nodes have no security group with the cluster's tag.
         """
         if self._config.disable_security_group_ingress:
             return ()
         with self._lock:
             self._seen[load_balancer_id] = self._clock()
             self._left.discard(load_balancer_id)
-            nodes = self._surroundings.facts().node_groups or self._surroundings.facts(max_age=0).node_groups
+            nodes = self._vpc_state.facts().node_groups or self._vpc_state.facts(max_age=0).node_groups
             if not nodes:
-                why = f"none carries the tag {self._config.cluster_tag}"
-                allowed = "that tag on the group that all nodes are in, or [Global] DisableSecurityGroupIngress"
+                why = f"no security group has the tag {self._config.cluster_tag}"
+                allowed = (
+                    "that tag on the nodes' security group, or [Global] DisableSecurityGroupIngress in the cloud config"
+                )
                 raise InvalidConfiguration("security groups of the nodes", why, allowed)
             group = self.group() or self._made()
-            with self._surroundings.changing_nodes:
-                for each in self._surroundings.facts().node_groups:
+            with self._vpc_state.changing_nodes:
+                for each in self._vpc_state.facts().node_groups:
                     self._calls.allow(each, from_group(group.id))
             return (group.id,)
 
     def close_to(self, group_id: str) -> None:
-        """Take away the nodes' rules that let in this group."""
-        with self._surroundings.changing_nodes:
-            for each in self._surroundings.facts().node_groups:
+        """Remove the nodes' rules that admit this group."""
+        with self._vpc_state.changing_nodes:
+            for each in self._vpc_state.facts().node_groups:
                 self._calls.forbid(each, from_group(group_id))
 
     def leave(self, load_balancer_id: str) -> bool:
-        """A load balancer is gone; with the last one the nodes' rule and the group go. False: it is still in use."""
+        """Record that a load balancer is deleted; with the last one, delete the nodes' rule and the group. False:
+        still in use."""
         with self._lock:
             self._seen.pop(load_balancer_id, None)
             self._left.add(load_balancer_id)
@@ -108,7 +112,7 @@ class SharedGroup:
         self._seen = {each: at for each, at in self._seen.items() if at > believed}
         if not self._seen:
             at = self._clock()
-            # A list may show for a while what is gone; nobody would come back for what was kept because of that.
+            # Lists may still show deleted load balancers; a group kept because of one would never be deleted.
             self._seen = dict.fromkeys(self._members(group_id) - self._left, at)
         return bool(self._seen)
 

@@ -1,4 +1,4 @@
-"""Who may connect to a Service's load balancer: its field wins over its annotation (as upstream), all CIDRs checked."""
+"""The clients that may connect to a Service: the spec takes precedence over the annotation, as upstream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EVERYBODY: tuple[Network, Network] = (IPv4Network("0.0.0.0/0"), IPv6Network("::
 
 
 def field_and_texts(spec: Mapping[str, Any], settings: Settings) -> tuple[str, tuple[str, ...]]:
-    """The ranges as they are written, and where; none: everybody."""
+    """The ranges as written, and their field; none: all clients."""
     given = tuple(spec.get("loadBalancerSourceRanges") or ())
     if given:
         return FIELD, given
@@ -27,24 +27,24 @@ def field_and_texts(spec: Mapping[str, Any], settings: Settings) -> tuple[str, t
 def source_ranges(
     spec: Mapping[str, Any], settings: Settings, *, dualstack: bool, everybody: bool = True
 ) -> tuple[Network, ...]:
-    """The ranges of the families that clients can come by; where none are given `everybody`, or else nobody.
+    """The ranges of the load balancer's address families; without any, all clients if `everybody`, else none.
 
-    IPv6 ranges of a load balancer that has IPv4 addresses alone are left out, as no such client can come. Raises
-    InvalidConfiguration for what is no CIDR, and where nothing would be left: that would let everybody in.
+    Leaves out IPv6 ranges of a load balancer with only IPv4 addresses. Raises InvalidConfiguration for invalid
+    CIDRs, and if no range is left: that would admit all clients.
     """
     field, texts = field_and_texts(spec, settings)
     found: set[Network] = set()
     for text in texts:
         try:
-            # Bits beyond the prefix are cut off, as upstream's parser does.
+            # Host bits are cleared, as upstream's parser does.
             found.add(ip_network(text.strip(), strict=False))
         except ValueError:
-            raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+            raise InvalidConfiguration(field, f"{text!r} is not a CIDR", "such as 192.0.2.0/24") from None
     if not found and not everybody:
         return ()
     versions = (4, 6) if dualstack else (4,)
     usable = [network for network in found or _EVERYBODY if network.version in versions]
     if not usable:
-        why = "has IPv6 ranges alone, and the load balancer has IPv4 addresses: nobody could connect"
+        why = "contains only IPv6 ranges, but the load balancer has only IPv4 addresses: no client could connect"
         raise InvalidConfiguration(field, why, "at least one IPv4 range")
     return tuple(sorted(usable, key=lambda network: (network.version, network)))

@@ -1,8 +1,8 @@
-"""Which subnets a load balancer is in: those that its Service names, or one a zone. Pure.
+"""Chooses the subnets of a load balancer: those that its Service names, or one for each Availability Zone. Pure.
 
-The choice is upstream's: subnets that carry this cluster's tag or no cluster's, public ones for load balancers that
-face the internet; of several in a zone the one with the role's tag, then the one with the cluster's, then the first by
-id. Local and wavelength zones have neither kind of load balancer.
+The choice is upstream's: subnets with this cluster's tag or no cluster's tag; public ones for internet-facing load
+balancers. In each zone, a subnet with the role's tag comes first, then one with the cluster's tag, then the lowest
+ID. Local and Wavelength Zones support neither kind of load balancer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.surroundings import Facts, Subnet
+from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
 
 FIELD = f"annotation {CATALOGUE.by_argument['subnets'].name}"
 
@@ -22,32 +22,32 @@ _OLD_CLUSTER_TAG = "KubernetesCluster"
 
 
 def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | None) -> tuple[Subnet, ...]:
-    """The subnets: in the order in which they are `named` (by id or tag `Name`), else in that of their zones.
+    """The subnets, in the order of `named` (IDs or Name tags), otherwise of their zones.
 
-    Raises InvalidConfiguration where one that is named can't be had, or none is fit.
+    Raises InvalidConfiguration if a named subnet does not exist, or no subnet is suitable.
     """
     found = [by_word(facts.subnets, word) for word in named] if named is not None else _found(facts, config, scheme)
     if not found:
         kind = "public subnet (with a route to an internet gateway)" if scheme == "internet-facing" else "subnet"
-        why = f"not given, and {facts.vpc_id} has no {kind} with the tag {config.cluster_tag} or no cluster's tag"
-        raise InvalidConfiguration(FIELD, why, "ids, or values of the tag Name, of subnets, one a zone")
+        why = f"not set, and {facts.vpc_id} has no {kind} that has the tag {config.cluster_tag} or no cluster's tag"
+        raise InvalidConfiguration(FIELD, why, "the IDs or Name tags of subnets, one for each Availability Zone")
     zones: dict[str, Subnet] = {}
     for subnet in found:
         other = zones.setdefault(subnet.zone, subnet)
         if other is not subnet:
             why = f"{other.id} and {subnet.id} are both in {subnet.zone}"
-            raise InvalidConfiguration(FIELD, why, "one subnet a zone")
+            raise InvalidConfiguration(FIELD, why, "one subnet for each Availability Zone")
     return tuple(found)
 
 
 def by_word(subnets: Iterable[Subnet], word: str) -> Subnet:
-    """The subnet of this id or tag `Name`. Raises InvalidConfiguration where it is not exactly one."""
+    """The subnet with this ID or Name tag. Raises InvalidConfiguration unless there is exactly one."""
     by_id = word.startswith("subnet-")
     found = [each for each in subnets if (each.id == word if by_id else each.tags.get("Name") == word)]
     if len(found) == 1:
         return found[0]
-    what = f"subnets of the VPC have {'the id' if by_id else 'the tag Name'} {word!r}"
-    raise InvalidConfiguration(FIELD, f"{len(found) or 'no'} {what}", "subnets of the cluster's VPC, each once")
+    what = f"subnets in the VPC have {'the ID' if by_id else 'the Name tag'} {word!r}"
+    raise InvalidConfiguration(FIELD, f"{len(found) or 'no'} {what}", "exactly one subnet in the cluster's VPC")
 
 
 def _found(facts: Facts, config: Config, scheme: str) -> list[Subnet]:
@@ -55,7 +55,7 @@ def _found(facts: Facts, config: Config, scheme: str) -> list[Subnet]:
     if not ours and config.subnet_id:
         ours = [subnet for subnet in facts.subnets if subnet.id == config.subnet_id]
     fit = [each for each in ours if each.in_regional_zone and (each.public or scheme == "internal")]
-    # The best of a zone comes first, and is kept.
+    # The first of a zone is the best one.
     best: dict[str, Subnet] = {}
     for subnet in sorted(fit, key=lambda each: (_ROLE[scheme] not in each.tags, not _tagged(each, config), each.id)):
         best.setdefault(subnet.zone, subnet)

@@ -1,4 +1,4 @@
-"""Tags, and what else AWS has as pairs of key and value; and how the tags of many things are asked for."""
+"""AWS's lists of key-value pairs (tags, attributes), and reads of many resources' tags."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 
 _A_CALL = 20
-"""Things of load balancing whose tags AWS tells at once."""
+"""The most load balancers or target groups in one DescribeTags call."""
 
 Tags = dict[str, dict[str, str]]
-"""Tags by the thing that has them."""
+"""Tags by resource."""
 
 
 def tag_list(pairs: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags, or attributes, as AWS takes them."""
+    """Tags or attributes as a list for AWS's API."""
     return [{"Key": key, "Value": value} for key, value in sorted(pairs.items())]
 
 
-def told(pairs: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Tags, or attributes, as AWS tells them."""
+def from_tag_list(pairs: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Tags or attributes from a list of AWS's API."""
     return {each["Key"]: each.get("Value", "") for each in pairs}
 
 
 def tags_of(thing: Mapping[str, Any]) -> dict[str, str]:
-    """The tags of something that AWS describes with them."""
-    return told(thing.get("Tags") or ())
+    """The tags in a description of a resource."""
+    return from_tag_list(thing.get("Tags") or ())
 
 
-def of_many(things: Iterable[str], ask: Callable[[Sequence[str]], Tags], together: Together) -> Tags:
-    """The tags of these now, some at a time; those that are gone are absent, of which `ask` raises NotFound."""
+def of_many(things: Iterable[str], ask: Callable[[Sequence[str]], Tags], concurrently: ConcurrentCalls) -> Tags:
+    """The current tags of these resources, read in batches. Deleted resources, for which `ask` raises NotFound, are
+    absent."""
     wanted = sorted(things)
     parts = [wanted[start : start + _A_CALL] for start in range(0, len(wanted), _A_CALL)]
-    answers = together([partial(_of_some, part, ask) for part in parts])
+    answers = concurrently([partial(_of_some, part, ask) for part in parts])
     return {thing: tags for answer in answers for thing, tags in answer.items()}
 
 

@@ -1,7 +1,7 @@
-"""The target groups of network load balancers: each is a pool of the model. Calls, and what they are made of.
+"""The target groups of network load balancers, each a pool of the model.
 
-Protocol, target type and address family are a target group's for life, so a pool's name holds them; its own port means
-nothing, for every target has one of its own.
+A target group's protocol, target type and address family never change, so the pool's name contains them. Its own
+port has no effect, because every target has a port.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.attributes import DEFAULT_SUCCESS_CODES, target_group_defaults
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.surroundings import Surroundings
-from cloud_controller.clouds.aws.tags import tag_list, told
+from cloud_controller.clouds.aws.tags import from_tag_list, tag_list
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import HealthCheck, Owner, Pool
@@ -25,37 +25,37 @@ from cloud_controller.load_balancers.model import HealthCheck, Owner, Pool
 _log = logging.getLogger(__name__)
 
 TARGETS_A_CALL = 100
-"""Targets that AWS takes at once."""
+"""The most targets in one call."""
 
 _FOR_LIFE = ("protocol", "target_type", "ip_address_type")
 _NO_TARGETS = frozenset({"Target.NotRegistered", "Target.DeregistrationInProgress"})
-"""Why AWS still tells of what is no target any more."""
+"""The reasons of targets that AWS still lists though they are no longer registered."""
 _UNFIT = frozenset({"unhealthy", "unhealthy.draining", "unavailable"})
 _MOST_OUTSIDE = 5
-"""Addresses outside of the VPC that a call goes without, one by one; more, and the pods have another network."""
+"""The most refused addresses outside the VPC that a call drops one by one; more of them mean another pod network."""
 _UNUSED_PORT = 80
-"""A target group's own port, where there is no target yet to take it from."""
+"""A target group's own port while it has no target to take it from."""
 
 
 class TargetGroups:
-    """The calls, each idempotent; safe to share between threads. Groups are named by ARN."""
+    """Idempotent calls for target groups, which are given by ARN. Safe to share between threads."""
 
-    def __init__(self, api: Api, surroundings: Surroundings) -> None:
+    def __init__(self, api: Api, vpc_state: VpcState) -> None:
         self._api = api
-        self._surroundings = surroundings
+        self._vpc_state = vpc_state
 
     # -------------------------------------------------------------------------------------------------------- reads
 
     def all(self) -> Iterator[dict[str, Any]]:
-        """All of the region, as AWS describes them."""
+        """All target groups of the region, as AWS describes them."""
         return self._api.pages("elbv2", "DescribeTargetGroups", "TargetGroups", PageSize=400)
 
     def attributes(self, arn: str) -> dict[str, str]:
-        """Those that AWS tells."""
-        return told(self._api.call("elbv2", "DescribeTargetGroupAttributes", TargetGroupArn=arn)["Attributes"])
+        """The attributes that AWS returns."""
+        return from_tag_list(self._api.call("elbv2", "DescribeTargetGroupAttributes", TargetGroupArn=arn)["Attributes"])
 
     def health(self, arn: str) -> dict[Member, bool | None]:
-        """The registered targets, each with whether it passes its check; None: nobody knows yet, or needs to."""
+        """The registered targets, each with whether it passes its health check; None: unknown or not checked."""
         answer = self._api.call("elbv2", "DescribeTargetHealth", TargetGroupArn=arn)
         return {
             _member(each["Target"]): _fit(each["TargetHealth"].get("State", ""))
@@ -66,7 +66,8 @@ class TargetGroups:
     # ------------------------------------------------------------------------------------------------------- writes
 
     def create(self, name: str, pool: Pool, vpc_id: str, tags: Mapping[str, str]) -> str:
-        """Make it without targets, or take the one of this name and owner and give it these settings; its ARN."""
+        """Create it without targets, or apply these settings to an existing one with this name and owner; returns
+        its ARN."""
         params = {
             "Name": name,
             "VpcId": vpc_id,
@@ -78,7 +79,7 @@ class TargetGroups:
             **_check_params(pool.health_check),
         }
         try:
-            # AWS answers the same creation with the same target group.
+            # AWS returns the existing target group for an identical creation.
             made = self._api.call("elbv2", "CreateTargetGroup", idempotent=True, **params)
         except Conflict as error:
             if error_code(error) != "DuplicateTargetGroupName":
@@ -92,7 +93,7 @@ class TargetGroups:
         return arn
 
     def change(self, arn: str, pool: Pool, before: Pool | None) -> None:
-        """Give it the settings of the pool, as far as they are not those of `before`; its targets stay."""
+        """Apply the pool's settings where they differ from `before`; its targets stay."""
         if before is None or before.health_check != pool.health_check:
             self._api.call("elbv2", "ModifyTargetGroup", TargetGroupArn=arn, **_check_params(pool.health_check))
         known = settable(before) if before else {}
@@ -101,10 +102,10 @@ class TargetGroups:
     def exchange(
         self, arn: str, added: Sequence[Member], removed: Sequence[Member] = ()
     ) -> list[Callable[[], list[Member]]]:
-        """The calls that make these its targets, and those not any more; none need wait for another.
+        """The calls that register and deregister these targets; all may run concurrently.
 
-        Each answers those that AWS does not take, as it takes no stopped machine; the log says why. Targets that are
-        gone already do not matter.
+        Each returns the targets that AWS refuses, such as stopped machines; the log has the reason. Missing targets
+        are ignored.
         """
         return [
             *(partial(self._register, arn, part) for part in _chunks(added)),
@@ -112,7 +113,7 @@ class TargetGroups:
         ]
 
     def delete(self, arn: str) -> bool:
-        """Delete it, or learn that it is gone already; False: it is still in use."""
+        """Delete it; True if it is gone, False if it is still in use."""
         try:
             self._api.call("elbv2", "DeleteTargetGroup", TargetGroupArn=arn)
         except NotFound:
@@ -130,8 +131,8 @@ class TargetGroups:
         arn = str(group["TargetGroupArn"])
         answer = self._api.call("elbv2", "DescribeTags", ResourceArns=[arn])["TagDescriptions"]
         owner = Owner.of_tags(tags)
-        if owner is None or not owner.owns(told(answer[0]["Tags"])):
-            raise Conflict(f"target group {name} ({arn}) exists, but does not carry the tags of {owner}")
+        if owner is None or not owner.owns(from_tag_list(answer[0]["Tags"])):
+            raise Conflict(f"target group {name} ({arn}) exists, but does not have the tags of {owner}")
         return arn
 
     def _write_attributes(self, arn: str, attributes: Mapping[str, str]) -> None:
@@ -150,7 +151,7 @@ class TargetGroups:
                 named = _named(error, members)
                 if not named or (isinstance(error, InvalidConfiguration) and len(refused) >= _MOST_OUTSIDE):
                     raise
-                _log.warning("left out of a target group target_group=%s: %s", arn, error)
+                _log.warning("targets not registered target_group=%s: %s", arn, error)
                 refused += named
                 members = [member for member in members if member not in named]
             else:
@@ -170,8 +171,8 @@ class TargetGroups:
         return []
 
     def _targets(self, members: Iterable[Member]) -> list[dict[str, Any]]:
-        """Of an address outside of the VPC, AWS wants to be told that it is in no zone."""
-        facts = self._surroundings.facts()
+        """AWS requires zone "all" for addresses outside the VPC."""
+        facts = self._vpc_state.facts()
         found: list[dict[str, Any]] = []
         for member in members:
             nowhere = {"AvailabilityZone": "all"} if facts.is_outside(member.address) else {}
@@ -201,7 +202,7 @@ def pool_of(name: str, group: Mapping[str, Any], attributes: Mapping[str, str], 
         "target_type": target_type,
         "ip_address_type": group.get("IpAddressType") or "ipv4",
     }
-    # Where AWS is silent, it is the default.
+    # Attributes that AWS omits have their defaults.
     all_attributes = {**target_group_defaults(protocol, target_type), **attributes, **for_life}
     return Pool(name, check_of(group), tuple(members), all_attributes)
 

@@ -1,6 +1,5 @@
-"""Where in AWS a machine stands, beyond its zone's name: the zone's id, which is the same in every account, and its
-place in the network of racks, which AWS tells for the types that are bought for it.
-"""
+"""Topology labels of machines: the zone's ID, which is the same in every account, and the network nodes of EC2's
+instance topology."""
 
 from __future__ import annotations
 
@@ -17,31 +16,31 @@ from cloud_controller.clouds.aws.client import Api
 
 ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
 NETWORK_LABEL = "topology.k8s.aws/network-node-layer-"
-"""Followed by 1 for the layer furthest from the machine, 2 for the next, and so on."""
+"""Followed by the layer's number: 1 is the furthest from the machine."""
 
 BATCH = 100
-"""Machines whose place in the network EC2 tells at once."""
+"""The most instances in one DescribeInstanceTopology call."""
 _UNTOLD = 300.0
-"""Seconds after which is asked again for a machine that AWS told nothing of: it may only have begun to run."""
+"""Seconds until a machine without topology is read again: it may have just started."""
 _ASKED_AGAIN = 3600.0
-"""Seconds after which is asked again where the right was missing, or the region did not have it."""
+"""Seconds until the next read after a missing permission, or in a region without the operation."""
 
 Ec2Instance = Mapping[str, Any]
-"""An instance as EC2 describes it."""
+"""An instance from DescribeInstances."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The network nodes above one machine, the furthest first; none: AWS did not tell at `at`."""
+    """The network nodes above one machine, the furthest first; none: AWS returned none at time `at`."""
 
     nodes: tuple[str, ...]
     at: float
 
 
 class Topology:
-    """Labels of machines; what does not change is asked for once. Safe to share between threads."""
+    """Labels of machines; constant values are read once. Safe to share between threads."""
 
     def __init__(self, api: Api, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
@@ -53,7 +52,7 @@ class Topology:
         self._silent_until = 0.0
 
     def labels(self, instances: Sequence[Ec2Instance]) -> dict[str, dict[str, str]]:
-        """The labels of each of these machines, by its id. Raises CloudError where zones are not told."""
+        """The labels of these machines by ID. Raises CloudError if the zones cannot be read."""
         with self._lock:
             zone_ids = self._zone_ids_of(instances)
             placed = [instance for instance in instances if self._has_place(instance)]
@@ -71,7 +70,7 @@ class Topology:
             return found
 
     def forget_all_but(self, ids: Iterable[str]) -> None:
-        """Keep only what is known of these machines: they are all there are."""
+        """Drop all other machines: these are the only ones."""
         with self._lock:
             self._places = {each: self._places[each] for each in ids if each in self._places}
 
@@ -97,12 +96,12 @@ class Topology:
             try:
                 answer = self._api.call("ec2", "DescribeInstanceTopology", InstanceIds=batch)
             except (AccessDenied, InvalidConfiguration) as error:
-                # Nodes can do without; a region may not have it (UnsupportedOperation).
-                _log.warning("places in the network unknown error=%r", str(error))
+                # Nodes work without these labels; a region may lack the operation (UnsupportedOperation).
+                _log.warning("could not read the instance topology error=%r", str(error))
                 self._silent_until = now + _ASKED_AGAIN
                 return
             except NotFound:
-                # One of them has gone since it was listed; the next look at the others is soon.
+                # One of them was deleted since it was listed; the next read of the others is soon.
                 continue
             self._places |= {each: _Place((), now) for each in batch}
             for told in answer.get("Instances") or ():

@@ -1,7 +1,7 @@
-"""Which version of AWS's own cloud controller manager goes with which Kubernetes: the matrix of requirements 002 §5.1.
+"""The versions of AWS's cloud controller manager for each version of Kubernetes (requirements 002, section 5.1).
 
-AWS's controller follows Kubernetes' minor versions; its patches are its own. What is newer than the matrix's last row
-is unknown, which is no pass: `judge` says so and names the row.
+AWS's controller follows Kubernetes' minor versions, with its own patch versions. Versions newer than the matrix's
+last row are unknown, which does not pass: `judge` reports it with the row.
 """
 
 from __future__ import annotations

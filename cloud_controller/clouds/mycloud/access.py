@@ -1,4 +1,4 @@
-"""Whether a token has the rights at mycloud that the controllers need, asked once at the start."""
+"""Checks at start that the token has the permissions that the controllers need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cloud_controller.clouds.mycloud.scope import Scope
 
 
 def check(client: Client, scope: Scope, controllers: Collection[str], *, read_only: bool) -> None:
-    """Raise AccessDenied that names the operations which this token may not do, though these controllers do them."""
+    """Raise AccessDenied that names the operations that the controllers need and the token does not allow."""
     scope.cluster()  # A wrong token or cluster is told as such.
     table = "ID"
     network = f"GET /v1/networks/{scope.network_id}"
@@ -26,7 +26,7 @@ def check(client: Client, scope: Scope, controllers: Collection[str], *, read_on
     }
     if denied := _denied(client, sorted(set().union(*needed.values()))):
         why = ", ".join(name for name in controllers if needed[name] & {*denied})
-        raise AccessDenied(f"mycloud: the token lacks the right to {', '.join(denied)} (needed by {why})")
+        raise AccessDenied(f"mycloud: the token does not allow {', '.join(denied)} (needed by {why})")
 
 
 def _denied(client: Client, asked: list[str]) -> list[str]:

@@ -1,8 +1,8 @@
-"""What a Service comes to as a load balancer of mycloud: pure.
+"""Builds the model of a mycloud load balancer from a Service. Pure.
 
-Each port of the Service becomes a listener and a pool of its own, `tcp-80` or `udp-53`. Its members are the node port
-on the ingress nodes (where no node is marked as one: on every eligible node), with `externalTrafficPolicy: Local` on
-the nodes that have ready pods, or the ready pods themselves.
+Each port of the Service becomes a listener and a pool, `tcp-80` or `udp-53`. The members are the node port on the
+ingress nodes (without any, on every eligible node), with `externalTrafficPolicy: Local` on the nodes with ready
+pods, or the ready pods themselves.
 """
 
 from __future__ import annotations
@@ -28,23 +28,21 @@ from cloud_controller.load_balancers.model import (
     Reuse,
 )
 
-NO_INGRESS_NODES = (
-    f'no node carries the annotation {INGRESS_NODE}: "true"; every eligible node gets the load balancer\'s traffic'
-)
+NO_INGRESS_NODES = f'no node has the annotation {INGRESS_NODE}: "true"; the load balancer sends to every eligible node'
 NO_INGRESS_NODES_WITH_PODS = (
-    f'no node with the annotation {INGRESS_NODE}: "true" has a ready pod, and externalTrafficPolicy is Local; '
-    "every eligible node that has one gets the load balancer's traffic"
+    f'no node with the annotation {INGRESS_NODE}: "true" has a ready pod, and externalTrafficPolicy is Local; the'
+    " load balancer sends to every eligible node that has one"
 )
 
 _PROTOCOLS = ("TCP", "UDP")
 _DEFAULT_AFFINITY_TIMEOUT = 10800
 """Seconds; Kubernetes' default and mycloud's."""
 _HEAVIEST = 256
-"""The highest weight that the API takes."""
+"""The highest weight that the API accepts."""
 
 
 def backend(node: Object) -> NodeBackend | None:
-    """What load balancers take of a node; None for one that is not initialised yet."""
+    """The node as a backend of load balancers; None if it is not initialised yet."""
     machine = machine_id(node["spec"].get("providerID") or "")
     address = _internal_address(node)
     if not machine or not address:
@@ -64,13 +62,13 @@ def follows_endpoints(service: Object) -> bool:
 
 
 def pod_ranges(service: Object) -> tuple[str, ...] | None:
-    """None without pods as members. Pods have addresses of their nodes' pod ranges alone."""
+    """() with pods as members, whose addresses come from the nodes' pod ranges; otherwise None."""
     by_pod = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
     return () if by_pod else None
 
 
 def build(service: Object, backends: Backends, *, cluster_id: str, default_scheme: str) -> Built:
-    """The model for a Service with these backends. Raises InvalidConfiguration, naming field or annotation."""
+    """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
     metadata, spec = service["metadata"], service["spec"]
     settings = CATALOGUE.parse(metadata.get("annotations"))
     owner = Owner(cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
@@ -99,7 +97,7 @@ def build(service: Object, backends: Backends, *, cluster_id: str, default_schem
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
-    """The members behind each listener of a Service whose other settings may be wrong."""
+    """The members behind each listener, even if other settings of the Service are invalid."""
     spec = service["spec"]
     backend_type = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type")
     return {
@@ -152,20 +150,24 @@ def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> t
 
 def _require_ipv4(spec: dict[str, Any]) -> None:
     families = spec.get("ipFamilies") or ["IPv4"]
-    why = "mycloud's load balancers have IPv4 addresses alone"
+    why = "mycloud's load balancers have only IPv4 addresses"
     if families[0] != "IPv4":
-        raise InvalidConfiguration("spec.ipFamilies", f"{families[0]} comes first, and {why}", "IPv4 first")
+        raise InvalidConfiguration(
+            "spec.ipFamilies", f"{families[0]} cannot be the first family: {why}", "IPv4 as the first family"
+        )
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
-        raise InvalidConfiguration("spec.ipFamilyPolicy", f"RequireDualStack: {why}", "SingleStack, PreferDualStack")
+        raise InvalidConfiguration(
+            "spec.ipFamilyPolicy", f"RequireDualStack is not supported: {why}", "SingleStack, PreferDualStack"
+        )
 
 
 def _require_served(index: int, port: dict[str, Any], settings: Settings) -> None:
     field = f"spec.ports[{index}]"
     if port["protocol"] not in _PROTOCOLS:
-        raise InvalidConfiguration(f"{field}.protocol", f"{port['protocol']!r} is not offered", ", ".join(_PROTOCOLS))
+        raise InvalidConfiguration(f"{field}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS))
     if not port.get("nodePort") and settings.text("backend_type") != "pod-ip":
         by_pod = f"annotation {CATALOGUE.by_argument['backend_type'].name}: pod-ip"
-        why = "there is none, and the load balancer sends to node ports"
+        why = "missing, but the load balancer sends to node ports"
         raise InvalidConfiguration(f"{field}.nodePort", why, f"spec.allocateLoadBalancerNodePorts: true, or {by_pod}")
 
 
@@ -220,19 +222,21 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
     by_node = settings.text("backend_type") != "pod-ip"
     proxy = spec.get("healthCheckNodePort") if by_node and _is_local(spec) else None
     given = settings.number("health_check_port")
-    # What answers at a UDP port is the pod's own protocol, which no check speaks. With traffic policy Local, the node's
-    # proxy tells whether it has ready pods; what the Service says itself wins. Beside TCP ports, the protocol of the
-    # check is theirs: at a UDP port's number nothing may speak it, and every backend would be out of service.
+    # A UDP port answers only in its pods' own protocol, which no health check speaks. With traffic policy Local, kube-
+    # proxy answers whether the node has ready pods; explicit settings take precedence. Beside TCP ports, the check's
+    # protocol is meant for them: on a UDP port's number nothing may answer it, and every backend would be unhealthy.
     only_udp = all(port["protocol"] == "UDP" for port in spec.get("ports") or [])
     meant = proxy or given or (only_udp and "health_check_protocol" in settings.given)
     usual = "HTTP" if proxy else "TCP" if protocol == "TCP" or given else "NONE"
-    said = str(settings.given.get("health_check_protocol", usual))
+    chosen = str(settings.given.get("health_check_protocol", usual))
     interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
     if timeout > interval:
         name = CATALOGUE.by_argument["health_check_timeout"].name
-        raise InvalidConfiguration(f"annotation {name}", f"{timeout} s is longer than the interval", f"1 to {interval}")
+        raise InvalidConfiguration(
+            f"annotation {name}", f"{timeout} s is longer than the interval ({interval} s)", f"1 to {interval}"
+        )
     return HealthCheck(
-        protocol="NONE" if protocol == "UDP" and not meant else said,
+        protocol="NONE" if protocol == "UDP" and not meant else chosen,
         port=given or proxy,
         path=str(settings.given.get("health_check_path", "/healthz" if proxy else settings.text("health_check_path"))),
         interval_seconds=interval,
@@ -246,22 +250,22 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
 
 
 def _ignored(service: Object, settings: Settings) -> tuple[Ignored, ...]:
-    """What the Service asks for in vain."""
+    """The settings of the Service that have no effect."""
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}
     found = [Ignored(f"annotation {e.name}", annotations[e.name], e.ignored or "") for e in settings.ignored]
     if "IPv6" in (spec.get("ipFamilies") or []):
-        why = "mycloud's load balancers have IPv4 addresses alone"
+        why = "mycloud's load balancers have only IPv4 addresses"
         found.append(Ignored("spec.ipFamilies", tuple(spec["ipFamilies"]), why))
     if spec.get("loadBalancerIP"):
         why = "mycloud chooses the addresses of its load balancers"
         found.append(Ignored("spec.loadBalancerIP", spec["loadBalancerIP"], why))
     if "id" in settings.given:
-        why = "the load balancer is reused, and not the Service's to change"
+        why = "the Service reuses a load balancer and cannot change it"
         if "scheme" in settings.given:
             name = CATALOGUE.by_argument["scheme"].name
             found.append(Ignored(f"annotation {name}", settings.given["scheme"], why))
     elif "force_override_listeners" in settings.given:
         name = CATALOGUE.by_argument["force_override_listeners"].name
-        why = "it is about the load balancer that annotation id names, and there is none"
+        why = "it applies only with annotation id, which is not set"
         found.append(Ignored(f"annotation {name}", settings.given["force_override_listeners"], why))
     return tuple(found)

@@ -1,7 +1,7 @@
-"""How to speak mycloud's HTTP API: one small client with typed errors, retries and paging.
+"""The client of mycloud's HTTP API, with typed errors, retries and paging.
 
-The contract is `docs/mycloud-api.md`. Objects are plain JSON. The token is sent with every request and appears nowhere
-else: not in `repr`, errors or logs. A client may be shared by threads.
+The contract is `docs/mycloud-api.md`. Objects are plain JSON. The token is sent with every request and appears
+nowhere else: not in `repr`, errors or logs. A client may be shared by threads.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ Object = dict[str, Any]
 S = TypeVar("S")
 
 PAGE = 100
-"""The longest page and the largest batch of ids that the API takes."""
+"""The API's largest page and largest batch of IDs."""
 
 _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 _READING = frozenset({"access:check"})
-"""What changes nothing though it is no GET."""
+"""POST operations that change nothing."""
 _DEFAULT_RETRY_AFTER = 1.0
 _LONGEST_RETRY_AFTER = 3600.0
 _COLLECTION = re.compile("[a-z_]+")
 
 
 class Client:
-    """One account of mycloud.
+    """The API of one account of mycloud.
 
-    `timeout` (seconds) is for one attempt, `deadline` (seconds) for a call with all its retries, `page` the number of
-    objects that a list asks for at once. Every method raises
-    the errors of `cloud_controller.cloud`. What was throttled or never reached the API is tried again; what may have
-    been done already (connection lost, 503) only where a repetition does no harm: GET, PUT, DELETE, a POST with a
-    `client_token`, or one called with `idempotent=True`. `refresh_token` is asked once where the API does not accept
-    the token (any more); if it answers another one, the call is made again with that.
+    `timeout` (seconds) is for one attempt, `deadline` (seconds) for a call with all its retries, `page` is the
+    number of objects in one page of a list. Every method raises the errors of `cloud_controller.cloud`. Calls that
+    were throttled or never reached the API are retried; calls that may have had an effect (connection lost, 503)
+    only if repeating them is safe: GET, PUT, DELETE, a POST with a `client_token`, or one with `idempotent=True`. If
+    the API rejects the token, `refresh_token` is called once; if it returns another token, the call is repeated with
+    that.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class Client:
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
         if not _is_url(self.endpoint):
-            # Not quoted: in a config whose lines were joined, the token may stand in it.
-            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT or https://HOST:PORT")
+            # Not quoted: if lines of the config were joined, it may contain the token.
+            raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT or https://HOST:PORT")
         self._token = _sendable(token)
         self._refresh_token = refresh_token
         self.observer: CallObserver | None = None
-        """Told of every attempt; see `Cloud.observe_calls`."""
+        """Called after every attempt; see `Cloud.observe_calls`."""
         self.fence: Fence = unfenced
-        """Asked before every attempt that may change something; see `Cloud.fence_writes`."""
+        """Called before every attempt that may change something; see `Cloud.fence_writes`."""
         self._page = page
         self._policy = RetryPolicy(deadline=deadline)
         self._sleep = sleep
@@ -100,7 +100,7 @@ class Client:
     # ------------------------------------------------------------------------------------------------- collections
 
     def create(self, collection: str, body: Mapping[str, Any]) -> Object:
-        """Make an object; it is `creating` when this returns. A `client_token` in `body` makes repetition safe."""
+        """Create an object; its state is `creating` on return. A `client_token` in `body` makes repetition safe."""
         return self.post(collection, body)
 
     def get(self, collection: str, id: str) -> Object:
@@ -117,7 +117,7 @@ class Client:
     ) -> list[Object]:
         """Every object that matches all filters, over all pages.
 
-        `ids` asks for these alone (those that do not exist are absent), 100 a call; `tags` must all match; `filters`
+        `ids` restricts the list to these (missing ones are absent), 100 in a call; all `tags` must match; `filters`
         are the API's (`name`, `state`, `network_id`, …). `collection` may be a path (`route_tables/ID/routes`).
         """
         query = [*filters.items(), *(("tag", f"{key}={value}") for key, value in (tags or {}).items())]
@@ -130,18 +130,18 @@ class Client:
         return found
 
     def update(self, collection: str, id: str, changes: Mapping[str, Any]) -> Object:
-        """Change fields of the object (PATCH); the object as it is then."""
+        """Change fields of the object (PATCH); returns the changed object."""
         return _object(self._call("PATCH", f"{collection}/{_segment(id)}", changes))
 
     def delete(self, collection: str, id: str) -> None:
-        """Begin to delete the object; raises NotFound if it was gone before."""
+        """Begin to delete the object; raises NotFound if it was already deleted."""
         self.delete_path(f"{collection}/{_segment(id)}")
 
     def wait_for_state(self, collection: str, id: str, states: Collection[str], deadline: float) -> Object:
         """The object, once its state is one of `states`; waits at most `deadline` seconds.
 
-        Raises CloudError with the cloud's reason if it ends as `failed`, NotFound if it goes away, Unavailable when
-        the time is over.
+        Raises CloudError with the cloud's reason if the state becomes `failed`, NotFound if the object is deleted,
+        Unavailable after the deadline.
         """
         end = time.monotonic() + deadline
         for _ in self._polls(end):
@@ -150,20 +150,18 @@ class Client:
             if state in states:
                 return found
             if state == "failed":
-                raise CloudError(
-                    f"{collection}/{id} failed: {found.get('state_reason') or 'the cloud names no reason'}"
-                )
-        raise Unavailable(f"{collection}/{id} is still {state!r} after {deadline:g} s; wanted {' or '.join(states)}")
+                raise CloudError(f"{collection}/{id} failed: {found.get('state_reason') or 'the API gives no reason'}")
+        raise Unavailable(f"{collection}/{id} is still {state!r} after {deadline:g} s, not {' or '.join(states)}")
 
     def wait_until_gone(self, collection: str, id: str, deadline: float) -> None:
-        """Return once the object does not exist any more; raises Unavailable after `deadline` seconds."""
+        """Return once the object no longer exists; raises Unavailable after `deadline` seconds."""
         end = time.monotonic() + deadline
         for _ in self._polls(end):
             try:
                 state = self.get(collection, id)["state"]
             except NotFound:
                 return
-        raise Unavailable(f"{collection}/{id} still exists ({state!r}) {deadline:g} s after its deletion began")
+        raise Unavailable(f"{collection}/{id} still exists (state {state!r}) {deadline:g} s after its deletion began")
 
     # ------------------------------------------------------------------------------------------------------- paths
 
@@ -172,7 +170,7 @@ class Client:
         return _object(self._call("GET", path))
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, idempotent: bool = False) -> Object:
-        """POST to a path below /v1/. `idempotent`: the caller knows that doing it twice is doing it once."""
+        """POST to a path below /v1/. `idempotent`: whether repeating it is safe."""
         return _object(self._call("POST", path, body or {}, idempotent=idempotent or "client_token" in (body or {})))
 
     def put(self, path: str, body: Mapping[str, Any]) -> Object:
@@ -180,13 +178,13 @@ class Client:
         return _object(self._call("PUT", path, body))
 
     def delete_path(self, path: str) -> None:
-        """DELETE of a path below /v1/; raises NotFound if it was gone before this call."""
+        """DELETE of a path below /v1/; raises NotFound if it did not exist before this call."""
         self._call("DELETE", path)
 
     # ----------------------------------------------------------------------------------------------------- helpers
 
     def _polls(self, end: float) -> Iterator[None]:
-        """At once, then ever more slowly (0.05 s to 1 s), the last time at the deadline."""
+        """Yields at once, then at growing intervals (0.05 s to 1 s), the last time at the deadline."""
         pause = 0.05
         while True:
             yield
@@ -202,7 +200,7 @@ class Client:
             page = [*query, ("limit", str(self._page)), *([("cursor", cursor)] if cursor else [])]
             answer = _object(self._call("GET", f"{collection}?{urlencode(page)}"))
             if not isinstance(answer.get("items"), list):
-                raise CloudError(f"{self.endpoint} answered a list without items; is it mycloud's?")
+                raise CloudError(f"{self.endpoint} returned a list without items; check that the endpoint is mycloud's")
             yield from answer["items"]
             cursor = answer.get("next_cursor")
             if not cursor:
@@ -217,7 +215,7 @@ class Client:
             try:
                 return self._authorised(method, path, body)
             except NotFound:
-                # A lost answer, then "not found": the first attempt has deleted it.
+                # After a lost response, "not found" means that the first attempt deleted it.
                 if method == "DELETE" and number > 0:
                     return None
                 raise
@@ -260,13 +258,13 @@ class Client:
                     method, f"{self.endpoint}/v1/{path}", body=data, headers=headers, redirect=False
                 )
         except LocationParseError:
-            raise InvalidConfiguration("endpoint", "not a URL", "http://HOST:PORT") from None
+            raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT") from None
         except (NewConnectionError, ConnectTimeoutError) as error:
             raise NeverReached(
-                f"mycloud at {self.endpoint} cannot be reached ({_cause(error)}); is the endpoint right and its API up?"
+                f"could not connect to mycloud at {self.endpoint} ({_cause(error)}); check the endpoint and its API"
             ) from None
         except ReadTimeoutError:
-            raise Unavailable(f"mycloud at {self.endpoint} did not answer {what} in time") from None
+            raise Unavailable(f"mycloud at {self.endpoint} did not respond to {what} in time") from None
         except HTTPError as error:
             raise Unavailable(f"mycloud at {self.endpoint}: connection lost during {what} ({_cause(error)})") from None
         if answer.status < 300:
@@ -277,38 +275,38 @@ class Client:
         try:
             return orjson.loads(data)
         except orjson.JSONDecodeError:
-            raise CloudError(f"{self.endpoint} answered with something that is no JSON; is it mycloud's?") from None
+            raise CloudError(f"{self.endpoint} returned invalid JSON; check that the endpoint is mycloud's") from None
 
     def _error(self, what: str, answer: urllib3.BaseHTTPResponse) -> CloudError:
         try:
             error = orjson.loads(answer.data)["error"]
             error["code"], error["message"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            error = {"code": None, "message": f"HTTP {answer.status}, and no error that this client understands"}
+            error = {"code": None, "message": f"HTTP {answer.status} with an unknown error format"}
             if answer.status >= 500:
                 error["code"] = "Unavailable"
         if error["code"] == "Unauthorized":
-            text = f"mycloud: the token is not accepted by {self.endpoint}: {what}: {error['message']}"
+            text = f"mycloud: {self.endpoint} rejected the token: {what}: {error['message']}"
             return Unauthorized(text)
         return typed_error(error, what, retry_after=answer.headers.get("Retry-After"))
 
 
 class Unauthorized(AccessDenied):
-    """The token is wrong or has expired, whatever was asked."""
+    """The token is invalid or expired, whatever the operation."""
 
 
 def operation_of(method: str, path: str) -> str:
-    """What a call asks for, whatever the object: `GET machines`, `POST volumes/ID:attach`."""
+    """The operation of a call without IDs: `GET machines`, `POST volumes/ID:attach`."""
     words = []
     for position, word in enumerate(path.partition("?")[0].split("/")):
-        # Collections and ids take turns; a verb after a colon belongs to the operation.
+        # Collections and IDs alternate; a verb after a colon belongs to the operation.
         name, colon, verb = word.partition(":")
         words.append(f"{name if position % 2 == 0 and _COLLECTION.fullmatch(name) else 'ID'}{colon}{verb}")
     return f"{method} {'/'.join(words)}"
 
 
 def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None = None) -> CloudError:
-    """The typed error for the API's `{"code", "message", "field"?, "allowed"?}`; `what` was asked."""
+    """The typed error for the API's `{"code", "message", "field"?, "allowed"?}` in the response to `what`."""
     text = f"mycloud: {what}: {error['message']}"
     match error["code"]:
         case "InvalidParameter":
@@ -331,16 +329,20 @@ def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None 
 
 
 def known_state(obj: Object, states: Mapping[str, S]) -> S:
-    """What the object's state means; raises CloudError for one that the contract does not name."""
+    """The meaning of the object's state; raises CloudError for a state that the contract does not define."""
     if obj["state"] not in states:
-        raise CloudError(f"mycloud: {obj['id']} is in state {obj['state']!r}, which this version does not know")
+        raise CloudError(f"mycloud: {obj['id']} is in the unknown state {obj['state']!r}")
     return states[obj["state"]]
 
 
 def _sendable(token: str) -> str:
     if not (token.isascii() and token.isprintable() and " " not in token):
-        # Refused here: the HTTP library's own error would quote it.
-        raise InvalidConfiguration("token", "it can't be sent", "one line of printable ASCII without spaces")
+        # Refused here because the HTTP library's own error would quote it.
+        raise InvalidConfiguration(
+            "token",
+            "not valid in an HTTP header",
+            "one line of printable ASCII without spaces",
+        )
     logs.hide(token)
     return token
 
@@ -348,7 +350,7 @@ def _sendable(token: str) -> str:
 def _is_url(endpoint: str) -> bool:
     try:
         parts = urlsplit(endpoint)
-        # Asking for the port checks it.
+        # Reading the port validates it.
         host = bool(re.fullmatch(r"[\w.:-]+", parts.hostname or ""))
         return parts.scheme in ("http", "https") and host and parts.port != 0 and parts.username is None
     except ValueError:
@@ -364,7 +366,7 @@ def _object(answer: Any) -> Object:
         return {}
     if not isinstance(answer, dict):
         raise CloudError(
-            f"mycloud answered a {type(answer).__name__} where an object belongs; is the endpoint mycloud?"
+            f"mycloud returned a {type(answer).__name__} instead of an object; check that the endpoint is mycloud's"
         )
     return answer
 
@@ -377,7 +379,7 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def _cause(error: HTTPError) -> str:
-    """The innermost cause in words; urllib3 wraps it in texts full of object addresses."""
+    """The innermost cause as text; urllib3 wraps it in texts full of object addresses."""
     cause: BaseException = error
     while (inner := cause.__cause__ or cause.__context__) is not None:
         cause = inner

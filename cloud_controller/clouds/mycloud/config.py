@@ -53,7 +53,7 @@ def parse(text: str) -> Config:
     try:
         parser.read_string(text)
     except configparser.MissingSectionHeaderError as error:
-        raise InvalidConfiguration("cloud config", f"line {error.lineno} stands before any [section]") from None
+        raise InvalidConfiguration("cloud config", f"line {error.lineno} is not in a [section]") from None
     except (configparser.DuplicateOptionError, configparser.DuplicateSectionError) as error:
         raise InvalidConfiguration("cloud config", f"line {error.lineno} repeats a section or key") from None
     except configparser.ParsingError as error:
@@ -96,11 +96,11 @@ def render(config: Config) -> str:
 def _token(values: dict[tuple[str, str], str]) -> str:
     token, path = values.get(("Global", "token")), values.get(("Global", "token-file"))
     if token and path:
-        raise InvalidConfiguration("cloud config: [Global]", "token and token-file exclude each other")
+        raise InvalidConfiguration("cloud config: [Global]", "token and token-file are mutually exclusive")
     if token:
         return token
     if not path:
-        raise InvalidConfiguration("cloud config: [Global] token", "missing", "token, or token-file")
+        raise InvalidConfiguration("cloud config: [Global] token", "missing", "token or token-file")
     return read_token(Path(path))
 
 
@@ -110,8 +110,8 @@ def read_token(path: Path) -> str:
         token = path.read_text().strip()
     except (OSError, ValueError) as error:
         # Without the path: a token may stand in its place.
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise InvalidConfiguration("cloud config: [Global] token-file", f"the file can't be read: {why}") from None
+        why = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise InvalidConfiguration("cloud config: [Global] token-file", f"could not read the file: {why}") from None
     if not token:
         raise InvalidConfiguration("cloud config: [Global] token-file", "the file is empty")
     return token
@@ -128,14 +128,14 @@ def _allowed(values: dict[tuple[str, str], str], section: str, key: str, allowed
     value = values.get((section, key), default)
     if value not in allowed:
         field_ = f"cloud config: [{section}] {key}"
-        raise InvalidConfiguration(field_, "not one of its values", ", ".join(allowed))
+        raise InvalidConfiguration(field_, "not a valid value", ", ".join(allowed))
     return value
 
 
 def _id(key: str, value: str | None) -> str | None:
     if value is not None and not _ID.fullmatch(value):
         allowed = "at most 100 letters, digits, '.', '_' and '-'"
-        raise InvalidConfiguration(f"cloud config: [Global] {key}", "not a valid id", allowed)
+        raise InvalidConfiguration(f"cloud config: [Global] {key}", "not a valid ID", allowed)
     return value
 
 

@@ -1,4 +1,4 @@
-"""mycloud's machines as the instances behind nodes, described in batches."""
+"""mycloud's machines as the machines behind nodes, described in batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STATES = {
     "running": InstanceState.RUNNING,
     "stopping": InstanceState.STOPPED,
     "stopped": InstanceState.STOPPED,
-    # It exists, and runs nothing.
+    # It exists, but runs nothing.
     "failed": InstanceState.STOPPED,
     "terminated": InstanceState.TERMINATED,
 }
@@ -52,14 +52,14 @@ class MyCloudInstances:
         self._scope = scope
 
     def list(self) -> Sequence[Instance]:
-        """Every machine with the cluster's tag, terminated ones for an hour."""
+        """Every machine with the cluster's tag; terminated ones for an hour."""
         return [_instance(machine) for machine in self._client.list("machines", tags=self._tags)]
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-        """Each machine, by its id or, for a node without provider ID, by name among the cluster's machines.
+        """Each machine, by ID or, for a node without provider ID, by name among the cluster's machines.
 
-        None: terminated, or unknown to the cloud. Raises InvalidConfiguration for another cloud's provider ID (to say
-        "gone" would delete the node) and Conflict where two machines have a node's name.
+        None: terminated, or unknown to the cloud. Raises InvalidConfiguration for another cloud's provider ID (None
+        would delete the node), and Conflict if two machines have a node's name.
         """
         wanted = {ref: _machine_of(ref) for ref in refs}
         by_id = self._by_id(machine for machine in wanted.values() if machine is not None)
@@ -77,7 +77,7 @@ class MyCloudInstances:
         wanted = {*ids}
         machines = {machine["id"]: machine for machine in self._client.list("machines", ids=wanted)}
         for missing in wanted - machines.keys():
-            # Lists lag behind, also those of single ids. Only the object itself says that it is not there.
+            # Lists lag behind, also lists by ID. Only a GET of the object proves that it does not exist.
             with suppress(NotFound):
                 machines[missing] = self._client.get("machines", missing)
         return {of: _instance(machine) for of, machine in machines.items() if machine["state"] != "terminated"}
@@ -92,7 +92,7 @@ class MyCloudInstances:
                 if machine["state"] == "terminated":
                     continue
                 if name in instances:
-                    raise Conflict(f"machines {instances[name].id} and {machine['id']} are both named {name!r}")
+                    raise Conflict(f"machines {instances[name].id} and {machine['id']} both have the name {name!r}")
                 instances[name] = _instance(machine)
         return instances
 
@@ -103,7 +103,9 @@ def _machine_of(ref: InstanceRef) -> str | None:
     machine = machine_id(ref.provider_id)
     if machine is None:
         field = f"node {ref.node_name}: spec.providerID"
-        raise InvalidConfiguration(field, f"{ref.provider_id!r} is not one of mycloud", "mycloud://REGION/ZONE/ID")
+        raise InvalidConfiguration(
+            field, f"{ref.provider_id!r} is not a mycloud provider ID", "mycloud://REGION/ZONE/ID"
+        )
     return machine
 
 
@@ -122,7 +124,7 @@ def _instance(machine: Object) -> Instance:
             *(NodeAddress("InternalIP", address) for address in machine["ipv6_addresses"]),
             NodeAddress("Hostname", machine["name"]),
         ),
-        # Where the machine has no such tag, its kubelet must not draw the load balancers' traffic by itself.
+        # Without the machine's tag, a kubelet must not attract the load balancers' traffic by itself.
         additional_annotations={INGRESS_NODE: tags.get(INGRESS_NODE)},
         tags=tags,
     )

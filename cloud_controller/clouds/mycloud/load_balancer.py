@@ -1,4 +1,4 @@
-"""mycloud's load balancers: what a Service comes to on them, what exists, and one small method an operation."""
+"""mycloud's load balancers: builds models, reads what exists, and applies operations."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from cloud_controller.load_balancers.operations import (
 )
 
 BATCH = 40
-"""Backends that the API takes at once."""
+"""The most backends in one call."""
 
 _FEW = 3
-"""Up to so many Services or load balancers are asked for one by one; more are found in pages."""
+"""Up to this many Services or load balancers are read singly, more in pages."""
 
 _POOL_ATTRIBUTES = ("scheduler", "session_affinity", "session_affinity_timeout_seconds")
 _LISTENER_ATTRIBUTES = ("max_qps", "idle_timeout_seconds")
@@ -63,7 +63,7 @@ _UNSETTLED = frozenset({"creating", "updating", "deleting"})
 
 
 class MyCloudLoadBalancers:
-    """The load balancers that carry one cluster's tag."""
+    """The load balancers with one cluster's tag."""
 
     def __init__(self, client: Client, scope: Scope, default_scheme: str) -> None:
         self._client = client
@@ -76,7 +76,7 @@ class MyCloudLoadBalancers:
         return CATALOGUE
 
     def claims(self, _: Object) -> bool:
-        """Every one; no other controller makes mycloud's load balancers."""
+        """Always: no other controller creates load balancers on mycloud."""
         return True
 
     def follows_endpoints(self, service: Object) -> bool:
@@ -84,29 +84,29 @@ class MyCloudLoadBalancers:
         return follows_endpoints(service)
 
     def drains(self, _: Object) -> bool:
-        """Always: a change of members leaves established connections alone."""
+        """Always: changes of members do not affect established connections."""
         return True
 
     def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
-        """None without pods as members; pure."""
+        """See `build.pod_ranges`; pure."""
         return pod_ranges(service)
 
     def backend(self, node: Object) -> NodeBackend | None:
-        """All that load balancers take of a node; pure."""
+        """The node as a backend; pure."""
         return backend(node)
 
     def foreign_name(self, _: Owner) -> None:
-        """None: no other controller makes mycloud's load balancers."""
+        """None: no other controller creates load balancers on mycloud."""
 
     def build(self, service: Object, backends: Backends) -> Built:
-        """The load balancer that the Service shall have; pure, once the cluster's network is known."""
+        """The model of the Service's load balancer; pure, once the cluster's network is known."""
         built = build(service, backends, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
         if built.reuse is None:
             return built
         return replace(built, reuse=replace(built.reuse, network=self._scope.network_id))
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
-        """The members behind each listener, whatever else is wrong with the Service; pure."""
+        """The members behind each listener, even if other settings of the Service are invalid; pure."""
         return members(service, backends)
 
     # -------------------------------------------------------------------------------------------------------- reads
@@ -114,12 +114,13 @@ class MyCloudLoadBalancers:
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
     ) -> Sequence[ObservedLoadBalancer]:
-        """Those with this cluster's tag on them or on one of their parts, or those of these Services; and these."""
+        """Those with this cluster's tag on them or their parts, or those of these Services; and those with these
+        IDs."""
         found = {lb["id"]: lb for lb in self._tagged(service_uids)}
         missing = set(ids) - found.keys()
         if len(missing) > _FEW:
             found |= {lb["id"]: lb for lb in self._client.list("load_balancers", ids=missing)}
-        # A list may be behind; the object itself never is.
+        # Lists may lag behind; a GET of the object does not.
         for single in sorted(missing - found.keys()):
             try:
                 found[single] = self._client.get("load_balancers", single)
@@ -139,7 +140,7 @@ class MyCloudLoadBalancers:
                 yield lb
 
     def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
-        """Whether each member passes its check, where that is known."""
+        """Whether each member passes its health check, where known."""
         items = self._client.get_path(f"load_balancers/{id}/health")["items"]
         return {
             (each["backend_set"], each["address"], each["port"]): each["healthy"]
@@ -150,7 +151,7 @@ class MyCloudLoadBalancers:
     # ------------------------------------------------------------------------------------------------------- writes
 
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Make it whole; the same token again makes no second one."""
+        """Create it completely; repeated with the same token, creates no second one."""
         model = operation.model
         body = {
             "name": model.name,
@@ -168,10 +169,12 @@ class MyCloudLoadBalancers:
 
     def adopt(self, operation: AdoptLoadBalancer) -> None:
         """Refused: see `foreign_name`."""
-        raise CloudError(f"mycloud: load balancer {operation.id} is no other controller's")
+        raise CloudError(
+            f"mycloud: load balancer {operation.id} cannot be adopted: no other controller creates load balancers here"
+        )
 
     def update(self, operation: UpdateLoadBalancer) -> None:
-        """Give it this name, these tags and these source ranges; mycloud can change nothing else in place."""
+        """Set this name, these tags and these source ranges, all that mycloud can change in place."""
         model = operation.model
         changes: dict[str, Any] = {"name": model.name, "tags": dict(model.tags)}
         if "source_ranges" in model.attributes:
@@ -179,7 +182,7 @@ class MyCloudLoadBalancers:
         self._client.update("load_balancers", operation.id, changes)
 
     def put_pool(self, operation: PutPool) -> None:
-        """Make the pool, or change its settings."""
+        """Create the pool, or change its settings."""
         body = _pool_body(operation.pool) | (_members_body(operation.pool) if operation.new else {})
         self._client.put(f"load_balancers/{operation.id}/backend_sets/{operation.pool.name}", body)
 
@@ -189,13 +192,13 @@ class MyCloudLoadBalancers:
         self._raise_first(self._batches(path, [_member_body(member) for member in operation.members]))
 
     def remove_members(self, operation: RemoveMembers) -> None:
-        """Take the members out."""
+        """Remove the members."""
         path = f"load_balancers/{operation.id}/backend_sets/{operation.pool}/backends:batch_deregister"
         errors = self._batches(path, [{"address": m.address, "port": m.port} for m in operation.members])
         self._raise_first(error for error in errors if not isinstance(error, NotFound))
 
     def put_listener(self, operation: PutListener) -> None:
-        """Make the listener, or change it."""
+        """Create the listener, or change it."""
         listener = operation.listener
         path = f"load_balancers/{operation.id}/listeners/{listener.protocol}/{listener.port}"
         self._client.put(path, _listener_body(listener))
@@ -219,7 +222,7 @@ class MyCloudLoadBalancers:
             return
 
     def _batches(self, path: str, backends: Sequence[dict[str, Any]]) -> Iterator[CloudError]:
-        """The errors of single backends; every batch is sent, whatever another's answer."""
+        """The errors of single backends. Every batch is sent, whatever the results of others."""
         for start in range(0, len(backends), BATCH):
             # Registered or deregistered twice is once.
             body = {"backends": backends[start : start + BATCH]}
@@ -310,7 +313,7 @@ def _observed(lb: dict[str, Any]) -> ObservedLoadBalancer:
             pools=pools,
             tags=lb["tags"],
         ),
-        # It forwards from an address of its own: traffic from inside the cluster must pass through it too.
+        # It forwards from an address of its own, so traffic from inside the cluster must pass through it too.
         ingress=(Ingress(ip=lb["address"], ip_mode="Proxy"),),
         created_at=lb["created_at"],
         settled=lb["state"] not in _UNSETTLED,

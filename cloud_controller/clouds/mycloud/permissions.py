@@ -1,6 +1,7 @@
-"""What the controllers may do in mycloud: of each controller the operations that it calls, in one table.
+"""The operations of mycloud that each controller calls, in one table.
 
-A test holds the code to it, in both directions. `ID` stands for anything, `{network}` and `{table}` for the cluster's.
+A test compares it with the code, in both directions. `ID` stands for any ID, `{network}` and `{table}` for the
+cluster's.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ _WRITES: Mapping[str, tuple[str, ...]] = {
 
 
 def operations(controller: str, *, read_only: bool = False) -> list[str]:
-    """`METHOD PATH` of everything that the controller asks of mycloud; `{network}` and `{table}` are left open."""
+    """`METHOD PATH` of every operation of the controller, with placeholders `{network}` and `{table}`."""
     tables = (_READS,) if read_only else (_READS, _WRITES)
     return [*_ALL, *(operation for table in tables for operation in table.get(controller, ()))]
 
 
 def globs(controllers: Collection[str] = tuple(_READS)) -> list[str]:
-    """What a token must allow for these controllers, as `operations` of mycloud's tokens: for any network and table."""
+    """The operations that a token must allow for these controllers, for any network and route table."""
     found = {each.format(network="ID", table="ID") for name in controllers for each in operations(name)}
     return sorted(each.replace("/ID", "/*") for each in found)

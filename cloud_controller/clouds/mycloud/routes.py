@@ -1,4 +1,5 @@
-"""The pod routes in the route table of the cluster's network. They carry no tags: whose they are, the plan judges."""
+"""The pod routes in the route table of the cluster's network. Routes have no tags; the plan decides which are the
+cluster's."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from cloud_controller.clouds.mycloud.client import Client, Object, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 
 BATCH = 50
-"""Routes that the API takes at once."""
+"""The most routes in one call."""
 
 
 class MyCloudRoutes:
@@ -20,7 +21,7 @@ class MyCloudRoutes:
         self._scope = scope
 
     def list(self) -> Sequence[Route]:
-        """Every route of the table, foreign ones too."""
+        """Every route of the table, including others'."""
         routes = self._client.list(f"route_tables/{self._scope.route_table_id}/routes")
         return [
             Route(
@@ -33,11 +34,11 @@ class MyCloudRoutes:
         ]
 
     def quota(self) -> int | None:
-        """How many routes the table may hold."""
+        """The most routes in the table."""
         return int(self._client.get_path("quotas")["quotas"]["routes_per_table"])
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Write them; one that is there already, to the same machine, is a success."""
+        """Create them; an existing route to the same machine is a success."""
 
         def body(batch: Sequence[Route]) -> Object:
             wanted = [
@@ -49,7 +50,7 @@ class MyCloudRoutes:
         return [*self._in_batches("batch_create", routes, body)]
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Remove them; one that is gone already is a success."""
+        """Delete them; a missing route is a success."""
         failures = self._in_batches(
             "batch_delete", routes, lambda batch: {"destination_cidrs": [route.destination_cidr for route in batch]}
         )

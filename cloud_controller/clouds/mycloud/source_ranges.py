@@ -1,4 +1,4 @@
-"""Who may connect to a Service's load balancer: its field wins over its annotation (as upstream), all CIDRs checked."""
+"""The clients that may connect to a Service: the spec takes precedence over the annotation, as upstream."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from cloud_controller.load_balancers.catalogue import Settings
 
 
 def source_ranges(spec: Mapping[str, Any], settings: Settings) -> tuple[str, ...]:
-    """The IPv4 ranges, in a stable order; empty: everybody.
+    """The IPv4 ranges, sorted; empty: all clients.
 
-    IPv6 ranges are left out, as no such client can come. Raises InvalidConfiguration for what is no CIDR, where nothing
-    but IPv6 ranges is left, and for any at all with a load balancer that is not the Service's to change: all of these
-    would let everybody in.
+    Leaves out IPv6 ranges, because no IPv6 client can connect. Raises InvalidConfiguration for invalid CIDRs, if
+    only IPv6 ranges are left, and for any range with a reused load balancer: each of these would admit all clients.
     """
     field, given = "spec.loadBalancerSourceRanges", tuple(spec.get("loadBalancerSourceRanges") or ())
     if not given:
@@ -26,15 +25,20 @@ def source_ranges(spec: Mapping[str, Any], settings: Settings) -> tuple[str, ...
     found = set()
     for text in given:
         try:
-            # Bits beyond the prefix are cut off, as upstream's parser does.
+            # Host bits are cleared, as upstream's parser does.
             found.add(ip_network(text.strip(), strict=False))
         except ValueError:
-            raise InvalidConfiguration(field, f"{text!r} is no CIDR", "such as 192.0.2.0/24") from None
+            raise InvalidConfiguration(field, f"{text!r} is not a CIDR", "such as 192.0.2.0/24") from None
     if found and settings.text("id"):
-        why = f"annotation {CATALOGUE.by_argument['id'].name} names a load balancer, whose own ranges decide"
-        raise InvalidConfiguration(field, why, "none; whoever made that load balancer may give it some")
+        why = (
+            f"not supported with annotation {CATALOGUE.by_argument['id'].name}: the reused load balancer keeps"
+            " its own ranges"
+        )
+        raise InvalidConfiguration(field, why, "none; set the ranges on that load balancer")
     usable = sorted(network for network in found if isinstance(network, IPv4Network))
     if found and not usable:
-        why = "has IPv6 ranges alone, and mycloud's load balancers have IPv4 addresses: nobody could connect"
+        why = (
+            "contains only IPv6 ranges, but mycloud's load balancers have only IPv4 addresses: no client could connect"
+        )
         raise InvalidConfiguration(field, why, "at least one IPv4 range")
     return tuple(str(network) for network in usable)

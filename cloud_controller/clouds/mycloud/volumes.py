@@ -1,4 +1,4 @@
-"""mycloud's volumes: disks of a zone that one machine at a time may have."""
+"""mycloud's volumes: disks in a zone, attached to one machine at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARAMETERS = {"type": ("standard",)}
 LARGEST_GIB = 1024
 
 _REGION = "local"
-"""mycloud's only one, which its volumes do not name."""
+"""mycloud's only region, which its volumes do not name."""
 _STATES = {
     "creating": VolumeState.CREATING,
     "available": VolumeState.AVAILABLE,
@@ -26,7 +26,7 @@ _STATES = {
 
 
 class MyCloudVolumes:
-    """The volumes that carry one cluster's tag, and any others by their ids."""
+    """The volumes with one cluster's tag, and others by ID."""
 
     provisioner = PROVISIONER
     driver = DRIVER
@@ -38,7 +38,7 @@ class MyCloudVolumes:
         self._scope = scope
 
     def list(self, ids: Collection[str] | None = None) -> Sequence[Volume]:
-        """In pages. What a list by ids lacks is asked for by itself: a list may be behind what was just made."""
+        """List in pages. Volumes missing in a list by IDs are read singly, because lists may lag behind."""
         if ids is None:
             return [
                 _volume(found) for found in self._client.list("volumes", tags={CLUSTER_TAG: self._scope.cluster_id})
@@ -47,7 +47,7 @@ class MyCloudVolumes:
         return [*found, *self._each({*ids} - {volume.id for volume in found})]
 
     def create(self, request: VolumeRequest) -> Volume:
-        """Begin to make it; the same token again answers the same volume."""
+        """Begin to create it; repeated with the same token, returns the same volume."""
         body = {
             "name": request.name,
             "zone": request.zone,
@@ -59,26 +59,26 @@ class MyCloudVolumes:
         return _volume(self._client.create("volumes", body))
 
     def attach(self, id: str, provider_id: str) -> Volume:
-        """Begin to attach it. Raises Conflict, naming where, if it is attached elsewhere."""
+        """Begin to attach it. Raises Conflict that names the machine if it is attached elsewhere."""
         return self._change(id, "attach", {"machine_id": _machine(provider_id)})
 
     def detach(self, id: str, provider_id: str) -> Volume | None:
-        """Begin to detach it; None where the volume is gone."""
+        """Begin to detach it; None if the volume does not exist."""
         try:
             return self._change(id, "detach", {"machine_id": _machine(provider_id)})
         except NotFound:
             return None
 
     def resize(self, id: str, size_gib: int) -> Volume:
-        """Let it grow."""
+        """Begin to enlarge it."""
         return self._change(id, "resize", {"size_gib": size_gib})
 
     def tag(self, id: str, tags: Mapping[str, str]) -> Volume:
-        """Give it exactly these tags."""
+        """Set exactly these tags."""
         return _volume(self._client.update("volumes", id, {"tags": dict(tags)}))
 
     def delete(self, id: str) -> None:
-        """Begin to delete it; one that is gone is a success."""
+        """Begin to delete it; a missing volume is a success."""
         try:
             self._client.delete("volumes", id)
         except NotFound:
@@ -100,7 +100,7 @@ def _machine(provider_id: str) -> str:
     machine = machine_id(provider_id)
     if machine is None:
         raise InvalidConfiguration(
-            "spec.providerID", f"{provider_id!r} is not one of mycloud", "mycloud://REGION/ZONE/ID"
+            "spec.providerID", f"{provider_id!r} is not a mycloud provider ID", "mycloud://REGION/ZONE/ID"
         )
     return machine
 

@@ -125,9 +125,9 @@ def test_a_plan_of_routes_without_cluster_cidr_is_rejected_before_any_request(
 @pytest.mark.parametrize(
     ("endpoint", "token", "told"),
     [
-        ("http://[::1", "not-to-be-shown", "endpoint: not a URL"),
-        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "token: it can't be sent"),
-        ("http://127.0.0.1:1", "not-to-be-shown…", "token: it can't be sent"),
+        ("http://[::1", "not-to-be-shown", "endpoint: not a valid URL"),
+        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "token: not valid in an HTTP header"),
+        ("http://127.0.0.1:1", "not-to-be-shown…", "token: not valid in an HTTP header"),
     ],
 )
 def test_an_unusable_cloud_config_is_one_error_line_without_secrets(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX, said
+from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX, non_empty
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 
 OF_UPSTREAM = [
@@ -225,7 +225,7 @@ def test_the_values_that_users_have_are_taken(name: str, text: str, value: objec
     [
         ("internal", "False", "true, false"),
         ("internal", "no", "true, false"),
-        ("type", "alb", "comes from an Ingress"),
+        ("type", "alb", "are for Ingresses"),
         ("type", "network", "nlb, classic"),
         ("proxy-protocol", "true", r"\*"),
         ("access-log-emit-interval", "10", "5, 60"),
@@ -244,5 +244,5 @@ def test_what_could_be_meant_otherwise_is_refused_and_says_what_is_allowed(name:
 
 
 def test_an_empty_annotation_says_nothing() -> None:
-    assert said({f"{PREFIX}ssl-cert": "", f"{PREFIX}type": " ", "a": "b"}) == {"a": "b"}
-    assert said(None) == {}
+    assert non_empty({f"{PREFIX}ssl-cert": "", f"{PREFIX}type": " ", "a": "b"}) == {"a": "b"}
+    assert non_empty(None) == {}

@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
 from cloud_controller.clouds.aws.build import backend, claims, drains, follows_endpoints
-from cloud_controller.clouds.aws.surroundings import Facts
+from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.catalogue import Mutability
 from cloud_controller.load_balancers.diff import diff
@@ -54,7 +54,7 @@ def test_a_path_that_no_check_asks_for_is_told_of(service: Callable[[dict[str, s
 
 
 def test_an_application_load_balancer_is_refused_with_where_it_comes_from() -> None:
-    with pytest.raises(InvalidConfiguration, match="comes from an Ingress"):
+    with pytest.raises(InvalidConfiguration, match="are for Ingresses"):
         built(classic({TYPE: "alb"}))
 
 
@@ -101,7 +101,7 @@ def test_a_subnet_with_too_few_addresses_is_told_of(service: Object, free: int |
 
     found = dict(built(service, facts=facts).warnings)
 
-    message = "subnet-a1 (10.0.1.0/24) has fewer than the 8 free addresses that a load balancer needs"
+    message = "subnet-a1 (10.0.1.0/24) has fewer than 8 free IP addresses, which a load balancer needs"
     assert found == ({"SubnetAlmostFull": message} if told else {})
 
 

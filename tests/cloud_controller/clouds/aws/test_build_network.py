@@ -225,7 +225,7 @@ def test_udp_is_never_behind_tls_and_shares_no_port_with_it() -> None:
     certificate = named(ssl_cert=(CERTIFICATE,))
 
     assert listener_of(certificate, port(443, "UDP"))["protocol"] == "UDP"
-    refused(nlb(certificate, port(443), port(443, "UDP")), "ssl-ports: port 443 has UDP too")
+    refused(nlb(certificate, port(443), port(443, "UDP")), "ssl-ports: port 443 serves UDP too")
 
 
 # --------------------------------------------------------------------------------------------------- health checks
@@ -292,7 +292,7 @@ def test_codes_without_a_check_by_http_have_no_effect_and_are_told_of() -> None:
     [
         (
             {f"{PREFIX}healthcheck-protocol": "HTTP", f"{PREFIX}healthcheck-success-codes": "299-200"},
-            "'299-200' ends before it begins",
+            "range '299-200' ends before it begins",
         ),
         ({f"{PREFIX}healthcheck-success-codes": "100"}, "codes from 200 to 599"),
         (named(healthcheck_timeout=20, healthcheck_interval=10), "healthcheck-timeout: 20 s .*2 to 10"),
@@ -349,13 +349,17 @@ UNHEALTHY = "target_health_state.unhealthy"
 @pytest.mark.parametrize(
     ("protocol", "given", "hint"),
     [
-        ("TCP", "slow_start.duration_seconds=30", "'slow_start.duration_seconds' is no attribute"),
-        ("TCP", "preserve_client_ip.enabled=no", "preserve_client_ip.enabled can't be 'no' .*true, false"),
-        ("TCP", "preserve_client_ip.enabled", "can't be ''"),
+        ("TCP", "slow_start.duration_seconds=30", "'slow_start.duration_seconds' is not an attribute"),
+        (
+            "TCP",
+            "preserve_client_ip.enabled=no",
+            "'no' is not a valid value of preserve_client_ip.enabled .*true, false",
+        ),
+        ("TCP", "preserve_client_ip.enabled", "'' is not a valid value"),
         ("TCP", "deregistration_delay.timeout_seconds=3601", "0 to 3,600"),
-        ("UDP", "preserve_client_ip.enabled=false", "can't be false for UDP"),
-        ("UDP", f"{UNHEALTHY}.connection_termination.enabled=true", "can't be true for UDP"),
-        ("TCP", f"{UNHEALTHY}.draining_interval_seconds=9", f"{UNHEALTHY}.connection_termination.enabled=false beside"),
+        ("UDP", "preserve_client_ip.enabled=false", "=false is not supported by UDP"),
+        ("UDP", f"{UNHEALTHY}.connection_termination.enabled=true", "=true is not supported by UDP"),
+        ("TCP", f"{UNHEALTHY}.draining_interval_seconds=9", f"{UNHEALTHY}.connection_termination.enabled=false"),
     ],
 )
 def test_what_aws_refuses_of_them_is_refused_before_it_is_asked(protocol: str, given: str, hint: str) -> None:
@@ -369,7 +373,7 @@ def test_of_an_attribute_that_is_given_twice_the_last_value_counts_with_a_warnin
     assert attributes(service)[key] == "false"
     ((reason, message),) = built(service).warnings
     assert reason == "RepeatedKey"
-    assert message.endswith(f"target-group-attributes: '{key}' has several values; the last one, 'false', counts")
+    assert message.endswith(f"target-group-attributes: '{key}' appears several times; the last value, 'false', is used")
 
 
 def test_an_attribute_that_is_given_twice_with_one_value_is_no_warning() -> None:
@@ -384,7 +388,7 @@ def test_session_affinity_keeps_clients_at_their_target() -> None:
     found = attributes(service)
 
     assert (found["stickiness.enabled"], found["stickiness.type"]) == ("true", "source_ip")
-    assert ignored(service) == {"spec.sessionAffinityConfig.clientIP.timeoutSeconds": "AWS has no such setting"}
+    assert ignored(service) == {"spec.sessionAffinityConfig.clientIP.timeoutSeconds": "AWS does not support a timeout"}
 
 
 def test_affinity_and_tls_exclude_each_other_as_aws_has_it() -> None:
@@ -440,14 +444,23 @@ def test_without_named_subnets_elastic_addresses_are_for_the_zones_in_their_orde
 @pytest.mark.parametrize(
     ("annotations", "hint"),
     [
-        (named(eip_allocations=("eipalloc-0a",)), "eip-allocations: 1 for 3 subnets"),
-        (named(eip_allocations=("eipalloc-0a",), internal=True), "eip-allocations: the load balancer is internal"),
-        (named(eip_allocations=("192.0.2.1",)), "'192.0.2.1' is no allocation id"),
-        (named(eip_allocations=("eipalloc-0a",) * 3), "given twice"),
-        (named(private_ipv4_addresses=("10.0.1.9",)), "private-ipv4-addresses: the load balancer is internet-facing"),
-        (named(private_ipv4_addresses=("10.0.1.9", "10.0.1.8", "10.0.21.9"), internal=True), "subnet-a1 gets two"),
-        (named(private_ipv4_addresses=("10.0.1.9", "10.0.11.9", "10.9.0.1"), internal=True), "10.9.0.1 is in none"),
-        (named(private_ipv4_addresses=("a", "b", "c"), internal=True), "'a' is no IPv4 address"),
+        (named(eip_allocations=("eipalloc-0a",)), "eip-allocations: 1 values for 3 subnets"),
+        (
+            named(eip_allocations=("eipalloc-0a",), internal=True),
+            "eip-allocations: not supported on an internal load balancer",
+        ),
+        (named(eip_allocations=("192.0.2.1",)), "'192.0.2.1' is not a valid allocation ID"),
+        (named(eip_allocations=("eipalloc-0a",) * 3), "duplicate allocation ID"),
+        (named(private_ipv4_addresses=("10.0.1.9",)), "addresses: not supported on an internet-facing load balancer"),
+        (
+            named(private_ipv4_addresses=("10.0.1.9", "10.0.1.8", "10.0.21.9"), internal=True),
+            "two addresses are in subnet-a1",
+        ),
+        (
+            named(private_ipv4_addresses=("10.0.1.9", "10.0.11.9", "10.9.0.1"), internal=True),
+            "10.9.0.1 is not in the load balancer's subnets",
+        ),
+        (named(private_ipv4_addresses=("a", "b", "c"), internal=True), "'a' is not an IPv4 address"),
     ],
 )
 def test_addresses_that_fit_neither_scheme_nor_subnets_are_refused(annotations: dict[str, str], hint: str) -> None:
@@ -478,7 +491,9 @@ def test_attributes_may_be_given_under_awss_names_but_not_against_their_annotati
     assert (found["access_logs.s3.bucket"], found["deletion_protection.enabled"]) == ("logs", "true")
     against = named(attributes=("load_balancing.cross_zone.enabled=false",), cross_zone_load_balancing_enabled=True)
     refused(nlb(against), "load_balancing.cross_zone.enabled=false contradicts")
-    refused(nlb(named(attributes=("idle_timeout.timeout_seconds=60",))), "is no attribute of network load balancers")
+    refused(
+        nlb(named(attributes=("idle_timeout.timeout_seconds=60",))), "is not an attribute of network load balancers"
+    )
 
 
 # ----------------------------------------------------------------------------------------- attributes of listeners
@@ -537,10 +552,10 @@ def test_a_load_balancer_whose_listeners_have_attributes_is_marked(annotations: 
 @pytest.mark.parametrize(
     ("annotations", "hint"),
     [
-        (named(connection_idle_timeout=59), "connection-idle-timeout: .*can't be '59'.*60 to 6,000"),
+        (named(connection_idle_timeout=59), "connection-idle-timeout: '59' is not a valid value.*60 to 6,000"),
         (named(listener_attributes={"TCP-80": (f"{IDLE}=6001",)}), "attributes.TCP-80: .*'6001'.*60 to 6,000"),
-        (named(listener_attributes={"TCP-80": ("idle=60",)}), "'idle' is no attribute of TCP listeners.*tcp.idle"),
-        (named(listener_attributes={"UDP-53": (f"{IDLE}=60",)}), "AWS has no attributes of UDP listeners"),
+        (named(listener_attributes={"TCP-80": ("idle=60",)}), "'idle' is not an attribute of TCP listeners.*tcp.idle"),
+        (named(listener_attributes={"UDP-53": (f"{IDLE}=60",)}), "UDP listeners have no attributes"),
     ],
 )
 def test_what_aws_does_not_take_of_a_listener_is_refused(annotations: dict[str, str], hint: str) -> None:
@@ -583,7 +598,7 @@ def test_the_attributes_of_a_port_win_over_those_of_all() -> None:
 def test_a_wrong_attribute_of_a_port_names_the_annotation_of_that_port() -> None:
     wrong = named(target_group_attributes_of_port={"80": ("stickiness.enabled=maybe",)})
 
-    with pytest.raises(InvalidConfiguration, match=r"target-group-attributes.80: stickiness.enabled can't be 'maybe'"):
+    with pytest.raises(InvalidConfiguration, match=r"target-group-attributes.80: 'maybe' is not a valid value"):
         model(nlb(wrong, port(80)))
 
 
@@ -609,7 +624,7 @@ def test_the_annotation_that_contradicts_the_service_is_named_where_a_port_has_o
 def test_attributes_of_a_port_that_there_is_not_have_no_effect_and_are_told_of() -> None:
     given = named(target_group_attributes_of_port={"81": ("stickiness.enabled=true",)})
 
-    assert ignored(nlb(given, port(80))) == {"target-group-attributes.81": "no port of the Service has this number"}
+    assert ignored(nlb(given, port(80))) == {"target-group-attributes.81": "the Service has no port with this number"}
 
 
 def test_a_port_whose_connections_are_cut_keeps_members_that_leave() -> None:
@@ -639,7 +654,7 @@ def test_what_only_a_classic_one_does_is_told_of() -> None:
 def test_what_the_other_controller_alone_honours_is_told_of_with_the_reason() -> None:
     service = nlb({f"{PREFIX}multi-cluster-target-group": "true"})
 
-    assert "a target group is one Service's own" in ignored(service)["multi-cluster-target-group"]
+    assert "each target group belongs to one Service" in ignored(service)["multi-cluster-target-group"]
 
 
 def test_the_name_that_people_choose_is_the_load_balancers_in_aws() -> None:
@@ -666,7 +681,7 @@ def test_the_specs_ranges_win_over_the_annotations_and_none_are_everybody() -> N
 
 
 @pytest.mark.parametrize(
-    ("ranges", "hint"), [(["10.0.0.0/33"], "'10.0.0.0/33' is no CIDR"), (["2001:db8::/32"], "IPv6 ranges alone")]
+    ("ranges", "hint"), [(["10.0.0.0/33"], "'10.0.0.0/33' is not a CIDR"), (["2001:db8::/32"], "only IPv6 ranges")]
 )
 def test_ranges_that_would_let_in_everybody_or_nobody_are_refused(ranges: list[str], hint: str) -> None:
     refused(nlb(loadBalancerSourceRanges=ranges), f"spec.loadBalancerSourceRanges: .*{hint}")
@@ -715,7 +730,7 @@ def test_restrictions_are_refused_where_groups_of_others_decide_who_may_connect(
     by_service = nlb(annotations | named(security_groups=("sg-0a",)), **spec)
     by_config = nlb(annotations, **spec)
 
-    refused(by_service, f"{field}: .*security-groups decide who may connect")
+    refused(by_service, f"{field}: .*security-groups decide which clients may connect")
     refused(by_config, f"{field}: .*ElbSecurityGroup sg-0e", config=Config("prod-1", elb_security_group="sg-0e"))
 
 
@@ -729,15 +744,18 @@ def test_more_rules_than_all_its_groups_may_have_are_refused_with_the_limit() ->
     apart = [f"10.{number}.0.0/24" for number in range(200)]
     service = nlb({}, port(80), loadBalancerSourceRanges=apart)
 
-    refused(service, "spec.loadBalancerSourceRanges: with the ports they come to 400 .*at most 240, in 4 groups")
+    refused(service, "spec.loadBalancerSourceRanges: the ports and sources need 400 .*at most 240 rules, in 4 ")
     rules = model(nlb({}, port(80), loadBalancerSourceRanges=apart[:120])).attributes["ingress_rules"]
     assert isinstance(rules, tuple)
     assert len(rules) == 240
 
 
 def test_more_groups_than_a_load_balancer_can_be_in_are_refused() -> None:
-    refused(nlb(named(extra_security_groups=("sg-01", "sg-02", "sg-03", "sg-04"))), "extra-security-groups: 4 groups")
-    refused(nlb(named(security_groups=("web",))), "security-groups: 'web' is no id")
+    refused(
+        nlb(named(extra_security_groups=("sg-01", "sg-02", "sg-03", "sg-04"))),
+        "extra-security-groups: 4 security groups",
+    )
+    refused(nlb(named(security_groups=("web",))), "security-groups: 'web' is not a valid security group ID")
 
 
 # -------------------------------------------------------------------------------------------------------- families
@@ -765,15 +783,21 @@ def test_whoever_only_prefers_both_gets_ipv4_where_subnets_have_no_ipv6_and_is_t
     service = nlb(**DUAL, ipFamilyPolicy="PreferDualStack")
 
     assert model(service).attributes["ip_address_type"] == "ipv4"
-    assert "subnet-a1, subnet-b1, subnet-c1 has no IPv6 range" in ignored(service)["spec.ipFamilies"]
+    assert "no IPv6 range in subnet-a1, subnet-b1, subnet-c1" in ignored(service)["spec.ipFamilies"]
 
 
 @pytest.mark.parametrize(
     ("service", "hint"),
     [
-        (nlb(**DUAL, ipFamilyPolicy="RequireDualStack"), "spec.ipFamilies: IPv4, IPv6: subnet-a1"),
-        (nlb(ipFamilies=["IPv6"]), "spec.ipFamilies: IPv6: subnet-a1"),
-        (nlb(named(ip_address_type="dualstack")), "ip-address-type: 'dualstack': subnet-a1"),
+        (
+            nlb(**DUAL, ipFamilyPolicy="RequireDualStack"),
+            "spec.ipFamilies: IPv4, IPv6 is not possible: no IPv6 range in subnet-a1",
+        ),
+        (nlb(ipFamilies=["IPv6"]), "spec.ipFamilies: IPv6 is not possible: no IPv6 range in subnet-a1"),
+        (
+            nlb(named(ip_address_type="dualstack")),
+            "ip-address-type: 'dualstack' is not possible: no IPv6 range in subnet-a1",
+        ),
         (nlb(named(ip_address_type="ipv4"), ipFamilies=["IPv6"]), "ip-address-type: 'ipv4'"),
     ],
 )

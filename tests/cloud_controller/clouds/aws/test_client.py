@@ -21,7 +21,7 @@ from cloud_controller.cloud_errors import (
 from cloud_controller.clouds.aws import client
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config, ServiceOverride
-from cloud_controller.clouds.aws.pace import Pace
+from cloud_controller.clouds.aws.rate_limiter import RateLimiter
 from cloud_controller.clouds.retries import NeverReached
 from cloud_controller.fence import WriteRefused, read_only
 from tests.cloud_controller.clouds.aws.scripted_aws import (
@@ -184,9 +184,9 @@ def test_one_that_always_throttles_is_given_up_with_when_to_come_back(aws: Scrip
 
 
 def test_one_whose_turn_comes_too_late_does_not_wait_for_it(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pace, "turn", lambda *_: None)
+    monkeypatch.setattr(RateLimiter, "turn", lambda *_: None)
 
-    with pytest.raises(Throttled, match="ec2 DescribeInstances is throttled for longer than this call may wait"):
+    with pytest.raises(Throttled, match="ec2 DescribeInstances is throttled for longer than the call's deadline"):
         aws.api().call("ec2", "DescribeInstances")
 
     assert aws.sleeps == []
@@ -195,7 +195,7 @@ def test_one_whose_turn_comes_too_late_does_not_wait_for_it(aws: ScriptedAws, mo
 def test_where_one_caller_is_throttled_the_next_one_waits_too(
     aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "Pace", lambda: Pace(clock=lambda: 0.0))
+    monkeypatch.setattr(client, "RateLimiter", lambda: RateLimiter(clock=lambda: 0.0))
     aws.answers = [ec2_error("RequestLimitExceeded", 503), NO_INSTANCES]
     api = aws.api()
     api.call("ec2", "DescribeInstances")
@@ -221,7 +221,7 @@ def test_who_cannot_be_reached_is_told_with_the_endpoints_own_words() -> None:
     override = ServiceOverride("ec2", "http://127.0.0.1:1", REGION, REGION)
     api = Api(Config("c", region=REGION, overrides=(override,)), sleep=lambda _: None)
 
-    with pytest.raises(NeverReached, match=r"ec2 DescribeInstances: it cannot be reached .*127\.0\.0\.1:1"):
+    with pytest.raises(NeverReached, match=r"ec2 DescribeInstances: could not connect .*127\.0\.0\.1:1"):
         api.call("ec2", "DescribeInstances")
 
 

@@ -127,28 +127,28 @@ def test_services_have_the_names_of_either_sdk(name: str, services: list[str]) -
     [
         ("Regoin = x", r"line 3: unknown key in \[Global\]; did you mean 'Region'"),
         ("Region = a\nRegion = b", r"line 4: \[Global\] Region appears twice"),
-        ("VPC = subnet-1", r"\[Global\] VPC: not an id of one"),
+        ("VPC = subnet-1", r"\[Global\] VPC: not a valid ID"),
         ("RoleARN = admin", r"\[Global\] RoleARN: not an ARN"),
-        ("Zone = europe", r"\[Global\] Zone: not an availability zone"),
-        ("Region = eu-west-1\nZone = eu-central-1a", r"\[Global\] Zone: not in Region"),
-        ("KubernetesClusterTag = other", r"KubernetesClusterTag: names another cluster"),
-        ("DisableSecurityGroupIngress = maybe", r"DisableSecurityGroupIngress: not one of its values"),
-        ("NLBSecurityGroupMode = Unmanaged", r"NLBSecurityGroupMode: every .* \(allowed: Managed\)"),
-        ("NodeIPFamilies = ipv5", r"NodeIPFamilies: not one of its values \(allowed: ipv4, ipv6\)"),
-        ("NodeIPFamilies = ipv4, ipv4", r"NodeIPFamilies: a family is given twice"),
-        ("ClusterServiceLoadBalancerHealthProbeMode = shared", r"HealthProbeMode: not one of its values"),
+        ("Zone = europe", r"\[Global\] Zone: not an Availability Zone"),
+        ("Region = eu-west-1\nZone = eu-central-1a", r"\[Global\] Zone: contradicts Region"),
+        ("KubernetesClusterTag = other", r"KubernetesClusterTag: contradicts KubernetesClusterID"),
+        ("DisableSecurityGroupIngress = maybe", r"DisableSecurityGroupIngress: not a valid value"),
+        ("NLBSecurityGroupMode = Unmanaged", r"NLBSecurityGroupMode: not supported: .* \(allowed: Managed\)"),
+        ("NodeIPFamilies = ipv5", r"NodeIPFamilies: not a valid value \(allowed: ipv4, ipv6\)"),
+        ("NodeIPFamilies = ipv4, ipv4", r"NodeIPFamilies: contains a duplicate family"),
+        ("ClusterServiceLoadBalancerHealthProbeMode = shared", r"HealthProbeMode: not a valid value"),
         ("ClusterServiceSharedLoadBalancerHealthProbePort = 0", r"HealthProbePort: not a port"),
         (f"ClusterServiceSharedLoadBalancerHealthProbePort = {'9' * 5000}", r"HealthProbePort: not a port"),
         ("ClusterServiceSharedLoadBalancerHealthProbePath = x", r"HealthProbePath: not a path"),
         (
             "SupportedTopologyInstanceTypePattern = [",
-            r"InstanceTypePattern: not a regular expression, from character 0",
+            r"InstanceTypePattern: not a valid regular expression \(error at character 0\)",
         ),
-        ('Region = "x', r"line 3: a quote is not closed"),
-        ("= x", r"line 3: it is not of the form 'key = value'"),
+        ('Region = "x', r"line 3: unclosed quote"),
+        ("= x", r"line 3: not of the form 'key = value'"),
         ("[Globe]", r"line 3: unknown section; did you mean 'Global'"),
-        ("[ServiceOverride]", r"line 3: it is no section"),
-        ('[Global "x"]', r"line 3: it is no section"),
+        ("[ServiceOverride]", r"line 3: not a known section"),
+        ('[Global "x"]', r"line 3: not a known section"),
         ('[ServiceOverride "1"]\nService = ec2', r"\[ServiceOverride\] \(line 4\) Region: missing"),
         ('[ServiceOverride "1"]\nURI = x', r"line 4: unknown key in \[ServiceOverride\]; did you mean 'URL'"),
     ],
@@ -163,7 +163,7 @@ def test_what_is_wrong_is_told_with_its_place(text: str, told: str) -> None:
     [
         ("Service = ecc", r"Service: not a service that the controller calls; did you mean"),
         ("URL = ec2.example.com", r"URL: not a URL"),
-        ("SigningMethod = v2", r"SigningMethod: not one of its values \(allowed: v3, v4\)"),
+        ("SigningMethod = v2", r"SigningMethod: not a valid value \(allowed: v3, v4\)"),
     ],
 )
 def test_an_override_that_cannot_hold_is_refused(change: str, told: str) -> None:
@@ -178,7 +178,7 @@ def test_an_override_that_cannot_hold_is_refused(change: str, told: str) -> None
 def test_two_overrides_of_one_service_in_one_region_are_refused() -> None:
     one = "Service = ec2\nRegion = r\nURL = http://127.0.0.1:5000\nSigningRegion = r\n"
 
-    with pytest.raises(InvalidConfiguration, match="ec2 has an override in this region already"):
+    with pytest.raises(InvalidConfiguration, match="a duplicate override of ec2 in this region"):
         config(f'[ServiceOverride "1"]\n{one}[ServiceOverride "2"]\n{one}')
 
 

@@ -299,7 +299,7 @@ def test_another_clouds_node_is_an_error_and_never_gone(account: AwsAccount) -> 
 def test_a_node_of_another_region_is_an_error_and_never_gone(account: AwsAccount) -> None:
     elsewhere = InstanceRef("n", "aws:///us-west-2a/i-0123456789abcdef0")
 
-    with pytest.raises(InvalidConfiguration, match=r"us-west-2a.* is not in the cloud config's region eu-central-1"):
+    with pytest.raises(InvalidConfiguration, match=r"us-west-2a.* is not in region eu-central-1 of the cloud config"):
         instances(account.api()).describe([elsewhere])
 
 

@@ -204,7 +204,9 @@ def test_where_others_open_the_nodes_their_rules_are_left_alone(
     assert rules(account) == before
 
     cluster.service(key)["spec"]["loadBalancerSourceRanges"] = ["203.0.113.0/24"]
-    with pytest.raises(InvalidConfiguration, match="source ranges: it was made without security groups"):
+    with pytest.raises(
+        InvalidConfiguration, match="source ranges: the load balancer was created without security groups"
+    ):
         running.settle()
 
 
@@ -310,7 +312,7 @@ def test_one_that_gets_the_clusters_tag_is_adopted_after_the_next_look(
     key, lb = serve(upstream, cluster, "nlb-plain")
     remove_tags(account, lb, CLUSTER_TAG)
     running = Running(account, cluster)
-    assert_refused(running, key, f"it lacks the tag {CLUSTER_TAG}")
+    assert_refused(running, key, f"it does not have the tag {CLUSTER_TAG}")
 
     add_tags(account, lb, {CLUSTER_TAG: "owned"})
     running.resync()
@@ -346,7 +348,7 @@ def test_a_classic_and_a_network_one_of_the_same_name_are_both_left_alone(
     subnets = [*account.public_subnets]
     account.elb.create_load_balancer(LoadBalancerName=lb, Listeners=listener, Subnets=subnets, Tags=tags)
 
-    assert_refused(Running(account, cluster), key, "a classic and a network load balancer of this name")
+    assert_refused(Running(account, cluster), key, "both a classic and a network load balancer have this name")
     assert names(account) == [lb, lb]
 
 
@@ -356,7 +358,7 @@ def test_annotated_security_groups_are_refused_where_the_load_balancer_can_have_
     key, lb = serve(upstream, cluster, "nlb-own-security-groups")
     running = Running(account, cluster)
 
-    with pytest.raises(InvalidConfiguration, match="it was made without security groups"):
+    with pytest.raises(InvalidConfiguration, match="the load balancer was created without security groups"):
         running.handle(key)
 
     assert names(account) == [lb]

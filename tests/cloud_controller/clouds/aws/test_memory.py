@@ -11,7 +11,7 @@ import pytest
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, name_in
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
-from cloud_controller.clouds.aws.remembered import LIFETIME
+from cloud_controller.clouds.aws.write_through_cache import LIFETIME
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 

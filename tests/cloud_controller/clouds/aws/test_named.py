@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.group_tags import GroupTags
-from cloud_controller.clouds.aws.surroundings import SecurityGroup
+from cloud_controller.clouds.aws.vpc_state import SecurityGroup
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import Owner
 from cloud_controller.load_balancers.nameable import KINDS, Nameable
@@ -82,7 +82,7 @@ def test_a_subnet_that_carries_another_clusters_tag_alone_is_refused() -> None:
     theirs = subnet("a1", tags={"kubernetes.io/cluster/c-2": "owned", "Name": "edge"})
     facts = replace(VPC, subnets=(theirs, subnet("b1")))
 
-    assert "carries the tag of cluster c-2" in str(refused(nlb(named(subnets=("edge",))), facts=facts))
+    assert "has the tag of cluster c-2" in str(refused(nlb(named(subnets=("edge",))), facts=facts))
     assert refused(nlb(named(subnets=("edge",))), "subnet=subnet-a1", facts=facts) is None
     assert refused(nlb(named(subnets=("edge",))), "subnet=tag:Name=edge", facts=facts) is None
     both = replace(theirs, tags={**theirs.tags, CONFIG.cluster_tag: "shared"})
@@ -96,7 +96,7 @@ def test_a_group_of_another_services_load_balancer_is_refused() -> None:
 
     told = refused(classic(named(extra_security_groups=("sg-0",))), facts=facts)
 
-    assert "was made for the load balancer of Service bank/api" in str(told)
+    assert "belongs to the load balancer of Service bank/api" in str(told)
     assert refused(classic(named(extra_security_groups=("sg-1",))), facts=facts) is None
 
 

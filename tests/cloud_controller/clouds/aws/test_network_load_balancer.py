@@ -511,7 +511,7 @@ def test_one_that_was_given_to_another_since_it_was_read_is_not_deleted(
     account.elbv2.add_tags(ResourceArns=[lb["LoadBalancerArn"]], Tags=[{"Key": tag, "Value": "another"}])
 
     cluster.delete_service()
-    with pytest.raises(Conflict, match="does not carry the tags of its Service"):
+    with pytest.raises(Conflict, match="no longer has the tags of its Service"):
         running.settle(WEB)
 
     assert len(load_balancers(account)) == 1

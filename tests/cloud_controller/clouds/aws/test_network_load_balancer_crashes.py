@@ -125,7 +125,7 @@ def test_what_a_list_does_not_show_yet_is_not_made_again(account: AwsAccount, cl
     lists = Behind()
     running = Running(account, cluster, wrap=lists)
 
-    with pytest.raises(Unavailable, match="is there already"):
+    with pytest.raises(Unavailable, match="already exists"):
         running.settle()
     assert len(load_balancers(account)) == 1
 

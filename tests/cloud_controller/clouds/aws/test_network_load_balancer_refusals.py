@@ -216,7 +216,7 @@ def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAcco
     # moto tells of what is gone that it has no tags.
     Refusing.of("DescribeTags", "LoadBalancerNotFound")(running.cloud)
 
-    with pytest.raises(NotFound, match="does not exist any more"):
+    with pytest.raises(NotFound, match="no longer exists"):
         running.cloud.load_balancers.update(UpdateLoadBalancer(present.id, present.model))
 
     (left,) = running.cloud.load_balancers.read((), {present.id})

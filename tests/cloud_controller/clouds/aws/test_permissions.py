@@ -206,7 +206,7 @@ def test_arns_are_of_the_partition() -> None:
 
 
 def test_what_is_no_controller_here_is_told() -> None:
-    with pytest.raises(InvalidConfiguration, match="'volume' is no controller on AWS"):
+    with pytest.raises(InvalidConfiguration, match="'volume' is not a controller on AWS"):
         statements(["node", "volume"], "prod-1")
 
 

@@ -81,7 +81,7 @@ def test_a_pod_outside_of_the_vpc_is_a_target_in_no_zone_and_the_service_is_warn
         {"Id": outside, "Port": 8000, "AvailabilityZone": "all"},
     ]
     ((_, message),) = [event for event in cluster.events if event[0] == "TargetsOutsideVpc"]
-    assert message == f"{outside}: in no subnet of {account.vpc_id}, which must have a route there"
+    assert message == f"{outside}: not in a subnet of {account.vpc_id}, which needs a route to them"
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_one_without_the_tag_is_left_alone_and_the_service_is_warned(
 
     assert sources_of(account, group) == set()
     ((_, message),) = [event for event in cluster.events if event[0] == "PodSecurityGroups"]
-    assert message.startswith(f"{pod} ({group}): no group of these pods has the tag {CLUSTER_TAG}")
+    assert message.startswith(f"{pod} ({group}): none of these pods' security groups has the tag {CLUSTER_TAG}")
 
 
 @pytest.mark.usefixtures("pod")

@@ -16,10 +16,10 @@ from cloud_controller.cloud import (
     Route,
 )
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.routes import AwsRoutes
-from cloud_controller.clouds.aws.together import Together
 from cloud_controller.clouds.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
 
@@ -31,7 +31,7 @@ POD_CIDRS = ("100.96.0.0/24", "100.96.1.0/24", "100.96.2.0/24")
 
 
 def routes(api: Api) -> AwsRoutes:
-    return AwsRoutes(api, AwsInstances(api, lambda: "vpc-1"), Together(4))
+    return AwsRoutes(api, AwsInstances(api, lambda: "vpc-1"), ConcurrentCalls(4))
 
 
 def launched(account: AwsAccount, count: int = 1) -> list[str]:
@@ -126,18 +126,18 @@ def test_a_route_to_anything_else_is_foreign(target: str, state: str) -> None:
 
 
 def test_no_table_or_two_of_them_are_told_with_what_to_do(account: AwsAccount) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"RouteTableID: it is not given, and no route table carries"):
+    with pytest.raises(InvalidConfiguration, match=r"RouteTableID: not set, and no route table has"):
         routes(account.api(cluster_id="another")).list()
     tags = [{"Key": "kubernetes.io/cluster/prod-1", "Value": "owned"}]
     second = account.ec2.create_route_table(VpcId=account.vpc_id)["RouteTable"]["RouteTableId"]
     account.ec2.create_tags(Resources=[second], Tags=tags)  # type: ignore[arg-type]
 
-    with pytest.raises(InvalidConfiguration, match=rf"RouteTableID: it is not given, and .*{second}.* carry the tag"):
+    with pytest.raises(InvalidConfiguration, match=rf"RouteTableID: not set, and .*{second}.* have the tag"):
         routes(account.api()).list()
 
 
 def test_a_table_that_does_not_exist_is_a_fault_of_the_config(account: AwsAccount) -> None:
-    with pytest.raises(InvalidConfiguration, match="RouteTableID: there is no rtb-0123456789abcdef0"):
+    with pytest.raises(InvalidConfiguration, match="RouteTableID: route table rtb-0123456789abcdef0 does not exist"):
         routes(account.api(route_table_id="rtb-0123456789abcdef0")).list()
 
 

@@ -13,7 +13,7 @@ from cloud_controller.clouds.aws import security_group_calls
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
-from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.retries import RetryPolicy
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
@@ -44,9 +44,9 @@ class Scene:
     def __init__(self, account: AwsAccount, calls: Calls | None = None, **config: Any) -> None:
         self.api = InterruptedApi(account.config(**config))
         self.api.observer = calls
-        self.surroundings = Surroundings(self.api, CLUSTER_TAG, account.vpc_id)
-        self.groups = SecurityGroups(self.api, account.config(**config), self.surroundings)
-        self.surroundings.facts()
+        self.vpc_state = VpcState(self.api, CLUSTER_TAG, account.vpc_id)
+        self.groups = SecurityGroups(self.api, account.config(**config), self.vpc_state)
+        self.vpc_state.facts()
         if calls is not None:
             calls.clear()
 
@@ -219,7 +219,7 @@ def test_a_group_that_was_deleted_by_hand_is_made_again_at_the_next_try(
     (group,) = scene.groups.front(ID, model())
     account.ec2.delete_security_group(GroupId=group)
 
-    with pytest.raises(Unavailable, match="is gone"):
+    with pytest.raises(Unavailable, match="was deleted"):
         scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
     scene.groups.front(ID, model(("tcp 443-443 0.0.0.0/0",)))
 
@@ -265,7 +265,9 @@ def test_many_threads_that_join_at_once_make_one_group(account: AwsAccount, call
 def test_without_a_tagged_group_of_nodes_the_error_says_what_to_do(account: AwsAccount) -> None:
     account.ec2.delete_tags(Resources=[account.node_group_id], Tags=[{"Key": CLUSTER_TAG}])
 
-    with pytest.raises(InvalidConfiguration, match=f"security groups of the nodes: none carries the tag {CLUSTER_TAG}"):
+    with pytest.raises(
+        InvalidConfiguration, match=f"security groups of the nodes: no security group has the tag {CLUSTER_TAG}"
+    ):
         Scene(account).groups.join(ID)
 
     assert groups_of(account) == {}

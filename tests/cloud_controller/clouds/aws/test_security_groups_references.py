@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permissions
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.surroundings import Surroundings
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
@@ -93,7 +93,7 @@ def test_a_rule_in_a_foreign_group_is_named_with_awss_reason(
     reason, message = cluster.events[-1]
     assert reason == "SyncLoadBalancerFailed"
     assert f"security group {front} " in message
-    assert f"{direction} rules of {foreign} (databases) refer to it" in message
+    assert f"remove the {direction} rules of {foreign} (databases) that refer to it" in message
     assert cluster.service(WEB)["metadata"]["finalizers"]
 
 
@@ -130,9 +130,9 @@ def scene(account: AwsAccount, calls: Calls) -> tuple[SecurityGroupCalls, Clock,
 
     refusing(Cloud())  # type: ignore[arg-type]
     api.observer = calls
-    surroundings = Surroundings(api, CLUSTER_TAG, account.vpc_id)
-    group = SecurityGroupCalls(api, surroundings).create("k8s-default-web-0123456789", "web", {CLUSTER_TAG: "owned"})
-    return SecurityGroupCalls(api, surroundings, clock), clock, group
+    vpc_state = VpcState(api, CLUSTER_TAG, account.vpc_id)
+    group = SecurityGroupCalls(api, vpc_state).create("k8s-default-web-0123456789", "web", {CLUSTER_TAG: "owned"})
+    return SecurityGroupCalls(api, vpc_state, clock), clock, group
 
 
 def test_a_group_that_nothing_refers_to_is_in_use_for_minutes_without_a_word(

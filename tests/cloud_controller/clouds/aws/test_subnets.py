@@ -9,7 +9,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.subnets import chosen
-from cloud_controller.clouds.aws.surroundings import Facts, Subnet
+from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
 from tests.cloud_controller.clouds.aws.services import subnet
 
 CONFIG = Config("prod-1")
@@ -71,7 +71,9 @@ def test_where_nothing_is_tagged_for_us_the_one_of_the_cloud_config_serves() -> 
     assert [each.id for each in chosen(facts, Config("prod-1", subnet_id="subnet-b1"), "internal", None)] == [
         "subnet-b1"
     ]
-    with pytest.raises(InvalidConfiguration, match=r"vpc-1 has no subnet with the tag kubernetes.io/cluster/prod-1"):
+    with pytest.raises(
+        InvalidConfiguration, match=r"vpc-1 has no subnet that has the tag kubernetes.io/cluster/prod-1"
+    ):
         chosen(facts, CONFIG, "internal", None)
 
 
@@ -89,8 +91,8 @@ def test_named_ones_are_taken_by_id_or_by_name_in_their_order_whatever_their_tag
 @pytest.mark.parametrize(
     ("named", "hint"),
     [
-        (["subnet-d1"], "no subnets of the VPC have the id 'subnet-d1'"),
-        (["edge"], "2 subnets of the VPC have the tag Name 'edge'"),
+        (["subnet-d1"], "no subnets in the VPC have the ID 'subnet-d1'"),
+        (["edge"], "2 subnets in the VPC have the Name tag 'edge'"),
         (["subnet-a1", "subnet-a2"], "subnet-a1 and subnet-a2 are both in us-east-1a"),
     ],
 )

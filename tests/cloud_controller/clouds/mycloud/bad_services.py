@@ -123,14 +123,14 @@ sctp = st.integers(1024, 65535).map(
 )
 no_node_ports = st.integers(1024, 65535).map(
     lambda port: Wrong(
-        ("spec.ports[0].nodePort", "there is none", "allowed: spec.allocateLoadBalancerNodePorts: true"),
+        ("spec.ports[0].nodePort", "missing", "allowed: spec.allocateLoadBalancerNodePorts: true"),
         spec={"allocateLoadBalancerNodePorts": False},
         port={"port": port},
     )
 )
 only_ipv6_clients = st.lists(st.integers(0, 128), min_size=1, max_size=3).map(
     lambda lengths: Wrong(
-        ("loadBalancerSourceRanges", "IPv6 ranges alone", "at least one IPv4 range"),
+        ("loadBalancerSourceRanges", "only IPv6 ranges", "at least one IPv4 range"),
         spec={"loadBalancerSourceRanges": [f"::/{length}" for length in lengths]},
     )
 )
@@ -143,7 +143,7 @@ not_cidrs = st.sampled_from(["banana", "10.0.0.0/33", "10.0.0/8", "300.1.1.1/8",
 )
 ipv6_services = st.sampled_from([["IPv6"], ["IPv6", "IPv4"]]).map(
     lambda families: Wrong(
-        ("spec.ipFamilies", "IPv6 comes first", "IPv4 first"),
+        ("spec.ipFamilies", "IPv6 cannot be the first family", "IPv4 as the first family"),
         spec={"ipFamilies": families},
         refused_by_kubernetes=True,
     )

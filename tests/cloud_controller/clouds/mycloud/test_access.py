@@ -31,7 +31,7 @@ def test_a_right_that_is_missing_is_named_with_the_controller_that_needs_it(site
         cloud.check_access(["node", "route"])
 
     table = site.network["route_table_id"]
-    assert f"lacks the right to POST /v1/route_tables/{table}/routes:batch_delete" in str(refused.value)
+    assert f"does not allow POST /v1/route_tables/{table}/routes:batch_delete" in str(refused.value)
     assert "batch_create" not in str(refused.value)
     assert "(needed by route)" in str(refused.value)
 
@@ -56,5 +56,5 @@ def test_a_token_that_may_not_even_see_the_cluster_is_told_so(site: MyCloudSite)
 
 
 def test_a_cluster_that_does_not_exist_is_told_by_the_configs_field(site: MyCloudSite) -> None:
-    with pytest.raises(InvalidConfiguration, match="no cluster c-000000000000"):
+    with pytest.raises(InvalidConfiguration, match="cluster c-000000000000 does not exist"):
         MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access(["node"])

@@ -304,21 +304,21 @@ def test_source_ranges_are_the_fields_or_else_the_annotations(
     [
         ({}, {"loadBalancerSourceRanges": ["10.0.0.0/33"]}, "spec.loadBalancerSourceRanges: '10.0.0.0/33'"),
         ({"service.beta.kubernetes.io/load-balancer-source-ranges": "home"}, {}, "annotation .*source-ranges: 'home'"),
-        ({}, {"loadBalancerSourceRanges": ["2001:db8::/32"]}, "IPv6 ranges alone"),
+        ({}, {"loadBalancerSourceRanges": ["2001:db8::/32"]}, "only IPv6 ranges"),
         (
             named(id="lb-0123456789ab"),
             {"loadBalancerSourceRanges": ["10.0.0.0/8"]},
-            "spec.loadBalancerSourceRanges: .*whose own ranges decide",
+            "spec.loadBalancerSourceRanges: .*keeps its own ranges",
         ),
         (
             named(id="lb-0123456789ab", load_balancer_source_ranges=("10.0.0.0/8",)),
             {},
-            "annotation .*source-ranges: .*whose own ranges decide",
+            "annotation .*source-ranges: .*keeps its own ranges",
         ),
         (
             {},
             {"ipFamilies": ["IPv6", "IPv4"], "ipFamilyPolicy": "PreferDualStack"},
-            "spec.ipFamilies: IPv6 comes first",
+            "spec.ipFamilies: IPv6 cannot be the first family",
         ),
         (
             {},

@@ -135,7 +135,9 @@ def test_an_unreachable_endpoint_is_one_clear_error() -> None:
     pauses: list[float] = []
     client = Client("http://127.80.0.99:1", SECRET, sleep=pauses.append)
 
-    with pytest.raises(Unavailable, match=r"127\.80\.0\.99:1 cannot be reached \(Connection refused\)") as failed:
+    with pytest.raises(
+        Unavailable, match=r"could not connect to mycloud at .*127\.80\.0\.99:1 \(Connection refused\)"
+    ) as failed:
         client.create("networks", {"name": "n"})
 
     assert len(pauses) == 5  # Nothing was ever sent, so even a plain POST is tried again.
@@ -151,7 +153,7 @@ def test_an_endpoint_that_is_no_url_is_refused_before_any_call(endpoint: str) ->
 
 @pytest.mark.parametrize("token", [f"{SECRET}\nmore", f"{SECRET}…", f"a {SECRET}"])
 def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token: str) -> None:
-    with pytest.raises(InvalidConfiguration, match="token: it can't be sent") as refused:
+    with pytest.raises(InvalidConfiguration, match="token: not valid in an HTTP header") as refused:
         Client("http://127.0.0.1:1", token)
 
     assert SECRET not in "".join(traceback.format_exception(refused.value))
@@ -219,7 +221,7 @@ def test_a_slow_cloud_does_also_what_its_caller_no_longer_waits_for(site: MyClou
     site.fault("POST /v1/load_balancers", "latency", seconds=0.4)
     impatient = Client(site.endpoint, site.token, timeout=0.1)
 
-    with pytest.raises(Unavailable, match="did not answer POST /v1/load_balancers in time"):
+    with pytest.raises(Unavailable, match="did not respond to POST /v1/load_balancers in time"):
         impatient.create("load_balancers", load_balancer(site))
 
     eventually(site.load_balancers, "the load balancer is made")

@@ -26,7 +26,7 @@ def test_a_token_that_expired_is_replaced_by_the_files_new_one_without_a_restart
     path = tmp_path / "token"
     path.write_text("expired\n")
     cloud = with_token_file(site, path)
-    with pytest.raises(AccessDenied, match="token is not accepted"):
+    with pytest.raises(AccessDenied, match="rejected the token"):
         cloud.load_balancers.read()
 
     path.write_text(f"{site.token}\n")
@@ -40,5 +40,5 @@ def test_a_token_file_that_went_away_is_told_by_its_path(site: MyCloudSite, tmp_
     cloud = with_token_file(site, path)
     path.unlink()
 
-    with pytest.raises(InvalidConfiguration, match=r"token-file: the file can't be read"):
+    with pytest.raises(InvalidConfiguration, match=r"token-file: could not read the file"):
         cloud.load_balancers.read()

@@ -269,7 +269,7 @@ def test_access_is_checked_by_token_and_cluster(site: MyCloudSite) -> None:
     site.cloud.check_access(["node"])
     with pytest.raises(AccessDenied, match="token"):
         MyCloud(Config(site.endpoint, "wrong", site.cluster["id"])).check_access(["node"])
-    with pytest.raises(InvalidConfiguration, match="no cluster c-000000000000"):
+    with pytest.raises(InvalidConfiguration, match="cluster c-000000000000 does not exist"):
         MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access(["node"])
 
 

@@ -396,7 +396,7 @@ def test_a_daemon_whose_token_lacks_a_right_says_which_and_ends_at_once(site: My
     _, err = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 1
-    assert "the token lacks the right to DELETE /v1/load_balancers/ID" in err
+    assert "the token does not allow DELETE /v1/load_balancers/ID" in err
     assert "(needed by service)" in err
 
 

@@ -1,4 +1,4 @@
-"""Calls that do not depend on one another, made at once by a bounded number of threads."""
+"""Runs independent calls concurrently, on a bounded number of threads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ U = TypeVar("U")
 _THREADS = 16
 
 
-class Together:
-    """One pool of threads for all load balancers of a cloud; what runs on it must not use it itself."""
+class ConcurrentCalls:
+    """One thread pool for all load balancers of a cloud. CALLS ON IT MUST NOT USE IT: that can deadlock."""
 
     def __init__(self, threads: int = _THREADS) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="aws")
 
     def both(self, one: Callable[[], T], others: Iterable[Callable[[], U]]) -> tuple[T, list[U]]:
-        """As a call with all of them; what the one came to, and what the others came to."""
+        """Run `one` on this thread and `others` on the pool; return both results."""
         begun = [self._threads.submit(call) for call in others]
         try:
             result = one()  # The caller would only wait.
@@ -28,7 +28,7 @@ class Together:
         return result, [each.result() for each in begun]
 
     def __call__(self, calls: Iterable[Callable[[], T]]) -> list[T]:
-        """What each of these came to, in their order. Every one is made; raises the first error once all have ended."""
+        """Run all calls; return their results in order. Raises the first error once all have finished."""
         wanted = [*calls]
         if not wanted:
             return []

@@ -1,7 +1,7 @@
-"""What lies around the load balancers of a cluster: its VPC, the subnets there, and the cluster's security groups.
+"""The cached state of the cluster's VPC: its subnets, and the cluster's security groups.
 
-All of it is read in one batch and kept for a lifetime; what this process itself changes of security groups is told
-here, so that nothing has to be read again because of it.
+One batch of reads fills it for a lifetime. Changes of security groups by this process update it, so that they need
+no new read.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 from cloud_controller.load_balancers.pods import parsed_address
 
 LIFETIME = 600.0
-"""Seconds for which what was read of the VPC is believed where the caller does not ask for something newer."""
+"""Seconds for which the state stays valid unless the caller asks for newer state."""
 
 _NO_LONGER = ("disassociating", "disassociated", "failing", "failed")
 
 _LAG = 60.0
-"""Seconds for which a list may not yet show what was just changed; until then the own change is believed."""
+"""Seconds for which a list may not show a change yet; until then this process's own change takes precedence."""
 
 SHARED_GROUP_TAG = "cloud-controller/shared-by-load-balancers"
-"""On the one security group that all load balancers of a cluster are in."""
+"""The tag of the security group that all load balancers of a cluster share."""
 
 UPSTREAM_GROUP_PREFIX = "k8s-elb-"
-"""What the names of groups begin with that the Go controller made for classic load balancers of the same cluster."""
+"""The name prefix of the groups that upstream creates for classic load balancers."""
 
 _UPSTREAM_MANAGED = re.compile(r"k8s-[0-9A-Za-z]{1,8}-[0-9A-Za-z]{1,8}-[0-9a-f]{10}")
-"""The names of those that it makes for network load balancers from 1.35 on (`NLBSecurityGroupMode = Managed`)."""
+"""The names of the groups that upstream creates for network load balancers since 1.35 (`NLBSecurityGroupMode =
+Managed`)."""
 
 _REGIONAL_ZONE = re.compile(r"[a-z]+(-[a-z]+)+-\d+[a-z]")
-"""us-east-1a, us-gov-west-1b; not us-west-2-lax-1a (a local zone), nor us-east-1-wl1-bos-wlz-1 (a wavelength zone)."""
+"""us-east-1a, us-gov-west-1b; not us-west-2-lax-1a (Local Zone) or us-east-1-wl1-bos-wlz-1 (Wavelength Zone)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """A subnet of the VPC. `public`: its route table leads to an internet gateway."""
+    """A subnet of the VPC. `public`: its route table has a route to an internet gateway."""
 
     id: str
     zone: str
@@ -56,19 +57,19 @@ class Subnet:
     public: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
     free_addresses: int | None = None
-    """IPv4 addresses that nothing has; None: not told."""
+    """The number of free IPv4 addresses; None: unknown."""
 
     @property
     def in_regional_zone(self) -> bool:
-        """Whether load balancers of the network and the classic kind can be here; in local zones they can't."""
+        """Whether network and classic load balancers can be in this zone; in Local Zones they cannot."""
         return _REGIONAL_ZONE.fullmatch(self.zone) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SecurityGroup:
-    """A security group that carries the cluster's tag.
+    """A security group with the cluster's tag.
 
-    `ingress` are its rules as the texts of `ip_permissions`, `described` those that have a description.
+    `ingress` are its rules as texts of `ip_permissions`, `described` the rules with a description.
     """
 
     id: str
@@ -79,23 +80,23 @@ class SecurityGroup:
 
     @property
     def of_service(self) -> bool:
-        """Whether it was made for the load balancer of a Service."""
+        """Whether it was created for a Service's load balancer."""
         return SERVICE_UID_TAG in self.tags
 
     @property
     def managed_by_upstream(self) -> bool:
-        """Whether upstream's controller made it for a network load balancer that nobody has adopted yet."""
+        """Whether upstream created it for a network load balancer that is not adopted yet."""
         return not self.of_service and not self.shared and _UPSTREAM_MANAGED.fullmatch(self.name) is not None
 
     @property
     def shared(self) -> bool:
-        """Whether it is the one that all load balancers of the cluster are in."""
+        """Whether it is the group that all load balancers of the cluster share."""
         return SHARED_GROUP_TAG in self.tags
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The VPC as AWS told it at one moment; `groups` are those with the cluster's tag, `subnets` all there are."""
+    """The VPC at one moment: all its subnets, and the security groups with the cluster's tag."""
 
     vpc_id: str
     subnets: tuple[Subnet, ...] = ()
@@ -103,13 +104,13 @@ class Facts:
 
     @cached_property
     def ranges(self) -> tuple[str, ...]:
-        """The addresses of the VPC that are in a subnet, in as few ranges as they fit."""
+        """The addresses of all subnets, in as few ranges as possible."""
         v4 = collapse_addresses(IPv4Network(subnet.cidr) for subnet in self.subnets if subnet.cidr)
         v6 = collapse_addresses(IPv6Network(subnet.ipv6_cidr) for subnet in self.subnets if subnet.ipv6_cidr)
         return tuple(str(each) for each in (*v4, *v6))
 
     def is_outside(self, address: str) -> bool:
-        """Whether this is an IP address, and in no subnet of the VPC."""
+        """Whether this is an IP address in no subnet of the VPC."""
         parsed = parsed_address(address)
         return parsed is not None and not any(parsed in each for each in self._networks)
 
@@ -119,7 +120,7 @@ class Facts:
 
     @cached_property
     def node_groups(self) -> tuple[SecurityGroup, ...]:
-        """The groups of the machines: those with the cluster's tag that were not made for load balancers."""
+        """The nodes' groups: those with the cluster's tag that were not created for load balancers."""
         return tuple(
             group
             for group in self.groups
@@ -129,12 +130,12 @@ class Facts:
 
     @cached_property
     def shared_groups(self) -> tuple[SecurityGroup, ...]:
-        """Those marked as the one that all load balancers of the cluster are in."""
+        """The groups marked as the one that all load balancers of the cluster share."""
         return tuple(group for group in self.groups if group.shared)
 
     @cached_property
     def front_groups(self) -> Mapping[str, Sequence[SecurityGroup]]:
-        """Those made for load balancers, by the id of these; upstream's for classic ones, too."""
+        """The groups created for load balancers, by load balancer ID; including upstream's for classic ones."""
         found: defaultdict[str, list[SecurityGroup]] = defaultdict(list)
         for group in self.groups:
             if group.of_service and LOAD_BALANCER_TAG in group.tags:
@@ -144,8 +145,8 @@ class Facts:
         return dict(found)
 
 
-class Surroundings:
-    """The facts of one VPC; safe to share between threads: who asks while another reads waits for that answer."""
+class VpcState:
+    """The cached facts of one VPC. Concurrent callers share one read. Safe to share between threads."""
 
     def __init__(
         self,
@@ -156,14 +157,14 @@ class Surroundings:
         lifetime: float = LIFETIME,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`vpc_id` None: the VPC of the subnets that carry the tag of this key."""
+        """`vpc_id` None: the VPC of the subnets that have this tag key."""
         self._api = api
         self._cluster_tag = cluster_tag
         self._vpc_id = vpc_id
         self._lifetime = lifetime
         self._clock = clock
         self.changing_nodes = threading.RLock()
-        """Lock this while changing rules of the nodes' groups, which many load balancers share."""
+        """Hold this lock while changing rules of the nodes' groups, which many load balancers share."""
         self._reading = threading.Lock()
         self._changing = threading.Lock()
         self._facts: Facts | None = None
@@ -172,13 +173,13 @@ class Surroundings:
 
     @property
     def cluster_tag(self) -> str:
-        """The key of the tag that all that is the cluster's carries."""
+        """The key of the tag on all the cluster's resources."""
         return self._cluster_tag
 
     def facts(self, max_age: float | None = None) -> Facts:
-        """The facts, read at most `max_age` (default: the lifetime) seconds ago.
+        """The facts, at most `max_age` seconds old (default: the lifetime).
 
-        Raises the errors of `cloud_controller.cloud`; InvalidConfiguration where no VPC, or more than one, is found.
+        Raises the errors of `cloud_controller.cloud`; InvalidConfiguration unless exactly one VPC is found.
         """
         since = self._clock() - (self._lifetime if max_age is None else max_age)
         if (known := self._known(since)) is not None:
@@ -187,13 +188,13 @@ class Surroundings:
             return self._known(since) or self._read()
 
     def forget(self, group_id: str) -> None:
-        """Read all anew when the facts are wanted next: AWS said that this security group is gone."""
+        """Read everything again at the next call of `facts`: AWS reports that this security group does not exist."""
         with self._changing:
             self._facts = None
             self._changed.pop(group_id, None)
 
     def changed(self, group_id: str, group: SecurityGroup | None) -> None:
-        """A security group was made or changed to this, or (None) deleted, by this process."""
+        """Record a security group that this process created or changed, or (None) deleted."""
         with self._changing:
             self._changed[group_id] = (self._clock(), group)
             if self._facts is not None:
@@ -216,7 +217,7 @@ class Surroundings:
 
 
 def read_facts(api: Api, cluster_tag: str, vpc_id: str | None) -> Facts:
-    """The facts as AWS tells them now: three calls, one more where the VPC must be found by its tagged subnets."""
+    """Read the facts: three calls, and one more if the VPC must be found by its tagged subnets."""
     vpc_id = vpc_id or found_vpc(api, cluster_tag)
     of_vpc = {"Name": "vpc-id", "Values": [vpc_id]}
     tagged = {"Name": "tag-key", "Values": [cluster_tag]}
@@ -232,20 +233,20 @@ def read_facts(api: Api, cluster_tag: str, vpc_id: str | None) -> Facts:
 
 
 def security_group(group: Mapping[str, Any]) -> SecurityGroup:
-    """A security group as DescribeSecurityGroups tells it."""
+    """A security group from DescribeSecurityGroups."""
     rules = rule_texts(group.get("IpPermissions") or ())
     described = {rule: what for rule, what in rules.items() if what}
     return SecurityGroup(group["GroupId"], group["GroupName"], tags_of(group), frozenset(rules), described)
 
 
 def found_vpc(api: Api, cluster_tag: str) -> str:
-    """The VPC of the subnets that carry this tag. Raises InvalidConfiguration where there is none, or more than one."""
+    """The VPC of the subnets with this tag. Raises InvalidConfiguration unless there is exactly one."""
     tagged = [{"Name": "tag-key", "Values": [cluster_tag]}]
     found = sorted({str(subnet["VpcId"]) for subnet in api.pages("ec2", "DescribeSubnets", "Subnets", Filters=tagged)})
     if len(found) != 1:
-        whose = f"subnets of {' and of '.join(found)} carry" if found else "no subnet carries"
-        why = f"it is not given, and {whose} the tag {cluster_tag}"
-        raise InvalidConfiguration("cloud config: [Global] VPC", why, "the id of the cluster's VPC")
+        whose = f"subnets of {' and '.join(found)} have" if found else "no subnet has"
+        why = f"not set, and {whose} the tag {cluster_tag}"
+        raise InvalidConfiguration("cloud config: [Global] VPC", why, "the ID of the cluster's VPC")
     return found[0]
 
 
@@ -268,7 +269,7 @@ def _ipv6_cidrs(subnet: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _public_subnets(tables: Sequence[Mapping[str, Any]], subnet_ids: Sequence[str]) -> frozenset[str]:
-    """The subnets whose route table leads to an internet gateway; one without a table of its own has the main one."""
+    """The subnets whose route table has a route to an internet gateway; without an own table, the main one applies."""
     own: dict[str, bool] = {}
     main = False
     for table in tables:

@@ -1,4 +1,4 @@
-"""What was read of things by their id, kept true by what this process changes itself, for a bounded time."""
+"""A cache of AWS objects by ID that follows this process's own changes, with a bounded lifetime."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 LIFETIME = 3600.0
-"""Seconds for which what lists do not show is believed, at most; half of it at least, so that not all ends at once."""
+"""The longest time in seconds for which details that lists do not show stay valid; the shortest is half of it, so that
+entries do not expire all at once."""
 
 
-class Remembered(Generic[T]):
-    """Safe to share between threads. What is read while the same thing is changed is not believed."""
+class WriteThroughCache(Generic[T]):
+    """A read that overlaps a change of the same object does not enter the cache. Safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -29,29 +30,30 @@ class Remembered(Generic[T]):
         self._changing: Counter[str] = Counter()
 
     def get(self, id: str) -> T | None:
-        """What is known of it; None: it must be read."""
+        """The cached value, or None if it must be read."""
         with self._lock:
             return self._known.get(id)
 
     def known(self) -> dict[str, T]:
-        """All that is known, by id."""
+        """All cached values, by ID."""
         with self._lock:
             return dict(self._known)
 
     def is_due(self, id: str) -> bool:
-        """Whether it has been believed for long enough."""
+        """Whether the entry has expired."""
         with self._lock:
             return self._due.get(id, 0.0) <= self._clock()
 
     def moment(self) -> int:
-        """Now, for a read that begins."""
+        """The current revision, taken before a read begins."""
         with self._lock:
             return self._moment
 
     def read(self, id: str, known: T, since: int, *, anew: bool = True) -> T:
-        """Remember what a read that began at `since` found, unless it was changed meanwhile; what is known then.
+        """Store the result of a read that began at revision `since`, unless the object changed meanwhile; return the
+        value now cached.
 
-        `anew`: all of it was read, so that it is believed from now on.
+        `anew`: the object was read completely, so its lifetime starts again.
         """
         with self._lock:
             if self._has_changed(id, since):
@@ -63,7 +65,7 @@ class Remembered(Generic[T]):
 
     @contextmanager
     def changing(self, id: str) -> Iterator[None]:
-        """While AWS is being changed; where that fails, nobody knows how far it came."""
+        """Wraps a change in AWS. If the change fails, the state is unknown and the entry is dropped."""
         with self._lock:
             self._changing[id] += 1
         try:
@@ -78,13 +80,13 @@ class Remembered(Generic[T]):
                 self._changed[id] = self._moment
 
     def put(self, id: str, known: T) -> None:
-        """What a change has made of it."""
+        """Store the object's value after a change."""
         with self._lock:
             self._known[id] = known
             self._due.setdefault(id, self._clock() + LIFETIME)
 
     def forget(self, id: str) -> None:
-        """It is gone, or must be read again."""
+        """Drop the entry: the object is deleted or must be read again."""
         with self._lock:
             self._known.pop(id, None)
             self._due.pop(id, None)

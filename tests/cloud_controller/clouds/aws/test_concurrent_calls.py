@@ -7,22 +7,22 @@ from functools import partial
 
 import pytest
 
-from cloud_controller.clouds.aws.together import Together
+from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 
 
 def test_answers_come_in_the_order_of_the_calls() -> None:
-    assert Together()([partial(abs, number) for number in range(40)]) == [*range(40)]
-    assert Together()([]) == []
+    assert ConcurrentCalls()([partial(abs, number) for number in range(40)]) == [*range(40)]
+    assert ConcurrentCalls()([]) == []
 
 
 def test_calls_do_not_wait_for_one_another() -> None:
     met = threading.Barrier(3, timeout=60)
 
-    Together()([met.wait, met.wait, met.wait])
+    ConcurrentCalls()([met.wait, met.wait, met.wait])
 
 
 def test_one_stands_apart_from_the_others() -> None:
-    assert Together().both(lambda: "one", [lambda: 1, lambda: 2]) == ("one", [1, 2])
+    assert ConcurrentCalls().both(lambda: "one", [lambda: 1, lambda: 2]) == ("one", [1, 2])
 
 
 @pytest.mark.parametrize("failing", [0, 2])
@@ -35,6 +35,6 @@ def test_an_error_is_raised_once_every_call_has_ended(failing: int) -> None:
         ended.append(number)
 
     with pytest.raises(OSError, match=f"call {failing}"):
-        Together()([partial(call, number) for number in range(4)])
+        ConcurrentCalls()([partial(call, number) for number in range(4)])
 
     assert sorted(ended) == [number for number in range(4) if number != failing]

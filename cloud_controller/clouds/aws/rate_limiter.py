@@ -1,4 +1,4 @@
-"""How fast one operation is asked, after AWS has throttled it: all its callers together, not each for itself."""
+"""The rate limiter of one operation: once AWS throttles a call, all callers of the operation slow down."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable
 
 _FIRST = 0.05
-"""Seconds between two calls after the first refusal; each further one doubles them."""
+"""The interval in seconds after the first throttled call; each further one doubles it."""
 _LONGEST = 5.0
 _FORGOTTEN = 0.01
-"""An interval below this is none."""
+"""Intervals below this count as zero."""
 _MENDING = 0.8
-"""What an interval shrinks to with each call that goes through."""
+"""The factor by which each successful call shortens the interval."""
 
 
-class Pace:
-    """The turns of one operation. Safe to share between threads."""
+class RateLimiter:
+    """Assigns each caller of one operation its time to call. Safe to share between threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class Pace:
         self._next = 0.0
 
     def turn(self, patience: float) -> float | None:
-        """Seconds until the caller may call, which is then its turn alone; None if they exceed `patience`."""
+        """Reserve the next slot; return the seconds until then, or None if they exceed `patience`."""
         with self._lock:
             now = self._clock()
             wait = max(0.0, self._next - now)
@@ -37,16 +37,16 @@ class Pace:
             return wait
 
     def throttled(self, pause: float) -> None:
-        """The cloud refused a call: nobody calls for `pause` seconds, and then one after the other."""
+        """The cloud throttled a call: pause all callers for `pause` seconds, then space them out."""
         with self._lock:
             now = self._clock()
             if now + pause > self._next or not self._interval:
-                # Of many that are refused at once, the first one slows all of them.
+                # Of many calls throttled at once, only the first one doubles the interval.
                 self._interval = min(_LONGEST, max(_FIRST, 2 * self._interval))
             self._next = max(self._next, now + pause)
 
-    def went_through(self) -> None:
-        """The cloud took a call: a little faster from now on."""
+    def succeeded(self) -> None:
+        """The cloud accepted a call: shorten the interval."""
         with self._lock:
             self._interval *= _MENDING
             if self._interval < _FORGOTTEN:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.surroundings import LIFETIME, SecurityGroup, Subnet, Surroundings
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, SecurityGroup, Subnet, VpcState
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
 
@@ -22,16 +22,14 @@ class Clock:
         return self.now
 
 
-def surroundings(
-    account: AwsAccount, calls: Calls, clock: Clock | None = None, vpc_id: str | None = None
-) -> Surroundings:
+def vpc_state(account: AwsAccount, calls: Calls, clock: Clock | None = None, vpc_id: str | None = None) -> VpcState:
     api = account.api()
     api.observer = calls
-    return Surroundings(api, CLUSTER_TAG, vpc_id or account.vpc_id, clock=clock or Clock())
+    return VpcState(api, CLUSTER_TAG, vpc_id or account.vpc_id, clock=clock or Clock())
 
 
 def test_one_batch_of_three_calls_tells_everything(account: AwsAccount, calls: Calls) -> None:
-    facts = surroundings(account, calls).facts()
+    facts = vpc_state(account, calls).facts()
 
     assert calls.counts == BATCH
     assert facts.vpc_id == account.vpc_id
@@ -42,13 +40,13 @@ def test_one_batch_of_three_calls_tells_everything(account: AwsAccount, calls: C
 def test_a_subnet_is_public_if_its_own_route_table_or_else_the_main_one_leads_to_an_internet_gateway(
     account: AwsAccount, calls: Calls
 ) -> None:
-    facts = surroundings(account, calls).facts()
+    facts = vpc_state(account, calls).facts()
 
     assert {subnet.id for subnet in facts.subnets if subnet.public} == set(account.public_subnets)
 
 
 def test_a_subnet_tells_zone_range_and_tags(account: AwsAccount, calls: Calls) -> None:
-    facts = surroundings(account, calls).facts()
+    facts = vpc_state(account, calls).facts()
 
     found = {subnet.id: subnet for subnet in facts.subnets}[account.public_subnets[1]]
     assert (found.zone, found.cidr, found.ipv6_cidr) == ("eu-central-1b", "10.0.1.0/24", None)
@@ -60,7 +58,7 @@ def test_a_subnet_tells_its_ipv6_range(account: AwsAccount, calls: Calls) -> Non
     cidr = vpc["Ipv6CidrBlockAssociationSet"][0]["Ipv6CidrBlock"].replace("/56", "/64")
     account.ec2.associate_subnet_cidr_block(SubnetId=account.public_subnets[0], Ipv6CidrBlock=cidr)
 
-    facts = surroundings(account, calls).facts()
+    facts = vpc_state(account, calls).facts()
 
     assert [subnet.ipv6_cidr for subnet in facts.subnets if subnet.ipv6_cidr] == [cidr]
 
@@ -82,7 +80,7 @@ def test_local_and_wavelength_zones_are_told_from_those_of_the_region(zone: str,
 def test_the_vpc_is_found_by_the_tagged_subnets_once(account: AwsAccount, calls: Calls) -> None:
     api = account.api()
     api.observer = calls
-    found = Surroundings(api, CLUSTER_TAG, None)
+    found = VpcState(api, CLUSTER_TAG, None)
 
     assert found.facts().vpc_id == account.vpc_id
     found.facts(max_age=0)
@@ -93,8 +91,8 @@ def test_the_vpc_is_found_by_the_tagged_subnets_once(account: AwsAccount, calls:
 def test_without_a_tagged_subnet_the_config_must_name_the_vpc(account: AwsAccount) -> None:
     api = account.api()
 
-    with pytest.raises(InvalidConfiguration, match=r"\[Global\] VPC: it is not given, and no subnet carries the tag"):
-        Surroundings(api, "kubernetes.io/cluster/another", None).facts()
+    with pytest.raises(InvalidConfiguration, match=r"\[Global\] VPC: not set, and no subnet has the tag"):
+        VpcState(api, "kubernetes.io/cluster/another", None).facts()
 
 
 def test_with_tagged_subnets_of_two_vpcs_the_config_must_name_one(account: AwsAccount) -> None:
@@ -103,12 +101,12 @@ def test_with_tagged_subnets_of_two_vpcs_the_config_must_name_one(account: AwsAc
     account.ec2.create_tags(Resources=[subnet], Tags=tag_list({CLUSTER_TAG: "shared"}))
 
     with pytest.raises(InvalidConfiguration, match=f"(?=.*{other})(?=.*{account.vpc_id})"):
-        Surroundings(account.api(), CLUSTER_TAG, None).facts()
+        VpcState(account.api(), CLUSTER_TAG, None).facts()
 
 
 def test_facts_are_kept_for_their_lifetime(account: AwsAccount, calls: Calls) -> None:
     clock = Clock()
-    kept = surroundings(account, calls, clock)
+    kept = vpc_state(account, calls, clock)
     kept.facts()
     clock.now += LIFETIME
 
@@ -122,7 +120,7 @@ def test_facts_are_kept_for_their_lifetime(account: AwsAccount, calls: Calls) ->
 
 def test_who_wants_newer_facts_gets_them(account: AwsAccount, calls: Calls) -> None:
     clock = Clock()
-    kept = surroundings(account, calls, clock)
+    kept = vpc_state(account, calls, clock)
     kept.facts()
     clock.now += 30
 
@@ -132,7 +130,7 @@ def test_who_wants_newer_facts_gets_them(account: AwsAccount, calls: Calls) -> N
 
 
 def test_many_who_ask_at_once_cost_one_batch(account: AwsAccount, calls: Calls) -> None:
-    kept = surroundings(account, calls)
+    kept = vpc_state(account, calls)
     threads = [threading.Thread(target=kept.facts) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -143,7 +141,7 @@ def test_many_who_ask_at_once_cost_one_batch(account: AwsAccount, calls: Calls) 
 
 
 def test_own_changes_are_known_without_a_call(account: AwsAccount, calls: Calls) -> None:
-    kept = surroundings(account, calls)
+    kept = vpc_state(account, calls)
     kept.facts()
 
     kept.changed("sg-new", SecurityGroup("sg-new", "new"))
@@ -155,7 +153,7 @@ def test_own_changes_are_known_without_a_call(account: AwsAccount, calls: Calls)
 
 def test_a_list_that_lags_does_not_undo_what_was_just_changed(account: AwsAccount, calls: Calls) -> None:
     clock = Clock()
-    kept = surroundings(account, calls, clock)
+    kept = vpc_state(account, calls, clock)
     kept.facts()
     kept.changed("sg-new", SecurityGroup("sg-new", "new"))
     clock.now += 10
@@ -178,7 +176,7 @@ def test_groups_of_machines_are_told_from_those_of_load_balancers(account: AwsAc
             TagSpecifications=[{"ResourceType": "security-group", "Tags": tag_list(tags)}],
         )
 
-    facts = surroundings(account, calls).facts()
+    facts = vpc_state(account, calls).facts()
 
     assert len(facts.groups) == 3
     assert [group.id for group in facts.node_groups] == [account.node_group_id]

@@ -1,0 +1,82 @@
+"""How fast one operation is asked after it was throttled: everybody waits, then one goes after the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.clouds.aws.rate_limiter import RateLimiter
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def limiter(clock: Clock) -> RateLimiter:
+    return RateLimiter(clock)
+
+
+def test_nobody_waits_before_anything_was_throttled(limiter: RateLimiter) -> None:
+    assert [limiter.turn(10) for _ in range(5)] == [0, 0, 0, 0, 0]
+
+
+def test_all_callers_wait_for_the_pause_and_then_take_turns(limiter: RateLimiter) -> None:
+    limiter.throttled(1.0)
+
+    first, second, third = (limiter.turn(60) or 0.0 for _ in range(3))
+
+    assert 1.0 <= first < second < third
+
+
+def test_many_refusals_at_once_slow_down_as_one_does(clock: Clock) -> None:
+    one, many = RateLimiter(clock), RateLimiter(clock)
+    one.throttled(1.0)
+    for _ in range(50):
+        many.throttled(1.0)
+
+    def gap(limiter: RateLimiter) -> float:
+        return -(limiter.turn(60) or 0.0) + (limiter.turn(60) or 0.0)
+
+    assert gap(many) == pytest.approx(gap(one), rel=0.25)
+
+
+def test_a_refusal_after_the_pause_slows_down_further(limiter: RateLimiter, clock: Clock) -> None:
+    def gap() -> float:
+        return -(limiter.turn(60) or 0.0) + (limiter.turn(60) or 0.0)
+
+    limiter.throttled(1.0)
+    once = gap()
+    clock.now += 10
+    limiter.throttled(1.0)
+
+    assert gap() > 1.5 * once
+
+
+def test_who_cannot_wait_so_long_is_told_and_takes_no_turn(limiter: RateLimiter) -> None:
+    limiter.throttled(5.0)
+
+    assert limiter.turn(1.0) is None
+    assert limiter.turn(60) == pytest.approx(5.0)
+
+
+def test_with_each_call_that_goes_through_it_becomes_faster_until_nobody_waits(
+    limiter: RateLimiter, clock: Clock
+) -> None:
+    limiter.throttled(1.0)
+    clock.now += 10
+
+    for _ in range(50):
+        limiter.turn(60)
+        clock.now += 1
+        limiter.succeeded()
+
+    assert [limiter.turn(60) for _ in range(3)] == [0, 0, 0]
