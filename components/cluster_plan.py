@@ -334,7 +334,7 @@ def _unregistered(target: Target, nodes: Sequence[Object]) -> list[Step]:
     if executor == VENDOR:
         return []
     actions = [
-        Action(ActionKind.UPDATE, f"pool/{pool.name}", f"initialise {missing} once registered", assumed=True)
+        Action(ActionKind.UPDATE, f"pool/{pool.name}", f"initialise {missing} after registration", assumed=True)
         for pool in target.pools
         if (missing := pool.missing(nodes))
     ]

@@ -328,7 +328,7 @@ def test_converging_waits_until_a_pool_has_its_declared_number_of_machines() -> 
 def test_nodes_of_other_pools_or_without_one_do_not_count() -> None:
     world = cluster("x", "y", nodes=[member("x", pool="system"), registered("y", "10.20.2.0/24")])
 
-    with pytest.raises(NotConverged, match="pool/workers: initialise 1 once registered"):
+    with pytest.raises(NotConverged, match="pool/workers: initialise 1 after registration"):
         converge(world, of_pool(1), deadline=0.2)
 
 

@@ -304,7 +304,9 @@ def _attachment(observation: VolumeObservation, attachment: Object) -> Iterator[
         if not held:
             return
         if found is None or volume is None or provider_id is None:
-            yield Action(ActionKind.UPDATE, target, "release: detached", operation=ReleaseAttachment(attachment))
+            yield Action(
+                ActionKind.UPDATE, target, "release: the volume is detached", operation=ReleaseAttachment(attachment)
+            )
         elif found.state is AttachmentState.DETACHING:
             yield _waits(target, f"volume {volume.id} is being detached")
         else:

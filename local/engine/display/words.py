@@ -29,9 +29,7 @@ _WORDS: Final = {
     "delete": Word("-", "delete", "deleting", "deleted", Tone.DELETE),
     "replace": Word("+-", "replace", "replacing", "replaced", Tone.REPLACE),
     "create-replacement": Word("++", "create replacement", "creating replacement", "created replacement", Tone.CREATE),
-    "delete-replaced": Word(
-        "--", "delete the replaced one", "deleting the replaced one", "deleted the replaced one", Tone.DELETE
-    ),
+    "delete-replaced": Word("--", "delete original", "deleting original", "deleted original", Tone.DELETE),
     "import": Word("=", "import", "importing", "imported", Tone.CREATE),
     "import-replacement": Word(
         "=>", "import replacement", "importing replacement", "imported replacement", Tone.CREATE
@@ -40,7 +38,7 @@ _WORDS: Final = {
     "read-replacement": Word(">>", "read replacement", "reading replacement", "read replacement", Tone.READ),
     "refresh": Word("~", "refresh", "refreshing", "refreshed", Tone.UPDATE),
     "discard": Word("<", "discard", "discarding", "discarded", Tone.DELETE),
-    "discard-replaced": Word("<<", "discard the replaced one", "discarding", "discarded", Tone.DELETE),
+    "discard-replaced": Word("<<", "discard original", "discarding", "discarded", Tone.DELETE),
 }
 """By Pulumi's name of the operation."""
 
@@ -77,7 +75,7 @@ def outcome(step: StepInfo, seconds: float, *, planning: bool, refreshing: bool)
     if step.op is Op.SAME:
         return ""
     if refreshing and step.op in (Op.UPDATE, Op.DELETE):
-        return "gone: forgotten" if step.op is Op.DELETE else "changed"
+        return "gone: removed from the state" if step.op is Op.DELETE else "changed"
     return word.would if planning else f"{word.did} ({seconds:.2f}s)"
 
 

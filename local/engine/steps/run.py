@@ -136,7 +136,7 @@ class Run:
     def interrupt(self) -> None:
         """Begin nothing new: what runs may finish, and waits no more for what it has made to become ready."""
         self.interrupted = True
-        self.fail("interrupted: running steps may finish, and no new step starts; press Ctrl-C again to stop at once")
+        self.fail("interrupted: running steps may finish, no new ones start; Ctrl-C again ends at once")
         self.providers.interrupt()
 
     def count(self, step: StepInfo) -> None:
