@@ -26,12 +26,14 @@ def names() -> list[str]:
 
 
 def descriptor(name: str) -> CloudDescriptor:
-    """The descriptor of cloud `name`. Raises `InvalidConfiguration` for an unknown name."""
+    """The descriptor of cloud `name`. Raises `InvalidConfiguration` for an unknown or a broken cloud package."""
     try:
         return _REGISTRY.get(name)
     except UnknownName as error:
         why = f"{name!r} is not a known cloud" + (f"; {error.hint}" if error.hint else "")
         raise InvalidConfiguration("cloud", why, ", ".join(error.known)) from None
+    except (ImportError, TypeError) as error:
+        raise InvalidConfiguration("cloud", str(error)) from error
 
 
 def descriptors() -> list[CloudDescriptor]:

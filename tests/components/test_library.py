@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from components import clouds
 from tests.example_program import ROOT, run_example, unpack_wheels
 
 
@@ -50,7 +51,9 @@ def test_each_wheel_names_its_licence_and_has_the_text(library: Path, package: s
 
 
 def test_the_library_finds_the_clouds_of_its_own_package(library: Path) -> None:
-    program = "from pulumi_cloud_controller import clouds; print(*map(type, map(clouds.descriptor, clouds.names())))"
+    program = (
+        "from pulumi_cloud_controller import clouds; print(*(f'{c.name} {type(c)}' for c in clouds.descriptors()))"
+    )
 
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -63,7 +66,7 @@ def test_the_library_finds_the_clouds_of_its_own_package(library: Path) -> None:
     )
 
     kind = "<class 'pulumi_cloud_controller.clouds.interface.ComponentsCloud'>"
-    assert done.stdout.strip() == f"{kind} {kind}"
+    assert done.stdout.strip() == " ".join(f"{name} {kind}" for name in clouds.names())
 
 
 def test_the_example_is_previewed_with_what_the_wheels_hold(library: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cloud_controller import clouds
+from cloud_controller.cli.commands import main
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import NAMES, not_offered
 from cloud_controller.load_balancers.operations import Remembering
@@ -56,3 +57,18 @@ def test_loading_a_descriptor_imports_no_client(name: str) -> None:
 def test_an_unknown_cloud_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(InvalidConfiguration, match="did you mean 'mycloud'"):
         clouds.load("mycluod", "")
+
+
+def test_a_cloud_whose_package_is_broken_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    info = tmp_path / "broken-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[cloud_controller.clouds]\nbroken = no_such_module_anywhere:CLOUD\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert main(["manifests", "--cloud=broken", "--image=x"]) == 1
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert "cloud: entry point 'broken' of cloud_controller.clouds cannot be loaded: no_such_module_anywhere" in line
