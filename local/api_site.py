@@ -115,7 +115,7 @@ class ApiSite(ABC):
         try:
             return self.folder.block()
         except FileNotFoundError:
-            raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
+            raise SiteError(f"there is no site in {self.folder.root}; create one with `up` first") from None
 
     @property
     def endpoint(self) -> str:
@@ -128,7 +128,7 @@ class ApiSite(ABC):
         try:
             return self.folder.token()
         except FileNotFoundError:
-            raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
+            raise SiteError(f"there is no site in {self.folder.root}; create one with `up` first") from None
 
     def up(self, tell: Tell = to_nobody) -> None:
         """Start what does not run, report what is replaced, and return once the API answers. Raises SiteError."""

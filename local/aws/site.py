@@ -73,7 +73,7 @@ class AwsSite(ApiSite):
         try:
             return credentials(self.folder)
         except FileNotFoundError:
-            raise SiteError(f"there is no site in {self.folder.root}; bring one up first") from None
+            raise SiteError(f"there is no site in {self.folder.root}; create one with `up` first") from None
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment of a stack's engine: AWS's default credentials lead to this site."""

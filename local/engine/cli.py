@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         failure = str(error)
         return FAILED
     except KeyboardInterrupt:
-        failure = "interrupted" if display is None else "interrupted; the next run goes on from here"
+        failure = "interrupted" if display is None else "interrupted; the next run continues from here"
         return TERMINATED
     finally:
         if display is not None:
@@ -142,7 +142,7 @@ def _cancel(request: Request, out: TextIO) -> int:
     if pid is None:
         out.write(f"no run holds the lock of stack {request.stack}: there is nothing to cancel\n")
     else:
-        out.write(f"the lock of a run that is dead (process {pid}) is taken away; the next run goes on from there\n")
+        out.write(f"removed the lock of a killed run (process {pid}); the next run continues from there\n")
     return OK
 
 

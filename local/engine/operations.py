@@ -201,11 +201,11 @@ class _Opened:
         pending.report_remaining(run)
         if run.simulated:
             simulated = ", ".join(f"{count} of {package}" for package, count in sorted(run.simulated.items()))
-            message = f"simulated: this machine cannot run {simulated}; nothing real is behind these resources"
+            message = f"simulated resources, with nothing real behind them: {simulated}"
             run.emit(Diagnostic("warning", message))
         if run.simulated_answers:
             functions = ", ".join(sorted(run.simulated_answers))
-            message = f"simulated answers of functions: {functions}; values derived from them are not marked"
+            message = f"simulated results of functions: {functions}; values derived from them are not marked"
             run.emit(Diagnostic("warning", message))
         if not run.dry_run:
             run.store.compact()

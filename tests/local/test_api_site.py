@@ -330,7 +330,7 @@ def test_a_stopped_site_reports_no_leftovers(site: Site) -> None:
 def test_a_request_to_a_site_that_is_not_up_is_a_clear_error(tmp_path: Path) -> None:
     site = Site(tmp_path / "state", registry=tmp_path / "blocks")
 
-    with pytest.raises(SiteError, match="bring one up first"):
+    with pytest.raises(SiteError, match="create one with `up` first"):
         _ = site.endpoint
     assert site.status() == {"state_folder": str(tmp_path / "state"), "up": False}
     site.down()

@@ -546,7 +546,7 @@ def test_a_stack_of_another_cloud_cannot_run_on_a_local_site(fakes: Fakes, capsy
     [
         (lambda file: file.mkdir(), "cannot be read: Is a directory"),
         (lambda file: file.write_bytes(b"\xff\xfe"), "is not UTF-8 text"),
-        (lambda file: file.write_text("config:\n\tcloud: mycloud\n"), "not valid YAML (line 2): indent with spaces, not tabs"),
+        (lambda file: file.write_text("config:\n\tcloud: mycloud\n"), "not valid YAML (line 2): indent with spaces"),
         (lambda file: file.write_text("config:\n  cloud: mycloud\n  cloud: aws\n"), "duplicate key, also in line 2"),
     ],
 )

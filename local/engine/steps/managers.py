@@ -52,7 +52,7 @@ def _check_real(resource: ResourceState, provider: Provider) -> None:
     if isinstance(provider, Recorder):
         package = package_of(resource.type)
         raise ProviderError(
-            f"it is real, but the embedded engine only records {package} here: manage it where it was created "
+            f"it exists, but this run would only simulate package {package}: manage it where it was created "
             "(with Pulumi's CLI, or with the provider's earlier `endpoints`)"
         )
 

@@ -323,7 +323,7 @@ def test_a_run_ended_at_once_by_ctrl_c_is_one_line_and_code_8(
 
     monkeypatch.setattr("local.engine.operations.open_session", interrupted)
     code, _ = project.run("refresh")
-    assert code == 8 and capsys.readouterr().err == "error: interrupted; the next run goes on from here\n"
+    assert code == 8 and capsys.readouterr().err == "error: interrupted; the next run continues from here\n"
 
 
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:

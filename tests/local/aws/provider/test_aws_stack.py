@@ -423,7 +423,7 @@ def test_a_real_object_is_never_treated_as_recorded(led: Any, cloud: Any) -> Non
     outcomes = [led.preview(run), led.up(run), led.up(lambda: None), led.refresh(), led.destroy()]
 
     assert not any(outcome.ok for outcome in outcomes)
-    assert all("it is real" in outcome.errors[0] for outcome in outcomes)
+    assert all("would only simulate package" in outcome.errors[0] for outcome in outcomes)
     assert len(cloud.left()["vpcs"]) == 1 and not led.resources()["net"].simulated
 
 

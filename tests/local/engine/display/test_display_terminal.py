@@ -336,7 +336,7 @@ def test_ctrl_c_restores_the_terminal(project: Path, wide: Emulated) -> None:
     wide.wait_for("Ctrl-C again ends at once\nResources: none yet")
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 8
-    wide.wait_for("error: interrupted; the next run goes on from here")
+    wide.wait_for("error: interrupted; the next run continues from here")
     assert not wide.screen.cursor.hidden
 
 
@@ -352,7 +352,7 @@ def test_repeated_sigterms_act_as_a_single_ctrl_c(project: Path, wide: Emulated)
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 8
-    shown = wide.wait_for("the next run goes on from here")
+    shown = wide.wait_for("the next run continues from here")
     assert not wide.screen.cursor.hidden and "Diagnostics:\n  the run:\n    error: interrupted" in shown
 
 
