@@ -24,6 +24,10 @@ class UnknownName(LookupError):
         super().__init__(f"{name!r} is unknown; known: {', '.join(known)}")
 
 
+class InvalidEntryPoint(Exception):
+    """A package's entry point does not lead to a usable descriptor; the message names both."""
+
+
 class Registry(Generic[T]):
     """The entry points of one group; each is loaded when it is asked for, and must be a `kind`."""
 
@@ -38,24 +42,23 @@ class Registry(Generic[T]):
         return sorted({point.name for point in entry_points(group=self._group)})
 
     def get(self, name: str) -> T:
-        """Load one. Raises UnknownName, ImportError (whatever fails while it is imported), or TypeError if the entry
-        point leads to something else.
-        """
+        """Load one. Raises UnknownName, or InvalidEntryPoint if it fails to load or leads to something else."""
         if name in self._loaded:
             return self._loaded[name]
         points = tuple(entry_points(group=self._group, name=name))
         if not points:
             raise UnknownName(name, self.names())
+        where = f"entry point {name!r} of {self._group} ({', '.join(point.value for point in points)})"
         if len(points) > 1:
-            offered = ", ".join(point.value for point in points)
-            raise TypeError(f"entry point {name!r} of {self._group} is not unique: {offered}")
+            raise InvalidEntryPoint(f"{where} is not unique")
         try:
             found = points[0].load()
         except Exception as error:  # A package may fail to import in any way.
-            why = f"entry point {name!r} of {self._group} cannot be loaded: {points[0].value}"
-            raise ImportError(f"{why}: {type(error).__name__}: {error}") from error
+            raise InvalidEntryPoint(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
         if not isinstance(found, self._kind):
-            raise TypeError(f"entry point {name!r} of {self._group} is not a {self._kind.__name__}: {points[0].value}")
+            raise InvalidEntryPoint(f"{where} is not a {self._kind.__name__}")
+        if getattr(found, "name", name) != name:
+            raise InvalidEntryPoint(f"{where} has the name {getattr(found, 'name', '')!r}")
         self._loaded[name] = found
         return found
 

@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 
 from cloud_controller.cli.parser import Parser
+from cloud_controller.registry import InvalidEntryPoint
 from local import cluster_access
 from local.api_site import ApiSite
 from local.clouds import cloud_of_site, default_cloud
@@ -72,7 +73,16 @@ def main(argv: list[str] | None = None) -> int:
         return OK if options.command in READING else FAILED
     except StackFileError as error:
         return _fail(error, USAGE)
-    except (PermissionError, SiteError, SecretsError, StateError, LockedError, BuildError, PulumiCliError) as error:
+    except (
+        PermissionError,
+        InvalidEntryPoint,
+        SiteError,
+        SecretsError,
+        StateError,
+        LockedError,
+        BuildError,
+        PulumiCliError,
+    ) as error:
         return _fail(error, FAILED)
     except KeyboardInterrupt:
         if options.command in READING:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cloud_controller.registry import Registry
+from local.errors import SiteError
 
 if TYPE_CHECKING:
     from local.api_site import ApiSite
@@ -62,5 +63,7 @@ def cloud_of_site(state: Path, stack: str) -> LocalCloud | None:
 
 
 def default_cloud() -> LocalCloud:
-    """The cloud of the commands that nothing else names a cloud for."""
-    return next(cloud for cloud in CLOUDS.all() if cloud.is_default)
+    """The cloud of the commands that nothing else names a cloud for. Raises SiteError if none is installed."""
+    if cloud := next((each for each in CLOUDS.all() if each.is_default), None):
+        return cloud
+    raise SiteError("no cloud has a site on this machine: run `make set-up`, which installs the project's entry points")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.descriptor import CloudDescriptor
-from cloud_controller.registry import Registry, UnknownName
+from cloud_controller.registry import InvalidEntryPoint, Registry, UnknownName
 
 if TYPE_CHECKING:
     from cloud_controller.cloud import Cloud
@@ -32,7 +32,7 @@ def descriptor(name: str) -> CloudDescriptor:
     except UnknownName as error:
         why = f"{name!r} is not a known cloud" + (f"; {error.hint}" if error.hint else "")
         raise InvalidConfiguration("cloud", why, ", ".join(error.known)) from None
-    except (ImportError, TypeError) as error:
+    except InvalidEntryPoint as error:
         raise InvalidConfiguration("cloud", str(error)) from error
 
 

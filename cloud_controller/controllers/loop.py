@@ -12,13 +12,14 @@ import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from cloud_controller import apply
 from cloud_controller.binding import Evidence
 from cloud_controller.cloud import Cloud, CloudError, Throttled
+from cloud_controller.controllers.backoff import Backoff, retry_delay
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.nodes import BATCH
 from cloud_controller.events import EventRecorder
@@ -31,8 +32,6 @@ WINDOW = 0.5
 """Seconds for which changes are batched, so that a hundred new nodes are one pass."""
 _WINDOWS = 4
 """Maximum number of windows to wait while more keys arrive and do not fill a batch yet."""
-_FIRST_RETRY = 2.0
-_LONGEST_RETRY = 60.0
 _REPEAT_WARNING = 600.0
 """Seconds after which an unchanged warning is repeated."""
 _WARNINGS_REMEMBERED = 10_000
@@ -55,37 +54,6 @@ class ControllerContext:
     machines: InstanceSnapshot
     safeguard: Safeguard
     workers: int = apply.DEFAULT_WORKERS
-
-
-class Backoff:
-    """Exponential backoff per key."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._failures: dict[str, int] = {}
-        self._due: dict[str, float] = {}
-
-    def failed(self, key: str) -> None:
-        """Record a failure and double the key's delay."""
-        self._failures[key] = self._failures.get(key, 0) + 1
-        self._due[key] = self._clock() + _backoff(self._failures[key])
-
-    def forget(self, key: str) -> None:
-        """Reset the key after a success, or once its object is gone."""
-        self._failures.pop(key, None)
-        self._due.pop(key, None)
-
-    def waits(self, key: str) -> bool:
-        """Whether the key is still in backoff."""
-        return key in self._due and self._due[key] > self._clock()
-
-    def __iter__(self) -> Iterator[str]:
-        """The keys that failed the last time."""
-        return iter([*self._due])
-
-    def next(self) -> float:
-        """When the first key is due; infinity if there is none."""
-        return min(self._due.values(), default=math.inf)
 
 
 class LoopController(ABC):
@@ -293,7 +261,7 @@ class LoopController(ABC):
             self._failures += 1
             self._retries += 1
             self._trouble = f"{type(error).__name__}: {error}"
-            delay = error.retry_after if isinstance(error, Throttled) else _backoff(self._failures)
+            delay = error.retry_after if isinstance(error, Throttled) else retry_delay(self._failures)
             _log.warning("pass failed controller=%s retry_in=%.1fs error=%r", self.name, delay, str(error))
             stop.wait(delay)
             with self._changed:
@@ -310,7 +278,3 @@ class LoopController(ABC):
                 self._backoff.forget(key)
         for key in again:
             self._backoff.failed(key)
-
-
-def _backoff(failures: int) -> float:
-    return min(_FIRST_RETRY * (1 << min(failures - 1, 10)), _LONGEST_RETRY) * random.uniform(1.0, 1.1)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
+from cloud_controller.registry import InvalidEntryPoint
 from local.clouds import CLOUDS
 from local.engine import cli_config, cli_stack
 from local.engine.cli_arguments import packs_of, parse, replaces_of, targets_of
@@ -45,7 +46,7 @@ _SWITCHES: Final = (
     "clear_pending_creates",
 )
 """The options that are called in `Options` as they are on the command line."""
-_EXPECTED: Final = (ProjectError, SecretsError, StateError, LockedError, ValueError)
+_EXPECTED: Final = (InvalidEntryPoint, ProjectError, SecretsError, StateError, LockedError, ValueError)
 """What is wrong with what people gave, in words for them."""
 
 

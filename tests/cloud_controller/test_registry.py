@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from cloud_controller.registry import Registry, UnknownName
+from cloud_controller.registry import InvalidEntryPoint, Registry, UnknownName
 
 GROUP = "tests.registry"
+NAMED = SimpleNamespace(name="other")
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "good": "builtins:int",
         "missing": "no_such_module_anywhere:CLOUD",
         "nameless": "builtins:no_such_name",
+        "renamed": "tests.cloud_controller.test_registry:NAMED",
         "wrong": "builtins:print",
     }
     lines = [f"[{GROUP}]", *(f"{name} = {value}" for name, value in points.items())]
@@ -31,25 +34,34 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_broken_entry_point_does_not_hinder_others() -> None:
     registry = Registry(GROUP, type)
 
-    assert registry.names() == ["good", "missing", "nameless", "wrong"]
+    assert registry.names() == ["good", "missing", "nameless", "renamed", "wrong"]
     assert registry.get("good") is int
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "point", "why"),
     [
-        ("missing", "no_such_module_anywhere:CLOUD: ModuleNotFoundError: No module named"),
-        ("nameless", "builtins:no_such_name: AttributeError"),
+        ("missing", "no_such_module_anywhere:CLOUD", "ModuleNotFoundError: No module named"),
+        ("nameless", "builtins:no_such_name", "AttributeError"),
     ],
 )
-def test_an_entry_point_that_cannot_be_loaded_is_named_with_its_group_and_the_cause(name: str, why: str) -> None:
-    with pytest.raises(ImportError, match=rf"entry point '{name}' of {GROUP} cannot be loaded: {why}"):
+def test_an_entry_point_that_cannot_be_loaded_is_named_with_its_group_and_the_cause(
+    name: str, point: str, why: str
+) -> None:
+    with pytest.raises(
+        InvalidEntryPoint, match=rf"entry point '{name}' of {GROUP} \({point}\) cannot be loaded: {why}"
+    ):
         Registry(GROUP, type).get(name)
 
 
 def test_an_entry_point_that_leads_to_something_else_is_named_with_what_it_must_be() -> None:
-    with pytest.raises(TypeError, match=rf"entry point 'wrong' of {GROUP} is not a type: builtins:print"):
+    with pytest.raises(InvalidEntryPoint, match=rf"entry point 'wrong' of {GROUP} \(builtins:print\) is not a type"):
         Registry(GROUP, type).get("wrong")
+
+
+def test_a_descriptor_of_another_name_is_refused() -> None:
+    with pytest.raises(InvalidEntryPoint, match=r"entry point 'renamed' .* has the name 'other'"):
+        Registry(GROUP, SimpleNamespace).get("renamed")
 
 
 def test_an_unknown_name_has_the_nearest_known_one_as_a_hint() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import logging
-import random
 import threading
 import time
 from collections import deque
@@ -17,6 +16,7 @@ from enum import IntEnum
 from typing import Generic, TypeVar
 
 from cloud_controller.cloud import CloudError, Throttled, Unavailable
+from cloud_controller.controllers.backoff import delay_after
 from cloud_controller.kube import ApiError
 
 K = TypeVar("K", bound=str)
@@ -127,7 +127,7 @@ class WorkQueue(Generic[K]):
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
             self._retries += 1
-        delay = min(self._first * (1 << min(failures, 32)), self._longest) * random.uniform(1.0, 1.1)
+        delay = delay_after(failures + 1, self._first, self._longest)
         self.add_failed(key, delay, failure)
         return delay
 

@@ -71,4 +71,7 @@ def test_a_cloud_whose_package_is_broken_is_refused_in_one_line(
     assert main(["manifests", "--cloud=broken", "--image=x"]) == 1
 
     [line] = capsys.readouterr().err.splitlines()
-    assert "cloud: entry point 'broken' of cloud_controller.clouds cannot be loaded: no_such_module_anywhere" in line
+    assert (
+        "cloud: entry point 'broken' of cloud_controller.clouds (no_such_module_anywhere:CLOUD) cannot be loaded"
+        in line
+    )

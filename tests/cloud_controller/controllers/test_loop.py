@@ -69,7 +69,7 @@ class Bench:
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    monkeypatch.setattr("cloud_controller.controllers.loop._FIRST_RETRY", 0.001)
+    monkeypatch.setattr("cloud_controller.controllers.backoff.FIRST_RETRY", 0.001)
     nothing: Any = None
     api, metrics, passes, stop = FakeKubernetes(), Metrics(), Passes(), threading.Event()
     context = ControllerContext(api, nothing, api.informer(NODES), metrics, nothing, guard())

@@ -17,8 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers.backoff import Backoff
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
-from cloud_controller.controllers.loop import Backoff, ControllerContext
+from cloud_controller.controllers.loop import ControllerContext
 from cloud_controller.controllers.volume.controller import VolumeController, VolumeInformers
 from cloud_controller.kube import (
     NODES,
