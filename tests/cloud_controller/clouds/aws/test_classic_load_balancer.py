@@ -223,7 +223,7 @@ def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(
     )
     before = described(account)
 
-    with pytest.raises(InvalidConfiguration, match="exists, but without the tags of Service default/web"):
+    with pytest.raises(InvalidConfiguration, match="exists, but does not have the tags of Service default/web"):
         running.apply(classic())
 
     assert described(account) == before
@@ -606,7 +606,7 @@ def test_one_that_lost_its_tags_is_not_deleted(account: AwsAccount, cluster: Clu
     name = described(account)["LoadBalancerName"]
     account.elb.remove_tags(LoadBalancerNames=[name], Tags=[{"Key": "kubernetes.io/cluster"}])
 
-    with pytest.raises(InvalidConfiguration, match="does not carry this cluster's tags"):
+    with pytest.raises(InvalidConfiguration, match="does not have this cluster's tags"):
         running.cloud.load_balancers.delete(DeleteLoadBalancer(observed.id))
 
     assert described(account)["LoadBalancerName"] == name

@@ -175,7 +175,7 @@ def test_what_a_service_of_the_other_controller_asks_for_in_vain_is_a_warning_wi
 def test_one_that_restricts_access_is_refused_and_nothing_is_made(account: AwsAccount, cluster: Cluster) -> None:
     cluster.put(nlb({f"{PREFIX}manage-backend-security-group-rules": "no"}, port(80), port(443)))
 
-    with pytest.raises(InvalidConfiguration, match="'no': one rule in the nodes' security groups"):
+    with pytest.raises(InvalidConfiguration, match="'no': all load balancers of the cluster share one rule"):
         Running(account, cluster).settle()
 
     assert load_balancers(account) == []
