@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from cloud_controller import apply
 from cloud_controller.binding import judge
 from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, QuotaExceeded, Throttled, Unavailable
+from cloud_controller.controllers.service.checkpoint import without_checkpoint
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, KubeApi
@@ -141,7 +143,17 @@ class Converge:
     def _apply(self, name: str, found: Found, events: EventRecorder, stop: threading.Event) -> list[apply.ActionResult]:
         if any(action.kind is ActionKind.DELETE for action in found.plan.changes):
             self.safeguard.verify()
-        results = apply.run(found.plan, self.kube, self.cloud, events=events, controller=name, stop=stop)
+        results = apply.run(
+            found.plan,
+            self.kube,
+            self.cloud,
+            events=events,
+            controller=name,
+            load_balancers=found.load_balancers,
+            changing=partial(without_checkpoint, self.kube, self.cloud),
+            stop=stop,
+        )
+        results = [result for result in results if not result.waits]
         self.safeguard.used(result.action for result in results if result.ok)
         for result in results:
             # An unchanged failure is reported once.

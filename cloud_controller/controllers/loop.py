@@ -25,7 +25,7 @@ from cloud_controller.controllers.nodes import BATCH
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, EventType, KubeApi, Object, ObjectCache, name, uid
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Plan
+from cloud_controller.plan import ActionKind, Plan
 from cloud_controller.safeguard import Safeguard
 
 WINDOW = 0.5
@@ -159,6 +159,7 @@ class LoopController(ABC):
             stop=self._stop,
             done=done,
         )
+        self.context.metrics.ignored.labels(self.name).set(plan.counts.get(ActionKind.IGNORE, 0))
         self.context.safeguard.used(result.action for result in results if result.ok)
         return results
 

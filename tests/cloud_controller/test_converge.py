@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -27,8 +27,14 @@ class Do:
 
 
 @apply.performs_in_order(Do)
-def _do(operation: Do, _: apply.Run) -> None:
-    operation.work()
+def _do(operations: Sequence[Do], _: apply.Run) -> Iterator[apply.Outcome]:
+    for operation in operations:
+        try:
+            operation.work()
+        except CloudError as error:
+            yield apply.Outcome(operation, error)
+            return
+        yield apply.Outcome(operation)
 
 
 @dataclass

@@ -214,7 +214,7 @@ class ServiceController:
         self._unclaimed: set[str] = set()
         self._reconciler = ServiceReconciler(
             kube,
-            self._load_balancers,
+            cloud,
             self._cache,
             events,
             metrics,
