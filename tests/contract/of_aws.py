@@ -1,0 +1,285 @@
+"""AWS against moto: network load balancers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ConnectionClosedError
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
+from moto.elb.models import elb_backends
+from moto.elbv2.models import elbv2_backends
+
+from cloud_controller.cloud import (
+    AccessDenied,
+    Cloud,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.clouds.aws.attributes import target_group_defaults
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG
+from cloud_controller.kube import Object
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, REGION, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.services import TYPE, named
+from tests.contract.harness import UID, Snapshot
+from tests.contract.wire import Wire
+
+OFFERS = frozenset({"load_balancers", "instances", "routes"})
+_SERVICES = ("ec2", "elb", "elbv2", "service-quotas")
+_READS = ("Describe", "Get", "List")
+_LISTS = {
+    "DescribeLoadBalancers": ("LoadBalancers", "LoadBalancerName", "Names"),
+    "DescribeTargetGroups": ("TargetGroups", "TargetGroupName", "Names"),
+}
+"""Lists that lag: the key of their objects, of an object's name, and the parameter that makes it a read by name."""
+
+
+def running(request: pytest.FixtureRequest) -> Iterator[AwsHarness]:
+    """An empty account for each test, on moto's server that they share."""
+    harness = AwsHarness(request.getfixturevalue("account"))
+    try:
+        yield harness
+    finally:
+        harness.release()
+
+
+class AwsHarness:
+    """See `Harness`. boto3's clients are slow to make: all processes share them, each with its own fence."""
+
+    annotations: Mapping[str, str] = {TYPE: "nlb"}
+    changed_annotations: Mapping[str, str] = named(connection_idle_timeout=600, healthcheck_healthy_threshold=5)
+    throttled = "Throttling"
+    denied = "AccessDenied"
+    error_codes: Mapping[str, type[CloudError]] = {
+        "InvalidInstanceID.NotFound": NotFound,
+        "LoadBalancerNotFound": NotFound,
+        "UnauthorizedOperation": AccessDenied,
+        "AccessDenied": AccessDenied,
+        "ExpiredToken": AccessDenied,
+        "RouteLimitExceeded": QuotaExceeded,
+        "TooManyLoadBalancers": QuotaExceeded,
+        "DependencyViolation": Conflict,
+        "ResourceInUse": Conflict,
+        "DuplicateListener": Conflict,
+        "InvalidParameterValue": InvalidConfiguration,
+        "ValidationError": InvalidConfiguration,
+        "CertificateNotFound": InvalidConfiguration,
+        "RequestLimitExceeded": Throttled,
+        "Throttling": Throttled,
+        "InternalError": Unavailable,
+        "ServiceUnavailable": Unavailable,
+        "SomethingNew": CloudError,
+    }
+
+    def __init__(self, account: AwsAccount) -> None:
+        self._account = account
+        self._small_pages = False
+        self._listed: set[str] | None = None
+        self.wire = Wire(lambda: ConnectionClosedError(endpoint_url=account.endpoint), _refusal)
+        self._fencing = account.new_cloud()._api
+        self._clients = [self._fencing._client(service, "") for service in _SERVICES]
+        for client in self._clients:
+            session = client._endpoint.http_session
+            session.send = self._sending(type(session).send.__get__(session))
+            client.meta.events.unregister("before-send", self._fencing._fence_request)
+            client.meta.events.register("before-send", _note_operation)
+
+    def release(self) -> None:
+        """Leave the clients as they were before."""
+        for client in self._clients:
+            del client._endpoint.http_session.send
+            client.meta.events.unregister("before-send", self._fencing._fence_request)
+            client.meta.events.unregister("before-send", _note_operation)
+
+    def _sending(self, send: Any) -> Any:
+        def sent(request: Any) -> Any:
+            operation = request.operation
+            return self.wire.send(operation, not operation.startswith(_READS), lambda: send(request))
+
+        return sent
+
+    def new_cloud(self) -> Cloud:
+        cloud = self._account.new_cloud()
+        api = cloud._api
+        api._sleep = lambda _: None
+        for client in self._clients:
+            client._endpoint.http_session._manager.clear()
+            client.meta.events.unregister("before-send", self._fencing._fence_request)
+            client.meta.events.register_first("before-send", api._fence_request)
+        self._fencing = api
+        self._alter_lists(api)
+        return cloud
+
+    def _alter_lists(self, api: Api) -> None:
+        real = api.call
+
+        def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
+            if self._small_pages and operation == "DescribeLoadBalancers" and "Names" not in params:
+                params["PageSize"] = 2
+            if self._small_pages and "MaxResults" in params:
+                params["MaxResults"] = 2
+            answer = real(service, operation, **params)
+            if self._listed is None:
+                return answer
+            if operation in _LISTS:
+                key, name, by_name = _LISTS[operation]
+                if by_name not in params and key in answer:
+                    answer[key] = [each for each in answer[key] if each[name] in self._listed]
+            elif operation == "DescribeInstances" and "InstanceIds" not in params:
+                for each in answer["Reservations"]:
+                    each["Instances"] = [one for one in each["Instances"] if one["InstanceId"] in self._listed]
+            return answer
+
+        api.call = call  # type: ignore[method-assign]
+
+    def settle(self) -> None:
+        """moto has finished whatever it answered."""
+
+    def snapshot(self) -> Snapshot:
+        return snapshot()
+
+    def node(self, name: str) -> Object:
+        del name  # AWS names machines.
+        return _node(self._account.launch()[0])
+
+    def terminate(self, node: Object) -> None:
+        self._account.ec2.terminate_instances(InstanceIds=[_id(node)])
+
+    def put_foreign(self) -> Collection[str]:
+        ec2, elbv2, elb = self._account.ec2, self._account.elbv2, self._account.elb
+        service = {SERVICE_UID_TAG: UID, SERVICE_TAG: "default/web"}
+        foreign: dict[str, dict[str, str]] = {
+            "untagged": {},
+            "another-cluster": {CLUSTER_TAG: f"{CLUSTER}0", **service, LOAD_BALANCER_TAG: "k8s-web"},
+            "no-service": {CLUSTER_TAG: CLUSTER},
+            "no-cluster": {**service, LOAD_BALANCER_TAG: "k8s-web"},
+        }
+        keys: list[str] = []
+        for name, tags in foreign.items():
+            listed: Any = tag_list(tags)
+            more: Any = {"Tags": listed} if listed else {}
+            kind: Any = {"Name": name, "Type": "network", "Scheme": "internet-facing"}
+            elbv2.create_load_balancer(**kind, Subnets=[self._account.public_subnets[0]], **more)
+            elbv2.create_target_group(Name=name, Protocol="TCP", Port=80, VpcId=self._account.vpc_id, **more)
+            group = ec2.create_security_group(GroupName=name, Description="foreign", VpcId=self._account.vpc_id)
+            if listed:
+                ec2.create_tags(Resources=[group["GroupId"]], Tags=listed)
+            elb.create_load_balancer(
+                LoadBalancerName=f"classic-{name}",
+                Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 30080}],
+                Subnets=[self._account.public_subnets[0]],
+                **more,
+            )
+            keys += [f"network/{name}", f"target group/{name}", f"security group/{name}", f"classic/classic-{name}"]
+        return keys
+
+    def foreign_nodes(self) -> Sequence[Object]:
+        tags: Sequence[dict[str, str]] = ({}, {f"kubernetes.io/cluster/{CLUSTER}0": "owned"})
+        return [_node(self._account.launch(tags=each)[0]) for each in tags]
+
+    def lists_lag(self) -> None:
+        self._listed = {each.name for each in _elbv2().load_balancers.values()}
+        self._listed |= {each.name for each in _elbv2().target_groups.values()} | _ec2_instances()
+
+    def small_pages(self) -> None:
+        self._small_pages = True
+
+    def full(self) -> None:
+        self.wire.full = {"CreateLoadBalancer": "TooManyLoadBalancers", "CreateRoute": "RouteLimitExceeded"}
+
+
+def snapshot() -> Snapshot:
+    """What moto, in this process, holds of the account."""
+    ec2, found = _ec2(), dict[str, object]()
+    groups = {each.id: each for by_id in ec2.groups.values() for each in by_id.values()}
+    names = {id: each.name for id, each in groups.items()}
+    for group in groups.values():
+        rules = sorted(_rule(each, names) for each in group.ingress_rules)
+        found[f"security group/{group.name}"] = (rules, _tags({t["key"]: t["value"] for t in group.get_tags()}))
+    for machine in ec2.all_instances():
+        found[f"machine/{machine.private_ip}"] = (machine.state, machine.source_dest_check)
+    for table in ec2.route_tables.values():
+        for route in table.routes:
+            destination = route.destination_cidr_block or route.destination_ipv6_cidr_block
+            found[f"route/{table.id}/{destination}"] = str(route.instance and route.instance.private_ip)
+    balancing = _elbv2()
+    tags = balancing.tagging_service.get_tag_dict_for_resource
+    pools = {each.arn: each.name for each in balancing.target_groups.values()}
+    for lb in balancing.load_balancers.values():
+        listeners = sorted(
+            (each.port, each.protocol, str(_sorted(each.attributes)), pools[each.default_actions[0].data["TargetGroupArn"]])
+            for each in lb.listeners.values()
+        )
+        of_lb = (lb.scheme, sorted(names[each] for each in lb.security_groups), sorted(each.id for each in lb.subnets))
+        found[f"network/{lb.name}"] = (of_lb, listeners, _sorted(lb.attrs), _tags(tags(lb.arn)))
+    for pool in balancing.target_groups.values():
+        targets = sorted((_address(each["Id"]), each["Port"]) for each in pool.targets.values())
+        check = (pool.protocol, pool.health_check_protocol, str(pool.healthy_threshold_count))
+        attributes = {**target_group_defaults(pool.protocol, pool.target_type), **pool.attributes}
+        found[f"target group/{pool.name}"] = (check, targets, _sorted(attributes), _tags(tags(pool.arn)))
+    for old in elb_backends[DEFAULT_ACCOUNT_ID][REGION].load_balancers.values():
+        ports = sorted((each.load_balancer_port, each.instance_port, each.protocol) for each in old.listeners)
+        members = sorted(_address(each) for each in old.instance_ids)
+        groups_of = sorted(names[each] for each in old.security_groups)
+        found[f"classic/{old.name}"] = (ports, members, groups_of, str(vars(old.health_check or old)), _sorted(old.tags))
+    return found
+
+
+def _sorted(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return sorted((key, str(value)) for key, value in values.items())
+
+
+def _tags(tags: Mapping[str, Any]) -> list[tuple[str, str]]:
+    # A hint for the next read, which may be left on parts that need none.
+    return [each for each in _sorted(tags) if each[0] != LISTENER_ATTRIBUTES_TAG]
+
+
+def _rule(rule: Any, names: Mapping[str, str]) -> str:
+    source = rule.ip_range or names.get((rule.source_group or {}).get("GroupId", ""), rule.source_group)
+    return f"{rule.ip_protocol} {rule.from_port}-{rule.to_port} {source}"
+
+
+def _address(machine: str) -> str:
+    return str(_ec2().get_instance_by_id(machine).private_ip)
+
+
+def _ec2() -> Any:
+    return ec2_backends[DEFAULT_ACCOUNT_ID][REGION]
+
+
+def _ec2_instances() -> set[str]:
+    return {each.id for each in _ec2().all_instances()}
+
+
+def _elbv2() -> Any:
+    return elbv2_backends[DEFAULT_ACCOUNT_ID][REGION]
+
+
+def _note_operation(request: Any, event_name: str, **_: Any) -> None:
+    request.operation = event_name.rpartition(".")[2]
+
+
+def _refusal(code: str, _: float) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "refused by the test"}}, "")
+
+
+def _node(machine: Any) -> Object:
+    id, zone = machine["InstanceId"], machine["Placement"]["AvailabilityZone"]
+    return {
+        "metadata": {"name": machine["PrivateDnsName"]},
+        "spec": {"providerID": f"aws:///{zone}/{id}"},
+        "status": {"addresses": [{"type": "InternalIP", "address": machine["PrivateIpAddress"]}]},
+    }
+
+
+def _id(node: Object) -> str:
+    return str(node["spec"]["providerID"]).rpartition("/")[2]
