@@ -45,6 +45,10 @@ class Harness(Protocol):
         """Finish what the cloud has accepted."""
         ...
 
+    def ask(self, cloud: Cloud) -> None:
+        """Make a request to which every error code means what it means in general."""
+        ...
+
     def snapshot(self) -> Snapshot:
         """See `Snapshot`."""
         ...
@@ -67,6 +71,10 @@ class Harness(Protocol):
 
     def foreign_nodes(self) -> Sequence[Object]:
         """The nodes of running machines that are not this cluster's: of another cluster, and without tags."""
+        ...
+
+    def put_foreign_route(self) -> str:
+        """Create a route that is not this cluster's; return its destination. Only for clouds that have routes."""
         ...
 
     def lists_lag(self) -> None:
@@ -94,6 +102,19 @@ class Harness(Protocol):
     @property
     def error_codes(self) -> Mapping[str, type[CloudError]]:
         """The cloud's error codes, each with the error that a caller must get."""
+        ...
+
+
+class VolumeHarness(Harness, Protocol):
+    """Of a cloud that has volumes."""
+
+    @property
+    def zone(self) -> str:
+        """The zone of the nodes."""
+        ...
+
+    def put_foreign_volumes(self) -> None:
+        """Create volumes that are not this cluster's: of another cluster, and without tags."""
         ...
 
 

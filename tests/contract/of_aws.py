@@ -86,8 +86,8 @@ class AwsHarness:
         self._listed: set[str] | None = None
         self.wire = Wire(lambda: ConnectionClosedError(endpoint_url=account.endpoint), _refusal)
         self._fencing = account.new_cloud()._api
-        self._clients = [self._fencing._client(service, "") for service in _SERVICES]
-        for client in self._clients:
+        self._clients = {service: self._fencing._client(service, "") for service in _SERVICES}
+        for client in self._clients.values():
             session = client._endpoint.http_session
             session.send = self._sending(type(session).send.__get__(session))
             client.meta.events.unregister("before-send", self._fencing._fence_request)
@@ -95,7 +95,7 @@ class AwsHarness:
 
     def release(self) -> None:
         """Leave the clients as they were before."""
-        for client in self._clients:
+        for client in self._clients.values():
             del client._endpoint.http_session.send
             client.meta.events.unregister("before-send", self._fencing._fence_request)
             client.meta.events.unregister("before-send", _note_operation)
@@ -111,7 +111,8 @@ class AwsHarness:
         cloud = self._account.new_cloud()
         api = cloud._api
         api._sleep = lambda _: None
-        for client in self._clients:
+        api._clients = {**self._clients}  # Where its credentials are refused, it makes new ones.
+        for client in self._clients.values():
             client._endpoint.http_session._manager.clear()
             client.meta.events.unregister("before-send", self._fencing._fence_request)
             client.meta.events.register_first("before-send", api._fence_request)
@@ -143,6 +144,9 @@ class AwsHarness:
 
     def settle(self) -> None:
         """moto has finished whatever it answered."""
+
+    def ask(self, cloud: Cloud) -> None:
+        cloud.instances.list()
 
     def snapshot(self) -> Snapshot:
         return snapshot()
@@ -185,6 +189,12 @@ class AwsHarness:
     def foreign_nodes(self) -> Sequence[Object]:
         tags: Sequence[dict[str, str]] = ({}, {f"kubernetes.io/cluster/{CLUSTER}0": "owned"})
         return [_node(self._account.launch(tags=each)[0]) for each in tags]
+
+    def put_foreign_route(self) -> str:
+        machine, destination = self._account.launch(tags={})[0]["InstanceId"], "100.97.0.0/24"
+        table = self._account.route_table_id
+        self._account.ec2.create_route(RouteTableId=table, DestinationCidrBlock=destination, InstanceId=machine)
+        return destination
 
     def lists_lag(self) -> None:
         self._listed = {each.name for each in _elbv2().load_balancers.values()}

@@ -24,6 +24,7 @@ from cloud_controller.clouds.mycloud.instances import machine_id, provider_id
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from local.mycloud.models.common import State
+from local.mycloud.models.volumes import Volume
 from tests.cloud_controller.clouds.conftest import MyCloudSite
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS
 from tests.contract.harness import UID, Snapshot
@@ -80,6 +81,16 @@ class MyCloudHarness:
 
     def settle(self) -> None:
         self._site.settle()
+        with self._site.context.store.write() as session:
+            for volume in session.query(Volume):
+                if volume.state == State.DELETING:
+                    session.remove(volume.id)
+                elif volume.state == State.CREATING:
+                    volume.state = State.AVAILABLE
+                    session.save(volume)
+
+    def ask(self, cloud: Cloud) -> None:
+        cloud.instances.list()
 
     def snapshot(self) -> Snapshot:
         client, table = self._site.client, self._site.client.get("networks", self._site.network["id"])["route_table_id"]
@@ -116,6 +127,23 @@ class MyCloudHarness:
     def foreign_nodes(self) -> Sequence[Object]:
         tags: Sequence[dict[str, str]] = ({}, {CLUSTER_TAG: "another"})
         return [_node(self._site.machine(f"foreign-{number}", tags=each)) for number, each in enumerate(tags)]
+
+    def put_foreign_route(self) -> str:
+        machine = self._site.machine("untagged", tags={})
+        table = self._site.client.get("networks", self._site.network["id"])["route_table_id"]
+        route = {"destination_cidr": "100.97.0.0/24", "next_hop_machine_id": machine["id"]}
+        self._site.client.post(f"route_tables/{table}/routes:batch_create", {"routes": [route]})
+        return route["destination_cidr"]
+
+    @property
+    def zone(self) -> str:
+        return str(self._site.subnet["zone"])
+
+    def put_foreign_volumes(self) -> None:
+        tags: Sequence[dict[str, str]] = ({}, {CLUSTER_TAG: "another"})
+        for number, each in enumerate(tags):
+            body = {"name": f"foreign-{number}", "zone": self.zone, "size_gib": 1, "tags": each}
+            self._site.client.create("volumes", body)
 
     def lists_lag(self) -> None:
         self._site.set_lag(_HOUR)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled
+from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, Throttled
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG, LoadBalancerModel
 from tests.contract.harness import UID, Snapshot
@@ -18,7 +18,7 @@ from tests.contract.wire import Wire
 if TYPE_CHECKING:
     from tinycloud.cloud import Tiny
 
-OFFERS = frozenset({"load_balancers", "instances"})
+OFFERS = frozenset({"load_balancers"})
 _CLUSTER = "c-1"
 
 
@@ -62,6 +62,10 @@ class TinyHarness:
     def settle(self) -> None:
         """Everything happens at once."""
 
+    def ask(self, cloud: Cloud) -> None:
+        assert cloud.load_balancers is not None
+        cloud.load_balancers.read()
+
     def snapshot(self) -> Snapshot:
         random: Mapping[str, Any] = {"id": "", "ingress": (), "created_at": ""}
         return {f"load balancer/{lb.model.name}": str(replace(lb, **random)) for lb in self.account.load_balancers.values()}
@@ -91,6 +95,9 @@ class TinyHarness:
 
     def foreign_nodes(self) -> Sequence[Object]:
         return []
+
+    def put_foreign_route(self) -> str:
+        raise NotImplementedError("tinycloud has no routes")
 
     def lists_lag(self) -> None:
         self.account.unlisted = set()

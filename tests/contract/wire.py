@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +35,7 @@ class Wire:
     _fault: Callable[[bool, int], str] = field(default=lambda _write, _number: "")
     _code: str = ""
     _retry_after: float = 0.0
-    _number: int = 0
+    _numbers: Counter[bool] = field(default_factory=Counter)
     _died: bool = False
 
     def send(self, operation: str, write: bool, request: Callable[[], Any]) -> Any:
@@ -42,8 +43,8 @@ class Wire:
         with self._lock:  # A cloud may have several requests under way.
             if self._died:
                 raise Died
-            self._number += write
-            fault = self._fault(write, self._number)
+            self._numbers[write] += 1
+            fault = self._fault(write, self._numbers[write])
             self.happened = self.happened or bool(fault)
             code = self.full.get(operation, self._code if fault == "refuse" else "")
         if code:
@@ -52,6 +53,8 @@ class Wire:
             if isinstance(answer, Exception):
                 raise answer
             return answer
+        if fault == "break":
+            raise self.no_answer()
         answer = request()
         self._count(operation, write)
         if fault == "lose":
@@ -78,17 +81,30 @@ class Wire:
         """The process ends when the `after_write`-th write from now has taken effect."""
         self._arrange(lambda write, number: "die" if write and number == after_write else "")
 
-    def refuse(self, code: str, *, retry_after: float = 0.0, write: int | None = None, writes_only: bool = False) -> None:
-        """The cloud refuses every request with this error code, or only writes, or only the `write`-th one."""
+    def refuse(
+        self,
+        code: str,
+        *,
+        retry_after: float = 0.0,
+        write: int | None = None,
+        read: int | None = None,
+        writes_only: bool = False,
+    ) -> None:
+        """The cloud refuses every request with this error code, or only the n-th write or read, or all writes."""
         self._code, self._retry_after = code, retry_after
-        if write is not None:
-            self._arrange(lambda is_write, number: "refuse" if is_write and number == write else "")
+        if write is not None or read is not None:
+            self._arrange(lambda is_write, number: "refuse" if number == (write if is_write else read) else "")
         else:
             self._arrange(lambda is_write, _: "refuse" if is_write or not writes_only else "")
+
+    def break_off(self) -> None:
+        """No request arrives, and none is answered."""
+        self._arrange(lambda _write, _number: "break")
 
     def peace(self) -> None:
         """From now on, every request succeeds; a process that died has been started again."""
         self._arrange(lambda _write, _number: "")
 
     def _arrange(self, fault: Callable[[bool, int], str]) -> None:
-        self._fault, self._number, self._died, self.happened = fault, 0, False, False
+        self._fault, self._died, self.happened = fault, False, False
+        self._numbers.clear()
