@@ -21,8 +21,8 @@ from cloud_controller.cloud import CallObserver, CloudError, Fence, Throttled
 from cloud_controller.clouds import retries
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.errors import THROTTLED_PAUSE, error_code, translated
-from cloud_controller.clouds.aws.rate_limiter import RateLimiter
 from cloud_controller.clouds.aws.sessions import session_of
+from cloud_controller.clouds.common.rate_limiter import RateLimiter
 from cloud_controller.clouds.retries import RetryPolicy
 from cloud_controller.fence import WriteRefused, unfenced
 

@@ -1,4 +1,4 @@
-"""Runs independent calls concurrently, on a bounded number of threads."""
+"""Makes independent calls to the cloud concurrently, on a bounded number of threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ConcurrentCalls:
     """One thread pool for all load balancers of a cloud. CALLS ON IT MUST NOT USE IT: that can deadlock."""
 
     def __init__(self, threads: int = _THREADS) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="aws")
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="cloud-calls")
 
     def both(self, one: Callable[[], T], others: Iterable[Callable[[], U]]) -> tuple[T, list[U]]:
         """Run `one` on this thread and `others` on the pool; return both results."""
