@@ -12,6 +12,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
+from cloud_controller.clouds.common.service_spec import require_node_port
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, HealthCheck, Ignored, Listener, LoadBalancerModel, Object, Pool
@@ -74,7 +75,7 @@ def _require_offered(asked: Request) -> None:
         if port["protocol"] != "TCP":
             why = f"{port['protocol']!r} is not supported by classic load balancers"
             raise InvalidConfiguration(f"spec.ports[{index}].protocol", why, f"TCP; TCP or UDP with {_TYPE_NLB}")
-        common.require_node_port(index, port, "")
+        require_node_port(index, port)
     if spec.get("sessionAffinity", "None") != "None":
         why = f"{spec['sessionAffinity']!r} is not supported by classic load balancers"
         raise InvalidConfiguration("spec.sessionAffinity", why, f"None; ClientIP with {_TYPE_NLB}")

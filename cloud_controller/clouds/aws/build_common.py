@@ -13,9 +13,9 @@ from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
 from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.security_rules import client_rules
-from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.vpc_state import Subnet
+from cloud_controller.clouds.common.source_ranges import EVERYBODY, field_and_texts, source_ranges
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Object
@@ -103,12 +103,12 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
         _require_no_clients(asked)
         return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
     lists = _ids(asked, "security_group_prefix_lists", "pl", "prefix list")
-    rules = client_rules(
-        listeners,
-        source_ranges(asked.spec, asked.settings, dualstack=dualstack, everybody=not lists),
-        lists,
-        path_mtu=asked.settings.text("enable_icmp_for_path_mtu_discovery") == "on",
-    )
+    versions = (4, 6) if dualstack else (4,)
+    clients = source_ranges(asked.spec, asked.settings, versions)
+    if not clients and not lists:
+        clients = tuple(EVERYBODY[version] for version in versions)
+    path_mtu = asked.settings.text("enable_icmp_for_path_mtu_discovery") == "on"
+    rules = client_rules(listeners, clients, lists, path_mtu=path_mtu)
     if len(rules) > places * MOST_RULES:
         where, texts = field_and_texts(asked.spec, asked.settings)
         why = f"the ports and sources need {len(rules)} security group rules"
@@ -202,15 +202,6 @@ def node_members(service: Object, port: Port, backends: Backends, *, number: int
 
 def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     return all(key in labels and value in ("", labels[key]) for key, value in wanted.items())
-
-
-def require_node_port(index: int, port: Port, hint: str) -> None:
-    """Raise InvalidConfiguration if the port has no node port for the load balancer to send to."""
-    if not port.get("nodePort"):
-        why = "missing, but the load balancer sends to node ports"
-        raise InvalidConfiguration(
-            f"spec.ports[{index}].nodePort", why, f"spec.allocateLoadBalancerNodePorts: true{hint}"
-        )
 
 
 # --------------------------------------------------------------------------------------------- ignored and warnings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -11,6 +11,7 @@ from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CL
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.vpc_state import Facts
+from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
@@ -110,11 +111,6 @@ def kind_of(service: Object) -> Kind:
         why = f"{given_type!r} contradicts spec.loadBalancerClass {name!r}"
         raise InvalidConfiguration(field("type"), why, "no annotation: the class sets the type")
     return by_class
-
-
-def is_local(spec: Mapping[str, Any]) -> bool:
-    """Whether `externalTrafficPolicy` is Local."""
-    return spec.get("externalTrafficPolicy") == "Local"
 
 
 def port_number(text: str) -> int:
