@@ -9,6 +9,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, non_empty
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
 from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_RULES
@@ -16,18 +17,23 @@ from cloud_controller.clouds.aws.security_rules import client_rules
 from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.clouds.common.source_ranges import EVERYBODY, field_and_texts, source_ranges
+from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Object
 
-_CLUSTER_TAG = "kubernetes.io/cluster/"
-_MOST_TAGS = 50
 _FREE_ADDRESSES = 8
 """The free IP addresses that AWS requires in a classic load balancer's subnet, and the AWS Load Balancer Controller
 for both kinds."""
-_LONGEST_KEY, _LONGEST_VALUE = 128, 256
-_IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
-"""The characters that Elastic Load Balancing allows in tags; EC2 allows more."""
+_TAGS = TagRules(
+    most=50,
+    longest_key=128,
+    longest_value=256,
+    # Elastic Load Balancing's; EC2 allows more.
+    pattern=re.compile(r"[\w\s.:/=+\-@]*"),
+    characters="letters, digits, spaces and _ . : / = + - @",
+    reserved=(CLUSTER_PREFIX, "aws:", "cloud-controller/"),
+)
 
 
 # ----------------------------------------------------------------------------------------------- the load balancer
@@ -67,24 +73,8 @@ def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
         SERVICE_NAME_TAG: f"{owner.namespace}/{owner.name}",
         **marks,
     }
-    where = field("additional_resource_tags")
-    more = asked.pairs("additional_resource_tags")
-    for key, value in more.items():
-        if key in own or key.lower().startswith((_CLUSTER_TAG, "aws:", "cloud-controller/")):
-            raise InvalidConfiguration(
-                where, f"{key!r} is a reserved tag key", "keys that neither AWS nor the controller uses"
-            )
-        if not _IN_TAGS.fullmatch(key + value):
-            raise InvalidConfiguration(
-                where, f"{key}={value} contains invalid characters", "letters, digits, spaces and _ . : / = + - @"
-            )
-        if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-            allowed = f"at most {_LONGEST_KEY} characters in a key and {_LONGEST_VALUE} in a value"
-            raise InvalidConfiguration(where, f"the tag {key[:_LONGEST_KEY]!r} is too long", allowed)
     # The controller sets two more tags on parts of a load balancer, and the cluster's UID on every resource.
-    if len(more) > _MOST_TAGS - len(own) - 3:
-        raise InvalidConfiguration(where, f"{len(more)} tags are too many", f"at most {_MOST_TAGS - len(own) - 3}")
-    return {**more, **own}
+    return _TAGS.merged(field("additional_resource_tags"), asked.pairs("additional_resource_tags"), own, later=3)
 
 
 def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:

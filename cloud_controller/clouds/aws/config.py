@@ -67,7 +67,8 @@ SERVICES = ("ec2", "elb", "elbv2", "eks", "sts", "service-quotas")
 _NOT_CALLED = ("autoscaling", "ec2imds", "imds", "kms", "s3")
 
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"
+CLUSTER_PREFIX = "kubernetes.io/cluster/"
+"""The prefix of the keys of clusters' tags."""
 _REGION_OF_ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-\d+)[a-z-].*")
 
 TOPOLOGY_TYPES = r"^((hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?|g[67]e)\."
@@ -117,7 +118,7 @@ class Config:
     @property
     def cluster_tag(self) -> str:
         """The key of the tag on all the cluster's resources (`owned` or `shared`)."""
-        return f"{_CLUSTER_TAG_PREFIX}{self.cluster_id}"
+        return f"{CLUSTER_PREFIX}{self.cluster_id}"
 
     def override(self, service: str, region: str) -> ServiceOverride | None:
         """The override of this service in this region."""
@@ -198,7 +199,7 @@ def render(config: Config) -> str:
 
 def _cluster_id(one: Section) -> str:
     """Upstream's older key, a tag, may accompany or replace the ID."""
-    tag = (one.text("KubernetesClusterTag") or "").removeprefix(_CLUSTER_TAG_PREFIX)
+    tag = (one.text("KubernetesClusterTag") or "").removeprefix(CLUSTER_PREFIX)
     cluster = one.text("KubernetesClusterID") or tag or one.required("KubernetesClusterID")
     if tag and tag != cluster:
         raise one.wrong("KubernetesClusterTag", "contradicts KubernetesClusterID")

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX, Config
 from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
 
 FIELD = f"annotation {CATALOGUE.by_argument['subnets'].name}"
 
 _ROLE = {"internet-facing": "kubernetes.io/role/elb", "internal": "kubernetes.io/role/internal-elb"}
-CLUSTER_PREFIX = "kubernetes.io/cluster/"
 _OLD_CLUSTER_TAG = "KubernetesCluster"
 
 
