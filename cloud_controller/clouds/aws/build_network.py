@@ -25,12 +25,7 @@ from cloud_controller.clouds.aws.build_network_targets import (
 )
 from cloud_controller.clouds.aws.names import pool_name
 from cloud_controller.clouds.aws.request import Port, Request, field
-from cloud_controller.clouds.common.service_spec import (
-    AFFINITY_TIMEOUT,
-    AFFINITY_TIMEOUT_FIELD,
-    affinity_timeout,
-    require_node_port,
-)
+from cloud_controller.clouds.common.service_spec import ignored_affinity_timeout, require_node_port
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Pool
@@ -181,6 +176,4 @@ def _ignored(asked: Request, targets: str, model: LoadBalancerModel) -> Iterator
         yield from asked.ignored("backend_protocol", "network load balancers support only TCP and TLS to targets")
     if targets == "ip":
         yield from asked.ignored("target_node_labels", "the targets are pods, not nodes")
-    timeout = affinity_timeout(asked.spec) or AFFINITY_TIMEOUT
-    if timeout != AFFINITY_TIMEOUT:
-        yield Ignored(AFFINITY_TIMEOUT_FIELD, timeout, "AWS does not support a timeout")
+    yield from ignored_affinity_timeout(asked.spec, "AWS does not support a timeout")

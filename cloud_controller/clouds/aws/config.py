@@ -19,9 +19,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
-from urllib.parse import urlsplit
 
-from cloud_controller.clouds.common.gcfg import Section, did_you_mean, read, written, wrong
+from cloud_controller.clouds.common.gcfg import Section, did_you_mean, is_url, read, written, wrong
 
 HealthProbeMode = Literal["ServiceNodePort", "Shared"]
 IpFamily = Literal["ipv4", "ipv6"]
@@ -128,7 +127,7 @@ class Config:
 def parse(text: str) -> Config:
     """Read a cloud config. Raises InvalidConfiguration that names section and key, or the line, and no value."""
     sections = read(text, _KEYS, named={_OVERRIDE}, repeated={_REPEATABLE})
-    one = sections.plain["Global"]
+    (one,) = sections["Global"]
     if one.text("NLBSecurityGroupMode") not in (None, "Managed"):
         why = "not supported: every network load balancer has a security group"
         raise one.wrong("NLBSecurityGroupMode", why, "Managed")
@@ -151,7 +150,7 @@ def parse(text: str) -> Config:
         or "/healthz",
         topology_types=_pattern(one, "SupportedTopologyInstanceTypePattern") or TOPOLOGY_TYPES,
         serve_nlb_class=one.flag("ServeNLBClass"),
-        overrides=tuple(_overrides(sections.named[_OVERRIDE].values())),
+        overrides=tuple(_overrides(sections[_OVERRIDE])),
     )
 
 
@@ -211,14 +210,12 @@ def _cluster_id(one: Section) -> str:
 
 def _region(one: Section) -> str | None:
     region, zone = one.text("Region"), one.text("Zone")
-    if zone:
-        found = region_of(zone)
-        if found is None:
-            raise one.wrong("Zone", "not an Availability Zone", "such as eu-central-1a")
-        if region and found != region:
-            raise one.wrong("Zone", "contradicts Region")
-        region = found
-    return region
+    found = region_of(zone) if zone else region
+    if zone and not found:
+        raise one.wrong("Zone", "not an Availability Zone", "such as eu-central-1a")
+    if region and found != region:
+        raise one.wrong("Zone", "contradicts Region")
+    return found
 
 
 def _id(one: Section, key: str, prefix: str) -> str | None:
@@ -264,7 +261,7 @@ def _overrides(sections: Iterable[Section]) -> Iterator[ServiceOverride]:
         service, region, url, signing_region = map(one.required, ("Service", "Region", "URL", "SigningRegion"))
         # As upstream, the SDK chooses the signing method, whatever this key contains.
         one.one_of("SigningMethod", ("v3", "v4"), "v4")
-        if not _is_url(url):
+        if not is_url(url):
             raise one.wrong("URL", "not a URL", "http://HOST:PORT or https://HOST:PORT")
         for name in _services(one, service):
             if (name, region) in seen:
@@ -284,12 +281,3 @@ def _services(one: Section, name: str) -> tuple[str, ...]:
         why = f"not a service that the controller calls{did_you_mean(lower, known)}"
         raise one.wrong("Service", why, ", ".join(known))
     return _SERVICES[lower]
-
-
-def _is_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        # Reading the port validates it.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

@@ -48,10 +48,7 @@ _CODES: Final = ErrorCodes(
         "IDPRejectedClaim|SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken",
         "UnrecognizedClientException|InvalidAccessKeyId|RegionDisabledException",
     ),
-    (
-        Unavailable,
-        "HealthUnavailable|IDPCommunicationError|InternalError|InternalFailure|ServiceUnavailable(Exception)?|Unavailable",
-    ),
+    (Unavailable, "(Health)?Unavailable|IDPCommunicationError|Internal(Error|Failure)|ServiceUnavailable(Exception)?"),
     # Missing or duplicate objects that users name: controllers never create them.
     (
         InvalidConfiguration,
@@ -59,10 +56,7 @@ _CODES: Final = ErrorCodes(
         "SSLPolicyNotFound|SubnetNotFound",
     ),
     (NotFound, r".*\.NotFound|\w*NotFound(Exception|Fault)?|NoSuch\w+"),
-    (
-        QuotaExceeded,
-        r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|TooMany\w+|\w*QuotaExceeded\w*|Insufficient\w+",
-    ),
+    (QuotaExceeded, r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|(TooMany|Insufficient)\w+|\w*QuotaExceeded\w*"),
     (
         Conflict,
         r"Duplicate\w*|.*\.Duplicate|\w*AlreadyExists\w*|DependencyViolation|\w*InUse(Exception)?|.*\.InUse",

@@ -9,7 +9,7 @@ from typing import Any
 from cloud_controller.cloud import Instance, InstanceState, NodeAddress
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.provider_ids import provider_id
-from cloud_controller.clouds.common.batches import batches
+from cloud_controller.clouds.common.concurrent_calls import batches
 
 _PREFIX = "fargate-"
 _IP_NAME = re.compile(r"ip-(?P<ip>\d+-\d+-\d+-\d+)(?:\..*)?")

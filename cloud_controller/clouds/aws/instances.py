@@ -16,7 +16,7 @@ from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.provider_ids import Identity, identity, provider_id
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
-from cloud_controller.clouds.common.batches import batches
+from cloud_controller.clouds.common.concurrent_calls import batches
 
 PAGE = 1000
 """The largest page of instances."""

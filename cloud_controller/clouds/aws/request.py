@@ -11,7 +11,6 @@ from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CL
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.vpc_state import Facts
-from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
@@ -47,11 +46,6 @@ class Request:
         """The owner of the Service's resources."""
         metadata = self.service["metadata"]
         return Owner(self.config.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-
-    @property
-    def is_local(self) -> bool:
-        """Whether nodes forward only to their own pods."""
-        return is_local(self.spec)
 
     @property
     def proxy_protocol(self) -> bool:

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.common.batches import batches
-from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 
 _A_CALL = 20
 """The most load balancers or target groups in one DescribeTags call."""

@@ -18,7 +18,7 @@ from cloud_controller.clouds.aws.attributes import DEFAULT_SUCCESS_CODES, target
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import from_tag_list, tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
-from cloud_controller.clouds.common.batches import batches
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import HealthCheck, Owner, Pool

@@ -13,7 +13,7 @@ from typing import Any
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.common.batches import batches
+from cloud_controller.clouds.common.concurrent_calls import batches
 
 ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
 NETWORK_LABEL = "topology.k8s.aws/network-node-layer-"

@@ -1,8 +1,8 @@
-"""Makes independent calls to the cloud concurrently, on a bounded number of threads."""
+"""Makes many calls to the cloud: in batches of what one call takes, concurrently on a bounded number of threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -10,6 +10,11 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 _THREADS = 16
+
+
+def batches(things: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+    """The things in their order, at most `most` in each batch."""
+    return (things[start : start + most] for start in range(0, len(things), most))
 
 
 class ConcurrentCalls:

@@ -13,7 +13,8 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 
@@ -77,24 +78,15 @@ class Section:
         return value in _TRUE
 
 
-class Sections(NamedTuple):
-    """A cloud config."""
-
-    plain: dict[str, Section]
-    """The sections without a name of their own: all that are known, empty if the config lacks them."""
-    named: dict[str, dict[str, Section]]
-    """The sections with a name of their own, by this name."""
-
-
 def read(
     text: str, known: Mapping[str, Collection[str]], *, named: Collection[str] = (), repeated: Collection[str] = ()
-) -> Sections:
-    """The sections and their values, with sections and keys spelled as in `known`.
+) -> dict[str, list[Section]]:
+    """The sections of each kind and their values, with kinds and keys spelled as in `known`.
 
-    Sections in `named` need a name of their own; keys in `repeated` may appear several times. Raises
-    InvalidConfiguration.
+    There is one section of each kind, empty if the text lacks it; of kinds in `named`, one for each name of its own.
+    Keys in `repeated` may appear several times. Raises InvalidConfiguration.
     """
-    found = Sections({kind: Section(f"[{kind}]") for kind in known if kind not in named}, {kind: {} for kind in named})
+    found = {(kind, ""): Section(f"[{kind}]") for kind in known if kind not in named}
     kind, section = "", None
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
         stripped = line.strip()
@@ -102,8 +94,7 @@ def read(
             continue
         if stripped[0] == "[":
             kind, own = _section(stripped, number, known, named)
-            at_line = Section(f"[{kind}] (line {number})")
-            section = found.named[kind].setdefault(own, at_line) if kind in named else found.plain[kind]
+            section = found.setdefault((kind, own), Section(f"[{kind}] (line {number})"))
             continue
         entry = _KEY.fullmatch(stripped)
         if entry is None:
@@ -115,7 +106,7 @@ def read(
         if values and key not in repeated:
             raise wrong(f"line {number}", f"[{kind}] {key} appears twice")
         values.append(None if entry["value"] is None else _value(entry["value"], number))
-    return found
+    return {kind: [section for (of, _), section in found.items() if of == kind] for kind in known}
 
 
 def written(value: str) -> str:
@@ -136,6 +127,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_lower = {each.lower(): each for each in known}
     nearest = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f"; did you mean {by_lower[nearest[0]]!r}?" if nearest else ""
+
+
+def is_url(value: str) -> bool:
+    """Whether this is an HTTP URL of a host, without credentials in it."""
+    try:
+        parts = urlsplit(value)
+        # Reading the port validates it.
+        host = bool(re.fullmatch(r"[\w.:-]+", parts.hostname or ""))
+        return parts.scheme in ("http", "https") and host and parts.port != 0 and parts.username is None
+    except ValueError:
+        return False
 
 
 def _section(line: str, number: int, known: Collection[str], named: Collection[str]) -> tuple[str, str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.load_balancers.model import Ignored
 
 AFFINITY_TIMEOUT = 10_800
 """Seconds: Kubernetes' default, which every Service with session affinity has."""
-AFFINITY_TIMEOUT_FIELD = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
 
 
 def is_local(spec: Mapping[str, Any]) -> bool:
@@ -23,6 +23,13 @@ def affinity_timeout(spec: Mapping[str, Any]) -> int | None:
         return None
     config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
     return int(config.get("timeoutSeconds") or AFFINITY_TIMEOUT)
+
+
+def ignored_affinity_timeout(spec: Mapping[str, Any], why: str) -> Iterator[Ignored]:
+    """A timeout other than the default, for clouds that do not support one."""
+    timeout = affinity_timeout(spec) or AFFINITY_TIMEOUT
+    if timeout != AFFINITY_TIMEOUT:
+        yield Ignored("spec.sessionAffinityConfig.clientIP.timeoutSeconds", timeout, why)
 
 
 def require_node_port(index: int, port: Mapping[str, Any], otherwise: str = "") -> None:

@@ -11,10 +11,10 @@ from cloud_controller.cloud_errors import InvalidConfiguration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRules:
-    """A cloud's limits of tags.
+    """A cloud's limits, such as `most` tags for one resource.
 
-    `most`: the most tags of one resource. `pattern`: matches allowed keys and values, which `characters` describes.
-    `reserved`: the prefixes, in lower case, of keys that the cloud or a controller uses.
+    `pattern` matches allowed keys and values, whose characters `characters` describes; `reserved` are the prefixes, in
+    lower case, of keys that the cloud or a controller uses.
     """
 
     most: int
@@ -25,9 +25,9 @@ class TagRules:
     reserved: tuple[str, ...]
 
     def merged(self, field: str, given: Mapping[str, str], own: Mapping[str, str], *, later: int) -> dict[str, str]:
-        """The tags that the Service gives in `field`, and the controller's own.
+        """The tags that the Service gives in `field`, with the controller's own, to which it may add `later` more.
 
-        `later`: how many tags the controller may add to a resource beside `own`. Raises InvalidConfiguration.
+        Raises InvalidConfiguration.
         """
         for key, value in given.items():
             if key in own or key.lower().startswith(self.reserved):

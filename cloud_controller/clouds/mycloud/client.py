@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import orjson
 import urllib3
@@ -37,8 +37,9 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds import retries
-from cloud_controller.clouds.common.batches import batches
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.common.error_codes import RETRY_AFTER, ErrorCodes, retry_after, typed
+from cloud_controller.clouds.common.gcfg import is_url
 from cloud_controller.clouds.retries import NeverReached, RetryPolicy
 from cloud_controller.fence import unfenced
 
@@ -86,7 +87,7 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
-        if not _is_url(self.endpoint):
+        if not is_url(self.endpoint):
             # Not quoted: if lines of the config were joined, it may contain the token.
             raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT or https://HOST:PORT")
         self._token = _sendable(token)
@@ -335,16 +336,6 @@ def _sendable(token: str) -> str:
         )
     logs.hide(token)
     return token
-
-
-def _is_url(endpoint: str) -> bool:
-    try:
-        parts = urlsplit(endpoint)
-        # Reading the port validates it.
-        host = bool(re.fullmatch(r"[\w.:-]+", parts.hostname or ""))
-        return parts.scheme in ("http", "https") and host and parts.port != 0 and parts.username is None
-    except ValueError:
-        return False
 
 
 def _segment(id: str) -> str:

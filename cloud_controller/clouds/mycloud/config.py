@@ -41,15 +41,16 @@ class Config:
 
 def parse(text: str) -> Config:
     """Read a cloud config. Raises InvalidConfiguration that names section and key, or the line, and no value."""
-    sections = read(text, _KEYS).plain
-    one, scheme = sections["Global"], CATALOGUE.by_argument["scheme"]
+    sections = read(text, _KEYS)
+    (one,), (balancers,) = sections["Global"], sections["LoadBalancer"]
+    scheme = CATALOGUE.by_argument["scheme"]
     path = one.text("token-file")
     return Config(
         endpoint=one.required("endpoint"),
         token=_token(one),
         cluster_id=_id(one, "cluster-id") or one.required("cluster-id"),
         network_id=_id(one, "network-id"),
-        scheme=sections["LoadBalancer"].one_of("scheme", scheme.allowed, str(scheme.default)),
+        scheme=balancers.one_of("scheme", scheme.allowed, str(scheme.default)),
         token_file=Path(path) if path else None,
     )
 

@@ -15,7 +15,7 @@ from cloud_controller.cloud import (
     NodeAddress,
     NotFound,
 )
-from cloud_controller.clouds.common.batches import batches
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import PAGE, Client, Object, known_state
 from cloud_controller.clouds.mycloud.names import PROVIDER_NAME

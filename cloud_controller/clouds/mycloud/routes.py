@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from cloud_controller.cloud import CloudError, NotFound, Route, RouteFailure
-from cloud_controller.clouds.common.batches import batches
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.mycloud.client import Client, Object, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 
 
 def test_answers_come_in_the_order_of_the_calls() -> None:
@@ -38,3 +38,10 @@ def test_an_error_is_raised_once_every_call_has_ended(failing: int) -> None:
         ConcurrentCalls()([partial(call, number) for number in range(4)])
 
     assert sorted(ended) == [number for number in range(4) if number != failing]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, []), (1, ["a"]), (3, ["abc"]), (4, ["abc", "d"]), (7, ["abc", "def", "g"])]
+)
+def test_no_batch_holds_more_than_a_call_takes(count: int, expected: list[str]) -> None:
+    assert [*batches("abcdefg"[:count], 3)] == expected

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from cloud_controller.cloud_errors import InvalidConfiguration
-from cloud_controller.clouds.common.gcfg import Section, read, written
+from cloud_controller.clouds.common.gcfg import Section, is_url, read, written
 
 KNOWN = {"Global": ("Region", "Token", "Families", "Closed", "URL"), "Override": ("Service", "URL")}
 SECRET = "a-secret-token"
@@ -17,11 +17,12 @@ SECRET = "a-secret-token"
 
 def parsed(text: str) -> Section:
     """The section [Global] that begins with this text."""
-    return read(f"[Global]\n{text}\n", KNOWN, named={"Override"}, repeated={"Families"}).plain["Global"]
+    (section,) = read(f"[Global]\n{text}\n", KNOWN, named={"Override"}, repeated={"Families"})["Global"]
+    return section
 
 
 def test_sections_and_keys_are_read_in_any_case() -> None:
-    section = read("[GLOBAL]\nREGION = r\nuRl = u\n", KNOWN).plain["Global"]
+    (section,) = read("[GLOBAL]\nREGION = r\nuRl = u\n", KNOWN)["Global"]
 
     assert (section.text("Region"), section.text("URL")) == ("r", "u")
 
@@ -39,18 +40,18 @@ def test_a_section_may_appear_in_parts() -> None:
 
 
 def test_a_known_section_that_is_missing_is_empty() -> None:
-    assert read("", KNOWN).plain["Global"].text("Region") is None
+    found = read("", KNOWN, named={"Override"})
+
+    assert [section.text("Region") for section in found["Global"]] == [None]
+    assert found["Override"] == []
 
 
 def test_named_sections_are_kept_apart() -> None:
     text = '[Override "a"]\nURL = 1\n[Override "b"]\nURL = 2\n[Override "a"]\nService = s\n'
 
-    found = read(text, KNOWN, named={"Override"}).named["Override"]
+    found = read(text, KNOWN, named={"Override"})["Override"]
 
-    assert {name: (each.text("Service"), each.text("URL")) for name, each in found.items()} == {
-        "a": ("s", "1"),
-        "b": (None, "2"),
-    }
+    assert [(each.text("Service"), each.text("URL")) for each in found] == [("s", "1"), (None, "2")]
 
 
 def test_a_repeated_key_has_all_its_values_in_order() -> None:
@@ -106,10 +107,10 @@ def test_a_line_before_the_first_section_is_refused() -> None:
 
 
 def test_an_error_in_a_named_section_names_its_first_line_and_not_its_name() -> None:
-    found = read(f'\n[Override "{SECRET}"]\n', KNOWN, named={"Override"}).named["Override"]
+    (section,) = read(f'\n[Override "{SECRET}"]\n', KNOWN, named={"Override"})["Override"]
 
     with pytest.raises(InvalidConfiguration, match=r"^cloud config: \[Override\] \(line 2\) URL: missing$"):
-        found[SECRET].required("URL")
+        section.required("URL")
 
 
 @pytest.mark.parametrize("refused", ["text", "texts", "required"])
@@ -136,3 +137,22 @@ texts = some.text(some.characters(exclude_categories=["C", "Z"], include_charact
 @given(texts)
 def test_any_text_is_written_so_that_it_is_read_back(text: str) -> None:
     assert parsed(f"Token = {written(text)}").text("Token") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("https://api.example.com", True),
+        ("http://127.0.0.1:5000/v1", True),
+        ("http://[::1]:80", True),
+        ("api.example.com", False),
+        ("ftp://api.example.com", False),
+        ("http://", False),
+        ("http://host:0", False),
+        ("http://host:99999", False),
+        ("http://me:secret@host", False),
+        ("http://ho st", False),
+    ],
+)
+def test_a_url_is_http_to_a_host_without_credentials(value: str, expected: bool) -> None:
+    assert is_url(value) is expected

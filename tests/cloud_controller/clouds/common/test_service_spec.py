@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud_errors import InvalidConfiguration
-from cloud_controller.clouds.common.service_spec import affinity_timeout, is_local, require_node_port
+from cloud_controller.clouds.common.service_spec import (
+    affinity_timeout,
+    ignored_affinity_timeout,
+    is_local,
+    require_node_port,
+)
+from cloud_controller.load_balancers.model import Ignored
 
 
 @pytest.mark.parametrize(
@@ -22,6 +28,16 @@ from cloud_controller.clouds.common.service_spec import affinity_timeout, is_loc
 )
 def test_the_affinity_timeout_is_the_services_or_kubernetes_default(spec: dict[str, Any], expected: int | None) -> None:
     assert affinity_timeout(spec) == expected
+
+
+def test_a_timeout_other_than_the_default_is_ignored_where_the_cloud_supports_none() -> None:
+    affine = {"sessionAffinity": "ClientIP"}
+    given = affine | {"sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}}
+
+    assert [*ignored_affinity_timeout({}, "why"), *ignored_affinity_timeout(affine, "why")] == []
+    assert [*ignored_affinity_timeout(given, "why")] == [
+        Ignored("spec.sessionAffinityConfig.clientIP.timeoutSeconds", 60, "why")
+    ]
 
 
 def test_only_traffic_policy_local_is_local() -> None:
