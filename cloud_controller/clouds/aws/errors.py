@@ -33,7 +33,7 @@ from cloud_controller.cloud_errors import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds.retries import NeverReached
+from cloud_controller.retries import NeverReached
 
 _THROTTLED: Final = frozenset(
     {

@@ -1,20 +1,26 @@
-"""Retries of calls to a cloud: which errors are retried, and after which delay.
+"""Retries: which errors are worth another attempt, after which delay, and until when.
 
-The caller states whether a repetition is safe (`idempotent`). Calls that certainly had no effect (throttled, or the
-cloud was never reached) are always safe to repeat. A deadline bounds the whole call, not each attempt.
+`call` repeats a request to a cloud or to the API server. Its caller states whether a repetition is safe (`idempotent`).
+Requests that certainly had no effect (throttled, or the cloud was never reached) are always safe to repeat. A deadline
+bounds the whole call, not each attempt. A write that the fence refuses (`WriteRefused`) is never repeated.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from cloud_controller.cloud import Throttled, Unavailable
+from cloud_controller.cloud_errors import CloudError, Throttled, Unavailable
+from cloud_controller.kube_errors import ApiError, TlsError, TooManyRequestsError, UnreachableError
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class NeverReached(Unavailable):
@@ -29,13 +35,16 @@ class RetryPolicy:
     attempts: int = 6
     first_delay: float = 0.2
     longest_delay: float = 5.0
+    longest_retry_after: float = math.inf
 
     def pause(self, error: Exception, attempt: int, idempotent: bool, left: float) -> float | None:
         """Seconds to wait before the next attempt after this error (`attempt` counts from 0), or None to give up."""
-        if isinstance(error, Throttled):
-            # The cloud names the delay; jitter spreads the retries of many throttled callers.
+        if isinstance(error, Throttled | TooManyRequestsError):
+            if error.retry_after is None or error.retry_after > self.longest_retry_after:
+                return None
+            # The server names the delay; jitter spreads the retries of many throttled callers.
             wait = max(error.retry_after, self.first_delay) * (1 + random.random() / 10)
-        elif isinstance(error, NeverReached) or (isinstance(error, Unavailable) and idempotent):
+        elif isinstance(error, NeverReached) or (idempotent and _without_answer(error)):
             wait = random.uniform(0.5, 1.0) * min(self.longest_delay, self.first_delay * 2**attempt)
         else:
             return None
@@ -58,9 +67,14 @@ def call(
     while True:
         try:
             return attempt_once(attempt)
-        except (Throttled, Unavailable) as error:
+        except (CloudError, ApiError) as error:
             wait = policy.pause(error, attempt, idempotent, end - time.monotonic())
             if wait is None:
                 raise
+            _log.debug("call failed retry_in=%.1fs error=%r", wait, str(error))
         sleep(wait)
         attempt += 1
+
+
+def _without_answer(error: Exception) -> bool:
+    return isinstance(error, Unavailable | UnreachableError) and not isinstance(error, TlsError)
