@@ -45,7 +45,7 @@ class RetryPolicy:
             # The server names the delay; jitter spreads the retries of many throttled callers.
             wait = max(error.retry_after, self.first_delay) * (1 + random.random() / 10)
         elif isinstance(error, NeverReached) or (idempotent and _without_answer(error)):
-            wait = random.uniform(0.5, 1.0) * min(self.longest_delay, self.first_delay * 2**attempt)
+            wait = random.uniform(0.5, 1.0) * backoff(attempt + 1, self.first_delay, self.longest_delay)
         else:
             return None
         return wait if attempt + 1 < self.attempts and wait < left else None
@@ -74,6 +74,11 @@ def call(
             _log.debug("call failed retry_in=%.1fs error=%r", wait, str(error))
         sleep(wait)
         attempt += 1
+
+
+def backoff(failures: int, first: float, longest: float) -> float:
+    """Seconds to wait after this many failures in a row: `first`, doubling to `longest`."""
+    return min(first * (1 << min(failures - 1, 32)), longest)
 
 
 def _without_answer(error: Exception) -> bool:
