@@ -3,6 +3,9 @@
 `call` repeats a request to a cloud or to the API server. Its caller states whether a repetition is safe (`idempotent`).
 Requests that certainly had no effect (throttled, or the cloud was never reached) are always safe to repeat. A deadline
 bounds the whole call, not each attempt. A write that the fence refuses (`WriteRefused`) is never repeated.
+
+Without the daemon, the controllers run in rounds of observing, planning and applying: `worth_another_round` and
+`round_pause` are for these. The daemon retries objects through `controllers.queue`.
 """
 
 from __future__ import annotations
@@ -15,10 +18,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from cloud_controller.cloud_errors import CloudError, Throttled, Unavailable
-from cloud_controller.kube_errors import ApiError, TlsError, TooManyRequestsError, UnreachableError
+from cloud_controller.cloud_errors import (
+    AccessDenied,
+    CloudError,
+    ForeignCluster,
+    InvalidConfiguration,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.kube_errors import (
+    ApiError,
+    ForbiddenError,
+    InvalidError,
+    TlsError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnreachableError,
+)
 
 T = TypeVar("T")
+
+_FINAL = (
+    AccessDenied,
+    ForbiddenError,
+    ForeignCluster,
+    InvalidConfiguration,
+    InvalidError,
+    QuotaExceeded,
+    UnauthorizedError,
+)
+"""Errors that somebody has to fix first."""
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +109,16 @@ def call(
 def backoff(failures: int, first: float, longest: float) -> float:
     """Seconds to wait after this many failures in a row: `first`, doubling to `longest`."""
     return min(first * (1 << min(failures - 1, 32)), longest)
+
+
+def worth_another_round(error: CloudError | ApiError) -> bool:
+    """Whether observing, planning and applying again may succeed."""
+    return not isinstance(error, _FINAL)
+
+
+def round_pause(rounds: int) -> float:
+    """Seconds until the next round, after this many without progress."""
+    return backoff(rounds, 0.1, 2.0)
 
 
 def _without_answer(error: Exception) -> bool:

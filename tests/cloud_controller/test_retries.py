@@ -6,10 +6,30 @@ import math
 
 import pytest
 
-from cloud_controller.cloud_errors import CloudError, Conflict, NotFound, Throttled, Unavailable
+from cloud_controller.cloud_errors import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    ForeignCluster,
+    InvalidConfiguration,
+    NotFound,
+    Postponed,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube_errors import ApiError, ConflictError, TlsError, TooManyRequestsError, UnreachableError
-from cloud_controller.retries import NeverReached, RetryPolicy, call
+from cloud_controller.kube_errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    TlsError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnreachableError,
+)
+from cloud_controller.retries import NeverReached, RetryPolicy, call, round_pause, worth_another_round
 
 POLICY = RetryPolicy(attempts=4, longest_retry_after=30.0)
 
@@ -66,6 +86,38 @@ def test_attempts_and_deadline_are_bounded() -> None:
     assert pause(Unavailable("down"), attempt=2) is not None
     assert pause(Unavailable("down"), attempt=3) is None
     assert pause(Throttled("busy", 5.0), left=5.0) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "worth"),
+    [
+        (AccessDenied("no"), False),
+        (CloudError("?"), True),
+        (Conflict("in use"), True),
+        (ForeignCluster("another"), False),
+        (InvalidConfiguration("port", "not served"), False),
+        (NotFound("gone"), True),
+        (Postponed("later"), True),
+        (QuotaExceeded("full"), False),
+        (Throttled("busy", 1.0), True),
+        (Unavailable("down"), True),
+        (ApiError(500, "InternalError", "?"), True),
+        (ConflictError(409, "Conflict", "changed"), True),
+        (ForbiddenError(403, "Forbidden", "no"), False),
+        (InvalidError(422, "Invalid", "no"), False),
+        (UnauthorizedError(401, "Unauthorized", "expired"), False),
+        (UnreachableError("down"), True),
+    ],
+    ids=repr,
+)
+def test_another_round_is_worth_it_unless_somebody_has_to_fix_the_error_first(
+    error: CloudError | ApiError, worth: bool
+) -> None:
+    assert worth_another_round(error) is worth
+
+
+def test_rounds_without_progress_are_made_at_growing_intervals() -> None:
+    assert [round_pause(rounds) for rounds in range(1, 8)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
 
 
 def test_a_refused_write_is_never_repeated() -> None:
