@@ -28,7 +28,6 @@ from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
-from cloud_controller.clouds.retries import RetryPolicy, call
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
@@ -45,6 +44,7 @@ from cloud_controller.load_balancers.operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.retries import RetryPolicy, call
 
 _SHOWN = RetryPolicy(deadline=10.0)
 """How long to wait until AWS lists a new load balancer; after that, the controller retries the creation."""
