@@ -97,8 +97,7 @@ class World:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converge, "_FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(converge, "_LONGEST_PAUSE", 0.002)
+    monkeypatch.setattr(converge, "round_pause", lambda _: 0.001)
 
 
 def test_where_nothing_is_to_be_done_nobody_is_asked() -> None:

@@ -21,14 +21,13 @@ from cloud_controller.clouds.aws.classic_model import (
 from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Known
 from cloud_controller.clouds.aws.classic_subnets import move
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
-from cloud_controller.clouds.retries import RetryPolicy, call
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
@@ -45,6 +44,7 @@ from cloud_controller.load_balancers.operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.retries import RetryPolicy, call
 
 _SHOWN = RetryPolicy(deadline=10.0)
 """How long to wait until AWS lists a new load balancer; after that, the controller retries the creation."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, NotFound
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members, pod_ranges
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
@@ -235,10 +236,9 @@ class MyCloudLoadBalancers:
 
     def _batches(self, path: str, backends: Sequence[dict[str, Any]]) -> Iterator[CloudError]:
         """The errors of single backends. Every batch is sent, whatever the results of others."""
-        for start in range(0, len(backends), BATCH):
+        for batch in batches(backends, BATCH):
             # Registered or deregistered twice is once.
-            body = {"backends": backends[start : start + BATCH]}
-            for result in self._client.post(path, body, idempotent=True)["results"]:
+            for result in self._client.post(path, {"backends": batch}, idempotent=True)["results"]:
                 if error := result["error"]:
                     yield typed_error(error, f"{path.rpartition(':')[2]} {result['address']}:{result['port']}")
 

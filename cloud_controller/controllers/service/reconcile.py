@@ -273,8 +273,9 @@ class ServiceReconciler:
         return results
 
     def _changed_by(self, operation: object) -> ObservedLoadBalancer | None:
-        changes = isinstance(operation, Operation) and not isinstance(operation, CreateLoadBalancer)
-        return self._cache.find(operation.id) if changes else None
+        if not isinstance(operation, Operation) or isinstance(operation, CreateLoadBalancer):
+            return None
+        return self._cache.find(operation.id)
 
     def _remember(self, key: str, uid: str, result: ActionResult) -> None:
         operation = result.action.operation

@@ -560,7 +560,7 @@ def crashing(after: Callable[[], None]) -> Callable[[MyCloud], None]:
     """Call `after`, which may raise, once a write has taken effect: its answer is lost, or the process dies."""
 
     def wrap(cloud: MyCloud) -> None:
-        call = cloud._client._call
+        call: Any = cloud._client._call
 
         def called(method: str, *rest: Any, **more: Any) -> Any:
             answer = call(method, *rest, **more)
@@ -568,7 +568,8 @@ def crashing(after: Callable[[], None]) -> Callable[[MyCloud], None]:
                 after()
             return answer
 
-        cloud._client._call = called  # type: ignore[method-assign]
+        client: Any = cloud._client
+        client._call = called
 
     return wrap
 
