@@ -28,6 +28,11 @@ class Harness(Protocol):
         ...
 
     @property
+    def stride(self) -> int:
+        """Of how many writes the tests of interruptions try one: 1, unless the simulator is slow."""
+        ...
+
+    @property
     def annotations(self) -> Mapping[str, str]:
         """The annotations of a Service that this harness is about: the kind of load balancer, if there are several."""
         ...

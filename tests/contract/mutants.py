@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloud_controller.load_balancers.model import CLUSTER_TAG
-from tests.contract import test_creation, test_fencing, test_interruptions, test_ownership
+from tests.contract import test_creation, test_fencing, test_ownership
 from tests.contract.harness import Harness
 
 
@@ -96,14 +96,34 @@ def fence_asked_at_the_first_attempt_only(cloud: Any) -> None:
 
 
 MUTANTS = (
-    Mutant("tinycloud", "the client token is ignored", calls(token_ignored),
-           test_creation.test_the_same_token_never_makes_a_second_load_balancer),
-    Mutant("tinycloud", "the cluster's mark is not written", calls(mark_not_written),
-           test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
-    Mutant("tinycloud", "a deletion goes by the name", calls(deletion_by_name),
-           test_ownership.test_foreign_resources_are_the_same_after_a_load_balancers_whole_life),
-    Mutant("tinycloud", "the fence is not asked", fence_not_passed_on,
-           test_fencing.test_no_creation_reaches_the_cloud_when_the_fence_refuses_it),
-    Mutant("tinycloud", "the fence is asked once an operation", fence_asked_at_the_first_attempt_only,
-           test_fencing.test_each_attempt_at_a_write_asks_the_fence_again),
+    Mutant(
+        "tinycloud",
+        "the client token is ignored",
+        calls(token_ignored),
+        test_creation.test_the_same_token_never_makes_a_second_load_balancer,
+    ),
+    Mutant(
+        "tinycloud",
+        "the cluster's mark is not written",
+        calls(mark_not_written),
+        test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark,
+    ),
+    Mutant(
+        "tinycloud",
+        "a deletion goes by the name",
+        calls(deletion_by_name),
+        test_ownership.test_foreign_resources_are_the_same_after_a_load_balancers_whole_life,
+    ),
+    Mutant(
+        "tinycloud",
+        "the fence is not asked",
+        fence_not_passed_on,
+        test_fencing.test_no_creation_reaches_the_cloud_when_the_fence_refuses_it,
+    ),
+    Mutant(
+        "tinycloud",
+        "the fence is asked once an operation",
+        fence_asked_at_the_first_attempt_only,
+        test_fencing.test_each_attempt_at_a_write_asks_the_fence_again,
+    ),
 )

@@ -55,6 +55,7 @@ def running(request: pytest.FixtureRequest) -> Iterator[AwsHarness]:
 class AwsHarness:
     """See `Harness`. boto3's clients are slow to make: all processes share them, each with its own fence."""
 
+    stride = 2
     annotations: Mapping[str, str] = {TYPE: "nlb"}
     changed_annotations: Mapping[str, str] = named(connection_idle_timeout=600, healthcheck_healthy_threshold=5)
     throttled = "Throttling"
@@ -226,7 +227,12 @@ def snapshot() -> Snapshot:
     pools = {each.arn: each.name for each in balancing.target_groups.values()}
     for lb in balancing.load_balancers.values():
         listeners = sorted(
-            (each.port, each.protocol, str(_sorted(each.attributes)), pools[each.default_actions[0].data["TargetGroupArn"]])
+            (
+                each.port,
+                each.protocol,
+                str(_sorted(each.attributes)),
+                pools[each.default_actions[0].data["TargetGroupArn"]],
+            )
             for each in lb.listeners.values()
         )
         of_lb = (lb.scheme, sorted(names[each] for each in lb.security_groups), sorted(each.id for each in lb.subnets))
@@ -240,7 +246,13 @@ def snapshot() -> Snapshot:
         ports = sorted((each.load_balancer_port, each.instance_port, each.protocol) for each in old.listeners)
         members = sorted(_address(each) for each in old.instance_ids)
         groups_of = sorted(names[each] for each in old.security_groups)
-        found[f"classic/{old.name}"] = (ports, members, groups_of, str(vars(old.health_check or old)), _sorted(old.tags))
+        found[f"classic/{old.name}"] = (
+            ports,
+            members,
+            groups_of,
+            str(vars(old.health_check or old)),
+            _sorted(old.tags),
+        )
     return found
 
 

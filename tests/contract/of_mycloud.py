@@ -43,6 +43,7 @@ def running(request: pytest.FixtureRequest) -> Iterator[MyCloudHarness]:
 class MyCloudHarness:
     """See `Harness`."""
 
+    stride = 1
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {MAX_QPS: "5"}
     throttled = "Throttled"

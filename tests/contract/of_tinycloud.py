@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, Throttled
+from cloud_controller.cloud import (
+    AccessDenied,
+    Cloud,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG, LoadBalancerModel
 from tests.contract.harness import UID, Snapshot
@@ -32,24 +42,28 @@ def running(_: pytest.FixtureRequest) -> Iterator[TinyHarness]:
 class TinyHarness:
     """See `Harness`. Machines are those of the cloud config: they are there or not."""
 
+    stride = 1
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
     throttled = "SlowDown"
     denied = "NotAllowed"
+    error_codes: Mapping[str, type[CloudError]] = {
+        "NoSuchLoadBalancer": NotFound,
+        "NotAllowed": AccessDenied,
+        "TooMany": QuotaExceeded,
+        "Busy": Conflict,
+        "SlowDown": Throttled,
+        "Down": Unavailable,
+        "Invalid": InvalidConfiguration,
+        "SomethingNew": CloudError,
+    }
 
     def __init__(self) -> None:
         from tinycloud.api import Account, NoAnswer, Refused
-        from tinycloud.client import ERRORS
 
         self.account = Account()
         self.machines: dict[str, str] = {}
         self.wire = Wire(NoAnswer, Refused)
-        self.error_codes: Mapping[str, type[CloudError]] = {
-            **ERRORS,
-            "SlowDown": Throttled,
-            "Invalid": InvalidConfiguration,
-            "SomethingNew": CloudError,
-        }
 
     def new_cloud(self) -> Tiny:
         from tinycloud.client import Client
@@ -68,7 +82,9 @@ class TinyHarness:
 
     def snapshot(self) -> Snapshot:
         random: Mapping[str, Any] = {"id": "", "ingress": (), "created_at": ""}
-        return {f"load balancer/{lb.model.name}": str(replace(lb, **random)) for lb in self.account.load_balancers.values()}
+        return {
+            f"load balancer/{lb.model.name}": str(replace(lb, **random)) for lb in self.account.load_balancers.values()
+        }
 
     def node(self, name: str) -> Object:
         self.machines[name] = f"10.9.0.{len(self.machines) + 1}"

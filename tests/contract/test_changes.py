@@ -103,7 +103,9 @@ def test_a_repeated_deletion_succeeds(harness: Harness) -> None:
     assert [result.error for result in (*first, *second)] == [None, None]
 
 
-def assert_consistent(operations: Sequence[Operation], results: Sequence[OperationResult], error: type[CloudError]) -> None:
+def assert_consistent(
+    operations: Sequence[Operation], results: Sequence[OperationResult], error: type[CloudError]
+) -> None:
     """What is reported is in order and typed, and nothing was done that must not follow a failure."""
     reported = [result.operation for result in results]
     assert reported == [each for each in operations if each in reported], "in the order of the operations"

@@ -71,27 +71,6 @@ def test_other_tokens_make_other_load_balancers(harness: Harness) -> None:
     assert len({lb.id for lb in made}) == 2
 
 
-def test_a_creation_whose_answer_is_lost_is_completed_by_its_repetition(harness: Harness) -> None:
-    nodes = [harness.node("one")]
-    wanted = Process(harness).desired(web(harness), nodes)
-    empty = harness.snapshot()
-    lost = 0
-    while True:
-        process = Process(harness)
-        harness.wire.writes.clear()
-        harness.wire.lose_answer(of_write=lost + 1)
-        process.bring(wanted)
-        if len(harness.wire.writes) <= lost:
-            break
-        lost += 1
-        harness.wire.peace()
-
-        assert process.only().owner is not None
-        Process(harness).bring(None)
-        assert harness.snapshot() == empty, f"after the loss of answer {lost}"
-    assert lost > 0, "a creation takes writes"
-
-
 def test_a_partial_creation_is_taken_over_by_the_next_process(harness: Harness) -> None:
     nodes = [harness.node("one")]
     wanted = Process(harness).desired(web(harness, 8080, 8443), nodes)

@@ -10,7 +10,6 @@ from cloud_controller.load_balancers.operations import (
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
-    DeletePool,
     Operation,
     PutListener,
     PutPool,
@@ -121,5 +120,5 @@ def test_reads_do_not_ask_the_fence(harness: Harness) -> None:
     process.load_balancers.health(lb.id)
     process.cloud.instances.list()
 
-    assert UID == lb.owner.uid if lb.owner else False
+    assert lb.owner.uid == UID if lb.owner else False
     assert fence.asked == 0

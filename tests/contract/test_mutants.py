@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.conftest import of
+from tests.contract.clouds import of
 from tests.contract.mutants import MUTANTS, Mutant, Planted
 
 

@@ -6,7 +6,15 @@ from typing import cast
 
 import pytest
 
-from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration, NotFound, QuotaExceeded, Throttled, Unavailable
+from cloud_controller.cloud import (
+    Cloud,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
 from cloud_controller.fence import WriteRefused
 from cloud_controller.volumes import ClaimOwner, VolumeRequest, Volumes
 from tests.contract.harness import Harness, VolumeHarness, differences

@@ -38,7 +38,9 @@ class Account:
     _tokens: dict[str, str] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
-    def list_load_balancers(self, tags: Collection[tuple[str, str]], cursor: str) -> tuple[list[ObservedLoadBalancer], str]:
+    def list_load_balancers(
+        self, tags: Collection[tuple[str, str]], cursor: str
+    ) -> tuple[list[ObservedLoadBalancer], str]:
         """A page of those with these tags, and the cursor of the next page ("" after the last one)."""
         found = sorted(self.load_balancers.values(), key=lambda lb: lb.created_at)
         found = [lb for lb in found if {*tags} <= lb.model.tags.items() and lb.id not in (self.unlisted or ())]

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from cloud_controller import retries
 from cloud_controller.cloud import (
     AccessDenied,
     CallObserver,
-    CloudError,
     Conflict,
     Fence,
     InvalidConfiguration,
@@ -18,19 +18,20 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds import retries
-from cloud_controller.clouds.retries import RetryPolicy
+from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 from cloud_controller.fence import unfenced
+from cloud_controller.retries import RetryPolicy
 from tinycloud.api import Account, NoAnswer, Refused
 
-ERRORS: dict[str, type[CloudError]] = {
-    "NoSuchLoadBalancer": NotFound,
-    "NotAllowed": AccessDenied,
-    "TooMany": QuotaExceeded,
-    "Busy": Conflict,
-    "Down": Unavailable,
-}
-"""What the API's error codes mean, besides `SlowDown` and `Invalid`."""
+CODES = ErrorCodes(
+    (NotFound, "NoSuchLoadBalancer"),
+    (AccessDenied, "NotAllowed"),
+    (QuotaExceeded, "TooMany"),
+    (Conflict, "Busy"),
+    (Throttled, "SlowDown"),
+    (Unavailable, "Down"),
+    (InvalidConfiguration, "Invalid"),
+)
 
 
 class Client:
@@ -59,7 +60,9 @@ class Client:
         except Refused as refused:
             if operation == "delete_load_balancer" and refused.code == "NoSuchLoadBalancer" and number > 0:
                 return None  # The first attempt, whose answer was lost, has deleted it.
-            failure = typed(refused, operation)
+            text = f"tinycloud: {operation}: {refused.code}"
+            invalid = InvalidConfiguration(operation, f"tinycloud refuses it ({refused.code})")
+            failure = typed(CODES.kind(refused.code), text, invalid, refused.retry_after)
             raise failure from None
         except NoAnswer:
             failure = Unavailable(f"tinycloud did not answer {operation}")
@@ -72,13 +75,3 @@ class Client:
         """Send one request; a test puts its own in place of this."""
         del operation, writes
         return request()
-
-
-def typed(refused: Refused, operation: str) -> CloudError:
-    """The typed error for an error code of the API."""
-    message = f"tinycloud: {operation}: {refused.code}"
-    if refused.code == "SlowDown":
-        return Throttled(message, refused.retry_after)
-    if refused.code == "Invalid":
-        return InvalidConfiguration(operation, "tinycloud refuses it")
-    return ERRORS.get(refused.code, CloudError)(message)

@@ -41,6 +41,7 @@ from tinycloud.annotations import CATALOGUE, CLASS
 from tinycloud.api import ACCOUNT
 from tinycloud.client import Client
 
+
 @dataclass
 class Tiny:
     """One cluster's part of tinycloud. `machines`: their addresses by the names of their nodes."""
@@ -152,11 +153,11 @@ class Tiny:
         tag = (CLUSTER_TAG, self.cluster_id)
         found = {lb.id: lb for lb in self._pages(tag)}
         if service_uids is not None:
-            found = {id: lb for id, lb in found.items() if id in ids or (lb.owner and lb.owner.uid in service_uids)}
-        for id in {*ids} - found.keys():
+            found = {of: lb for of, lb in found.items() if of in ids or (lb.owner and lb.owner.uid in service_uids)}
+        for missing in {*ids} - found.keys():
             # Lists may lag behind; a read of the object does not.
             with suppress(NotFound):
-                found[id] = self.client.call("get_load_balancer", id)
+                found[missing] = self.client.call("get_load_balancer", missing)
         return [*found.values()]
 
     def _pages(self, *tags: tuple[str, str]) -> Iterator[ObservedLoadBalancer]:
