@@ -1,4 +1,4 @@
-"""The fixture `harness`: each cloud in turn. A test module names in `PART` the part of the interface that it is about."""
+"""The fixture `harness`: each cloud in turn. `PART` of a test module is the part of the interface that it is about."""
 
 from __future__ import annotations
 

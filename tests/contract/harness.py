@@ -42,6 +42,20 @@ class Harness(Protocol):
         """Annotations that change such a load balancer in place."""
         ...
 
+    @property
+    def replacing_annotations(self) -> Mapping[str, str]:
+        """Annotations that only a new load balancer can have."""
+        ...
+
+    @property
+    def over_the_network(self) -> bool:
+        """Whether requests need a connection."""
+        ...
+
+    def disconnect(self) -> None:
+        """End the connections of all clients: the next request has to connect."""
+        ...
+
     def new_cloud(self) -> Cloud:
         """The cloud as a new process sees it: empty caches, no connections. Pauses between attempts take no time."""
         ...
@@ -118,19 +132,20 @@ class VolumeHarness(Harness, Protocol):
         """The zone of the nodes."""
         ...
 
-    def put_foreign_volumes(self) -> None:
-        """Create volumes that are not this cluster's: of another cluster, and without tags."""
+    def put_foreign_volumes(self) -> Sequence[str]:
+        """Create volumes that are not this cluster's, of another cluster and without tags; return their IDs."""
         ...
 
 
 UID = "uid-web"
 
 
-def web(harness: Harness, *numbers: int, name: str = "web", changed: bool = False, offset: int = 0) -> Object:
-    """A Service with these ports; `changed`: with other annotations; `offset`: of its node ports."""
-    annotations = {**harness.annotations, **(harness.changed_annotations if changed else {})}
+def web(
+    harness: Harness, *numbers: int, name: str = "web", annotations: Mapping[str, str] | None = None, offset: int = 0
+) -> Object:
+    """A Service with these ports and further annotations; `offset`: of its node ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
-    return service(annotations, *ports, name=name)
+    return service({**harness.annotations, **(annotations or {})}, *ports, name=name)
 
 
 def desired(cloud: Cloud, wanted: Object, nodes: Sequence[Object]) -> LoadBalancerModel:

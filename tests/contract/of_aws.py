@@ -34,7 +34,7 @@ from tests.contract.harness import UID, Snapshot
 from tests.contract.wire import Wire
 
 OFFERS = frozenset({"load_balancers", "instances", "routes"})
-_SERVICES = ("ec2", "elb", "elbv2", "service-quotas")
+_SERVICES = ("ec2", "elb", "elbv2", "service-quotas", "sts")
 _READS = ("Describe", "Get", "List")
 _LISTS = {
     "DescribeLoadBalancers": ("LoadBalancers", "LoadBalancerName", "Names"),
@@ -58,6 +58,8 @@ class AwsHarness:
     stride = 2
     annotations: Mapping[str, str] = {TYPE: "nlb"}
     changed_annotations: Mapping[str, str] = named(connection_idle_timeout=600, healthcheck_healthy_threshold=5)
+    replacing_annotations: Mapping[str, str] = named(scheme="internal")
+    over_the_network = True
     throttled = "Throttling"
     denied = "AccessDenied"
     error_codes: Mapping[str, type[CloudError]] = {
@@ -113,8 +115,8 @@ class AwsHarness:
         api = cloud._api
         api._sleep = lambda _: None
         api._clients = {**self._clients}  # Where its credentials are refused, it makes new ones.
+        self.disconnect()
         for client in self._clients.values():
-            client._endpoint.http_session._manager.clear()
             client.meta.events.unregister("before-send", self._fencing._fence_request)
             client.meta.events.register_first("before-send", api._fence_request)
         self._fencing = api
@@ -142,6 +144,10 @@ class AwsHarness:
             return answer
 
         api.call = call  # type: ignore[method-assign]
+
+    def disconnect(self) -> None:
+        for client in self._clients.values():
+            client._endpoint.http_session._manager.clear()
 
     def settle(self) -> None:
         """moto has finished whatever it answered."""
@@ -212,7 +218,7 @@ def snapshot() -> Snapshot:
     """What moto, in this process, holds of the account."""
     ec2, found = _ec2(), dict[str, object]()
     groups = {each.id: each for by_id in ec2.groups.values() for each in by_id.values()}
-    names = {id: each.name for id, each in groups.items()}
+    names = {group: each.name for group, each in groups.items()}
     for group in groups.values():
         rules = sorted(_rule(each, names) for each in group.ingress_rules)
         found[f"security group/{group.name}"] = (rules, _tags({t["key"]: t["value"] for t in group.get_tags()}))
@@ -295,10 +301,10 @@ def _refusal(code: str, _: float) -> ClientError:
 
 
 def _node(machine: Any) -> Object:
-    id, zone = machine["InstanceId"], machine["Placement"]["AvailabilityZone"]
+    machine_id, zone = machine["InstanceId"], machine["Placement"]["AvailabilityZone"]
     return {
         "metadata": {"name": machine["PrivateDnsName"]},
-        "spec": {"providerID": f"aws:///{zone}/{id}"},
+        "spec": {"providerID": f"aws:///{zone}/{machine_id}"},
         "status": {"addresses": [{"type": "InternalIP", "address": machine["PrivateIpAddress"]}]},
     }
 

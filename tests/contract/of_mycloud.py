@@ -9,6 +9,7 @@ import orjson
 import pytest
 import urllib3
 
+from cloud_controller import fenced_http
 from cloud_controller.cloud import (
     AccessDenied,
     Cloud,
@@ -26,7 +27,7 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERV
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Volume
 from tests.cloud_controller.clouds.conftest import MyCloudSite
-from tests.cloud_controller.clouds.mycloud.services import MAX_QPS
+from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME
 from tests.contract.harness import UID, Snapshot
 from tests.contract.wire import Wire
 
@@ -46,6 +47,8 @@ class MyCloudHarness:
     stride = 1
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {MAX_QPS: "5"}
+    replacing_annotations: Mapping[str, str] = {SCHEME: "internal"}
+    over_the_network = True
     throttled = "Throttled"
     denied = "PermissionDenied"
     error_codes: Mapping[str, type[CloudError]] = {
@@ -64,6 +67,7 @@ class MyCloudHarness:
     def __init__(self, site: MyCloudSite) -> None:
         self._site = site
         self._page: int | None = None
+        self._pools: list[urllib3.PoolManager] = []
         self.wire = Wire(lambda: urllib3.exceptions.ProtocolError("Connection aborted."), _refusal)
 
     def new_cloud(self) -> Cloud:
@@ -71,6 +75,7 @@ class MyCloudHarness:
         client = cloud._client
         if self._page is not None:
             client._page = self._page
+        self._pools.append(client._http)
         request = client._http.request
 
         def sent(method: str, url: str, **more: Any) -> Any:
@@ -79,6 +84,10 @@ class MyCloudHarness:
 
         client._http.request = sent  # type: ignore[method-assign]
         return cloud
+
+    def disconnect(self) -> None:
+        for pool in self._pools:
+            pool.clear()
 
     def settle(self) -> None:
         self._site.settle()
@@ -140,11 +149,13 @@ class MyCloudHarness:
     def zone(self) -> str:
         return str(self._site.subnet["zone"])
 
-    def put_foreign_volumes(self) -> None:
+    def put_foreign_volumes(self) -> Sequence[str]:
         tags: Sequence[dict[str, str]] = ({}, {CLUSTER_TAG: "another"})
-        for number, each in enumerate(tags):
-            body = {"name": f"foreign-{number}", "zone": self.zone, "size_gib": 1, "tags": each}
-            self._site.client.create("volumes", body)
+        bodies = [
+            {"name": f"foreign-{number}", "zone": self.zone, "size_gib": 1, "tags": each}
+            for number, each in enumerate(tags)
+        ]
+        return [self._site.client.create("volumes", body)["id"] for body in bodies]
 
     def lists_lag(self) -> None:
         self._site.set_lag(_HOUR)
@@ -157,6 +168,7 @@ class MyCloudHarness:
 
 
 def _refusal(code: str, retry_after: float) -> urllib3.HTTPResponse:
+    fenced_http._current.get()()  # As where the request's bytes would leave.
     status = {"Throttled": 429, "Unavailable": 503, "Internal": 500}.get(code, 400)
     body = orjson.dumps({"error": {"code": code, "message": "refused by the test"}})
     return urllib3.HTTPResponse(body, {"Retry-After": str(retry_after)}, status)

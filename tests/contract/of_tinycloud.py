@@ -45,6 +45,8 @@ class TinyHarness:
     stride = 1
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
+    replacing_annotations: Mapping[str, str] = {"tiny.example.com/scheme": "internal"}
+    over_the_network = False
     throttled = "SlowDown"
     denied = "NotAllowed"
     error_codes: Mapping[str, type[CloudError]] = {
@@ -72,6 +74,9 @@ class TinyHarness:
         client = Client(self.account, sleep=lambda _: None)
         client.send = self.wire.send  # type: ignore[method-assign]
         return Tiny(_CLUSTER, self.machines, client)
+
+    def disconnect(self) -> None:
+        """There are no connections."""
 
     def settle(self) -> None:
         """Everything happens at once."""

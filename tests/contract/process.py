@@ -77,6 +77,7 @@ class Process:
         """Do what a controller does until the Service has this load balancer, or (None) nothing is left of it."""
         known: list[ObservedLoadBalancer] | None = None
         trouble: Exception | None = None
+        operations: Sequence[Operation] = ()
         for _ in range(ROUNDS):
             try:
                 known = self._observe(uid, known)
@@ -86,8 +87,8 @@ class Process:
                 trouble = self._perform(operations, known)
             except _PASSING as error:
                 trouble = error
-            if trouble is not None:
-                known = None  # What has happened is unknown: everything is read again.
+            if trouble is not None or any(isinstance(each, CreateLoadBalancer) for each in operations):
+                known = None  # There may be more than is known: everything is read again.
             self._harness.settle()
         raise trouble or AssertionError(f"did not converge in {ROUNDS} rounds: {known}")
 

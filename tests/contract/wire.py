@@ -27,6 +27,8 @@ class Wire:
     writes: list[str] = field(default_factory=list)
     """The writes that have taken effect or been refused by the cloud, in their order."""
     reads: int = 0
+    before_write: Callable[[], None] = field(default=lambda: None)
+    """Called when a write is about to be sent."""
     full: Mapping[str, str] = field(default_factory=dict)
     """Error codes by operation, for good: of an account without room, where the simulator has no quotas."""
     happened: bool = False
@@ -48,13 +50,15 @@ class Wire:
             self.happened = self.happened or bool(fault)
             code = self.full.get(operation, self._code if fault == "refuse" else "")
         if code:
-            self._count(operation, write)
             answer = self.refusal(code, self._retry_after)
+            self._count(operation, write)
             if isinstance(answer, Exception):
                 raise answer
             return answer
         if fault == "break":
             raise self.no_answer()
+        if write:
+            self.before_write()
         answer = request()
         self._count(operation, write)
         if fault == "lose":
