@@ -141,10 +141,16 @@ UID = "uid-web"
 
 
 def web(
-    harness: Harness, *numbers: int, name: str = "web", annotations: Mapping[str, str] | None = None, offset: int = 0
+    harness: Harness,
+    *numbers: int,
+    udp: Sequence[int] = (),
+    name: str = "web",
+    annotations: Mapping[str, str] | None = None,
+    offset: int = 0,
 ) -> Object:
     """A Service with these ports and further annotations; `offset`: of its node ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
+    ports += [port(number, "UDP") for number in udp]
     return service({**harness.annotations, **(annotations or {})}, *ports, name=name)
 
 

@@ -57,7 +57,14 @@ class AwsHarness:
 
     stride = 2
     annotations: Mapping[str, str] = {TYPE: "nlb"}
-    changed_annotations: Mapping[str, str] = named(connection_idle_timeout=600, healthcheck_healthy_threshold=5)
+    changed_annotations: Mapping[str, str] = named(
+        connection_idle_timeout=600,
+        healthcheck_healthy_threshold=5,
+        target_group_attributes="deregistration_delay.timeout_seconds=30",
+        cross_zone_load_balancing_enabled=True,
+        additional_resource_tags="team=web",
+        load_balancer_source_ranges="10.0.0.0/8",
+    )
     replacing_annotations: Mapping[str, str] = named(scheme="internal")
     over_the_network = True
     throttled = "Throttling"

@@ -23,7 +23,7 @@ Step = tuple[Object | None, Sequence[Object]]
 def life(harness: Harness) -> list[Step]:
     """A load balancer's creation, changes of ports, settings and members, its replacement and deletion."""
     one, two, three = (harness.node(name) for name in ("one", "two", "three"))
-    changed = web(harness, 8080, 9443, annotations=harness.changed_annotations, offset=1)
+    changed = web(harness, 8080, 9443, udp=[8443], annotations=harness.changed_annotations, offset=1)
     replaced = web(harness, 8080, annotations=harness.replacing_annotations)
     return [
         (web(harness, 8080, 8443), (one, two)),
