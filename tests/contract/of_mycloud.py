@@ -82,7 +82,7 @@ class MyCloudHarness:
             operation = f"{method} {url.removeprefix(client.endpoint).partition('?')[0]}"
             return self.wire.send(operation, method != "GET", lambda: request(method, url, **more))
 
-        client._http.request = sent  # type: ignore[method-assign]
+        client._http.request = sent  # type: ignore[method-assign, assignment]
         return cloud
 
     def disconnect(self) -> None:
@@ -143,7 +143,7 @@ class MyCloudHarness:
         table = self._site.client.get("networks", self._site.network["id"])["route_table_id"]
         route = {"destination_cidr": "100.97.0.0/24", "next_hop_machine_id": machine["id"]}
         self._site.client.post(f"route_tables/{table}/routes:batch_create", {"routes": [route]})
-        return route["destination_cidr"]
+        return str(route["destination_cidr"])
 
     @property
     def zone(self) -> str:

@@ -72,7 +72,7 @@ class TinyHarness:
         from tinycloud.cloud import Tiny
 
         client = Client(self.account, sleep=lambda _: None)
-        client.send = self.wire.send  # type: ignore[method-assign]
+        client.send = self.wire.send  # type: ignore[method-assign, assignment]
         return Tiny(_CLUSTER, self.machines, client)
 
     def disconnect(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -162,14 +163,15 @@ def test_no_change_of_a_volume_reaches_the_cloud_when_the_fence_refuses_it(harne
     cloud.fence_writes(refuse)
     volumes = volumes_of(cloud)
 
-    for write in (
+    writes: Sequence[Callable[[], object]] = (
         lambda: volumes.create(other),
         lambda: volumes.attach(made.id, machine),
         lambda: volumes.detach(made.id, machine),
         lambda: volumes.resize(made.id, 2),
         lambda: volumes.tag(made.id, {}),
         lambda: volumes.delete(made.id),
-    ):
+    )
+    for write in writes:
         with pytest.raises(WriteRefused):
             write()
 

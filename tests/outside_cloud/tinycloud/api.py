@@ -6,9 +6,7 @@ import itertools
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.model import Ingress, LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer
-from cloud_controller.load_balancers.operations import Operation
 
 PAGE = 100
 
@@ -67,9 +65,9 @@ class Account:
             self.unlisted.add(made.id)
         return made
 
-    def change_load_balancer(self, id: str, operation: Operation) -> None:
-        """Change it at once."""
-        self.load_balancers[id] = replace(apply_operation(self.get_load_balancer(id), operation), settled=True)
+    def put_load_balancer(self, id: str, model: LoadBalancerModel) -> None:
+        """Make it exactly this, at once."""
+        self.load_balancers[id] = replace(self.get_load_balancer(id), model=model)
 
     def delete_load_balancer(self, id: str) -> None:
         """Delete it at once."""

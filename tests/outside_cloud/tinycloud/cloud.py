@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import reduce
 
 import yaml
 
 from cloud_controller.cloud import (
     CallObserver,
+    CloudError,
     Fence,
     Instance,
     InstanceRef,
@@ -18,8 +20,9 @@ from cloud_controller.cloud import (
     NodeAddress,
     NotFound,
 )
+from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.failures import one_by_one
+from cloud_controller.load_balancers.failures import Failures, one_by_one
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     Built,
@@ -171,10 +174,29 @@ class Tiny:
         pools = self.client.call("get_load_balancer", id).model.pools
         return {(pool.name, member.address, member.port): True for pool in pools for member in pool.members}
 
-    def perform(self, _: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
-        return one_by_one(operations, self._perform)
+    def perform(self, lb: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
+        """The API takes a whole load balancer: one call makes a change, however many operations it has."""
+        if lb is None or any(isinstance(each, DeleteLoadBalancer) for each in operations):
+            return one_by_one(operations, self._one)
+        error = self._put(lb.id, operations)
+        results = {id(each): OperationResult(each, error) for each in operations}
+        failures = Failures()
+        failures.record(lb, error)
+        # Dead members must not stay because a setting is refused.
+        if error is not None and (permitted := [each for each in operations if failures.permit(each)]):
+            again = self._put(lb.id, permitted)
+            results |= {id(each): OperationResult(each, again) for each in permitted}
+        return [results[id(each)] for each in operations]
 
-    def _perform(self, operation: Operation) -> ObservedLoadBalancer | None:
+    def _put(self, lb_id: str, operations: Sequence[Operation]) -> CloudError | None:
+        try:
+            lb = self.client.call("get_load_balancer", lb_id)
+            self.client.call("put_load_balancer", lb_id, reduce(apply_operation, operations, lb).model)
+        except CloudError as error:
+            return error
+        return None
+
+    def _one(self, operation: Operation) -> ObservedLoadBalancer | None:
         if isinstance(operation, CreateLoadBalancer):
             made: ObservedLoadBalancer = self.client.call(
                 "create_load_balancer", operation.model, operation.client_token
@@ -183,8 +205,8 @@ class Tiny:
         if isinstance(operation, DeleteLoadBalancer):
             with suppress(NotFound):
                 self.client.call("delete_load_balancer", operation.id)
-        else:
-            self.client.call("change_load_balancer", operation.id, operation)
+        elif error := self._put(operation.id, [operation]):
+            raise error
         return None
 
     # --------------------------------------------------------------------------------------------------- checkpoint
