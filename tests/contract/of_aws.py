@@ -7,10 +7,6 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.ec2.models import ec2_backends
-from moto.elb.models import elb_backends
-from moto.elbv2.models import elbv2_backends
 
 from cloud_controller.cloud import (
     AccessDenied,
@@ -23,13 +19,13 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds.aws.attributes import target_group_defaults
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG, LOAD_BALANCER_TAG
+from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER, REGION, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.services import TYPE, named
+from tests.contract.aws_account import elbv2, instances, snapshot
 from tests.contract.harness import UID, Snapshot
 from tests.contract.wire import Wire
 
@@ -211,92 +207,14 @@ class AwsHarness:
         return destination
 
     def lists_lag(self) -> None:
-        self._listed = {each.name for each in _elbv2().load_balancers.values()}
-        self._listed |= {each.name for each in _elbv2().target_groups.values()} | _ec2_instances()
+        self._listed = {each.name for each in elbv2().load_balancers.values()}
+        self._listed |= {each.name for each in elbv2().target_groups.values()} | instances()
 
     def small_pages(self) -> None:
         self._small_pages = True
 
     def full(self) -> None:
         self.wire.full = {"CreateLoadBalancer": "TooManyLoadBalancers", "CreateRoute": "RouteLimitExceeded"}
-
-
-def snapshot() -> Snapshot:
-    """What moto, in this process, holds of the account."""
-    ec2, found = _ec2(), dict[str, object]()
-    groups = {each.id: each for by_id in ec2.groups.values() for each in by_id.values()}
-    names = {group: each.name for group, each in groups.items()}
-    for group in groups.values():
-        rules = sorted(_rule(each, names) for each in group.ingress_rules)
-        found[f"security group/{group.name}"] = (rules, _tags({t["key"]: t["value"] for t in group.get_tags()}))
-    for machine in ec2.all_instances():
-        found[f"machine/{machine.private_ip}"] = (machine.state, machine.source_dest_check)
-    for table in ec2.route_tables.values():
-        for route in table.routes:
-            destination = route.destination_cidr_block or route.destination_ipv6_cidr_block
-            found[f"route/{table.id}/{destination}"] = str(route.instance and route.instance.private_ip)
-    balancing = _elbv2()
-    tags = balancing.tagging_service.get_tag_dict_for_resource
-    pools = {each.arn: each.name for each in balancing.target_groups.values()}
-    for lb in balancing.load_balancers.values():
-        listeners = sorted(
-            (
-                each.port,
-                each.protocol,
-                str(_sorted(each.attributes)),
-                pools[each.default_actions[0].data["TargetGroupArn"]],
-            )
-            for each in lb.listeners.values()
-        )
-        of_lb = (lb.scheme, sorted(names[each] for each in lb.security_groups), sorted(each.id for each in lb.subnets))
-        found[f"network/{lb.name}"] = (of_lb, listeners, _sorted(lb.attrs), _tags(tags(lb.arn)))
-    for pool in balancing.target_groups.values():
-        targets = sorted((_address(each["Id"]), each["Port"]) for each in pool.targets.values())
-        check = (pool.protocol, pool.health_check_protocol, str(pool.healthy_threshold_count))
-        attributes = {**target_group_defaults(pool.protocol, pool.target_type), **pool.attributes}
-        found[f"target group/{pool.name}"] = (check, targets, _sorted(attributes), _tags(tags(pool.arn)))
-    for old in elb_backends[DEFAULT_ACCOUNT_ID][REGION].load_balancers.values():
-        ports = sorted((each.load_balancer_port, each.instance_port, each.protocol) for each in old.listeners)
-        members = sorted(_address(each) for each in old.instance_ids)
-        groups_of = sorted(names[each] for each in old.security_groups)
-        found[f"classic/{old.name}"] = (
-            ports,
-            members,
-            groups_of,
-            str(vars(old.health_check or old)),
-            _sorted(old.tags),
-        )
-    return found
-
-
-def _sorted(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return sorted((key, str(value)) for key, value in values.items())
-
-
-def _tags(tags: Mapping[str, Any]) -> list[tuple[str, str]]:
-    # A hint for the next read, which may be left on parts that need none.
-    return [each for each in _sorted(tags) if each[0] != LISTENER_ATTRIBUTES_TAG]
-
-
-def _rule(rule: Any, names: Mapping[str, str]) -> str:
-    source = rule.ip_range or names.get((rule.source_group or {}).get("GroupId", ""), rule.source_group)
-    return f"{rule.ip_protocol} {rule.from_port}-{rule.to_port} {source}"
-
-
-def _address(machine: str) -> str:
-    return str(_ec2().get_instance_by_id(machine).private_ip)
-
-
-def _ec2() -> Any:
-    return ec2_backends[DEFAULT_ACCOUNT_ID][REGION]
-
-
-def _ec2_instances() -> set[str]:
-    return {each.id for each in _ec2().all_instances()}
-
-
-def _elbv2() -> Any:
-    return elbv2_backends[DEFAULT_ACCOUNT_ID][REGION]
 
 
 def _note_operation(request: Any, event_name: str, **_: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 import pytest
@@ -13,6 +13,21 @@ from tests.contract.harness import UID, Harness, differences, web
 from tests.contract.process import Process
 
 PART = "load_balancers"
+
+
+def test_a_read_returns_the_services_and_ids_that_it_is_asked_for(harness: Harness) -> None:
+    node, process = harness.node("one"), Process(harness)
+    web_id, shop_id = (process.served(web(harness, name=name), [node]).id for name in ("web", "shop"))
+
+    def ids(*asked: Collection[str]) -> set[str]:
+        return {lb.id for lb in Process(harness).load_balancers.read(*asked)}
+
+    assert ids() == {web_id, shop_id}
+    assert ids({UID}) == {web_id}
+    assert ids({UID}, {shop_id}) == {web_id, shop_id}
+    assert ids((), {shop_id}) == {shop_id}
+    assert ids({"uid-nobody"}) == set()
+    assert ids(()) == set()
 
 
 def test_a_load_balancer_that_is_gone_is_absent(harness: Harness) -> None:

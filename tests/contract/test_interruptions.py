@@ -7,37 +7,29 @@ and the other one the even ones.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from cloud_controller.kube import Object
-from tests.contract.harness import Harness, differences, web
+from cloud_controller.load_balancers.model import LoadBalancerModel
+from tests.contract.harness import Harness, desired, differences, web
 from tests.contract.process import Process
 from tests.contract.wire import Died
 
 PART = "load_balancers"
 
-Step = tuple[Object | None, Sequence[Object]]
-"""The Service, or None once it is deleted, and its nodes."""
 
-
-def life(harness: Harness) -> list[Step]:
-    """A load balancer's creation, changes of ports, settings and members, its replacement and deletion."""
+def life(harness: Harness) -> list[LoadBalancerModel | None]:
+    """What a load balancer becomes: created, with other ports and settings, with other members, replaced, deleted."""
     one, two, three = (harness.node(name) for name in ("one", "two", "three"))
     changed = web(harness, 8080, 9443, udp=[8443], annotations=harness.changed_annotations, offset=1)
     replaced = web(harness, 8080, annotations=harness.replacing_annotations)
+    cloud = harness.new_cloud()
     return [
-        (web(harness, 8080, 8443), (one, two)),
-        (changed, (one, two)),
-        (changed, (two, three)),
-        (replaced, (two, three)),
-        (None, ()),
+        desired(cloud, web(harness, 8080, 8443), (one, two)),
+        desired(cloud, changed, (one, two)),
+        desired(cloud, changed, (two, three)),
+        desired(cloud, replaced, (two, three)),
+        None,
     ]
-
-
-def bring(process: Process, step: Step) -> None:
-    """Do what the step asks for."""
-    service, nodes = step
-    process.bring(None if service is None else process.desired(service, nodes))
 
 
 def after_every_write(harness: Harness, goes_wrong: Callable[[int], None], first: int = 1) -> None:
@@ -47,21 +39,21 @@ def after_every_write(harness: Harness, goes_wrong: Callable[[int], None], first
     undisturbed = []
     for step in steps:
         harness.wire.writes.clear()
-        bring(Process(harness), step)
+        Process(harness).bring(step)
         undisturbed.append((step, harness.snapshot(), len(harness.wire.writes)))
     assert harness.snapshot() == before, "a deletion leaves nothing"
     assert all(writes for _, _, writes in undisturbed), "every step writes"
 
     for number in range(first, max(writes for _, _, writes in undisturbed) + 1, stride):
         for step, expected, writes in undisturbed:
-            if number > writes and step in steps[1:-1]:
+            if number > writes and step is not steps[0] and step is not None:
                 continue  # Nothing would happen to it, and the others do not need it.
             goes_wrong(number)
             try:
-                bring(Process(harness), step)
+                Process(harness).bring(step)
             except Died:
                 harness.wire.peace()
-                bring(Process(harness), step)
+                Process(harness).bring(step)
                 happened = True
             else:
                 happened = harness.wire.happened

@@ -11,7 +11,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import load_balancers
 from tests.cloud_controller.clouds.aws.services import named, nlb
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running, port, served
-from tests.contract.of_aws import snapshot
+from tests.contract.aws_account import snapshot
 
 
 def test_what_a_list_does_not_show_yet_is_not_made_again(account: AwsAccount, cluster: Cluster) -> None:
