@@ -1,19 +1,20 @@
-"""What moto, in this process, holds of an account of AWS."""
+"""What moto, in this process, holds of an account of AWS.
+
+moto is imported when it runs: its import takes a second, also where only other clouds are tested.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.ec2.models import ec2_backends
-from moto.elb.models import elb_backends
-from moto.elbv2.models import elbv2_backends
-
 from cloud_controller.clouds.aws.attributes import target_group_defaults
 from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG
 from tests.cloud_controller.clouds.aws.conftest import REGION
 from tests.contract.harness import Snapshot
+
+ACCOUNT = "123456789012"
+"""The account of whoever names none."""
 
 
 def snapshot() -> Snapshot:
@@ -50,7 +51,7 @@ def snapshot() -> Snapshot:
         check = (pool.protocol, pool.health_check_protocol, str(pool.healthy_threshold_count))
         attributes = {**target_group_defaults(pool.protocol, pool.target_type), **pool.attributes}
         found[f"target group/{pool.name}"] = (check, targets, _sorted(attributes), _tags(tags(pool.arn)))
-    for old in elb_backends[DEFAULT_ACCOUNT_ID][REGION].load_balancers.values():
+    for old in elb().load_balancers.values():
         ports = sorted((each.load_balancer_port, each.instance_port, each.protocol) for each in old.listeners)
         members = sorted(_address(each) for each in old.instance_ids)
         groups_of = sorted(names[each] for each in old.security_groups)
@@ -83,12 +84,22 @@ def _address(machine: str) -> str:
 
 
 def ec2() -> Any:
-    return ec2_backends[DEFAULT_ACCOUNT_ID][REGION]
+    from moto.ec2.models import ec2_backends
+
+    return ec2_backends[ACCOUNT][REGION]
 
 
 def instances() -> set[str]:
     return {each.id for each in ec2().all_instances()}
 
 
+def elb() -> Any:
+    from moto.elb.models import elb_backends
+
+    return elb_backends[ACCOUNT][REGION]
+
+
 def elbv2() -> Any:
-    return elbv2_backends[DEFAULT_ACCOUNT_ID][REGION]
+    from moto.elbv2.models import elbv2_backends
+
+    return elbv2_backends[ACCOUNT][REGION]

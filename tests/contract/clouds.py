@@ -1,6 +1,7 @@
 """The clouds of the suite: each module `of_NAME.py` beside this one.
 
-A module has `running(request)`, which yields a `Harness`, and `OFFERS`, the parts of the interface that the cloud has.
+A module has `running(request)`, which yields a `Harness`, `OFFERS`, the parts of the interface that the cloud has, and
+`MARKS` of its tests: `integration`, unless it starts nothing.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test on every cloud that offers what it is about."""
     if "harness" in metafunc.fixturenames:
         part = metafunc.module.PART
-        metafunc.parametrize("harness", [name for name in NAMES if part in of(name).OFFERS], indirect=True)
+        clouds = [pytest.param(name, marks=of(name).MARKS) for name in NAMES if part in of(name).OFFERS]
+        metafunc.parametrize("harness", clouds, indirect=True)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from tests.contract.harness import UID, Snapshot
 from tests.contract.wire import Wire
 
 OFFERS = frozenset({"load_balancers", "instances", "routes"})
+MARKS = (pytest.mark.integration,)
 _SERVICES = ("ec2", "elb", "elbv2", "service-quotas", "sts")
 _READS = ("Describe", "Get", "List")
 _LISTS = {

@@ -32,6 +32,7 @@ from tests.contract.harness import UID, Snapshot
 from tests.contract.wire import Wire
 
 OFFERS = frozenset({"load_balancers", "instances", "routes", "volumes"})
+MARKS = (pytest.mark.integration,)
 _RANDOM = frozenset({"id", "created_at", "address", "generation", "observed_generation", "state_reason"})
 _HOUR = 3600.0
 

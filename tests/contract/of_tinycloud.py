@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tinycloud.cloud import Tiny
 
 OFFERS = frozenset({"load_balancers"})
+MARKS: tuple[pytest.MarkDecorator, ...] = ()
 _CLUSTER = "c-1"
 
 

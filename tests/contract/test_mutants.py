@@ -11,7 +11,7 @@ from tests.contract.clouds import of
 from tests.contract.mutants import MUTANTS, Mutant, Planted
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+@pytest.mark.parametrize("mutant", [pytest.param(each, marks=of(each.of).MARKS, id=str(each)) for each in MUTANTS])
 def test_the_suite_finds_the_defect_of(mutant: Mutant, request: pytest.FixtureRequest) -> None:
     planted: Any
     with contextmanager(of(mutant.of).running)(request) as harness:
