@@ -33,7 +33,7 @@ from cloud_controller.cloud_errors import (
     Unavailable,
 )
 from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
-from cloud_controller.clouds.retries import NeverReached
+from cloud_controller.retries import NeverReached
 
 _CODES: Final = ErrorCodes(
     (

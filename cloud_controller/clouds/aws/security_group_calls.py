@@ -13,8 +13,8 @@ from cloud_controller.clouds.aws.ip_permissions import MOST_RULES, ip_permission
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState, security_group
 from cloud_controller.clouds.common.security_rules import changes
-from cloud_controller.clouds.retries import RetryPolicy, call
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.retries import RetryPolicy, call
 
 _IN_USE = ("DependencyViolation", "InvalidGroup.InUse")
 _OTHERWISE = ("InvalidPermission.Duplicate", "InvalidPermission.NotFound")

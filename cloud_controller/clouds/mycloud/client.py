@@ -23,7 +23,7 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from cloud_controller import fenced_http, logs
+from cloud_controller import fenced_http, logs, retries
 from cloud_controller.cloud import (
     AccessDenied,
     CallObserver,
@@ -36,12 +36,11 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds import retries
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.common.error_codes import RETRY_AFTER, ErrorCodes, retry_after, typed
 from cloud_controller.clouds.common.gcfg import is_url
-from cloud_controller.clouds.retries import NeverReached, RetryPolicy
 from cloud_controller.fence import unfenced
+from cloud_controller.retries import NeverReached, RetryPolicy
 
 Object = dict[str, Any]
 S = TypeVar("S")
