@@ -126,7 +126,8 @@ def test_a_plan_of_routes_without_cluster_cidr_is_rejected_before_any_request(
     ("endpoint", "token", "told"),
     [
         ("http://[::1", "not-to-be-shown", "endpoint: not a valid URL"),
-        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "token: not valid in an HTTP header"),
+        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "line 4: unknown key in [Global]"),
+        ("http://127.0.0.1:1", "not-to-be-shown more", "token: not valid in an HTTP header"),
         ("http://127.0.0.1:1", "not-to-be-shown…", "token: not valid in an HTTP header"),
     ],
 )
