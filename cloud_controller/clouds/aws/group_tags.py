@@ -1,14 +1,16 @@
-"""The tags of other owners' security groups, read one by one, only if an allow-list uses tags."""
+"""The tags of named security groups, read only if an allow-list uses tags."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.vpc_state import LIFETIME
+
+_VALUES = 200
+"""The most values of a filter."""
 
 
 class GroupTags:
@@ -19,17 +21,17 @@ class GroupTags:
         self._clock = clock
         self._known: dict[str, tuple[float, Mapping[str, str]]] = {}
 
-    def of(self, group_id: str) -> Mapping[str, str]:
-        """The group's tags; empty if the group does not exist."""
-        at, tags = self._known.get(group_id, (0.0, None))
-        if tags is None or self._clock() - at > LIFETIME:
-            tags = self._read(group_id)
-            self._known[group_id] = (self._clock(), tags)
-        return tags
+    def of(self, group_ids: Collection[str]) -> dict[str, Mapping[str, str]]:
+        """The tags of these groups; empty for those that do not exist."""
+        oldest = self._clock() - LIFETIME
+        lacking = sorted(each for each in group_ids if self._known.get(each, (oldest, {}))[0] <= oldest)
+        for start in range(0, len(lacking), _VALUES):
+            part = lacking[start : start + _VALUES]
+            found = self._read(part)
+            self._known |= {each: (self._clock(), found.get(each, {})) for each in part}
+        return {each: self._known[each][1] for each in group_ids}
 
-    def _read(self, group_id: str) -> Mapping[str, str]:
-        try:
-            answer = self._api.call("ec2", "DescribeSecurityGroups", GroupIds=[group_id])
-        except NotFound:
-            return {}
-        return tags_of(answer["SecurityGroups"][0])
+    def _read(self, group_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+        filters = [{"Name": "group-id", "Values": [*group_ids]}]
+        pages = self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters)
+        return {group["GroupId"]: tags_of(group) for group in pages}

@@ -22,9 +22,6 @@ _NAMED = 5
 
 _log = logging.getLogger(__name__)
 
-GroupsOfPods = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]
-"""Security groups by pod address, for pods with their own interface."""
-
 
 class PodGroups:
     """The interfaces of a VPC's pods, in one list. Safe to share between threads."""
@@ -41,7 +38,10 @@ class PodGroups:
         self._looked_for: set[str] = set()
 
     def of(self, vpc_id: str, addresses: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """See `GroupsOfPods`. Empty without the permission to read it, because load balancers work without."""
+        """The security groups of those of these pods that have their own interface.
+
+        Empty without the permission to read it, because load balancers work without.
+        """
         with self._lock:
             age = float("inf") if self._read_at is None else self._clock() - self._read_at
             self._asked_for |= {*addresses}

@@ -156,7 +156,7 @@ def test_pods_without_an_interface_beside_pods_with_one_cost_no_further_lists(
     put_pods(cluster, node, pod, _another_in_the_subnet(account, 251))
     running = Running(account, cluster)
     now = [0.0]
-    monkeypatch.setattr(running.cloud.load_balancers._pod_groups, "_clock", lambda: now[0])
+    monkeypatch.setattr(running.cloud.load_balancers._facts._pod_groups, "_clock", lambda: now[0])
 
     for now[0] in range(0, 1800, 30):
         running.settle(rounds=1)

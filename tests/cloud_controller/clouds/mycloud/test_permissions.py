@@ -31,6 +31,7 @@ from cloud_controller.volumes import VolumeRequest
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
+from tests.cloud_controller.clouds.mycloud.services import named, web
 
 Calls = Mapping[str, Callable[[], object]]
 """Each method of a part that asks mycloud something, called once; what it is called for need not exist."""
@@ -42,18 +43,7 @@ POOL = Pool("tcp-80", HealthCheck("TCP", 30080, "/", 2, 1, 2, 2), (MEMBER,), {"s
 MODEL = LoadBalancerModel(
     "web", {"scheme": "internal", "source_ranges": ()}, (), (), Owner("c-1", "uid-1", "default", "web").tags
 )
-PURE = {
-    "adopt",
-    "drains",
-    "foreign_name",
-    "pod_ranges",
-    "backend",
-    "build",
-    "catalogue",
-    "claims",
-    "follows_endpoints",
-    "members",
-}
+PURE = {"adopt", "builder"}
 PURE |= {"driver", "largest_gib", "parameters", "provisioner"}
 
 
@@ -77,6 +67,7 @@ def of_routes(cloud: MyCloud) -> tuple[object, Calls]:
 def of_load_balancers(cloud: MyCloud) -> tuple[object, Calls]:
     part = cloud.load_balancers
     return part, {
+        "facts": lambda: part.facts([web(named(id=LB))], {}, ()),
         "read": lambda: part.read(["uid-1"], [LB]),
         "health": lambda: part.health(LB),
         "create": lambda: part.create(CreateLoadBalancer(MODEL, "token-1")),
