@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 from cloud_controller.clouds.aws.build_network import follows_endpoints, pod_addresses
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.named import named_groups
 from cloud_controller.clouds.aws.pod_groups import PodGroups
-from cloud_controller.clouds.aws.vpc_state import Facts, VpcState
+from cloud_controller.clouds.aws.tags import tags_of
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts, VpcState
+from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.load_balancers.model import Object
+
+_VALUES = 200
+"""The most values of a filter."""
+
+Tags = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +30,19 @@ class BuildFacts:
     """
 
     vpc: Facts
-    group_tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    group_tags: Mapping[str, Tags] = field(default_factory=dict)
     pod_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class BuildFactsReader:
     """Reads the facts for builds, each kind in one batch. Safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, vpc_state: VpcState) -> None:
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState, cache: Cache) -> None:
+        self._api = api
         self._config = config
         self._vpc_state = vpc_state
-        self._group_tags = GroupTags(api)
-        self._pod_groups = PodGroups(api)
+        self._group_tags: Entries[Tags] = Entries(cache, LIFETIME)
+        self._pod_groups = PodGroups(api, cache)
 
     def read(
         self, services: Sequence[Object], slices: Mapping[str, Sequence[Object]], with_tags: Collection[str]
@@ -51,4 +58,16 @@ class BuildFactsReader:
                 pods |= pod_addresses(service, slices.get(f"{metadata['namespace']}/{metadata['name']}", ()))
         # Only addresses of the VPC can be a network interface's.
         pods = {address for address in pods if not vpc.is_outside(address)}
-        return BuildFacts(vpc, self._group_tags.of(groups), self._pod_groups.of(vpc.vpc_id, pods) if pods else {})
+        return BuildFacts(
+            vpc,
+            self._group_tags.fetch_many(groups, self._tags_of_groups, missing={}),
+            self._pod_groups.of(vpc.vpc_id, pods) if pods else {},
+        )
+
+    def _tags_of_groups(self, group_ids: list[str]) -> dict[str, Tags]:
+        found: dict[str, Tags] = {}
+        for start in range(0, len(group_ids), _VALUES):
+            filters = [{"Name": "group-id", "Values": group_ids[start : start + _VALUES]}]
+            pages = self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters)
+            found |= {group["GroupId"]: tags_of(group) for group in pages}
+        return found

@@ -22,6 +22,7 @@ from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalance
 from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
@@ -51,16 +52,18 @@ _FRESH = 60.0
 class AwsLoadBalancers:
     """The load balancers with one cluster's tags. Safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, vpc_state: VpcState, concurrently: ConcurrentCalls) -> None:
+    def __init__(
+        self, api: Api, config: Config, vpc_state: VpcState, cache: Cache, concurrently: ConcurrentCalls
+    ) -> None:
         self._config = config
         self._vpc_state = vpc_state
         self._builder = AwsBuilder(config)
-        self._facts = BuildFactsReader(api, config, vpc_state)
+        self._facts = BuildFactsReader(api, config, vpc_state, cache)
         # Each kind makes concurrent calls itself; on the same threads, reads would deadlock waiting for one another.
         self._kinds = ConcurrentCalls()
         self._groups = SecurityGroups(api, config, vpc_state)
-        self._network = NetworkLoadBalancers(api, config, vpc_state, self._groups, concurrently)
-        self._classic = ClassicLoadBalancers(api, config, vpc_state, self._groups, concurrently)
+        self._network = NetworkLoadBalancers(api, config, vpc_state, self._groups, cache, concurrently)
+        self._classic = ClassicLoadBalancers(api, config, vpc_state, self._groups, cache, concurrently)
         self._lock = threading.Lock()
         self._classic_ids: set[str] = set()
         self._twofold: set[str] = set()
@@ -202,7 +205,7 @@ class AwsLoadBalancers:
 
     def dump(self, limit: int) -> bytes:
         """See `Remembering.dump`: the details that AWS returns one by one."""
-        return to_bytes(*self._network.memory.all(), self._classic.details, limit=limit)
+        return to_bytes(*self._network.memory.saved(), self._classic.details, limit=limit)
 
     def restore(self, memory: bytes) -> None:
         """See `Remembering.restore`."""

@@ -25,6 +25,7 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.upstream import model_name, not_adopted
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
@@ -56,6 +57,7 @@ class NetworkLoadBalancers:
         config: Config,
         vpc_state: VpcState,
         security_groups: SecurityGroups,
+        cache: Cache,
         concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
@@ -65,7 +67,7 @@ class NetworkLoadBalancers:
         self._concurrently = concurrently
         self._groups = TargetGroups(api, vpc_state)
         self._listeners = Listeners(api)
-        self.memory = Memory()
+        self.memory = Memory(cache)
         self._nodes = NodeRules(api, config, vpc_state)
         self._reads = NetworkReads(api, config, self.memory, self._groups, self._listeners, concurrently)
         self._creation = NetworkCreation(
@@ -110,7 +112,7 @@ class NetworkLoadBalancers:
         """Create it with all its parts, some of which may already exist."""
         model = operation.model
         name = load_balancer_name(model, operation.client_token)
-        with self.memory.changing(name):
+        with self.memory.cache.changing(name):
             view, known, attached = self._creation.load_balancer(name, model)
             self.memory.put(name, known)
         return observed(view, known, dict(model.tags), self._security_groups.attributes(name, attached))
@@ -122,7 +124,7 @@ class NetworkLoadBalancers:
         known = self._known(lb_id)
         if view is None or Owner.of_tags(self._reads.tags([known.arn]).get(known.arn, {})) is not None:
             raise Conflict(f"load balancer {lb_id} was deleted or already has an owner")
-        with self.memory.changing(lb_id):
+        with self.memory.cache.changing(lb_id):
             self.memory.forget_view(lb_id)
             self._security_groups.adopt(lb_id, view.get("SecurityGroups") or (), operation.tags)
             self._changes.adopt(lb_id, known, operation.tags)
@@ -137,7 +139,7 @@ class NetworkLoadBalancers:
             raise NotFound(f"this cluster has no network load balancer {lb_id}")
         # Its tags may have changed since it was read.
         self._reads.require_ownership(lb_id, known.arn, model.tags)
-        with self.memory.changing(lb_id):
+        with self.memory.cache.changing(lb_id):
             self.memory.forget_view(lb_id)
             self.memory.put(lb_id, self._changes.load_balancer(view, known, before.model, model))
 
@@ -158,7 +160,7 @@ class NetworkLoadBalancers:
         self.memory.forget_tags({*groups.values(), *balancers} - owned)
         if tags.keys() & {*balancers} - owned:
             raise Conflict(f"load balancer {lb_id} no longer has the tags of its Service")
-        with self.memory.changing(lb_id):
+        with self.memory.cache.changing(lb_id):
             for arn in owned & {*balancers}:
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
                 self.memory.forget_tags([arn])
@@ -176,7 +178,7 @@ class NetworkLoadBalancers:
         lb_id, pool = operation.id, operation.pool
         known = self._known(lb_id)
         group = known.groups.get(pool.name)
-        with self.memory.changing(lb_id):
+        with self.memory.cache.changing(lb_id):
             self._open_nodes(lb_id, pool if group is None else replace(pool, members=group.pool.members))
             if group is not None and not operation.new:
                 self._groups.change(group.arn, pool, group.pool)
@@ -191,7 +193,7 @@ class NetworkLoadBalancers:
     def add_members(self, operation: AddMembers) -> None:
         """Register the targets that AWS accepts: a refused one must not block the following operations."""
         known, group = self._group(operation.id, operation.pool)
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             self._open_nodes(operation.id, replace(group.pool, members=operation.members))
             calls = self._groups.exchange(group.arn, operation.members)
             refused = {member for each in self._concurrently(calls) for member in each}
@@ -202,7 +204,7 @@ class NetworkLoadBalancers:
     def remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the targets; their connections drain."""
         known, group = self._group(operation.id, operation.pool)
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             self._concurrently(self._groups.exchange(group.arn, (), operation.members))
             gone = {member.key for member in operation.members}
             rest = [member for member in group.pool.members if member.key not in gone]
@@ -214,7 +216,7 @@ class NetworkLoadBalancers:
         group = known.groups.get(operation.name)
         if group is None:
             return
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             if not self._groups.delete(group.arn):
                 raise Conflict(f"target group {operation.name} of {operation.id} is still in use")
             self.memory.forget_tags([group.arn])
@@ -227,7 +229,7 @@ class NetworkLoadBalancers:
         listener = operation.listener
         known, group = self._group(operation.id, listener.pool)
         present = known.listeners.get(listener.port)
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             if present is not None:
                 arn = present.arn
                 self._listeners.change(arn, listener, group.arn, present.listener)
@@ -244,7 +246,7 @@ class NetworkLoadBalancers:
         present = known.listeners.get(operation.port)
         if present is None or present.listener.protocol != operation.protocol:
             return
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             self._listeners.delete(present.arn)
             self.memory.put(operation.id, known.with_listener(operation.port, None))
 

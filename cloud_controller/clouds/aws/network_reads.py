@@ -66,7 +66,7 @@ class NetworkReads:
 
     def all(self, vpc_id: str) -> Listed:
         """All of this cluster in its VPC; reads the details that the cache lacks."""
-        since = self._memory.moment()
+        since = self._memory.cache.moment()
         found = self._concurrently([self._load_balancers, lambda: [*self._groups.all()]])
         shown = (*self._memory.just_made().values(), *found[0])
         balancers = {each["LoadBalancerArn"]: self._by_id(each) for each in shown if balancer_may_be_ours(each, vpc_id)}
@@ -95,7 +95,7 @@ class NetworkReads:
 
     def some(self, ids: Collection[str], vpc_id: str) -> dict[str, View]:
         """Those of these that exist in this cluster: one call, and the details of new ones."""
-        since = self._memory.moment()
+        since = self._memory.cache.moment()
         found = [*self._by_name(ids)]
         self._read_tags([arn for each in found if self._memory.tags(arn := each["LoadBalancerArn"]) is None])
         views = {lb_id: view for lb_id, view in self._memory.just_made().items() if lb_id in ids}

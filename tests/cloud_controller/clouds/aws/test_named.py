@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.named import named_groups
 from cloud_controller.clouds.aws.vpc_state import SecurityGroup
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import Owner
 from cloud_controller.load_balancers.nameable import KINDS, Nameable
-from tests.cloud_controller.clouds.aws.conftest import tag_list
 from tests.cloud_controller.clouds.aws.services import CERTIFICATE, CONFIG, VPC, built, classic, named, nlb, subnet
 from tests.cloud_controller.load_balancing import port
 
@@ -101,34 +98,6 @@ def test_a_group_of_another_services_load_balancer_is_refused() -> None:
 
     assert "belongs to the load balancer of Service bank/api" in str(told)
     assert refused(classic(named(extra_security_groups=("sg-1",))), facts=facts) is None
-
-
-class Ec2:
-    """Groups by id, and the number of calls that read them."""
-
-    def __init__(self, **groups: dict[str, str]) -> None:
-        self.groups = groups
-        self.calls = 0
-
-    def pages(self, service: str, operation: str, _: str, **params: Any) -> Iterator[dict[str, Any]]:
-        assert (service, operation) == ("ec2", "DescribeSecurityGroups")
-        self.calls += 1
-        for group_id in params["Filters"][0]["Values"]:
-            if group_id in self.groups:
-                yield {"GroupId": group_id, "Tags": tag_list(self.groups[group_id])}
-
-
-def test_the_tags_of_groups_are_read_in_one_call_once_in_a_while() -> None:
-    now = [0.0]
-    ec2 = Ec2(edge={"shared": "yes"}, other={})
-    tags = GroupTags(ec2, lambda: now[0])  # type: ignore[arg-type]
-
-    assert tags.of(["edge", "other", "gone"]) == {"edge": {"shared": "yes"}, "other": {}, "gone": {}}
-    assert tags.of(["gone", "edge"]) == {"edge": {"shared": "yes"}, "gone": {}}
-    assert ec2.calls == 1
-    now[0] += 1000
-    ec2.groups["edge"] = {}
-    assert tags.of(["edge"]) == {"edge": {}}
 
 
 def test_groups_are_found_before_the_build_in_valid_annotations_only() -> None:
