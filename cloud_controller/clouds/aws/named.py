@@ -9,8 +9,9 @@ from contextlib import suppress
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.request import Request, field
-from cloud_controller.clouds.aws.subnets import CLUSTER_PREFIX, by_word
+from cloud_controller.clouds.aws.subnets import by_word
 from cloud_controller.load_balancers.model import LoadBalancerModel, Object, Owner
 from cloud_controller.load_balancers.nameable import Named
 
