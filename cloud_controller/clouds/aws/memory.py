@@ -65,102 +65,67 @@ class Known:
 
 
 class Memory(Entries[Known]):
-    """Load balancers by ID, and tags by ARN. Safe to share between threads."""
+    """Load balancers by ID. Safe to share between threads.
+
+    - `views`: load balancers in the last list, unless they changed since, by ID.
+    - `made`: AWS's responses to recent creations, by ID: lists may lack these load balancers or their target groups.
+    - `tags`: the tags of load balancers and target groups, others' included, by ARN.
+    """
 
     def __init__(self, cache: Cache) -> None:
         super().__init__(cache, LIFETIME, spread=True)
+        self.views: Entries[View] = Entries(cache)
+        self.made: Entries[View] = Entries(cache, LAG)
+        self.tags: Entries[Mapping[str, str]] = Entries(cache)
         self._past: dict[str, Known] = {}
-        self._views: Entries[View] = Entries(cache)
-        self._made: Entries[View] = Entries(cache, LAG)
-        self._tags: Entries[Mapping[str, str]] = Entries(cache)
 
-    # ---------------------------------------------------------------------------------------------- load balancers
-
-    def forget(self, id: str) -> None:
-        """Drop the entry: the load balancer is deleted or must be read again."""
+    def forget(self, *ids: str) -> None:
+        """Drop the load balancers: they are deleted or must be read again."""
         with self.cache.lock:
-            self._views.forget(id)
-            self._made.forget(id)
-            if (known := self.get(id)) is not None:
-                self._past[id] = known
-            super().forget(id)
+            self._past |= {each: known for each in ids if (known := self.get(each)) is not None}
+            super().forget(*ids)
+            self.views.forget(*ids)
+            self.made.forget(*ids)
 
     def last(self, id: str) -> Known | None:
         """The last known value, possibly outdated."""
         with self.cache.lock:
             return self.get(id) or self._past.get(id)
 
-    def view(self, id: str) -> View | None:
-        """The load balancer in the last list, unless it changed since."""
-        return self._views.get(id)
-
-    def see(self, id: str, view: View, since: int) -> None:
-        """Store the view of a list that began at `since`, unless the load balancer changed meanwhile."""
-        self._views.read(id, view, since)
-
-    def forget_view(self, id: str) -> None:
-        """Drop the view: the load balancer has changed since the last list."""
-        self._views.forget(id)
-
-    def made(self, id: str, view: View) -> None:
-        """Record AWS's response to this process's creation."""
-        self._made.put(id, view, anew=True)
-
-    def just_made(self) -> dict[str, View]:
-        """The responses of recent creations: lists may lack these load balancers or their target groups."""
-        return self._made.fresh()
-
-    # -------------------------------------------------------------------------------------------------------- tags
-
-    def tags(self, arn: str) -> Mapping[str, str] | None:
-        """The tags of a load balancer or target group, others' included; None: they must be read."""
-        return self._tags.get(arn)
-
-    def put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
-        """Store the tags that it was created with, or is known to have."""
-        self._tags.put(arn, tags)
-
-    def forget_tags(self, arns: Collection[str]) -> None:
-        """Drop the tags: the resources are deleted or must be read again."""
-        for arn in arns:
-            self._tags.forget(arn)
-
     def groups(self, id: str) -> dict[str, str]:
         """The target groups of a load balancer: ARNs by pool."""
         return {
             tags[POOL_TAG]: arn
-            for arn, tags in self._tags.all().items()
+            for arn, tags in self.tags.all().items()
             if tags.get(LOAD_BALANCER_TAG) == id and POOL_TAG in tags
         }
 
     def named(self, id: str) -> list[str]:
         """The ARNs of load balancers with this ID; AWS allows only one."""
-        return [arn for arn, tags in self._tags.all().items() if name_in(arn) and id_in(arn, tags) == id]
-
-    # ---------------------------------------------------------------------------------------------------- the whole
+        return [arn for arn, tags in self.tags.all().items() if name_in(arn) and id_in(arn, tags) == id]
 
     def keep_only(self, ids: Collection[str], arns: Collection[str], since: int) -> None:
         """Drop everything that a complete list, begun at `since`, does not show; nothing if anything changed
         meanwhile."""
         with self.cache.lock:
             if self.cache.is_unchanged(since):
-                new = self.just_made()
-                known = self._tags.all().items()
-                self.forget_tags([a for a, tags in known if a not in arns and tags.get(LOAD_BALANCER_TAG) not in new])
-                for gone in {*self.all(), *self._past, *self._views.all()} - {*ids}:
-                    self.forget(gone)
-                    self._past.pop(gone, None)
+                new, known = self.made.fresh(), self.tags.all().items()
+                self.tags.forget(
+                    *(arn for arn, tags in known if arn not in arns and tags.get(LOAD_BALANCER_TAG) not in new)
+                )
+                self.forget(*({*self.all(), *self.views.all()} - {*ids}))
+                self._past = {each: past for each, past in self._past.items() if each in ids}
 
     def saved(self) -> tuple[dict[str, Known], dict[str, Mapping[str, str]]]:
         """All load balancers by ID, and all tags by ARN."""
         with self.cache.lock:
-            return self.all(), self._tags.all()
+            return self.all(), self.tags.all()
 
     def restore(self, known: Mapping[str, Known], tags: Mapping[str, Mapping[str, str]]) -> None:
         """Add the content of a checkpoint."""
         with self.cache.lock:
             for arn, of_arn in tags.items():
-                self._tags.put(arn, of_arn)
+                self.tags.put(arn, of_arn)
             for lb_id, each in known.items():
                 self.read(lb_id, each, self.cache.moment())
 

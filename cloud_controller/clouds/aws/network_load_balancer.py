@@ -140,14 +140,14 @@ class NetworkLoadBalancers:
         if view is None or Owner.of_tags(self._reads.tags([known.arn]).get(known.arn, {})) is not None:
             raise Conflict(f"load balancer {lb_id} was deleted or already has an owner")
         with self.memory.cache.changing(lb_id):
-            self.memory.forget_view(lb_id)
+            self.memory.views.forget(lb_id)
             self._security_groups.adopt(lb_id, view.get("SecurityGroups") or (), operation.tags)
             self._changes.adopt(lb_id, known, operation.tags)
 
     def _update(self, operation: UpdateLoadBalancer) -> None:
         """Set these attributes and tags, with the calls that the differences need; other tags stay."""
         lb_id, model = operation.id, operation.model
-        known, view = self._known(lb_id), self.memory.view(lb_id)
+        known, view = self._known(lb_id), self.memory.views.get(lb_id)
         view = view or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         before = self._observed(view) if view is not None else None
         if view is None or before is None:
@@ -155,7 +155,7 @@ class NetworkLoadBalancers:
         # Its tags may have changed since it was read.
         self._reads.require_ownership(lb_id, known.arn, model.tags)
         with self.memory.cache.changing(lb_id):
-            self.memory.forget_view(lb_id)
+            self.memory.views.forget(lb_id)
             self.memory.put(lb_id, self._changes.load_balancer(view, known, before.model, model))
 
     def _delete(self, operation: DeleteLoadBalancer) -> None:
@@ -165,7 +165,7 @@ class NetworkLoadBalancers:
         """
         lb_id = operation.id
         groups, balancers = self.memory.groups(lb_id), self.memory.named(lb_id)
-        owners = {arn: Owner.of_tags(self.memory.tags(arn) or {}) for arn in (*balancers, *groups.values())}
+        owners = {arn: Owner.of_tags(self.memory.tags.get(arn) or {}) for arn in (*balancers, *groups.values())}
         # Their tags may have changed since they were read.
         tags = self._reads.tags([*owners])
         owned = {
@@ -173,13 +173,13 @@ class NetworkLoadBalancers:
             for arn, owner in owners.items()
             if owner is not None and owner.cluster_id == self._config.cluster_id and owner.owns(tags.get(arn, {}))
         }
-        self.memory.forget_tags({*groups.values(), *balancers} - owned)
+        self.memory.tags.forget(*({*groups.values(), *balancers} - owned))
         if tags.keys() & {*balancers} - owned:
             raise Conflict(f"load balancer {lb_id} no longer has the tags of its Service")
         with self.memory.cache.changing(lb_id):
             for arn in owned & {*balancers}:
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
-                self.memory.forget_tags([arn])
+                self.memory.tags.forget(arn)
             self._nodes.close(lb_id)
             # Security groups stay in use for minutes after their load balancer is deleted. Until they are deleted too,
             # the target groups stay, so that a resource with the Service's tags exists.
@@ -202,7 +202,7 @@ class NetworkLoadBalancers:
                 changed = replace(group.pool, health_check=pool.health_check, attributes=attributes)
                 group = replace(group, pool=changed)
             else:
-                made = self._creation.group(lb_id, pool, self.memory.tags(known.arn) or {})
+                made = self._creation.group(lb_id, pool, self.memory.tags.get(known.arn) or {})
                 group = self._creation.fill(made, pool)
             self.memory.put(lb_id, known.with_group(pool.name, group))
 
@@ -235,7 +235,7 @@ class NetworkLoadBalancers:
         with self.memory.cache.changing(operation.id):
             if not self._groups.delete(group.arn):
                 raise Conflict(f"target group {operation.name} of {operation.id} is still in use")
-            self.memory.forget_tags([group.arn])
+            self.memory.tags.forget(group.arn)
             self.memory.put(operation.id, known.with_group(operation.name, None))
 
     # ---------------------------------------------------------------------------------------------------- listeners
@@ -250,7 +250,7 @@ class NetworkLoadBalancers:
                 arn = present.arn
                 self._listeners.change(arn, listener, group.arn, present.listener)
             else:
-                tags = self.memory.tags(known.arn) or {}
+                tags = self.memory.tags.get(known.arn) or {}
                 arn = self._listeners.create(known.arn, listener, group.arn, tags)
             changed = known.with_listener(listener.port, KnownListener(arn, listener))
             self._changes.unmark(known, changed)
@@ -270,7 +270,7 @@ class NetworkLoadBalancers:
 
     def _observed(self, view: View) -> ObservedLoadBalancer | None:
         lb_id = view["LoadBalancerName"]
-        known, tags = self.memory.get(lb_id), self.memory.tags(view["LoadBalancerArn"])
+        known, tags = self.memory.get(lb_id), self.memory.tags.get(view["LoadBalancerArn"])
         if tags is None:
             return None  # It went while it was read.
         adoptable = self._reads.adoptable(view, self._vpc_state.facts().vpc_id)
@@ -295,7 +295,7 @@ class NetworkLoadBalancers:
     def _left_behind(self, groups: Collection[str], ids: Collection[str]) -> dict[str, Mapping[str, str]]:
         left: dict[str, Mapping[str, str]] = {}
         for arn in groups:
-            tags = self.memory.tags(arn) or {}
+            tags = self.memory.tags.get(arn) or {}
             of = tags.get(LOAD_BALANCER_TAG)
             if of is not None and of not in ids:
                 left.setdefault(of, tags)
@@ -305,7 +305,7 @@ class NetworkLoadBalancers:
         """Admit clients to the pool by rules of the nodes, if the load balancer has no security groups."""
         if not self._nodes.serves(lb_id):
             return
-        view = self.memory.view(lb_id) or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
+        view = self.memory.views.get(lb_id) or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         zones = (view or {}).get("AvailabilityZones") or ()
         self._nodes.open(lb_id, pool, tuple(str(zone["SubnetId"]) for zone in zones))
 
@@ -331,4 +331,4 @@ class NetworkLoadBalancers:
 
     def _delete_groups(self, arns: Collection[str]) -> None:
         gone = self._concurrently([partial(self._groups.delete, arn) for arn in arns])
-        self.memory.forget_tags([arn for arn, deleted in zip(arns, gone, strict=True) if deleted])
+        self.memory.tags.forget(*(arn for arn, deleted in zip(arns, gone, strict=True) if deleted))

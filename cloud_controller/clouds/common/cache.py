@@ -138,10 +138,11 @@ class Entries(Generic[T]):
         with self.cache.lock:
             self._store(id, value, self._lifetime, anew=anew)
 
-    def forget(self, id: str) -> None:
-        """Drop the entry: the object is deleted or must be read again."""
+    def forget(self, *ids: str) -> None:
+        """Drop the entries: the objects are deleted or must be read again."""
         with self.cache.lock:
-            self._entries.pop(id, None)
+            for each in ids:
+                self._entries.pop(each, None)
 
     def fetch(
         self, id: str, read: Callable[[], T], max_age: float | None = None, amend: Callable[[T], T] | None = None

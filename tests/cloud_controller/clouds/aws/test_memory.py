@@ -96,8 +96,8 @@ def test_after_a_change_that_failed_nothing_is_known_but_what_was_once() -> None
 
 def test_parts_are_found_by_their_load_balancer() -> None:
     memory = Memory(Cache())
-    memory.put_tags(LB, {})
-    memory.put_tags(GROUP, {LOAD_BALANCER_TAG: WEB, POOL_TAG: "tcp-443"})
+    memory.tags.put(LB, {})
+    memory.tags.put(GROUP, {LOAD_BALANCER_TAG: WEB, POOL_TAG: "tcp-443"})
 
     assert memory.named(WEB) == [LB]
     assert memory.groups(WEB) == {"tcp-443": GROUP}
@@ -107,66 +107,66 @@ def test_parts_are_found_by_their_load_balancer() -> None:
 def test_what_a_list_does_not_show_is_forgotten() -> None:
     memory = Memory(Cache())
     memory.put(WEB, known())
-    memory.see(WEB, {}, memory.cache.moment())
-    memory.put_tags(LB, {})
+    memory.views.read(WEB, {}, memory.cache.moment())
+    memory.tags.put(LB, {})
 
     memory.keep_only((), (), memory.cache.moment())
 
     assert memory.last(WEB) is None
-    assert memory.view(WEB) is None
-    assert memory.tags(LB) is None
+    assert memory.views.get(WEB) is None
+    assert memory.tags.get(LB) is None
 
 
 def test_what_a_list_showed_before_a_change_is_not_believed_after_it() -> None:
     memory = Memory(Cache())
     began = memory.cache.moment()
     with memory.cache.changing(WEB):
-        memory.forget_view(WEB)
+        memory.views.forget(WEB)
 
-    memory.see(WEB, {"SecurityGroups": ["before"]}, began)
-    assert memory.view(WEB) is None
+    memory.views.read(WEB, {"SecurityGroups": ["before"]}, began)
+    assert memory.views.get(WEB) is None
 
-    memory.see(WEB, {"SecurityGroups": ["after"]}, memory.cache.moment())
-    assert memory.view(WEB) == {"SecurityGroups": ["after"]}
+    memory.views.read(WEB, {"SecurityGroups": ["after"]}, memory.cache.moment())
+    assert memory.views.get(WEB) == {"SecurityGroups": ["after"]}
 
 
 def test_but_not_what_was_made_while_the_list_was_read() -> None:
     memory = Memory(Cache())
     began = memory.cache.moment()
     with memory.cache.changing(WEB):
-        memory.put_tags(GROUP, {})
+        memory.tags.put(GROUP, {})
         memory.put(WEB, known())
 
     memory.keep_only((), (), began)
 
     assert memory.get(WEB) == known()
-    assert memory.tags(GROUP) == {}
+    assert memory.tags.get(GROUP) == {}
 
 
 def test_what_was_made_is_believed_for_a_minute_though_no_list_shows_it() -> None:
     clock = Clock()
     memory = Memory(Cache(clock))
-    memory.made(WEB, {"LoadBalancerName": WEB})
-    memory.put_tags(GROUP, {LOAD_BALANCER_TAG: WEB})
+    memory.made.put(WEB, {"LoadBalancerName": WEB})
+    memory.tags.put(GROUP, {LOAD_BALANCER_TAG: WEB})
 
     clock.now += 59
     memory.keep_only({WEB}, {LB}, memory.cache.moment())
-    assert [*memory.just_made()] == [WEB]
-    assert memory.tags(GROUP) is not None
+    assert [*memory.made.fresh()] == [WEB]
+    assert memory.tags.get(GROUP) is not None
 
     clock.now += 2
     memory.keep_only({WEB}, {LB}, memory.cache.moment())
-    assert memory.just_made() == {}
-    assert memory.tags(GROUP) is None
+    assert memory.made.fresh() == {}
+    assert memory.tags.get(GROUP) is None
 
 
 def test_nor_longer_than_until_it_is_deleted() -> None:
     memory = Memory(Cache())
-    memory.made(WEB, {})
+    memory.made.put(WEB, {})
 
     memory.forget(WEB)
 
-    assert memory.just_made() == {}
+    assert memory.made.fresh() == {}
 
 
 # ------------------------------------------------------------------------------------------------------ what is kept
