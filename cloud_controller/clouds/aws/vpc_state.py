@@ -111,8 +111,15 @@ class Facts:
 
     def is_outside(self, address: str) -> bool:
         """Whether this is an IP address in no subnet of the VPC."""
-        parsed = parsed_address(address)
-        return parsed is not None and not any(parsed in each for each in self._networks)
+        # Cached: every reconcile checks all pods of a Service.
+        if address not in self._outside:
+            parsed = parsed_address(address)
+            self._outside[address] = parsed is not None and not any(parsed in each for each in self._networks)
+        return self._outside[address]
+
+    @cached_property
+    def _outside(self) -> dict[str, bool]:
+        return {}
 
     @cached_property
     def _networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
