@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from benchmarks.aws.moto_gaps import corrected
-from benchmarks.aws.proxy import CALLS_PATH, Proxy, operation
+from benchmarks.aws.proxy import CALLS_PATH, LIMITS_PATH, Proxy, operation
 
 ERROR = b"<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code></Error></Errors></Response>"
 
@@ -96,6 +96,20 @@ def test_an_operation_that_moto_lacks_is_answered_and_counted(proxy: str) -> Non
 
     assert b"<instanceSet/>" in answer
     assert counted(proxy)["calls"] == {"ec2 DescribeInstanceTopology": 1}
+
+
+def test_calls_over_the_limit_are_refused_and_counted_once_limits_are_enforced(proxy: str) -> None:
+    for _ in range(51):
+        call(proxy, "CreateTags")
+    urlopen(Request(proxy + LIMITS_PATH, method="PUT")).close()
+
+    with pytest.raises(HTTPError, match="503"):
+        for _ in range(60):
+            call(proxy, "CreateTags")
+
+    reported = counted(proxy)
+    assert reported["failed"] == {"ec2 CreateTags RequestLimitExceeded": 1}
+    assert reported["calls"]["ec2 CreateTags"] >= 101
 
 
 def test_a_listener_without_tls_has_no_policy() -> None:
