@@ -12,10 +12,13 @@ from moto.moto_server import threaded_moto_server
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import ThreadedMotoServer
 
+from tests.integration import refuse_in_fast_test
+
 
 @contextmanager
 def moto_server() -> Iterator[str]:
     """Its URL, while it serves."""
+    refuse_in_fast_test("moto")
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     with pytest.MonkeyPatch.context() as while_it_serves:
         while_it_serves.setattr(threaded_moto_server, "DomainDispatcherApplication", _OneAtATime)

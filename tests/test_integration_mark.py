@@ -1,0 +1,46 @@
+"""What `make test-fast` leaves out, and that `make test` runs every test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.local.engine.stack_under_test import StackUnderTest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_a_test_without_the_mark_cannot_start_a_process() -> None:
+    with pytest.raises(AssertionError, match=r"test_a_test_without_the_mark_cannot_start_a_process.* `integration`"):
+        subprocess.run(["true"], check=True)
+    with pytest.raises(AssertionError, match="starts a process"):
+        os.posix_spawn("/bin/true", ["true"], {})
+
+
+def test_a_test_without_the_mark_cannot_run_a_program_through_the_engine(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="starts the embedded engine"):
+        StackUnderTest(tmp_path).up(lambda: None)
+
+
+def test_a_test_without_the_mark_cannot_start_a_simulated_aws() -> None:
+    from tests.moto_server import moto_server  # its import takes a second
+
+    with pytest.raises(AssertionError, match="starts moto"), moto_server():
+        pass
+
+
+@pytest.mark.integration
+def test_a_test_with_the_mark_may_start_a_process() -> None:
+    subprocess.run(["true"], check=True)
+
+
+def test_the_runs_of_make_test_leave_no_test_out() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    test = re.search(r"^test: .*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert test is not None
+
+    assert re.findall(r'-m "([^"]+)"', test[1]) == ["not control_plane and not e2e", "control_plane or e2e"]
