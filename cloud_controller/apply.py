@@ -1,15 +1,17 @@
 """Carries out a plan: each action by its operation's performer, with bounded concurrency and one result per action.
 
 A performer handles one type of operation, is idempotent, and raises `CloudError` or `ApiError` on failure. Consecutive
-actions of the same type form a group; groups run one after another, in the plan's order.
+actions of the same type form a group; groups run one after another, in the plan's order. The daemon, `CloudController`
+and `cloud-controller apply` all run their plans here.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Any, TypeVar
@@ -17,8 +19,9 @@ from typing import Any, TypeVar
 from cloud_controller.cloud import Cloud, CloudError, Postponed
 from cloud_controller.events import Events
 from cloud_controller.kube import ApiError, KubeApi
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Action, ActionKind, Plan, object_of
+from cloud_controller.plan import Action, Plan, object_of
 
 DEFAULT_WORKERS = 16
 
@@ -44,8 +47,22 @@ class ActionResult:
         """Whether the action was carried out."""
         return self.error is None
 
+    @property
+    def waits(self) -> bool:
+        """Whether the action has to wait for the cloud; it is planned again."""
+        return isinstance(self.error, Postponed)
+
     def __str__(self) -> str:
         return f"{self.action.target}: {self.error or 'done'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a performer of an object's operations reports of one that it attempted; `answer` as in `ActionResult`."""
+
+    operation: object
+    error: ActionError | None = None
+    answer: object = None
 
 
 @dataclass(slots=True)
@@ -55,15 +72,21 @@ class Run:
     kube: KubeApi
     cloud: Cloud
     events: Events
+    load_balancers: Mapping[str, ObservedLoadBalancer] = field(default_factory=dict)
+    """By ID, as the plan found them."""
+    changing: Changing = nullcontext
     failed: set[str] = field(default_factory=set)
 
 
+Changing = Callable[[], AbstractContextManager[None]]
+"""Held while a load balancer is changed. Raises ApiError or CloudError if it must not be changed now."""
 Perform = Callable[[O, Run], object]
 PerformBatch = Callable[[Sequence[O], Run], Sequence[ActionError | None]]
+PerformInOrder = Callable[[Sequence[O], Run], Iterable[Outcome]]
 
 _single: dict[type, Perform[Any]] = {}
 _batch: dict[type, PerformBatch[Any]] = {}
-_in_order: dict[type, Perform[Any]] = {}
+_in_order: dict[type, PerformInOrder[Any]] = {}
 
 
 def performs(operation: type[O]) -> Callable[[Perform[O]], Perform[O]]:
@@ -86,13 +109,13 @@ def performs_batch(operation: type[O]) -> Callable[[PerformBatch[O]], PerformBat
     return register
 
 
-def performs_in_order(*operations: type) -> Callable[[Perform[O]], Perform[O]]:
-    """Register a performer of operations that must keep the plan's order per object (`service/NAMESPACE/NAME`).
+def performs_in_order(*operations: type) -> Callable[[PerformInOrder[O]], PerformInOrder[O]]:
+    """Register a performer of all consecutive operations of these types on one object (`service/NAMESPACE/NAME`).
 
-    An object's operations stop at the first failure; different objects run concurrently.
+    It keeps their order and reports each one that it attempts; different objects run concurrently.
     """
 
-    def register(function: Perform[O]) -> Perform[O]:
+    def register(function: PerformInOrder[O]) -> PerformInOrder[O]:
         _in_order.update(dict.fromkeys(operations, function))
         return function
 
@@ -106,6 +129,8 @@ def run(
     *,
     events: Events,
     controller: str,
+    load_balancers: Mapping[str, ObservedLoadBalancer] | None = None,
+    changing: Changing = nullcontext,
     metrics: Metrics | None = None,
     workers: int = DEFAULT_WORKERS,
     stop: threading.Event | None = None,
@@ -113,32 +138,29 @@ def run(
 ) -> list[ActionResult]:
     """Carry out the plan's changes and return one result each, in the plan's order.
 
-    `controller` labels logs and metrics. `done` is called with each result as soon as it is known. Once `stop` is set,
-    no further action starts, because another process may lead; actions that did not start have no result. Raises
-    ValueError for an assumed action: it has no operation, so plan again once the cluster exists.
+    `controller` labels logs and metrics. `load_balancers` and `changing`: see `Run`. `done` is called with each result
+    as soon as it is known. Once `stop` is set, no further action starts, because another process may lead. Actions that
+    were not attempted have no result. Raises ValueError for an assumed action: it has no operation, so plan again once
+    the cluster exists.
     """
-    world = Run(kube, cloud, events)
+    world = Run(kube, cloud, events, load_balancers or {}, changing)
     stop = stop or threading.Event()
     results: list[ActionResult] = []
     with ThreadPoolExecutor(workers, thread_name_prefix=f"apply-{controller}") as pool:
         for operation, group in groupby(plan.changes, _kind):
             actions = list(group)
             for result in _perform(operation, actions, world, pool, stop):
-                if isinstance(result.error, Postponed):
-                    continue
                 results.append(result)
                 done(result)
-                if result.error is not None:
+                if not result.ok and not result.waits:
                     world.failed.add(result.action.target)
-                _record(controller, result.action, result.error, metrics)
-    if metrics is not None:
-        metrics.ignored.labels(controller).set(plan.counts.get(ActionKind.IGNORE, 0))
+                _record(controller, result, metrics)
     return results
 
 
 def failures(results: Sequence[ActionResult]) -> Iterator[ActionResult]:
-    """The failed results."""
-    return (result for result in results if not result.ok)
+    """The failed results; what only waits has not failed."""
+    return (result for result in results if not result.ok and not result.waits)
 
 
 class _InOrder:
@@ -154,64 +176,62 @@ def _perform(
     operation: type, actions: Sequence[Action], world: Run, pool: ThreadPoolExecutor, stop: threading.Event
 ) -> Iterable[ActionResult]:
     if stop.is_set():
-        return [ActionResult(action, _not_begun()) for action in actions]
+        return
     if operation in _batch:
         try:
             errors = _batch[operation]([action.operation for action in actions], world)
         except (CloudError, ApiError) as error:
-            return [ActionResult(action, error) for action in actions]
-        return [ActionResult(action, error) for action, error in zip(actions, errors, strict=True)]
-    if operation is _InOrder:
-        return chain.from_iterable(pool.map(lambda each: _one_by_one(each, world, stop), _sequences(actions)))
-    if operation not in _single:
-        raise ValueError(f"{actions[0].target}: no performer for {operation.__name__}; is the action assumed?")
-    perform = _single[operation]
+            errors = [error] * len(actions)
+        yield from (ActionResult(action, error) for action, error in zip(actions, errors, strict=True))
+        return
+    parts = _by_object(actions) if operation is _InOrder else [[action] for action in actions]
 
-    def one(action: Action) -> ActionResult:
+    def perform(part: Sequence[Action]) -> Iterator[ActionResult]:
         # Checked for each action: the interpreter waits at exit until a pool's queue is empty.
-        if stop.is_set():
-            return ActionResult(action, _not_begun())
-        try:
-            return ActionResult(action, answer=perform(action.operation, world))
-        except (CloudError, ApiError) as error:
-            return ActionResult(action, error)
+        if not stop.is_set():
+            for result in _in_order_results(part, world) if operation is _InOrder else _single_result(part[0], world):
+                yield result
+                if stop.is_set():
+                    return
 
-    return pool.map(one, actions) if len(actions) > 1 else [one(actions[0])]
-
-
-def _one_by_one(actions: Sequence[Action], world: Run, stop: threading.Event) -> list[ActionResult]:
-    results = []
-    for action in actions:
-        if stop.is_set():
-            break
-        try:
-            results.append(ActionResult(action, answer=_in_order[type(action.operation)](action.operation, world)))
-        except Postponed as reason:
-            _log.info("postponed target=%s why=%r", action.target, str(reason))
-        except (CloudError, ApiError) as error:
-            results.append(ActionResult(action, error))
-            break
-    return results
+    if len(parts) == 1:
+        yield from perform(parts[0])
+    else:
+        yield from chain.from_iterable(pool.map(lambda part: [*perform(part)], parts))
 
 
-def _not_begun() -> Postponed:
-    return Postponed("the run stopped before this action started")
+def _single_result(action: Action, world: Run) -> Iterator[ActionResult]:
+    operation = type(action.operation)
+    if operation not in _single:
+        raise ValueError(f"{action.target}: no performer for {operation.__name__}; is the action assumed?")
+    try:
+        yield ActionResult(action, answer=_single[operation](action.operation, world))
+    except (CloudError, ApiError) as error:
+        yield ActionResult(action, error)
 
 
-def _sequences(actions: Sequence[Action]) -> list[list[Action]]:
-    """The actions grouped by object."""
+def _in_order_results(actions: Sequence[Action], world: Run) -> Iterator[ActionResult]:
+    """The results of one object's actions."""
+    left = iter(actions)
+    for outcome in _in_order[type(actions[0].operation)]([action.operation for action in actions], world):
+        action = next(each for each in left if each.operation is outcome.operation)
+        yield ActionResult(action, outcome.error, outcome.answer)
+
+
+def _by_object(actions: Sequence[Action]) -> list[list[Action]]:
     by_object: dict[str, list[Action]] = {}
     for action in actions:
         by_object.setdefault(object_of(action.target), []).append(action)
     return [*by_object.values()]
 
 
-def _record(controller: str, action: Action, error: ActionError | None, metrics: Metrics | None) -> None:
-    if error is None:
-        _log.info("done controller=%s kind=%s target=%s", controller, action.kind, action.target)
-    else:
-        _log.warning(
-            "failed controller=%s kind=%s target=%s error=%r", controller, action.kind, action.target, str(error)
-        )
+def _record(controller: str, result: ActionResult, metrics: Metrics | None) -> None:
+    action, outcome = result.action, "postponed" if result.waits else "done" if result.ok else "failed"
+    _log.log(
+        logging.WARNING if outcome == "failed" else logging.INFO,
+        "%s controller=%s kind=%s target=%s summary=%r%s",
+        *(outcome, controller, action.kind, action.target, action.summary),
+        "" if result.ok else f" error={str(result.error)!r}",
+    )
     if metrics is not None:
-        metrics.actions.labels(controller, action.kind.value, "failed" if error else "done").inc()
+        metrics.actions.labels(controller, action.kind.value, outcome).inc()

@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cloud_controller.cloud_errors import CloudError
+from cloud_controller.cloud_errors import ForeignCluster
 from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, Built, LoadBalancerModel, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 NOTHING = "none"
 """The value of `--moved-from-cluster` that starts a cluster without any of its former resources."""
 _SHOWN = 5
-
-
-class ForeignCluster(CloudError):
-    """The cloud config and the Kubernetes cluster do not belong together. NOTHING MAY BE WRITTEN TO EITHER."""
 
 
 @dataclass(frozen=True, slots=True)

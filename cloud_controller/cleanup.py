@@ -87,7 +87,11 @@ def plan_load_balancers(observed: Sequence[ObservedLoadBalancer], cluster_id: st
         )
     concerned = [lb for lb in observed if any(owner.cluster_id == cluster_id for owner in lb.owners)]
     busy = (lb for lb in concerned if not lb.settled or lb.state is LoadBalancerState.DELETING)
-    return Found(plan, busy=tuple(sorted(f"load balancer {lb.id}" for lb in busy)))
+    return Found(
+        plan,
+        busy=tuple(sorted(f"load balancer {lb.id}" for lb in busy)),
+        load_balancers={lb.id: lb for lb in observed},
+    )
 
 
 def plan_volumes(volumes: Iterable[Volume], cluster_id: str) -> Found:

@@ -3,7 +3,7 @@
     CloudError
     ├── AccessDenied           the credentials are invalid or lack a permission
     ├── Conflict               the object's present state forbids the change
-    ├── ForeignCluster         cloud config and Kubernetes cluster do not match (in `binding`)
+    ├── ForeignCluster         cloud config and Kubernetes cluster do not match
     ├── InvalidConfiguration   the user's input is invalid
     ├── NotFound               the object does not exist
     ├── Postponed              the change has to wait; the next plan includes it
@@ -53,6 +53,10 @@ class Postponed(CloudError):
 
 class AccessDenied(CloudError):
     """The credentials are invalid, or lack the permission that the message names."""
+
+
+class ForeignCluster(CloudError):
+    """The cloud config and the Kubernetes cluster do not belong together. NOTHING MAY BE WRITTEN TO EITHER."""
 
 
 class InvalidConfiguration(CloudError):

@@ -11,25 +11,23 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from cloud_controller import apply
 from cloud_controller.binding import judge
-from cloud_controller.cloud import AccessDenied, Cloud, InvalidConfiguration, QuotaExceeded, Throttled, Unavailable
+from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.controllers.service.checkpoint import without_checkpoint
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, KubeApi
 from cloud_controller.plan import Action, ActionKind, object_of
 from cloud_controller.planning import Found
+from cloud_controller.retries import round_pause, worth_another_round
 from cloud_controller.safeguard import Safeguard
 
 COMPONENT = "cloud-controller-apply"
 """The source of its events."""
-
-_FINAL = (AccessDenied, InvalidConfiguration, QuotaExceeded)
-"""Errors that a retry does not fix; once only these are left, the work ends before its deadline."""
-_FIRST_PAUSE = 0.2
-_LONGEST_PAUSE = 2.0
 
 
 class Refused(Exception):
@@ -107,7 +105,7 @@ class Converge:
     def _rounds(self, end: float, stop: threading.Event, events: EventRecorder) -> Report:
         report = Report()
         failures: dict[str, str] = {}
-        pause = _FIRST_PAUSE
+        rounds = 0
         while True:
             left: list[str] = []
             unplanned: list[str] = []
@@ -115,7 +113,9 @@ class Converge:
             for name, find in self.finders.items():
                 try:
                     found = find()
-                except (Throttled, Unavailable, ApiError) as error:
+                except (CloudError, ApiError) as error:
+                    if not worth_another_round(error):
+                        raise
                     unplanned.append(f"{name}: {error}")
                     hopeful = True
                     continue
@@ -134,14 +134,24 @@ class Converge:
             report.failed = (*unplanned, *(failures[each] for each in left if each in failures))
             if not hopeful:  # Nothing is left to do, or nothing that a retry would fix.
                 return report
-            if time.monotonic() >= end or stop.wait(min(pause, max(0.0, end - time.monotonic()))):
+            rounds += 1
+            if time.monotonic() >= end or stop.wait(min(round_pause(rounds), max(0.0, end - time.monotonic()))):
                 return report
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def _apply(self, name: str, found: Found, events: EventRecorder, stop: threading.Event) -> list[apply.ActionResult]:
         if any(action.kind is ActionKind.DELETE for action in found.plan.changes):
             self.safeguard.verify()
-        results = apply.run(found.plan, self.kube, self.cloud, events=events, controller=name, stop=stop)
+        results = apply.run(
+            found.plan,
+            self.kube,
+            self.cloud,
+            events=events,
+            controller=name,
+            load_balancers=found.load_balancers,
+            changing=partial(without_checkpoint, self.kube, self.cloud),
+            stop=stop,
+        )
+        results = [result for result in results if not result.waits]
         self.safeguard.used(result.action for result in results if result.ok)
         for result in results:
             # An unchanged failure is reported once.
@@ -153,7 +163,7 @@ class Converge:
 
 def _may_go_on(changes: Sequence[Action], results: Sequence[apply.ActionResult]) -> bool:
     """Whether another round may make progress: something succeeded, may succeed on retry, or was postponed."""
-    if any(not isinstance(result.error, _FINAL) for result in results):
+    if any(result.error is None or worth_another_round(result.error) for result in results):
         return True
     failed = {object_of(result.action.target) for result in results}
     return any(object_of(action.target) not in failed for action in changes)

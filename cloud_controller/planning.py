@@ -5,6 +5,7 @@ The daemon's loops observe through their caches instead.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.binding import UNBOUND, Evidence
@@ -17,6 +18,7 @@ from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume import operations as volume_operations
 from cloud_controller.kube import KubeApi
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.safeguard import Safeguard
 
@@ -37,13 +39,14 @@ class Found:
     """A controller's plan. `in_order`: targets that are up to date (listed for Services only).
 
     `busy`: what the cloud is still working on; a later plan may continue with it. `evidence`: whose the controller's
-    cloud resources are.
+    cloud resources are. `load_balancers`: those that the plan is about, by ID.
     """
 
     plan: Plan
     in_order: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
     evidence: Evidence | None = None
+    load_balancers: Mapping[str, ObservedLoadBalancer] = field(default_factory=dict)
 
 
 def find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
@@ -89,4 +92,5 @@ def _services(observation: service.ServiceObservation, options: service.ServiceO
         in_order=tuple(sorted(target for target in targets if target not in concerned)),
         busy=tuple(sorted(f"load balancer {lb.id}" for lb in observation.load_balancers if not lb.settled)),
         evidence=service.evidence(observation),
+        load_balancers={lb.id: lb for lb in observation.load_balancers},
     )

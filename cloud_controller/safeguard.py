@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
-from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.binding import UNBOUND, Binding
+from cloud_controller.cloud import ForeignCluster, InvalidConfiguration
 from cloud_controller.events import CLUSTER, Events
 from cloud_controller.fence import Fence
 from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, KubeApi, NotFoundError, Object

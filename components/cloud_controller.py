@@ -140,8 +140,7 @@ class CloudControllerProvider(ResourceProvider):
         return {**news, "nodes": names, "applied": applied, "drift": [], "cluster_uid": cluster_plan.identity(world)}
 
     def _require_same_cluster(self, props: Properties) -> None:
-        from cloud_controller.binding import ForeignCluster
-        from cloud_controller.cloud import CloudError
+        from cloud_controller.cloud import CloudError, ForeignCluster
         from cloud_controller.kube import KubeconfigError
 
         from . import cluster_plan

@@ -14,7 +14,7 @@ from typing import Any
 
 from cloud_controller import apply, clouds, rbac
 from cloud_controller.binding import Binding
-from cloud_controller.cloud import Cloud, CloudError, Conflict, Instance, InstanceRef, Throttled, Unavailable
+from cloud_controller.cloud import Cloud, CloudError, Instance, InstanceRef
 from cloud_controller.controllers import node, node_lifecycle, route
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
@@ -26,17 +26,15 @@ from cloud_controller.kube import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     ApiError,
-    ConflictError,
     Kube,
     KubeApi,
     Object,
-    TooManyRequestsError,
-    UnreachableError,
     name,
     uid,
 )
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.plan import Action, ActionKind, Plan
+from cloud_controller.retries import round_pause, worth_another_round
 from cloud_controller.safeguard import Safeguard, cluster_uid, verify
 from cloud_controller.volumes import CLAIM_TAG, CLAIM_UID_TAG, Volume
 
@@ -52,9 +50,7 @@ COMPONENT = "pulumi-cloud-controller"
 Entry = dict[str, Any]
 """An action's JSON form with two keys more: `executor`, and `awaited` where an update waits for the daemon to do it."""
 
-_TRANSIENT = (Throttled, Unavailable, Conflict, ConflictError, TooManyRequestsError, UnreachableError)
-_FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 2.0
+_VOLUMES_PAUSE = 0.5
 _SILENT_SECONDS = 10.0
 """How long a wait stays silent: machines boot, volumes detach."""
 
@@ -213,7 +209,7 @@ def converge(world: World, target: Target, deadline: float, report: Report = _si
     that no repetition will mend.
     """
     end = time.monotonic() + deadline
-    pause = _FIRST_PAUSE
+    idle = 0
     applied: list[str] = []
     wait = Wait(report)
     events = EventRecorder(world.kube, COMPONENT)
@@ -227,10 +223,10 @@ def converge(world: World, target: Target, deadline: float, report: Report = _si
                 return applied
             if time.monotonic() > end:
                 raise NotConverged(f"did not converge within {deadline:g} s; still to do: {_missing(missing, failed)}")
-            if not done:
+            idle = 0 if done else idle + 1
+            if idle:
                 wait.for_(_missing(missing, failed))
-                time.sleep(min(pause, max(0.0, end - time.monotonic())))
-            pause = _FIRST_PAUSE if done else min(_LONGEST_PAUSE, pause * 1.5)
+                time.sleep(min(round_pause(idle), max(0.0, end - time.monotonic())))
     finally:
         events.close()
 
@@ -286,7 +282,7 @@ def await_volumes(cloud: Cloud, target: Target, deadline: float, report: Report 
         if time.monotonic() > end:
             raise NotConverged(f"the daemon did not delete {_listed(waiting, claims)} within {deadline:g} s")
         wait.for_(f"the daemon to delete {_listed(waiting, claims)}")
-        time.sleep(_LONGEST_PAUSE / 4)
+        time.sleep(_VOLUMES_PAUSE)
 
 
 def _storage_objects(cloud: Cloud, mine: Iterable[Volume]) -> tuple[Sequence[Object], Sequence[Object]]:
@@ -380,7 +376,7 @@ def _apply(
         for result in results:
             if result.error is None:
                 done.append(str(result.action))
-            elif isinstance(result.error, _TRANSIENT):
+            elif worth_another_round(result.error):
                 failed[result.action.target] = result.error
             else:
                 raise NotConverged(f"{result.action.target}: {result.error}")

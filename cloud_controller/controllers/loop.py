@@ -1,7 +1,7 @@
 """The reconcile loop of controllers whose plan spans many objects: node, node-lifecycle, route and volume.
 
-Reconciles batched changes soon after they happen, and everything periodically. The service controller uses a
-`WorkQueue` instead, one Service at a time.
+Reconciles batched changes soon after they happen, and everything periodically. The service controller works on one
+key of its queue at a time instead.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ from typing import ClassVar
 
 from cloud_controller import apply
 from cloud_controller.binding import Evidence
-from cloud_controller.cloud import Cloud, CloudError, Throttled
-from cloud_controller.controllers.backoff import Backoff, retry_delay
+from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.nodes import BATCH
+from cloud_controller.controllers.queue import Cause, WorkQueue
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ApiError, EventType, KubeApi, Object, ObjectCache, name, uid
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Plan
+from cloud_controller.plan import ActionKind, Plan
 from cloud_controller.safeguard import Safeguard
 
+EVERYTHING = "*"
+"""The key of a full pass."""
+FIRST_RETRY = 2.0
+LONGEST_RETRY = 60.0
+"""Seconds after which failed keys are retried."""
 WINDOW = 0.5
 """Seconds for which changes are batched, so that a hundred new nodes are one pass."""
 _WINDOWS = 4
@@ -59,8 +64,8 @@ class ControllerContext:
 class LoopController(ABC):
     """One thread that runs `reconcile` for triggered keys, and for all keys (None) every `period` seconds.
 
-    A pass that raises is retried with backoff (after `Throttled`, when the cloud allows it), and so are the keys that
-    it returns.
+    The keys that a pass returns are retried with backoff, unless they are triggered before. After a pass that raises,
+    nothing is reconciled until its keys are due again.
     """
 
     name: ClassVar[str]
@@ -70,20 +75,13 @@ class LoopController(ABC):
         self.events = EventRecorder(context.kube, component)
         self._period = period
         self._window = window
-        self._changed = threading.Condition()
-        self._keys: set[str] = set()
-        self._all = True
-        self._all_at = 0.0
+        self._queue: WorkQueue[str] = WorkQueue(FIRST_RETRY, LONGEST_RETRY)
+        self._queue.add(EVERYTHING)
         self._stop: threading.Event | None = None
         self._thread: threading.Thread | None = None
         self._trouble: str | None = None
-        self._failures = 0
-        self._backoff = Backoff()
-        self._later: dict[str, float] = {}
         self._warned: dict[tuple[str, str, str], float] = {}
-        self._retries = 0
-        self._pass_began: float | None = None
-        context.metrics.watch_queue(self.name, self)
+        context.metrics.watch_queue(self.name, self._queue)
         context.nodes.add_handler(self._on_node)
 
     @abstractmethod
@@ -100,21 +98,15 @@ class LoopController(ABC):
 
     def confirmed(self, targets: Collection[str]) -> None:  # noqa: ARG002 - a full pass includes all targets
         """See `Controller.confirmed`."""
-        with self._changed:
-            self._all = True
-            self._changed.notify()
+        self._queue.add(EVERYTHING, Cause.OBJECT)
 
     def trigger(self, key: str) -> None:
         """Reconcile `key` soon."""
-        with self._changed:
-            self._keys.add(key)
-            self._changed.notify()
+        self._queue.add(key, Cause.OBJECT)
 
     def trigger_after(self, key: str, seconds: float) -> None:
         """Reconcile `key` in this many seconds, or earlier if something else triggers it."""
-        with self._changed:
-            self._later[key] = time.monotonic() + seconds
-            self._changed.notify()
+        self._queue.add_after(key, seconds, Cause.OBJECT)
 
     def warn(self, obj: Object, reason: str, message: str) -> bool:
         """Emit a Warning event; an identical one is repeated only every `_REPEAT_WARNING` seconds.
@@ -159,6 +151,7 @@ class LoopController(ABC):
             stop=self._stop,
             done=done,
         )
+        self.context.metrics.ignored.labels(self.name).set(plan.counts.get(ActionKind.IGNORE, 0))
         self.context.safeguard.used(result.action for result in results if result.ok)
         return results
 
@@ -170,8 +163,7 @@ class LoopController(ABC):
 
     def join(self, timeout: float) -> bool:
         """See `Controller.join`."""
-        with self._changed:
-            self._changed.notify()
+        self._queue.close()
         end = time.monotonic() + timeout
         if self._thread is not None:
             self._thread.join(timeout)
@@ -188,21 +180,6 @@ class LoopController(ABC):
         """See `Controller.trouble`."""
         return self.ended() or self._trouble
 
-    @property
-    def retries(self) -> int:
-        """See `metrics.Queue`."""
-        return self._retries
-
-    def depth(self) -> int:
-        """See `metrics.Queue`."""
-        with self._changed:
-            return len(self._keys)
-
-    def longest_running(self) -> float:
-        """See `metrics.Queue`."""
-        began = self._pass_began
-        return 0.0 if began is None else time.monotonic() - began
-
     def _on_node(self, _type: EventType, old: Object | None, new: Object | None) -> None:
         node = new or old
         if node is not None and self.concerns(old, new):
@@ -210,36 +187,14 @@ class LoopController(ABC):
 
     def _run(self, stop: threading.Event) -> None:
         while not stop.is_set():
-            keys = self._next(stop)
-            if stop.is_set():
-                return
-            self._pass(keys, stop)
-
-    def _next(self, stop: threading.Event) -> frozenset[str] | None:
-        """Wait for work; None means everything."""
-        with self._changed:
-            while not self._keys and not self._all and not stop.is_set():
-                now = time.monotonic()
-                self._all = now >= self._all_at
-                self._keys |= {key for key in self._backoff if not self._backoff.waits(key)}
-                self._keys |= {key for key, due in self._later.items() if due <= now}
-                if not self._keys and not self._all:
-                    first = min(self._all_at, self._backoff.next(), *self._later.values())
-                    self._changed.wait(min(_STOP_CHECK, first - now))
-        if not self._gather(stop):
-            return None
-        with self._changed:
-            keys = None if self._all else frozenset(self._keys)
-            self._keys.clear()
-            self._later = {key: due for key, due in self._later.items() if keys is not None and key not in keys}
-            self._all = False
-        return keys
+            if self._queue.wait(_STOP_CHECK) and self._gather(stop):
+                self._pass(self._queue.get_batch(), stop)
 
     def _gather(self, stop: threading.Event) -> bool:
         """Wait for changes that happen together: describing a batch of machines costs one call, like describing one."""
         before = -1
         for _ in range(_WINDOWS):
-            count = len(self._keys)
+            count = self._queue.depth()
             if count <= before or count >= BATCH:
                 break
             before = count
@@ -247,34 +202,26 @@ class LoopController(ABC):
                 return False
         return True
 
-    def _pass(self, keys: frozenset[str] | None, stop: threading.Event) -> None:
+    def _pass(self, batch: frozenset[str], stop: threading.Event) -> None:
+        keys = None if EVERYTHING in batch else batch
         if keys is None:
             # Jitter keeps the controllers of many clusters from querying one cloud at the same time.
-            self._all_at = time.monotonic() + self._period * random.uniform(0.9, 1.1)
-        self._pass_began = time.monotonic()
-        waiting = {key for key in self._backoff if self._backoff.waits(key)} - (keys or frozenset())
+            self._queue.add_after(EVERYTHING, self._period * random.uniform(0.9, 1.1))
+        delay = 0.0
         try:
             with self.context.metrics.timed(self.name):
                 again = frozenset(self.reconcile(keys))
         except (CloudError, ApiError) as error:
-            self._pass_began = None
-            self._failures += 1
-            self._retries += 1
             self._trouble = f"{type(error).__name__}: {error}"
-            delay = error.retry_after if isinstance(error, Throttled) else retry_delay(self._failures)
+            delay = max(self._queue.add_after_error(key, error) for key in batch)
             _log.warning("pass failed controller=%s retry_in=%.1fs error=%r", self.name, delay, str(error))
+        else:
+            self._trouble = None
+            for key in batch - again:
+                self._queue.forget(key)
+            for key in again:
+                self._queue.add_rate_limited(key)
+        for key in batch:
+            self._queue.done(key)
+        if delay:
             stop.wait(delay)
-            with self._changed:
-                self._all = self._all or keys is None
-                self._keys |= keys or frozenset()
-            return
-        self._pass_began = None
-        self._failures = 0
-        self._trouble = None
-        self._retries += len(again)
-        # Keys in backoff were not tried, so they have not succeeded.
-        for key in self._backoff:
-            if (keys is None or key in keys) and key not in again and key not in waiting:
-                self._backoff.forget(key)
-        for key in again:
-            self._backoff.failed(key)

@@ -28,6 +28,7 @@ from cloud_controller.cloud import (
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.controllers.queue import Cause
 from cloud_controller.controllers.route_plan import (
     CONDITION,
     CREATED,
@@ -229,7 +230,9 @@ class RouteController(LoopController):
         present = {uid(node) for node in observation.nodes}
         self._machines = {of: its for of, its in self._machines.items() if of in present} | _machines_of(observation)
         waiting = {
-            target.removeprefix("route/"): why for target, why in self._refused.items() if self._backoff.waits(target)
+            target.removeprefix("route/"): why
+            for target, why in self._refused.items()
+            if self._queue.must_wait(target, Cause.ROUTINE)
         }
         observation = replace(observation, refused=waiting, quota=self._known_quota(cloud, everything=keys is None))
         planned = plan(observation, self._options)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from cloud_controller.binding import Binding, Evidence, ForeignCluster, judge
-from cloud_controller.cloud import AccessDenied, Cloud, CloudError, InvalidConfiguration, Throttled
+from cloud_controller.binding import Binding, Evidence, judge
+from cloud_controller.cloud import AccessDenied, Cloud, CloudError, ForeignCluster, InvalidConfiguration, Throttled
 from cloud_controller.controllers import Controller
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext

@@ -12,18 +12,6 @@ HTTP proxies and unverified TLS are not supported; a kubeconfig that requires on
 from cloud_controller.kube.api import KubeApi, ObjectCache
 from cloud_controller.kube.client import Kube
 from cloud_controller.kube.config import SERVICE_ACCOUNT_DIR, KubeconfigError
-from cloud_controller.kube.errors import (
-    AlreadyExistsError,
-    ApiError,
-    ConflictError,
-    ForbiddenError,
-    GoneError,
-    InvalidError,
-    NotFoundError,
-    TooManyRequestsError,
-    UnauthorizedError,
-    UnreachableError,
-)
 from cloud_controller.kube.informer import Handler, Informer
 from cloud_controller.kube.resources import (
     CLUSTER_ROLE_BINDINGS,
@@ -62,6 +50,18 @@ from cloud_controller.kube.resources import (
     uid,
 )
 from cloud_controller.kube.watch import Watch
+from cloud_controller.kube_errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnreachableError,
+)
 
 __all__ = [
     "CLUSTER_ROLES",

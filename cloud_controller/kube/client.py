@@ -11,8 +11,9 @@ from typing import Any
 
 import orjson
 
+from cloud_controller import kube_errors
 from cloud_controller.fence import Fence
-from cloud_controller.kube import config, errors
+from cloud_controller.kube import config
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.kube.resources import Object, ObjectList, PatchType, Resource, name, namespace
 from cloud_controller.kube.transport import Transport
@@ -139,7 +140,7 @@ class Kube:
                 known = self._discover(api_version)
                 self._discovered[api_version] = known
         if kind not in known:
-            raise errors.NotFoundError(
+            raise kube_errors.NotFoundError(
                 404, "NotFound", f"{self.server} has no kind {kind!r} in {api_version} (available: {', '.join(known)})"
             )
         return known[kind]
@@ -262,9 +263,9 @@ class Kube:
         try:
             answer = orjson.loads(response.data)
         except orjson.JSONDecodeError as error:
-            raise errors.UnreachableError(f"{method} {path}: the response of {self.server} is not JSON") from error
+            raise kube_errors.UnreachableError(f"{method} {path}: the response of {self.server} is not JSON") from error
         if not isinstance(answer, dict):
-            raise errors.UnreachableError(f"{method} {path}: the response of {self.server} is not a JSON object")
+            raise kube_errors.UnreachableError(f"{method} {path}: the response of {self.server} is not a JSON object")
         return answer
 
 

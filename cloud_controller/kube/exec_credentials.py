@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cloud_controller import logs
-from cloud_controller.kube.errors import UnauthorizedError
+from cloud_controller.kube_errors import UnauthorizedError
 
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _SECONDS = 60.0

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 
 from cloud_controller.kube.client import Kube
-from cloud_controller.kube.errors import ApiError, GoneError
 from cloud_controller.kube.resources import EventType, Object, Resource, key
 from cloud_controller.kube.watch import Watch
+from cloud_controller.kube_errors import ApiError, GoneError
 
 Handler = Callable[[EventType, Object | None, Object | None], None]
 """Called with `(type, old, new)`. ADDED has no old; DELETED has no new, and its old is the last state."""

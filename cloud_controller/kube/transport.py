@@ -1,12 +1,10 @@
-"""HTTP requests to the API server: connection pool, timeouts and retries."""
+"""HTTP requests to the API server: connection pool, timeouts and errors."""
 
 from __future__ import annotations
 
 import copy
-import logging
-import random
+import math
 import socket
-import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -14,14 +12,13 @@ from urllib.parse import urlencode
 import orjson
 import urllib3
 
-from cloud_controller import fenced_http
+from cloud_controller import fenced_http, kube_errors, retries
 from cloud_controller.fence import Fence, unfenced
-from cloud_controller.kube import errors
 from cloud_controller.kube.config import Connection
 from cloud_controller.kube.rate_limit import RateLimit
+from cloud_controller.retries import RetryPolicy
 
 _POOL_SIZE = 32
-_LONGEST_RETRY_AFTER = 30.0
 _USER_AGENT = "cloud-controller/0.1"
 
 # Keepalives detect a vanished peer within a minute, even on a silent watch.
@@ -32,8 +29,6 @@ _SOCKET_OPTIONS: list[tuple[int, int, int]] = [
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
 ]
-
-_log = logging.getLogger(__name__)
 
 
 class Transport:
@@ -55,7 +50,7 @@ class Transport:
         self._rate_limit = rate_limit
         self._timeout = urllib3.Timeout(connect=connect_timeout, read=read_timeout)
         self._connect_timeout = connect_timeout
-        self._attempts = attempts
+        self._policy = RetryPolicy(deadline=math.inf, attempts=attempts, longest_retry_after=30.0)
         self._pool = _pool(connection)
         self._fence: Fence = unfenced
 
@@ -105,8 +100,8 @@ class Transport:
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
         url = f"{path}?{urlencode(query)}" if query else path
-        for attempt in range(1, self._attempts + 1):
-            last = attempt == self._attempts
+
+        def attempt(_: int) -> urllib3.BaseHTTPResponse:
             if self._rate_limit is not None:
                 self._rate_limit.wait()
             try:
@@ -122,20 +117,12 @@ class Transport:
                         preload_content=not stream,
                     )
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                # A write may have succeeded before the connection broke, so retry only reads.
-                if method != "GET" or last or isinstance(error, urllib3.exceptions.SSLError):
-                    raise errors.UnreachableError(self._why(asked, error)) from error
-                time.sleep(random.uniform(0.5, 1.0) * 0.1 * 2**attempt)
-                continue
+                raise self._unreachable(asked, error) from error
             if response.status < 300:
                 return response
-            failure = _failure(response, asked)
-            may_retry = isinstance(failure, errors.TooManyRequestsError) and "Retry-After" in response.headers
-            if last or not may_retry or failure.retry_after > _LONGEST_RETRY_AFTER:
-                raise failure
-            _log.debug("throttled asked=%r retry_after=%s", asked, failure.retry_after)
-            time.sleep(failure.retry_after)
-        raise AssertionError("the last attempt returns or raises")
+            raise _failure(response, asked)
+
+        return retries.call(attempt, self._policy, idempotent=method == "GET")
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         common = {"Accept": "application/json", "User-Agent": _USER_AGENT}
@@ -143,13 +130,13 @@ class Transport:
             common["Authorization"] = f"Bearer {self._connection.token()}"
         return common | headers
 
-    def _why(self, asked: str, error: Exception) -> str:
+    def _unreachable(self, asked: str, error: Exception) -> kube_errors.UnreachableError:
         text = f"cannot reach API server {self.server} ({asked}): {_root(error)}"
         if isinstance(error, urllib3.exceptions.SSLError):
-            return f"{text}; is the kubeconfig for another or an earlier cluster?"
+            return kube_errors.TlsError(f"{text}; is the kubeconfig for another or an earlier cluster?")
         if isinstance(error, urllib3.exceptions.NewConnectionError):
-            return f"{text}; is it running, and is the address correct?"
-        return text
+            text += "; is it running, and is the address correct?"
+        return kube_errors.UnreachableError(text)
 
 
 def _pool(connection: Connection) -> urllib3.HTTPConnectionPool:
@@ -168,14 +155,15 @@ def _pool(connection: Connection) -> urllib3.HTTPConnectionPool:
     return pool
 
 
-def _failure(response: urllib3.BaseHTTPResponse, asked: str) -> errors.ApiError:
+def _failure(response: urllib3.BaseHTTPResponse, asked: str) -> kube_errors.ApiError:
     body = response.data
     response.release_conn()
+    header = response.headers.get("Retry-After")
     try:
-        retry_after = float(response.headers.get("Retry-After", "1"))
+        retry_after = None if header is None else float(header)
     except ValueError:  # An HTTP date; the API server never sends one, but a proxy may.
         retry_after = 1.0
-    return errors.from_response(response.status, body, asked, retry_after)
+    return kube_errors.from_response(response.status, body, asked, retry_after)
 
 
 def _root(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import urllib3
 
-from cloud_controller.kube import errors
+from cloud_controller import kube_errors
 from cloud_controller.kube.resources import EventType, WatchEvent
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Watch(Iterator[WatchEvent]):
         except (urllib3.exceptions.HTTPError, OSError, orjson.JSONDecodeError, ValueError, AttributeError) as error:
             # AttributeError: urllib3 and ssl raise it when `close` closes the socket during a read.
             if not self._closed.is_set():
-                raise errors.UnreachableError(f"{self._asked}: watch failed: {error}") from error
+                raise kube_errors.UnreachableError(f"{self._asked}: watch failed: {error}") from error
         finally:
             self._closed.set()
             self._response.close()
@@ -79,5 +79,5 @@ class Watch(Iterator[WatchEvent]):
 
     def _event(self, raw: dict[str, Any]) -> WatchEvent:
         if raw["type"] == "ERROR":
-            raise errors.from_status(raw["object"], self._asked)
+            raise kube_errors.from_status(raw["object"], self._asked)
         return WatchEvent(EventType(raw["type"]), raw["object"])

@@ -1,4 +1,4 @@
-"""The operations on load balancers: small, idempotent, and one method of a cloud each."""
+"""The operations on load balancers: small and idempotent. A cloud performs all those of one change at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from cloud_controller.cloud_errors import CloudError
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     Listener,
@@ -126,6 +127,18 @@ Operation = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class OperationResult:
+    """The outcome of one operation: done, failed with `error`, or (`Postponed`) to be performed again later.
+
+    `created`: the load balancer that `CreateLoadBalancer` made.
+    """
+
+    operation: Operation
+    error: CloudError | None = None
+    created: ObservedLoadBalancer | None = None
+
+
 class LoadBalancers(LoadBalancerBuilder, Protocol):
     """The load balancers of one cluster in its cloud (upstream: LoadBalancer).
 
@@ -147,44 +160,16 @@ class LoadBalancers(LoadBalancerBuilder, Protocol):
         """Whether each member (pool, address, port) is healthy; members of unknown health are absent."""
         ...
 
-    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Create it and return it; the same token again returns the same one."""
-        ...
+    def perform(
+        self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
+    ) -> Sequence[OperationResult]:
+        """Perform one change of a load balancer (as last observed; None: it is created), in as few calls as possible.
 
-    def adopt(self, operation: AdoptLoadBalancer) -> None:
-        """Tag it and its parts with the owner. Raises Conflict if it has another owner by now."""
-        ...
-
-    def update(self, operation: UpdateLoadBalancer) -> None:
-        """Set its name, its tags (exactly these) and its changeable attributes."""
-        ...
-
-    def put_pool(self, operation: PutPool) -> None:
-        """Create the pool, or update its settings."""
-        ...
-
-    def add_members(self, operation: AddMembers) -> None:
-        """Add or update the members."""
-        ...
-
-    def remove_members(self, operation: RemoveMembers) -> None:
-        """Remove the members."""
-        ...
-
-    def put_listener(self, operation: PutListener) -> None:
-        """Create or update the listener."""
-        ...
-
-    def delete_listener(self, operation: DeleteListener) -> None:
-        """Delete the listener."""
-        ...
-
-    def delete_pool(self, operation: DeletePool) -> None:
-        """Delete the pool."""
-        ...
-
-    def delete(self, operation: DeleteLoadBalancer) -> None:
-        """Start deleting it with all its parts."""
+        The results have the order of the operations. An operation without a result was not attempted, because an
+        earlier one failed; `Failures` says which may still be attempted. Repeating an operation is safe: what exists
+        is updated, what is gone is a success, and the same client token returns the same load balancer. Raises no
+        CloudError; a fence's refusal is passed on.
+        """
         ...
 
 
@@ -203,29 +188,3 @@ class Remembering(Protocol):
     def restore(self, memory: bytes) -> None:
         """Load a `dump`. Raises ValueError, leaving the cache empty, if it is invalid."""
         ...
-
-
-def carry_out(load_balancers: LoadBalancers, operation: Operation) -> ObservedLoadBalancer | None:
-    """Carry out one operation and return the load balancer if one was created. Idempotent; raises CloudError."""
-    match operation:
-        case CreateLoadBalancer():
-            return load_balancers.create(operation)
-        case AdoptLoadBalancer():
-            load_balancers.adopt(operation)
-        case UpdateLoadBalancer():
-            load_balancers.update(operation)
-        case PutPool():
-            load_balancers.put_pool(operation)
-        case AddMembers():
-            load_balancers.add_members(operation)
-        case RemoveMembers():
-            load_balancers.remove_members(operation)
-        case PutListener():
-            load_balancers.put_listener(operation)
-        case DeleteListener():
-            load_balancers.delete_listener(operation)
-        case DeletePool():
-            load_balancers.delete_pool(operation)
-        case DeleteLoadBalancer():
-            load_balancers.delete(operation)
-    return None

@@ -26,6 +26,7 @@ from cloud_controller.controllers.service.controller import (
 )
 from cloud_controller.kube import LEASES, EventType, Object, key
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.load_balancers.operations import LoadBalancers, Operation
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan
 from tests.cloud_controller.calls import Calls
@@ -92,6 +93,17 @@ def changed(cluster: Cluster, annotations: dict[str, str] | None = None, web: st
     service = cluster.service(web)
     service["metadata"]["annotations"] |= annotations or {}
     service["spec"] |= spec
+
+
+def performed(
+    load_balancers: LoadBalancers, *operations: Operation, on: ObservedLoadBalancer | None = None
+) -> ObservedLoadBalancer | None:
+    """Perform one change, and return the load balancer if it was created. Raises the first error."""
+    results = load_balancers.perform(on, operations)
+    for result in results:
+        if result.error is not None:
+            raise result.error
+    return results[0].created
 
 
 # ------------------------------------------------------------------------------------------------------- the controller

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,12 +80,16 @@ def _batch(operations: Sequence[Batch], _: apply.Run) -> Sequence[apply.ActionEr
 
 
 @apply.performs_in_order(Step, Finish)
-def _step(operation: Step | Finish, _: apply.Run) -> None:
-    if operation.word == "bad":
-        raise Conflict("no")
-    if operation.word == "later":
-        raise Postponed("too early")
-    said.append(operation.word)
+def _step(operations: Sequence[Step | Finish], _: apply.Run) -> Iterator[apply.Outcome]:
+    for operation in operations:
+        if operation.word == "bad":
+            yield apply.Outcome(operation, Conflict("no"))
+            return
+        if operation.word == "later":
+            yield apply.Outcome(operation, Postponed("too early"))
+        else:
+            said.append(operation.word)
+            yield apply.Outcome(operation, answer=operation.word.upper())
 
 
 def action(operation: object, target: str = "t", kind: ActionKind = ActionKind.CREATE) -> Action:
@@ -131,7 +135,7 @@ def test_a_batch_performer_is_called_once_and_returns_one_error_per_action() -> 
     assert [result.ok for result in results] == [True, False, True]
 
 
-def test_ordered_actions_of_one_object_stop_at_the_first_failure() -> None:
+def test_what_a_performer_of_ordered_actions_does_not_attempt_has_no_result() -> None:
     results = carried_out(
         action(Step("a1"), "service/x/a"),
         action(Step("bad"), "service/x/a/listener/80"),
@@ -145,11 +149,14 @@ def test_ordered_actions_of_one_object_stop_at_the_first_failure() -> None:
     assert [result.ok for result in results] == [True, False, True, True]
 
 
-def test_a_postponed_action_is_left_for_the_next_plan_and_later_actions_still_run() -> None:
+def test_an_action_that_has_to_wait_is_no_failure() -> None:
     results = carried_out(action(Step("later"), "service/x/a"), action(Finish("a2"), "service/x/a"))
 
-    assert said == ["a2"]
-    assert [result.ok for result in results] == [True]
+    assert [(result.ok, result.waits, result.answer) for result in results] == [
+        (False, True, None),
+        (True, False, "A2"),
+    ]
+    assert [*apply.failures(results)] == []
 
 
 def test_ignored_differences_are_left_alone() -> None:
@@ -180,4 +187,3 @@ def test_actions_are_counted_by_kind_and_result() -> None:
     text = metrics.render().decode()
     assert 'cloud_controller_actions_total{controller="test",kind="create",result="done"} 1.0' in text
     assert 'cloud_controller_actions_total{controller="test",kind="create",result="failed"} 1.0' in text
-    assert 'cloud_controller_ignored_differences{controller="test"} 1.0' in text

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from cloud_controller.binding import NOTHING, Binding, Evidence, ForeignCluster, judge, of_load_balancers
+from cloud_controller.binding import NOTHING, Binding, Evidence, judge, of_load_balancers
+from cloud_controller.cloud_errors import ForeignCluster
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
     Built,

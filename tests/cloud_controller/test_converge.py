@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -27,8 +27,14 @@ class Do:
 
 
 @apply.performs_in_order(Do)
-def _do(operation: Do, _: apply.Run) -> None:
-    operation.work()
+def _do(operations: Sequence[Do], _: apply.Run) -> Iterator[apply.Outcome]:
+    for operation in operations:
+        try:
+            operation.work()
+        except CloudError as error:
+            yield apply.Outcome(operation, error)
+            return
+        yield apply.Outcome(operation)
 
 
 @dataclass
@@ -91,8 +97,7 @@ class World:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converge, "_FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(converge, "_LONGEST_PAUSE", 0.002)
+    monkeypatch.setattr(converge, "round_pause", lambda _: 0.001)
 
 
 def test_where_nothing_is_to_be_done_nobody_is_asked() -> None:

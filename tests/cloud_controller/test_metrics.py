@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cloud_controller.cloud import NotFound, Throttled
-from cloud_controller.controllers.service.queue import WorkQueue
+from cloud_controller.controllers.queue import WorkQueue
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, ActionKind, Plan
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.binding import Binding, ForeignCluster
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.binding import Binding
+from cloud_controller.cloud import ForeignCluster, InvalidConfiguration
 from cloud_controller.kube import (
     LEASES,
     NAMESPACES,

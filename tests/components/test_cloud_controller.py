@@ -13,8 +13,7 @@ from pulumi.dynamic.config import Config
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import UNKNOWN
 
-from cloud_controller.binding import ForeignCluster
-from cloud_controller.cloud import AccessDenied, NotFound
+from cloud_controller.cloud import AccessDenied, ForeignCluster, NotFound
 from cloud_controller.kube import NAMESPACES, UnreachableError
 from cloud_controller.plan import Action, ActionKind
 from components import cluster_plan

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.binding import UNBOUND, Binding, ForeignCluster
-from cloud_controller.cloud import Cloud, NotFound, Unavailable
+from cloud_controller.binding import UNBOUND, Binding
+from cloud_controller.cloud import Cloud, ForeignCluster, NotFound, Unavailable
 from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.kube import (
     NAMESPACES,

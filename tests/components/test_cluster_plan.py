@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import (
+    AccessDenied,
     Cloud,
+    CloudError,
     Instance,
     InstanceRef,
     InstanceState,
@@ -71,6 +73,7 @@ def registered(name: str, pod_cidr: str | None = "10.20.1.0/24") -> dict[str, An
 class FakeRoutes:
     table: list[Route] = field(default_factory=list)
     failures: int = 0
+    error: CloudError = field(default_factory=lambda: Unavailable("busy"))
 
     def list(self) -> Sequence[Route]:
         return list(self.table)
@@ -78,7 +81,7 @@ class FakeRoutes:
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
         if self.failures:
             self.failures -= 1
-            return [RouteFailure(route, Unavailable("busy")) for route in routes]
+            return [RouteFailure(route, self.error) for route in routes]
         self.table += routes
         return []
 
@@ -209,6 +212,15 @@ def test_a_transient_error_of_the_cloud_is_retried() -> None:
     converge(world, target("a"), deadline=60)
 
     assert routes_of(world) == {"10.20.1.0/24": "i-a"}
+
+
+def test_an_error_that_somebody_has_to_fix_ends_the_wait_at_once() -> None:
+    world = cluster(
+        "a", nodes=[registered("a")], routes=FakeRoutes(failures=2, error=AccessDenied("no right to do so"))
+    )
+
+    with pytest.raises(NotConverged, match=r"route/10\.20\.1\.0/24: no right"):
+        converge(world, target("a"), deadline=3600)
 
 
 def test_actions_of_the_daemon_are_planned_and_awaited_but_never_applied() -> None:

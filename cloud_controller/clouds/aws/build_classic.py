@@ -12,6 +12,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
+from cloud_controller.clouds.common.service_spec import is_local, require_node_port
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, HealthCheck, Ignored, Listener, LoadBalancerModel, Object, Pool
@@ -74,7 +75,7 @@ def _require_offered(asked: Request) -> None:
         if port["protocol"] != "TCP":
             why = f"{port['protocol']!r} is not supported by classic load balancers"
             raise InvalidConfiguration(f"spec.ports[{index}].protocol", why, f"TCP; TCP or UDP with {_TYPE_NLB}")
-        common.require_node_port(index, port, "")
+        require_node_port(index, port)
     if spec.get("sessionAffinity", "None") != "None":
         why = f"{spec['sessionAffinity']!r} is not supported by classic load balancers"
         raise InvalidConfiguration("spec.sessionAffinity", why, f"None; ClientIP with {_TYPE_NLB}")
@@ -137,7 +138,7 @@ def _health_check(asked: Request) -> HealthCheck:
     settings, config = asked.settings, asked.config
     tls_behind = settings.text("backend_protocol") in ("https", "ssl")
     protocol, port, path = ("SSL" if tls_behind else "TCP"), asked.ports[0]["nodePort"], "/"
-    if asked.is_local:
+    if is_local(asked.spec):
         protocol, port, path = "HTTP", asked.spec["healthCheckNodePort"], "/healthz"
     elif config.health_probe_mode == "Shared":
         protocol, port, path = "HTTP", config.health_probe_port, config.health_probe_path

@@ -9,25 +9,31 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, non_empty
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
+from cloud_controller.clouds.aws.ip_permissions import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
-from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, MOST_RULES
-from cloud_controller.clouds.aws.security_rules import client_rules
-from cloud_controller.clouds.aws.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.vpc_state import Subnet
+from cloud_controller.clouds.common.security_rules import client_rules
+from cloud_controller.clouds.common.source_ranges import EVERYBODY, field_and_texts, source_ranges
+from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Object
 
-_CLUSTER_TAG = "kubernetes.io/cluster/"
-_MOST_TAGS = 50
 _FREE_ADDRESSES = 8
 """The free IP addresses that AWS requires in a classic load balancer's subnet, and the AWS Load Balancer Controller
 for both kinds."""
-_LONGEST_KEY, _LONGEST_VALUE = 128, 256
-_IN_TAGS = re.compile(r"[\w\s.:/=+\-@]*")
-"""The characters that Elastic Load Balancing allows in tags; EC2 allows more."""
+_TAGS = TagRules(
+    most=50,
+    longest_key=128,
+    longest_value=256,
+    # Elastic Load Balancing's; EC2 allows more.
+    pattern=re.compile(r"[\w\s.:/=+\-@]*"),
+    characters="letters, digits, spaces and _ . : / = + - @",
+    reserved=(CLUSTER_PREFIX, "aws:", "cloud-controller/"),
+)
 
 
 # ----------------------------------------------------------------------------------------------- the load balancer
@@ -67,24 +73,8 @@ def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
         SERVICE_NAME_TAG: f"{owner.namespace}/{owner.name}",
         **marks,
     }
-    where = field("additional_resource_tags")
-    more = asked.pairs("additional_resource_tags")
-    for key, value in more.items():
-        if key in own or key.lower().startswith((_CLUSTER_TAG, "aws:", "cloud-controller/")):
-            raise InvalidConfiguration(
-                where, f"{key!r} is a reserved tag key", "keys that neither AWS nor the controller uses"
-            )
-        if not _IN_TAGS.fullmatch(key + value):
-            raise InvalidConfiguration(
-                where, f"{key}={value} contains invalid characters", "letters, digits, spaces and _ . : / = + - @"
-            )
-        if len(key) > _LONGEST_KEY or len(value) > _LONGEST_VALUE:
-            allowed = f"at most {_LONGEST_KEY} characters in a key and {_LONGEST_VALUE} in a value"
-            raise InvalidConfiguration(where, f"the tag {key[:_LONGEST_KEY]!r} is too long", allowed)
     # The controller sets two more tags on parts of a load balancer, and the cluster's UID on every resource.
-    if len(more) > _MOST_TAGS - len(own) - 3:
-        raise InvalidConfiguration(where, f"{len(more)} tags are too many", f"at most {_MOST_TAGS - len(own) - 3}")
-    return {**more, **own}
+    return _TAGS.merged(field("additional_resource_tags"), asked.pairs("additional_resource_tags"), own, later=3)
 
 
 def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:
@@ -103,12 +93,12 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
         _require_no_clients(asked)
         return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
     lists = _ids(asked, "security_group_prefix_lists", "pl", "prefix list")
-    rules = client_rules(
-        listeners,
-        source_ranges(asked.spec, asked.settings, dualstack=dualstack, everybody=not lists),
-        lists,
-        path_mtu=asked.settings.text("enable_icmp_for_path_mtu_discovery") == "on",
-    )
+    versions = (4, 6) if dualstack else (4,)
+    clients = source_ranges(asked.spec, asked.settings, versions)
+    if not clients and not lists:
+        clients = tuple(EVERYBODY[version] for version in versions)
+    path_mtu = asked.settings.text("enable_icmp_for_path_mtu_discovery") == "on"
+    rules = client_rules(listeners, clients, lists, path_mtu=path_mtu)
     if len(rules) > places * MOST_RULES:
         where, texts = field_and_texts(asked.spec, asked.settings)
         why = f"the ports and sources need {len(rules)} security group rules"
@@ -202,15 +192,6 @@ def node_members(service: Object, port: Port, backends: Backends, *, number: int
 
 def _has(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     return all(key in labels and value in ("", labels[key]) for key, value in wanted.items())
-
-
-def require_node_port(index: int, port: Port, hint: str) -> None:
-    """Raise InvalidConfiguration if the port has no node port for the load balancer to send to."""
-    if not port.get("nodePort"):
-        why = "missing, but the load balancer sends to node ports"
-        raise InvalidConfiguration(
-            f"spec.ports[{index}].nodePort", why, f"spec.allocateLoadBalancerNodePorts: true{hint}"
-        )
 
 
 # --------------------------------------------------------------------------------------------- ignored and warnings

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
@@ -26,13 +25,12 @@ from cloud_controller.clouds.aws.build_network_targets import (
 )
 from cloud_controller.clouds.aws.names import pool_name
 from cloud_controller.clouds.aws.request import Port, Request, field
+from cloud_controller.clouds.common.service_spec import ignored_affinity_timeout, require_node_port
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Pool
 
 _PROTOCOLS = ("TCP", "UDP")
-_DEFAULT_AFFINITY = 10_800
-"""Seconds: Kubernetes' default, which every Service with session affinity has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def _require_offered(asked: Request, targets: str) -> None:
                 f"{where}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS)
             )
         if targets == "instance":
-            common.require_node_port(index, port, f"; or {field('nlb_target_type')}: ip")
+            require_node_port(index, port, f"{field('nlb_target_type')}: ip")
         if common.speaks_tls(asked, port) and any(
             other["port"] == port["port"] and other["protocol"] == "UDP" for other in asked.ports
         ):
@@ -178,15 +176,4 @@ def _ignored(asked: Request, targets: str, model: LoadBalancerModel) -> Iterator
         yield from asked.ignored("backend_protocol", "network load balancers support only TCP and TLS to targets")
     if targets == "ip":
         yield from asked.ignored("target_node_labels", "the targets are pods, not nodes")
-    timeout = _affinity_timeout(asked.spec)
-    if timeout not in (None, _DEFAULT_AFFINITY):
-        where = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
-        yield Ignored(where, timeout or 0, "AWS does not support a timeout")
-
-
-def _affinity_timeout(spec: Mapping[str, Any]) -> int | None:
-    if spec.get("sessionAffinity") != "ClientIP":
-        return None
-    config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
-    seconds = config.get("timeoutSeconds")
-    return None if seconds is None else int(seconds)
+    yield from ignored_affinity_timeout(asked.spec, "AWS does not support a timeout")

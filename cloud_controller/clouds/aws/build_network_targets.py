@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
+from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import HealthCheck, Pool
 
@@ -28,7 +29,7 @@ _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
 def health_check(asked: Request, targets: str) -> HealthCheck:
     """The health check. Raises InvalidConfiguration that names the annotation."""
     settings, config = asked.settings, asked.config
-    by_node, local = targets == "instance", asked.is_local and targets == "instance"
+    by_node, local = targets == "instance", is_local(asked.spec) and targets == "instance"
     protocol, port, path = "TCP", None, "/"
     if local:
         protocol, port, path = "HTTP", asked.spec["healthCheckNodePort"], "/healthz"

@@ -1,9 +1,9 @@
-"""Classic load balancers: one method for each operation, with the calls that the difference needs."""
+"""Classic load balancers: one function for each operation, with the calls that the difference needs."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,14 +21,13 @@ from cloud_controller.clouds.aws.classic_model import (
 from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Known
 from cloud_controller.clouds.aws.classic_subnets import move
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
-from cloud_controller.clouds.retries import RetryPolicy, call
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
@@ -38,12 +37,14 @@ from cloud_controller.load_balancers.operations import (
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
+    DeletePool,
     Operation,
     PutListener,
     PutPool,
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.retries import RetryPolicy, call
 
 _SHOWN = RetryPolicy(deadline=10.0)
 """How long to wait until AWS lists a new load balancer; after that, the controller retries the creation."""
@@ -64,6 +65,18 @@ class ClassicLoadBalancers:
         self._memory: WriteThroughCache[Known] = WriteThroughCache()
         self._reads = ClassicReads(api, config, self._memory, groups, concurrently)
         self._listeners = ClassicListeners(api)
+        self.functions: Mapping[type, Callable[[Any], None]] = {
+            AdoptLoadBalancer: self._adopt,
+            UpdateLoadBalancer: self._update,
+            DeleteLoadBalancer: self._delete,
+            PutPool: self._put_pool,
+            AddMembers: self._add_members,
+            RemoveMembers: self._remove_members,
+            DeletePool: lambda _: None,  # The only pool is part of the load balancer.
+            PutListener: self._put_listener,
+            DeleteListener: self._delete_listener,
+        }
+        """The function for each operation on an existing load balancer."""
 
     @property
     def details(self) -> Details:
@@ -111,7 +124,7 @@ class ClassicLoadBalancers:
                 self._register(name, pool.members)
         return call(partial(self._made, name), _SHOWN, idempotent=True)
 
-    def adopt(self, operation: AdoptLoadBalancer) -> None:
+    def _adopt(self, operation: AdoptLoadBalancer) -> None:
         """Add the owner's tags to its security groups, then to the load balancer."""
         name = operation.id
         known = self._of(name)
@@ -123,7 +136,7 @@ class ClassicLoadBalancers:
             self._api.call("elb", "AddTags", LoadBalancerNames=[name], Tags=tag_list(operation.tags))
             self._remember(name, operation)
 
-    def update(self, operation: UpdateLoadBalancer) -> None:
+    def _update(self, operation: UpdateLoadBalancer) -> None:
         """Set exactly these tags, and the attributes that can be changed."""
         name, model = operation.id, operation.model
         known = self._of(name)
@@ -143,19 +156,19 @@ class ClassicLoadBalancers:
             self._put_tags(name, model.tags, actual.tags)
             self._remember(name, operation, groups)
 
-    def put_pool(self, operation: PutPool) -> None:
+    def _put_pool(self, operation: PutPool) -> None:
         """Change the health check; the only pool exists as long as its load balancer."""
         with self._memory.changing(operation.id):
             self._put_check(operation.id, operation.pool)
             self._remember(operation.id, operation)
 
-    def add_members(self, operation: AddMembers) -> None:
+    def _add_members(self, operation: AddMembers) -> None:
         """Register the instances that AWS accepts; the next read shows which are missing."""
         with self._memory.changing(operation.id):
             self._register(operation.id, operation.members)
             self._remember(operation.id, operation)
 
-    def remove_members(self, operation: RemoveMembers) -> None:
+    def _remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the instances."""
         name, leaving = operation.id, {member.instance_id for member in operation.members}
         with self._memory.changing(name):
@@ -170,14 +183,14 @@ class ClassicLoadBalancers:
                 self._deregister(name, leaving & present)
             self._remember(name, operation)
 
-    def put_listener(self, operation: PutListener) -> None:
+    def _put_listener(self, operation: PutListener) -> None:
         """Create the listener, or change it."""
         present = self._of(operation.id).observed.model.listeners
         with self._memory.changing(operation.id):
             self._listeners.put(operation.id, operation.listener, present)
             self._remember(operation.id, operation)
 
-    def delete_listener(self, operation: DeleteListener) -> None:
+    def _delete_listener(self, operation: DeleteListener) -> None:
         """Delete the listener; a missing one is a success."""
         present = self._of(operation.id).observed.model.listeners
         with self._memory.changing(operation.id):
@@ -186,7 +199,7 @@ class ClassicLoadBalancers:
                     self._listeners.delete(operation.id, listener, present)
             self._remember(operation.id, operation)
 
-    def delete(self, operation: DeleteLoadBalancer) -> None:
+    def _delete(self, operation: DeleteLoadBalancer) -> None:
         """Delete it and its security groups; what is still in use remains for a later call."""
         name = operation.id
         with self._memory.changing(name):

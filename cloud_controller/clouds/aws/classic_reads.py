@@ -14,7 +14,6 @@ from typing import Any
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.aws.classic_model import DETAILS, attributes_of, listeners_of, pool_of
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.names import PREFIX
 from cloud_controller.clouds.aws.network_model import name_of
@@ -22,6 +21,7 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import of_many, tags_of
 from cloud_controller.clouds.aws.upstream import adoptable, belongs_to_others, is_name, model_name, not_adopted
 from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,

@@ -1,6 +1,6 @@
 """The client of AWS's APIs: boto3 with this project's retries, errors and observer.
 
-boto3's own retries are off, because `cloud_controller.clouds.retries` decides about retries. An `Api` may be shared by
+boto3's own retries are off, because `cloud_controller.retries` decides about retries. An `Api` may be shared by
 threads.
 """
 
@@ -17,14 +17,15 @@ from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
+from cloud_controller import retries
 from cloud_controller.cloud import CallObserver, CloudError, Fence, Throttled
-from cloud_controller.clouds import retries
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.errors import THROTTLED_PAUSE, error_code, translated
-from cloud_controller.clouds.aws.rate_limiter import RateLimiter
+from cloud_controller.clouds.aws.errors import error_code, translated
 from cloud_controller.clouds.aws.sessions import session_of
-from cloud_controller.clouds.retries import RetryPolicy
+from cloud_controller.clouds.common.error_codes import RETRY_AFTER
+from cloud_controller.clouds.common.rate_limiter import RateLimiter
 from cloud_controller.fence import WriteRefused, unfenced
+from cloud_controller.retries import RetryPolicy
 
 __all__ = ["Api", "error_code"]
 
@@ -104,7 +105,7 @@ class Api:
             wait = limiter.turn(left)
             if wait is None:
                 why = f"AWS: {service} {operation} is throttled for longer than the call's deadline"
-                raise Throttled(why, max(left, THROTTLED_PAUSE))
+                raise Throttled(why, max(left, RETRY_AFTER))
             if wait:
                 self._sleep(wait)
             return self._observed(service, operation, method, params, limiter)

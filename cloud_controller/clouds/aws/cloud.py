@@ -9,13 +9,13 @@ from cloud_controller.cloud import CallObserver, Fence
 from cloud_controller.clouds.aws import access
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CLASSES
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
 from cloud_controller.clouds.aws.routes import AwsRoutes
 from cloud_controller.clouds.aws.vpc_state import VpcState, found_vpc
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 
 
 class Aws:

@@ -15,14 +15,12 @@ SigningRegion = eu-central-1
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast
-from urllib.parse import urlsplit
+from typing import Literal, cast, get_args
 
-from cloud_controller.clouds.aws.gcfg import entries, written, wrong
+from cloud_controller.clouds.common.gcfg import Section, did_you_mean, is_url, read, written, wrong
 
 HealthProbeMode = Literal["ServiceNodePort", "Shared"]
 IpFamily = Literal["ipv4", "ipv6"]
@@ -68,9 +66,9 @@ SERVICES = ("ec2", "elb", "elbv2", "eks", "sts", "service-quotas")
 _NOT_CALLED = ("autoscaling", "ec2imds", "imds", "kms", "s3")
 
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"
+CLUSTER_PREFIX = "kubernetes.io/cluster/"
+"""The prefix of the keys of clusters' tags."""
 _REGION_OF_ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-\d+)[a-z-].*")
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 TOPOLOGY_TYPES = r"^((hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?|g[67]e)\."
 """Instance types that have an instance topology (EC2's page "Instance topology", prerequisites)."""
@@ -119,7 +117,7 @@ class Config:
     @property
     def cluster_tag(self) -> str:
         """The key of the tag on all the cluster's resources (`owned` or `shared`)."""
-        return f"{_CLUSTER_TAG_PREFIX}{self.cluster_id}"
+        return f"{CLUSTER_PREFIX}{self.cluster_id}"
 
     def override(self, service: str, region: str) -> ServiceOverride | None:
         """The override of this service in this region."""
@@ -128,26 +126,11 @@ class Config:
 
 def parse(text: str) -> Config:
     """Read a cloud config. Raises InvalidConfiguration that names section and key, or the line, and no value."""
-    values: dict[str, list[str]] = {}
-    overrides: dict[str, dict[str, str]] = {}
-    lines: dict[str, int] = {}
-    for entry in entries(text, _KEYS, named={_OVERRIDE}):
-        of_override = overrides.setdefault(entry.name, {}) if entry.section == _OVERRIDE else None
-        lines.setdefault(entry.name, entry.line)
-        if entry.key in (values if of_override is None else of_override) and entry.key != _REPEATABLE:
-            raise wrong(f"line {entry.line}", f"[{entry.section}] {entry.key} appears twice")
-        if of_override is None:
-            values.setdefault(entry.key, []).append(entry.value)
-        else:
-            of_override[entry.key] = entry.value
-    one = {key: given[0] for key, given in values.items() if given[0]}
-    mode = one.get("ClusterServiceLoadBalancerHealthProbeMode", "ServiceNodePort")
-    if mode not in ("ServiceNodePort", "Shared"):
-        field_ = "[Global] ClusterServiceLoadBalancerHealthProbeMode"
-        raise wrong(field_, "not a valid value", "ServiceNodePort, Shared")
-    if one.get("NLBSecurityGroupMode") not in (None, "Managed"):
+    sections = read(text, _KEYS, named={_OVERRIDE}, repeated={_REPEATABLE})
+    (one,) = sections["Global"]
+    if one.text("NLBSecurityGroupMode") not in (None, "Managed"):
         why = "not supported: every network load balancer has a security group"
-        raise wrong("[Global] NLBSecurityGroupMode", why, "Managed")
+        raise one.wrong("NLBSecurityGroupMode", why, "Managed")
     return Config(
         cluster_id=_cluster_id(one),
         region=_region(one),
@@ -156,15 +139,18 @@ def parse(text: str) -> Config:
         route_table_id=_id(one, "RouteTableID", "rtb-"),
         role_arn=_arn(one, "RoleARN"),
         source_arn=_arn(one, "SourceARN"),
-        disable_security_group_ingress=_bool(one, "DisableSecurityGroupIngress"),
+        disable_security_group_ingress=one.flag("DisableSecurityGroupIngress"),
         elb_security_group=_id(one, "ElbSecurityGroup", "sg-"),
-        node_ip_families=_families(values.get(_REPEATABLE, [])),
-        health_probe_mode=cast(HealthProbeMode, mode),
-        health_probe_port=_port(one, "ClusterServiceSharedLoadBalancerHealthProbePort", 10256),
-        health_probe_path=_path(one, "ClusterServiceSharedLoadBalancerHealthProbePath", "/healthz"),
-        topology_types=_pattern(one, "SupportedTopologyInstanceTypePattern", TOPOLOGY_TYPES),
-        serve_nlb_class=_bool(one, "ServeNLBClass"),
-        overrides=tuple(_overrides(overrides, lines)),
+        node_ip_families=_families(one),
+        health_probe_mode=one.one_of(
+            "ClusterServiceLoadBalancerHealthProbeMode", get_args(HealthProbeMode), "ServiceNodePort"
+        ),
+        health_probe_port=_port(one, "ClusterServiceSharedLoadBalancerHealthProbePort") or 10256,
+        health_probe_path=one.matching("ClusterServiceSharedLoadBalancerHealthProbePath", "/.*", "not a path", "/…")
+        or "/healthz",
+        topology_types=_pattern(one, "SupportedTopologyInstanceTypePattern") or TOPOLOGY_TYPES,
+        serve_nlb_class=one.flag("ServeNLBClass"),
+        overrides=tuple(_overrides(sections[_OVERRIDE])),
     )
 
 
@@ -210,108 +196,81 @@ def render(config: Config) -> str:
 # ---------------------------------------------------------------------------------------------------------- values
 
 
-def _cluster_id(values: Mapping[str, str]) -> str:
+def _cluster_id(one: Section) -> str:
     """Upstream's older key, a tag, may accompany or replace the ID."""
-    tag = values.get("KubernetesClusterTag", "").removeprefix(_CLUSTER_TAG_PREFIX)
-    cluster = values.get("KubernetesClusterID") or tag
-    if not cluster:
-        raise wrong("[Global] KubernetesClusterID", "missing")
+    tag = (one.text("KubernetesClusterTag") or "").removeprefix(CLUSTER_PREFIX)
+    cluster = one.text("KubernetesClusterID") or tag or one.required("KubernetesClusterID")
     if tag and tag != cluster:
-        raise wrong("[Global] KubernetesClusterTag", "contradicts KubernetesClusterID")
+        raise one.wrong("KubernetesClusterTag", "contradicts KubernetesClusterID")
     if not _CLUSTER_ID.fullmatch(cluster):
         allowed = "at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
-        raise wrong("[Global] KubernetesClusterID", "not a valid cluster ID", allowed)
+        raise one.wrong("KubernetesClusterID", "not a valid cluster ID", allowed)
     return cluster
 
 
-def _region(values: Mapping[str, str]) -> str | None:
-    region, zone = values.get("Region"), values.get("Zone")
-    if zone:
-        found = region_of(zone)
-        if found is None:
-            raise wrong("[Global] Zone", "not an Availability Zone", "such as eu-central-1a")
-        if region and found != region:
-            raise wrong("[Global] Zone", "contradicts Region")
-        region = found
-    return region
+def _region(one: Section) -> str | None:
+    region, zone = one.text("Region"), one.text("Zone")
+    found = region_of(zone) if zone else region
+    if zone and not found:
+        raise one.wrong("Zone", "not an Availability Zone", "such as eu-central-1a")
+    if region and found != region:
+        raise one.wrong("Zone", "contradicts Region")
+    return found
 
 
-def _id(values: Mapping[str, str], key: str, prefix: str) -> str | None:
-    value = values.get(key)
-    if value is not None and not re.fullmatch(f"{prefix}[0-9a-f]+", value):
-        raise wrong(f"[Global] {key}", "not a valid ID", f"{prefix}…")
-    return value
+def _id(one: Section, key: str, prefix: str) -> str | None:
+    return one.matching(key, f"{prefix}[0-9a-f]+", "not a valid ID", f"{prefix}…")
 
 
-def _arn(values: Mapping[str, str], key: str) -> str | None:
-    value = values.get(key)
-    if value is not None and not re.fullmatch(r"arn:[a-z-]+:[^:]+:[^:]*:\d*:.+", value):
-        raise wrong(f"[Global] {key}", "not an ARN", "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE")
-    return value
+def _arn(one: Section, key: str) -> str | None:
+    allowed = "arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE"
+    return one.matching(key, r"arn:[a-z-]+:[^:]+:[^:]*:\d*:.+", "not an ARN", allowed)
 
 
-def _bool(values: Mapping[str, str], key: str) -> bool:
-    value = values.get(key, "false").lower()
-    if value not in (*_TRUE, *_FALSE):
-        raise wrong(f"[Global] {key}", "not a valid value", "true, false")
-    return value in _TRUE
-
-
-def _families(given: Collection[str]) -> tuple[IpFamily, ...]:
-    families = [part.strip().lower() for value in given for part in value.split(",") if part.strip()]
+def _families(one: Section) -> tuple[IpFamily, ...]:
+    families = [part.strip().lower() for value in one.texts(_REPEATABLE) for part in value.split(",") if part.strip()]
     for family in families:
         if family not in ("ipv4", "ipv6"):
-            raise wrong("[Global] NodeIPFamilies", "not a valid value", "ipv4, ipv6")
+            raise one.wrong(_REPEATABLE, "not a valid value", "ipv4, ipv6")
     if len(set(families)) < len(families):
-        raise wrong("[Global] NodeIPFamilies", "contains a duplicate family")
+        raise one.wrong(_REPEATABLE, "contains a duplicate family")
     return cast("tuple[IpFamily, ...]", tuple(families)) or ("ipv4",)
 
 
-def _port(values: Mapping[str, str], key: str, default: int) -> int:
-    value = values.get(key, str(default))
+def _port(one: Section, key: str) -> int | None:
+    value = one.text(key)
+    if value is None:
+        return None
     if not (value.isascii() and value.isdigit() and len(value) <= 5 and 1 <= int(value) <= 65535):
-        raise wrong(f"[Global] {key}", "not a port number", "1 to 65535")
+        raise one.wrong(key, "not a port number", "1 to 65535")
     return int(value)
 
 
-def _path(values: Mapping[str, str], key: str, default: str) -> str:
-    value = values.get(key, default)
-    if not value.startswith("/"):
-        raise wrong(f"[Global] {key}", "not a path", "/…")
-    return value
-
-
-def _pattern(values: Mapping[str, str], key: str, default: str) -> str:
-    value = values.get(key, default)
+def _pattern(one: Section, key: str) -> str | None:
+    value = one.text(key)
     try:
-        re.compile(value)
+        re.compile(value or "")
     except re.error as error:
-        raise wrong(f"[Global] {key}", f"not a valid regular expression (error at character {error.pos})") from None
+        raise one.wrong(key, f"not a valid regular expression (error at character {error.pos})") from None
     return value
 
 
-def _overrides(sections: Mapping[str, Mapping[str, str]], lines: Mapping[str, int]) -> Iterator[ServiceOverride]:
+def _overrides(sections: Iterable[Section]) -> Iterator[ServiceOverride]:
     seen: set[tuple[str, str]] = set()
-    for name, values in sections.items():
-        shown = f"[ServiceOverride] (line {lines[name]})"
-        for key in ("Service", "Region", "URL", "SigningRegion"):
-            if not values.get(key):
-                raise wrong(f"{shown} {key}", "missing")
+    for one in sections:
+        service, region, url, signing_region = map(one.required, ("Service", "Region", "URL", "SigningRegion"))
         # As upstream, the SDK chooses the signing method, whatever this key contains.
-        if values.get("SigningMethod") not in (None, "", "v3", "v4"):
-            raise wrong(f"{shown} SigningMethod", "not a valid value", "v3, v4")
-        if not _is_url(values["URL"]):
-            raise wrong(f"{shown} URL", "not a URL", "http://HOST:PORT or https://HOST:PORT")
-        for service in _services(shown, values["Service"]):
-            if (service, values["Region"]) in seen:
-                raise wrong(shown, f"a duplicate override of {service} in this region")
-            seen.add((service, values["Region"]))
-            yield ServiceOverride(
-                service, values["URL"], values["Region"], values["SigningRegion"], values.get("SigningName") or None
-            )
+        one.one_of("SigningMethod", ("v3", "v4"), "v4")
+        if not is_url(url):
+            raise one.wrong("URL", "not a URL", "http://HOST:PORT or https://HOST:PORT")
+        for name in _services(one, service):
+            if (name, region) in seen:
+                raise wrong(one.shown, f"a duplicate override of {name} in this region")
+            seen.add((name, region))
+            yield ServiceOverride(name, url, region, signing_region, one.text("SigningName"))
 
 
-def _services(shown: str, name: str) -> tuple[str, ...]:
+def _services(one: Section, name: str) -> tuple[str, ...]:
     lower = name.lower()
     if lower in _NOT_CALLED:
         return ()
@@ -319,16 +278,6 @@ def _services(shown: str, name: str) -> tuple[str, ...]:
         return (lower,)
     known = (*SERVICES, *_SERVICES)
     if lower not in _SERVICES:
-        nearest = difflib.get_close_matches(lower, known, n=1)
-        why = "not a service that the controller calls" + (f"; did you mean {nearest[0]!r}?" if nearest else "")
-        raise wrong(f"{shown} Service", why, ", ".join(known))
+        why = f"not a service that the controller calls{did_you_mean(lower, known)}"
+        raise one.wrong("Service", why, ", ".join(known))
     return _SERVICES[lower]
-
-
-def _is_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        # Reading the port validates it.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

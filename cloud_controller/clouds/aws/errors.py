@@ -6,7 +6,6 @@ The codes are those of the API references' pages "Common errors" and of each ope
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from botocore.exceptions import (
@@ -33,67 +32,43 @@ from cloud_controller.cloud_errors import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds.retries import NeverReached
+from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
+from cloud_controller.retries import NeverReached
 
-_THROTTLED: Final = frozenset(
-    {
-        "DependencyThrottle",
-        "EC2ThrottledException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "SlowDown",
-        "Throttling",
-        "ThrottlingException",
-        "ThrottledException",
-        "TooManyRequestsException",
-    }
-)
-_DENIED: Final = re.compile(
-    r"AccessDenied(Exception)?|UnauthorizedOperation|NotAuthorized|AuthFailure|Blocked|OptInRequired"
-    r"|PendingVerification|ExpiredToken(Exception)?|RequestExpired|InvalidClientTokenId|InvalidIdentityToken"
-    r"|IDPRejectedClaim|SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken"
-    r"|UnrecognizedClientException|InvalidAccessKeyId|RegionDisabledException"
-)
-_UNAVAILABLE: Final = frozenset(
-    {
-        "HealthUnavailable",
-        "IDPCommunicationError",
-        "InternalError",
-        "InternalFailure",
-        "ServiceUnavailable",
-        "ServiceUnavailableException",
-        "Unavailable",
-    }
-)
-_NAMED_BY_PEOPLE: Final = frozenset(
-    {
-        "ALPNPolicyNotFound",
-        "AllocationIdNotFound",
-        "AvailabilityZoneNotSupported",
-        "CertificateNotFound",
-        "DuplicateTagKeys",
-        "SSLPolicyNotFound",
-        "SubnetNotFound",
-    }
-)
-"""Missing or duplicate objects that users name: controllers never create them."""
-_MISSING: Final = re.compile(r".*\.NotFound|\w*NotFound(Exception|Fault)?|NoSuch\w+")
-_QUOTA: Final = re.compile(
-    r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|TooMany\w+|\w*QuotaExceeded\w*|Insufficient\w+"
-)
-_CONFLICT: Final = re.compile(
-    r"Duplicate\w*|.*\.Duplicate|\w*AlreadyExists\w*|DependencyViolation|\w*InUse(Exception)?|.*\.InUse"
-    r"|Incorrect\w*State|InvalidState\w*|InvalidTarget|OperationNotPermitted(Exception)?|PriorRequestNotComplete"
-)
-_INVALID: Final = re.compile(
-    r"(Invalid|Missing|Malformed|Unknown|Unsupported|Validation|Incompatible|SSLPolicy)\w*(\..+)?"
+_CODES: Final = ErrorCodes(
+    (
+        Throttled,
+        "DependencyThrottle|EC2ThrottledException|RequestLimitExceeded|RequestThrottled(Exception)?|SlowDown",
+        "Throttling(Exception)?|ThrottledException|TooManyRequestsException",
+    ),
+    (
+        AccessDenied,
+        "AccessDenied(Exception)?|UnauthorizedOperation|NotAuthorized|AuthFailure|Blocked|OptInRequired",
+        "PendingVerification|ExpiredToken(Exception)?|RequestExpired|InvalidClientTokenId|InvalidIdentityToken",
+        "IDPRejectedClaim|SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken",
+        "UnrecognizedClientException|InvalidAccessKeyId|RegionDisabledException",
+    ),
+    (Unavailable, "(Health)?Unavailable|IDPCommunicationError|Internal(Error|Failure)|ServiceUnavailable(Exception)?"),
+    # Missing or duplicate objects that users name: controllers never create them.
+    (
+        InvalidConfiguration,
+        "ALPNPolicyNotFound|AllocationIdNotFound|AvailabilityZoneNotSupported|CertificateNotFound|DuplicateTagKeys",
+        "SSLPolicyNotFound|SubnetNotFound",
+    ),
+    (NotFound, r".*\.NotFound|\w*NotFound(Exception|Fault)?|NoSuch\w+"),
+    (QuotaExceeded, r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|(TooMany|Insufficient)\w+|\w*QuotaExceeded\w*"),
+    (
+        Conflict,
+        r"Duplicate\w*|.*\.Duplicate|\w*AlreadyExists\w*|DependencyViolation|\w*InUse(Exception)?|.*\.InUse",
+        r"Incorrect\w*State|InvalidState\w*|InvalidTarget|OperationNotPermitted(Exception)?|PriorRequestNotComplete",
+    ),
+    (
+        InvalidConfiguration,
+        r"(Invalid|Missing|Malformed|Unknown|Unsupported|Validation|Incompatible|SSLPolicy)\w*(\..+)?",
+    ),
 )
 _REFUSED_TEXT = 300
 """The longest shown text of a refusal: EC2 appends an encoded message of thousands of characters."""
-
-THROTTLED_PAUSE = 1.0
-"""The delay in seconds after a throttled call. AWS's responses do not name one."""
 
 
 def error_code(error: BaseException) -> str:
@@ -136,23 +111,10 @@ def _answered(error: ClientError, service: str, operation: str) -> CloudError:
     asked = getattr(error, "operation_name", operation)
     where = f"{service} {operation}" if asked == operation else f"{asked} (for {service} {operation})"
     text = f"AWS: {where}: {code}: {message}"
-    if code in _THROTTLED or status == 429:
-        return Throttled(text, THROTTLED_PAUSE)
-    if _DENIED.fullmatch(code):
-        return AccessDenied(_refusal(text))
-    if code in _UNAVAILABLE or status >= 500:
-        return Unavailable(text)
-    if code in _NAMED_BY_PEOPLE:
-        return InvalidConfiguration(f"AWS: {where}", f"{code}: {message}")
-    if _MISSING.fullmatch(code):
-        return NotFound(text)
-    if _QUOTA.fullmatch(code):
-        return QuotaExceeded(text)
-    if _CONFLICT.fullmatch(code):
-        return Conflict(text)
-    if _INVALID.fullmatch(code):
-        return InvalidConfiguration(f"AWS: {where}", f"{code}: {message}")
-    return CloudError(text)
+    kind = _CODES.kind(code, status)
+    if kind is AccessDenied:
+        text = _refusal(text)
+    return typed(kind, text, InvalidConfiguration(f"AWS: {where}", f"{code}: {message}"))
 
 
 def _refusal(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from cloud_controller.cloud import Instance, InstanceState, NodeAddress
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.provider_ids import provider_id
+from cloud_controller.clouds.common.concurrent_calls import batches
 
 _PREFIX = "fargate-"
 _IP_NAME = re.compile(r"ip-(?P<ip>\d+-\d+-\d+-\d+)(?:\..*)?")
@@ -25,10 +26,9 @@ def describe(api: Api, vpc_id: Callable[[], str], names: Collection[str]) -> dic
         return {}
     by_ip = {ip_of(name): name for name in names}
     found: dict[str, Instance] = {}
-    ordered = sorted(by_ip)
-    for start in range(0, len(ordered), _BATCH):
+    for some in batches(sorted(by_ip), _BATCH):
         filters = [
-            {"Name": "addresses.private-ip-address", "Values": ordered[start : start + _BATCH]},
+            {"Name": "addresses.private-ip-address", "Values": some},
             # Another VPC may use the same addresses.
             {"Name": "vpc-id", "Values": [vpc_id()]},
         ]

@@ -16,6 +16,7 @@ from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.provider_ids import Identity, identity, provider_id
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
+from cloud_controller.clouds.common.concurrent_calls import batches
 
 PAGE = 1000
 """The largest page of instances."""
@@ -143,9 +144,8 @@ class AwsInstances:
     def _filtered_in_batches(
         self, name: str, values: Collection[str], more: Mapping[str, Sequence[str]] | None = None
     ) -> Iterator[Ec2Instance]:
-        ordered = sorted(values)
-        for start in range(0, len(ordered), FILTER_VALUES):
-            yield from self._filtered({name: ordered[start : start + FILTER_VALUES], **(more or {})})
+        for some in batches(sorted(values), FILTER_VALUES):
+            yield from self._filtered({name: some, **(more or {})})
 
     def _filtered(self, filters: Mapping[str, Sequence[str]]) -> Iterator[Ec2Instance]:
         asked = [{"Name": name, "Values": [*values]} for name, values in filters.items()]

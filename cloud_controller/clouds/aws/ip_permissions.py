@@ -10,6 +10,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+MOST_RULES = 60
+"""The most ingress rules in a security group (AWS's default quota; each CIDR and port range counts)."""
+MOST_GROUPS = 5
+"""The most security groups of a load balancer."""
+
 _PORTS = re.compile(r"(-?\d+)-(-?\d+)")
 _ALL = "-1"
 

@@ -15,7 +15,6 @@ from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
@@ -25,8 +24,10 @@ from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.failures import one_by_one
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
     Built,
@@ -37,16 +38,10 @@ from cloud_controller.load_balancers.model import (
     Owner,
 )
 from cloud_controller.load_balancers.operations import (
-    AddMembers,
     AdoptLoadBalancer,
     CreateLoadBalancer,
-    DeleteListener,
-    DeleteLoadBalancer,
-    DeletePool,
-    PutListener,
-    PutPool,
-    RemoveMembers,
-    UpdateLoadBalancer,
+    Operation,
+    OperationResult,
 )
 
 _FRESH = 60.0
@@ -180,9 +175,24 @@ class AwsLoadBalancers:
 
     # ------------------------------------------------------------------------------------------------------- writes
 
-    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Create it completely; repeated with the same token, complete the first attempt instead of creating
-        another."""
+    def perform(
+        self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
+    ) -> list[OperationResult]:
+        """The operations singly, because AWS's API takes them so; each makes concurrent calls itself."""
+
+        def one(operation: Operation) -> ObservedLoadBalancer | None:
+            match operation:
+                case CreateLoadBalancer():
+                    return self._create(operation)
+                case AdoptLoadBalancer() if load_balancer and load_balancer.state is LoadBalancerState.PARTIAL:
+                    self._groups.adopt(operation.id, (), operation.tags)
+                case _:
+                    self._of(operation.id).functions[type(operation)](operation)
+            return None
+
+        return one_by_one(operations, one)
+
+    def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         try:
             if operation.model.attributes["type"] == "network":
                 return self._network.create(operation)
@@ -195,49 +205,6 @@ class AwsLoadBalancers:
             if error_code(error):
                 raise CloudError(str(error)) from error.__cause__
             raise
-
-    def adopt(self, operation: AdoptLoadBalancer) -> None:
-        """Add the owner's tags to it and its parts; if it is deleted, to its security groups."""
-        if any(lb.state is not LoadBalancerState.PARTIAL for lb in self._some([operation.id])):
-            self._of(operation.id).adopt(operation)
-        else:
-            self._groups.adopt(operation.id, (), operation.tags)
-
-    def update(self, operation: UpdateLoadBalancer) -> None:
-        """Set these tags, and the attributes that can be changed."""
-        self._of(operation.id).update(operation)
-
-    def put_pool(self, operation: PutPool) -> None:
-        """Create the pool, or change its settings."""
-        self._of(operation.id).put_pool(operation)
-
-    def add_members(self, operation: AddMembers) -> None:
-        """Add the members."""
-        self._of(operation.id).add_members(operation)
-
-    def remove_members(self, operation: RemoveMembers) -> None:
-        """Remove the members."""
-        self._of(operation.id).remove_members(operation)
-
-    def put_listener(self, operation: PutListener) -> None:
-        """Create the listener, or change it."""
-        self._of(operation.id).put_listener(operation)
-
-    def delete_listener(self, operation: DeleteListener) -> None:
-        """Delete the listener."""
-        self._of(operation.id).delete_listener(operation)
-
-    def delete_pool(self, operation: DeletePool) -> None:
-        """Delete the pool; a classic load balancer's pool is part of it."""
-        if not self._is_classic(operation.id):
-            self._network.delete_pool(operation)
-
-    def delete(self, operation: DeleteLoadBalancer) -> None:
-        """Begin to delete it with all its parts; parts still in use remain for a later call."""
-        if self._is_classic(operation.id):
-            self._classic.delete(operation)
-        else:
-            self._network.delete(operation.id)
 
     # ---------------------------------------------------------------------------------------------------- a restart
 

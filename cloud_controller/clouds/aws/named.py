@@ -7,8 +7,9 @@ from functools import partial
 
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.request import Request, field
-from cloud_controller.clouds.aws.subnets import CLUSTER_PREFIX, by_word
+from cloud_controller.clouds.aws.subnets import by_word
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 from cloud_controller.load_balancers.nameable import Named
 

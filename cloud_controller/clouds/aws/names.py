@@ -1,14 +1,8 @@
-"""The names of resources in AWS, so that a repeated creation finds the first attempt's resource.
-
-Names of load balancers, target groups and security groups never change and have at most 32 characters. Tags, never
-names, state the owner.
-"""
+"""The names of resources in AWS, which never change, and the tags that link resources to each other."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-
+from cloud_controller.clouds.common.names import hashed_name
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 
 LOAD_BALANCER_TAG = "cloud-controller/load-balancer"
@@ -27,6 +21,9 @@ SERVICE_NAME_TAG = "kubernetes.io/service-name"
 
 PREFIX = "k8s-"
 """The prefix of all names given here; AWS's names never change."""
+
+_LONGEST = 32
+"""The limit for load balancers and target groups; that of security groups is higher."""
 
 
 def load_balancer_name(model: LoadBalancerModel, client_token: str) -> str:
@@ -54,17 +51,9 @@ def shared_group_name(cluster_id: str) -> str:
 
     The prefix is not `k8s-traffic-`, which the AWS Load Balancer Controller uses for its own.
     """
-    return f"{PREFIX}shared-{_letters(cluster_id, 9)}-{_digest(f'shared/{cluster_id}')}"
+    # One less than the limit, as in the first version: names of existing groups must not change.
+    return hashed_name(f"{PREFIX}shared-", [cluster_id], f"shared/{cluster_id}", longest=_LONGEST - 1)
 
 
 def _name(owner: Owner | None, distinct: str) -> str:
-    people = [_letters(text, 8) for text in (owner.namespace, owner.name)] if owner else []
-    return PREFIX + "-".join([*(part for part in people if part), _digest(distinct)])
-
-
-def _letters(text: str, most: int) -> str:
-    return re.sub("[^0-9A-Za-z]", "", text)[:most]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:10]
+    return hashed_name(PREFIX, [owner.namespace, owner.name] if owner else [], distinct, longest=_LONGEST)

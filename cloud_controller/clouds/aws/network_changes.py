@@ -8,7 +8,6 @@ from functools import partial
 
 from cloud_controller.clouds.aws.attributes import SOURCE_NAT, texts
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.leaving_zones import until_free
 from cloud_controller.clouds.aws.listeners import Listeners, has_own_attributes
 from cloud_controller.clouds.aws.memory import Known, Memory, View
@@ -19,6 +18,7 @@ from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.model import LoadBalancerModel
 
 _FAMILIES = ("ip_address_type", SOURCE_NAT)

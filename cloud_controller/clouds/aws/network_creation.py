@@ -15,7 +15,6 @@ from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Una
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.attributes import NAME, SOURCE_NAT, load_balancer_defaults, texts
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG, target_group_name
@@ -25,6 +24,7 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.target_groups import TargetGroups, with_defaults
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner, Pool
 

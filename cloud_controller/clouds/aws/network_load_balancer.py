@@ -1,17 +1,17 @@
-"""Network load balancers: one method for each operation, each safe to repeat after an interruption at any point.
+"""Network load balancers: one function for each operation, each safe to repeat after an interruption at any point.
 
 `network_reads` reads them, `network_creation` creates and `network_changes` changes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
@@ -25,6 +25,7 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.upstream import model_name, not_adopted
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
@@ -38,6 +39,7 @@ from cloud_controller.load_balancers.operations import (
     AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
+    DeleteLoadBalancer,
     DeletePool,
     PutListener,
     PutPool,
@@ -74,6 +76,19 @@ class NetworkLoadBalancers:
         self._changes = NetworkChanges(
             api, vpc_state, security_groups, self._nodes, self.memory, self._listeners, concurrently
         )
+
+        self.functions: Mapping[type, Callable[[Any], None]] = {
+            AdoptLoadBalancer: self._adopt,
+            UpdateLoadBalancer: self._update,
+            DeleteLoadBalancer: self._delete,
+            PutPool: self._put_pool,
+            AddMembers: self._add_members,
+            RemoveMembers: self._remove_members,
+            DeletePool: self._delete_pool,
+            PutListener: self._put_listener,
+            DeleteListener: self._delete_listener,
+        }
+        """The function for each operation on an existing load balancer."""
 
     # -------------------------------------------------------------------------------------------------------- reads
 
@@ -115,7 +130,7 @@ class NetworkLoadBalancers:
             self.memory.put(name, known)
         return observed(view, known, dict(model.tags), self._security_groups.attributes(name, attached))
 
-    def adopt(self, operation: AdoptLoadBalancer) -> None:
+    def _adopt(self, operation: AdoptLoadBalancer) -> None:
         """Add the owner's tags to it and its parts; see `AdoptLoadBalancer`."""
         lb_id = operation.id
         view = self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
@@ -127,7 +142,7 @@ class NetworkLoadBalancers:
             self._security_groups.adopt(lb_id, view.get("SecurityGroups") or (), operation.tags)
             self._changes.adopt(lb_id, known, operation.tags)
 
-    def update(self, operation: UpdateLoadBalancer) -> None:
+    def _update(self, operation: UpdateLoadBalancer) -> None:
         """Set these attributes and tags, with the calls that the differences need; other tags stay."""
         lb_id, model = operation.id, operation.model
         known, view = self._known(lb_id), self.memory.view(lb_id)
@@ -141,11 +156,12 @@ class NetworkLoadBalancers:
             self.memory.forget_view(lb_id)
             self.memory.put(lb_id, self._changes.load_balancer(view, known, before.model, model))
 
-    def delete(self, lb_id: str) -> None:
+    def _delete(self, operation: DeleteLoadBalancer) -> None:
         """Delete it and its parts as far as possible now; the rest remains as a partial load balancer.
 
         Raises Conflict if it now belongs to another Service or cluster.
         """
+        lb_id = operation.id
         groups, balancers = self.memory.groups(lb_id), self.memory.named(lb_id)
         owners = {arn: Owner.of_tags(self.memory.tags(arn) or {}) for arn in (*balancers, *groups.values())}
         # Their tags may have changed since they were read.
@@ -171,7 +187,7 @@ class NetworkLoadBalancers:
 
     # -------------------------------------------------------------------------------------------- pools and members
 
-    def put_pool(self, operation: PutPool) -> None:
+    def _put_pool(self, operation: PutPool) -> None:
         """Create the target group with its targets, or change its settings."""
         lb_id, pool = operation.id, operation.pool
         known = self._known(lb_id)
@@ -188,7 +204,7 @@ class NetworkLoadBalancers:
                 group = self._creation.fill(made, pool)
             self.memory.put(lb_id, known.with_group(pool.name, group))
 
-    def add_members(self, operation: AddMembers) -> None:
+    def _add_members(self, operation: AddMembers) -> None:
         """Register the targets that AWS accepts: a refused one must not block the following operations."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
@@ -199,7 +215,7 @@ class NetworkLoadBalancers:
             members |= {member.key: member for member in operation.members if member not in refused}
             self._put_members(operation.id, known, group, members.values())
 
-    def remove_members(self, operation: RemoveMembers) -> None:
+    def _remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the targets; their connections drain."""
         known, group = self._group(operation.id, operation.pool)
         with self.memory.changing(operation.id):
@@ -208,7 +224,7 @@ class NetworkLoadBalancers:
             rest = [member for member in group.pool.members if member.key not in gone]
             self._put_members(operation.id, known, group, rest)
 
-    def delete_pool(self, operation: DeletePool) -> None:
+    def _delete_pool(self, operation: DeletePool) -> None:
         """Delete the target group. Raises Conflict while a listener forwards to it."""
         known = self._known(operation.id)
         group = known.groups.get(operation.name)
@@ -222,7 +238,7 @@ class NetworkLoadBalancers:
 
     # ---------------------------------------------------------------------------------------------------- listeners
 
-    def put_listener(self, operation: PutListener) -> None:
+    def _put_listener(self, operation: PutListener) -> None:
         """Create the listener, or change the one on its port, even if its protocol differs."""
         listener = operation.listener
         known, group = self._group(operation.id, listener.pool)
@@ -238,7 +254,7 @@ class NetworkLoadBalancers:
             self._changes.unmark(known, changed)
             self.memory.put(operation.id, changed)
 
-    def delete_listener(self, operation: DeleteListener) -> None:
+    def _delete_listener(self, operation: DeleteListener) -> None:
         """Delete the listener, unless its port has another protocol now."""
         known = self._known(operation.id)
         present = known.listeners.get(operation.port)

@@ -14,7 +14,6 @@ from typing import Any
 from cloud_controller.cloud import Conflict, NotFound
 from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, id_in, name_in
@@ -30,6 +29,7 @@ from cloud_controller.clouds.aws.network_views import (
 )
 from cloud_controller.clouds.aws.tags import from_tag_list, of_many, tags_of
 from cloud_controller.clouds.aws.target_groups import TargetGroups, pool_of
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.model import CLUSTER_TAG, Adoptable, Owner
 
 

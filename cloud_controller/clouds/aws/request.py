@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -46,11 +46,6 @@ class Request:
         """The owner of the Service's resources."""
         metadata = self.service["metadata"]
         return Owner(self.config.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-
-    @property
-    def is_local(self) -> bool:
-        """Whether nodes forward only to their own pods."""
-        return is_local(self.spec)
 
     @property
     def proxy_protocol(self) -> bool:
@@ -110,11 +105,6 @@ def kind_of(service: Object) -> Kind:
         why = f"{given_type!r} contradicts spec.loadBalancerClass {name!r}"
         raise InvalidConfiguration(field("type"), why, "no annotation: the class sets the type")
     return by_class
-
-
-def is_local(spec: Mapping[str, Any]) -> bool:
-    """Whether `externalTrafficPolicy` is Local."""
-    return spec.get("externalTrafficPolicy") == "Local"
 
 
 def port_number(text: str) -> int:

@@ -17,8 +17,8 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.aws.client import Api, error_code
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.instances import AwsInstances
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 
 _QUOTA_SERVICE, _QUOTA_CODE = "vpc", "L-93826ACB"
 """Service Quotas' codes of the quota of routes in a route table."""

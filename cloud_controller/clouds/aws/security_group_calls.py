@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.errors import error_code
-from cloud_controller.clouds.aws.ip_permissions import ip_permissions
-from cloud_controller.clouds.aws.security_group_rules import changes
+from cloud_controller.clouds.aws.ip_permissions import MOST_RULES, ip_permissions
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState, security_group
-from cloud_controller.clouds.retries import RetryPolicy, call
+from cloud_controller.clouds.common.security_rules import changes
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.retries import RetryPolicy, call
 
 _IN_USE = ("DependencyViolation", "InvalidGroup.InUse")
 _OTHERWISE = ("InvalidPermission.Duplicate", "InvalidPermission.NotFound")
@@ -197,7 +197,7 @@ class SecurityGroupCalls:
                     yield direction, security_group(each)
 
     def _with_rules(self, group: SecurityGroup, ingress: Set[str]) -> SecurityGroup:
-        for kind, rules in changes(group.ingress, ingress):
+        for kind, rules in changes(group.ingress, ingress, MOST_RULES):
             if kind == "add":
                 self._authorize(group, rules)
                 group = replace(group, ingress=group.ingress | rules)

@@ -15,12 +15,13 @@ from collections.abc import Collection, Mapping
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.ip_permissions import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.security_group_rules import MOST_GROUPS, distributed
 from cloud_controller.clouds.aws.shared_group import SharedGroup
 from cloud_controller.clouds.aws.upstream import is_name, own_groups
 from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState
+from cloud_controller.clouds.common.security_rules import distributed
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerModel, Owner
 
@@ -92,7 +93,7 @@ class SecurityGroups:
         numbered = [load_balancer_id, *(f"{load_balancer_id}-{number}" for number in range(2, MOST_GROUPS + 1))]
         names = [*(name for name in present if name not in numbered), *numbered]
         known = [present[name].ingress if name in present else frozenset() for name in names]
-        wanted = distributed(known, rules)
+        wanted = distributed(known, rules, MOST_RULES)
         tags = {**model.tags, LOAD_BALANCER_TAG: load_balancer_id}
         owner = Owner.of_tags(model.tags)
         description = f"Clients of the load balancer of {owner}"[:255]

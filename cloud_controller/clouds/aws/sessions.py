@@ -28,7 +28,7 @@ _SETTINGS = ClientConfig(
     connect_timeout=5.0,
     read_timeout=30.0,
     max_pool_connections=64,
-    # What is repeated, and when, `cloud_controller.clouds.retries` says: for the calls that fetch credentials, too.
+    # What is repeated, and when, `cloud_controller.retries` says: for the calls that fetch credentials, too.
     retries={"total_max_attempts": 1, "mode": "standard"},
     tcp_keepalive=True,
     user_agent_extra=_SESSION_NAME,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 
 _A_CALL = 20
 """The most load balancers or target groups in one DescribeTags call."""
@@ -34,9 +34,7 @@ def tags_of(thing: Mapping[str, Any]) -> dict[str, str]:
 def of_many(things: Iterable[str], ask: Callable[[Sequence[str]], Tags], concurrently: ConcurrentCalls) -> Tags:
     """The current tags of these resources, read in batches. Deleted resources, for which `ask` raises NotFound, are
     absent."""
-    wanted = sorted(things)
-    parts = [wanted[start : start + _A_CALL] for start in range(0, len(wanted), _A_CALL)]
-    answers = concurrently([partial(_of_some, part, ask) for part in parts])
+    answers = concurrently(partial(_of_some, part, ask) for part in batches(sorted(things), _A_CALL))
     return {thing: tags for answer in answers for thing, tags in answer.items()}
 
 

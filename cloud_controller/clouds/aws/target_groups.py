@@ -18,6 +18,7 @@ from cloud_controller.clouds.aws.attributes import DEFAULT_SUCCESS_CODES, target
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.tags import from_tag_list, tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import HealthCheck, Owner, Pool
@@ -108,8 +109,8 @@ class TargetGroups:
         are ignored.
         """
         return [
-            *(partial(self._register, arn, part) for part in _chunks(added)),
-            *(partial(self._deregister, arn, part) for part in _chunks(removed)),
+            *(partial(self._register, arn, part) for part in batches(added, TARGETS_A_CALL)),
+            *(partial(self._deregister, arn, part) for part in batches(removed, TARGETS_A_CALL)),
         ]
 
     def delete(self, arn: str) -> bool:
@@ -237,10 +238,6 @@ def _check_params(check: HealthCheck) -> dict[str, Any]:
     if check.success_codes is not None:
         params["Matcher"] = {"HttpCode": check.success_codes}
     return params
-
-
-def _chunks(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
-    return (members[start : start + TARGETS_A_CALL] for start in range(0, len(members), TARGETS_A_CALL))
 
 
 def _member(target: Mapping[str, Any]) -> Member:

@@ -13,6 +13,7 @@ from typing import Any
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.common.concurrent_calls import batches
 
 ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
 NETWORK_LABEL = "topology.k8s.aws/network-node-layer-"
@@ -91,8 +92,7 @@ class Topology:
         if now < self._silent_until:
             return
         ids = [instance["InstanceId"] for instance in instances if self._is_to_be_asked(instance["InstanceId"], now)]
-        for start in range(0, len(ids), BATCH):
-            batch = ids[start : start + BATCH]
+        for batch in batches(ids, BATCH):
             try:
                 answer = self._api.call("ec2", "DescribeInstanceTopology", InstanceIds=batch)
             except (AccessDenied, InvalidConfiguration) as error:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX, Config
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.vpc_state import UPSTREAM_GROUP_PREFIX, SecurityGroup
 from cloud_controller.load_balancers.model import (
@@ -24,7 +24,6 @@ from cloud_controller.load_balancers.model import (
 )
 
 MAKER = "the AWS cloud controller manager"
-_CLUSTER_TAGS = "kubernetes.io/cluster/"
 _NAME = re.compile("a[0-9a-f]{31}")
 _LONGEST = 32
 
@@ -47,7 +46,7 @@ def adoptable(
         return None
     refusal = None
     if config.cluster_tag not in tags:
-        others = sorted(key for key in tags if key.startswith(_CLUSTER_TAGS))
+        others = sorted(key for key in tags if key.startswith(CLUSTER_PREFIX))
         refusal = f"it does not have the tag {config.cluster_tag}" + (
             f", but has {', '.join(others)}" if others else ""
         )
@@ -58,7 +57,7 @@ def adoptable(
 
 def belongs_to_others(name: str, tags: Mapping[str, str], config: Config) -> bool:
     """Whether the tags, which upstream sets once, permanently assign it to another cluster."""
-    foreign = any(key.startswith(_CLUSTER_TAGS) for key in tags) and config.cluster_tag not in tags
+    foreign = any(key.startswith(CLUSTER_PREFIX) for key in tags) and config.cluster_tag not in tags
     return is_name(name) and (foreign or tags.get(CLUSTER_TAG, config.cluster_id) != config.cluster_id)
 
 

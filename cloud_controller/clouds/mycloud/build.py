@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.common.service_spec import AFFINITY_TIMEOUT, affinity_timeout, is_local, require_node_port
+from cloud_controller.clouds.common.source_ranges import field_and_texts, source_ranges
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import machine_id
-from cloud_controller.clouds.mycloud.source_ranges import source_ranges
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import (
@@ -35,8 +36,6 @@ NO_INGRESS_NODES_WITH_PODS = (
 )
 
 _PROTOCOLS = ("TCP", "UDP")
-_DEFAULT_AFFINITY_TIMEOUT = 10800
-"""Seconds; Kubernetes' default and mycloud's."""
 _HEAVIEST = 256
 """The highest weight that the API accepts."""
 
@@ -53,7 +52,7 @@ def backend(node: Object) -> NodeBackend | None:
 
 def follows_endpoints(service: Object) -> bool:
     """Whether the Service's members depend on where its pods are."""
-    if _is_local(service["spec"]):
+    if is_local(service["spec"]):
         return True
     try:
         return CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
@@ -83,7 +82,7 @@ def build(service: Object, backends: Backends, *, cluster_id: str, default_schem
     suffix = f"-{owner.uid}" if reuse else ""
     attributes = {
         "scheme": settings.given.get("scheme", default_scheme),
-        "source_ranges": source_ranges(spec, settings),
+        "source_ranges": _source_ranges(spec, settings),
     }
     members = {_key(port): _members(port, spec, settings.text("backend_type"), backends) for port in ports}
     model = LoadBalancerModel(
@@ -122,14 +121,10 @@ def _members(
 ) -> tuple[Member, ...]:
     if backend_type == "pod-ip":
         return backends.by_pod(port)
-    if _is_local(spec):
+    if is_local(spec):
         found = backends.by_local_pods(port, port["nodePort"])
         return tuple(Member(m.address, m.port, m.instance_id, min(m.weight, _HEAVIEST)) for m in found)
     return backends.by_node_port(port["nodePort"])
-
-
-def _is_local(spec: dict[str, Any]) -> bool:
-    return bool(spec.get("externalTrafficPolicy") == "Local")
 
 
 def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> tuple[tuple[str, str], ...]:
@@ -138,7 +133,7 @@ def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> t
     preferred = {node.address for node in backends.nodes if node.preferred}
     if not preferred:
         return (("NoIngressNodes", NO_INGRESS_NODES),)
-    if _is_local(spec):
+    if is_local(spec):
         used = {m.address for port in spec.get("ports") or [] for m in backends.by_local_pods(port, port["nodePort"])}
         if used - preferred:
             return (("NoIngressNodes", NO_INGRESS_NODES_WITH_PODS),)
@@ -165,10 +160,19 @@ def _require_served(index: int, port: dict[str, Any], settings: Settings) -> Non
     field = f"spec.ports[{index}]"
     if port["protocol"] not in _PROTOCOLS:
         raise InvalidConfiguration(f"{field}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS))
-    if not port.get("nodePort") and settings.text("backend_type") != "pod-ip":
-        by_pod = f"annotation {CATALOGUE.by_argument['backend_type'].name}: pod-ip"
-        why = "missing, but the load balancer sends to node ports"
-        raise InvalidConfiguration(f"{field}.nodePort", why, f"spec.allocateLoadBalancerNodePorts: true, or {by_pod}")
+    if settings.text("backend_type") != "pod-ip":
+        require_node_port(index, port, f"annotation {CATALOGUE.by_argument['backend_type'].name}: pod-ip")
+
+
+def _source_ranges(spec: dict[str, Any], settings: Settings) -> tuple[str, ...]:
+    field, texts = field_and_texts(spec, settings)
+    if texts and settings.text("id"):
+        why = (
+            f"not supported with annotation {CATALOGUE.by_argument['id'].name}: the reused load balancer keeps"
+            " its own ranges"
+        )
+        raise InvalidConfiguration(field, why, "none; set the ranges on that load balancer")
+    return tuple(str(network) for network in source_ranges(spec, settings))
 
 
 def _key(port: dict[str, Any]) -> tuple[str, int]:
@@ -210,17 +214,16 @@ def _pool(
 
 
 def _affinity(spec: dict[str, Any]) -> dict[str, str | int]:
-    config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
-    affine = spec.get("sessionAffinity") == "ClientIP"
+    timeout = affinity_timeout(spec)
     return {
-        "session_affinity": "CLIENT_IP" if affine else "NONE",
-        "session_affinity_timeout_seconds": (affine and config.get("timeoutSeconds")) or _DEFAULT_AFFINITY_TIMEOUT,
+        "session_affinity": "CLIENT_IP" if timeout else "NONE",
+        "session_affinity_timeout_seconds": timeout or AFFINITY_TIMEOUT,
     }
 
 
 def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> HealthCheck:
     by_node = settings.text("backend_type") != "pod-ip"
-    proxy = spec.get("healthCheckNodePort") if by_node and _is_local(spec) else None
+    proxy = spec.get("healthCheckNodePort") if by_node and is_local(spec) else None
     given = settings.number("health_check_port")
     # A UDP port answers only in its pods' own protocol, which no health check speaks. With traffic policy Local, kube-
     # proxy answers whether the node has ready pods; explicit settings take precedence. Beside TCP ports, the check's

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import orjson
 import urllib3
@@ -23,7 +23,7 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from cloud_controller import fenced_http, logs
+from cloud_controller import fenced_http, logs, retries
 from cloud_controller.cloud import (
     AccessDenied,
     CallObserver,
@@ -36,9 +36,11 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds import retries
-from cloud_controller.clouds.retries import NeverReached, RetryPolicy
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.common.error_codes import RETRY_AFTER, ErrorCodes, retry_after, typed
+from cloud_controller.clouds.common.gcfg import is_url
 from cloud_controller.fence import unfenced
+from cloud_controller.retries import NeverReached, RetryPolicy
 
 Object = dict[str, Any]
 S = TypeVar("S")
@@ -49,8 +51,15 @@ PAGE = 100
 _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 _READING = frozenset({"access:check"})
 """POST operations that change nothing."""
-_DEFAULT_RETRY_AFTER = 1.0
-_LONGEST_RETRY_AFTER = 3600.0
+_CODES = ErrorCodes(
+    (InvalidConfiguration, "InvalidParameter"),
+    (AccessDenied, "Unauthorized|PermissionDenied"),
+    (QuotaExceeded, "QuotaExceeded"),
+    (NotFound, "NotFound"),
+    (Conflict, "Conflict|IdempotencyConflict"),
+    (Throttled, "Throttled"),
+    (Unavailable, "Unavailable"),
+)
 _COLLECTION = re.compile("[a-z_]+")
 
 
@@ -77,7 +86,7 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
-        if not _is_url(self.endpoint):
+        if not is_url(self.endpoint):
             # Not quoted: if lines of the config were joined, it may contain the token.
             raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT or https://HOST:PORT")
         self._token = _sendable(token)
@@ -123,11 +132,8 @@ class Client:
         query = [*filters.items(), *(("tag", f"{key}={value}") for key, value in (tags or {}).items())]
         if ids is None:
             return [*self._pages(collection, query)]
-        unique = sorted(set(ids))
-        found: list[Object] = []
-        for start in range(0, len(unique), PAGE):
-            found += self._pages(collection, [*query, ("ids", ",".join(unique[start : start + PAGE]))])
-        return found
+        some = (",".join(batch) for batch in batches(sorted(set(ids)), PAGE))
+        return [found for each in some for found in self._pages(collection, [*query, ("ids", each)])]
 
     def update(self, collection: str, id: str, changes: Mapping[str, Any]) -> Object:
         """Change fields of the object (PATCH); returns the changed object."""
@@ -288,7 +294,7 @@ class Client:
         if error["code"] == "Unauthorized":
             text = f"mycloud: {self.endpoint} rejected the token: {what}: {error['message']}"
             return Unauthorized(text)
-        return typed_error(error, what, retry_after=answer.headers.get("Retry-After"))
+        return typed_error(error, what, pause=retry_after(answer.headers.get("Retry-After")))
 
 
 class Unauthorized(AccessDenied):
@@ -305,27 +311,11 @@ def operation_of(method: str, path: str) -> str:
     return f"{method} {'/'.join(words)}"
 
 
-def typed_error(error: Mapping[str, Any], what: str, *, retry_after: str | None = None) -> CloudError:
+def typed_error(error: Mapping[str, Any], what: str, *, pause: float = RETRY_AFTER) -> CloudError:
     """The typed error for the API's `{"code", "message", "field"?, "allowed"?}` in the response to `what`."""
-    text = f"mycloud: {what}: {error['message']}"
-    match error["code"]:
-        case "InvalidParameter":
-            field = error.get("field") or what
-            return InvalidConfiguration(field, error["message"].removeprefix(f"{field}: "), error.get("allowed"))
-        case "Unauthorized" | "PermissionDenied":
-            return AccessDenied(text)
-        case "QuotaExceeded":
-            return QuotaExceeded(text)
-        case "NotFound":
-            return NotFound(text)
-        case "Conflict" | "IdempotencyConflict":
-            return Conflict(text)
-        case "Throttled":
-            return Throttled(text, _seconds(retry_after))
-        case "Unavailable":
-            return Unavailable(text)
-        case _:
-            return CloudError(text)
+    field = error.get("field") or what
+    invalid = InvalidConfiguration(field, error["message"].removeprefix(f"{field}: "), error.get("allowed"))
+    return typed(_CODES.kind(str(error["code"])), f"mycloud: {what}: {error['message']}", invalid, pause)
 
 
 def known_state(obj: Object, states: Mapping[str, S]) -> S:
@@ -347,16 +337,6 @@ def _sendable(token: str) -> str:
     return token
 
 
-def _is_url(endpoint: str) -> bool:
-    try:
-        parts = urlsplit(endpoint)
-        # Reading the port validates it.
-        host = bool(re.fullmatch(r"[\w.:-]+", parts.hostname or ""))
-        return parts.scheme in ("http", "https") and host and parts.port != 0 and parts.username is None
-    except ValueError:
-        return False
-
-
 def _segment(id: str) -> str:
     return quote(id, safe="")
 
@@ -369,13 +349,6 @@ def _object(answer: Any) -> Object:
             f"mycloud returned a {type(answer).__name__} instead of an object; check that the endpoint is mycloud's"
         )
     return answer
-
-
-def _seconds(retry_after: str | None) -> float:
-    try:
-        return min(_LONGEST_RETRY_AFTER, max(0.0, float(retry_after or _DEFAULT_RETRY_AFTER)))
-    except ValueError:
-        return _DEFAULT_RETRY_AFTER
 
 
 def _cause(error: HTTPError) -> str:

@@ -15,6 +15,7 @@ from cloud_controller.cloud import (
     NodeAddress,
     NotFound,
 )
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import PAGE, Client, Object, known_state
 from cloud_controller.clouds.mycloud.names import PROVIDER_NAME
@@ -84,10 +85,8 @@ class MyCloudInstances:
 
     def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
         instances: dict[str, Instance] = {}
-        ordered = sorted(names)
-        for start in range(0, len(ordered), PAGE):
-            some = ",".join(ordered[start : start + PAGE])
-            for machine in self._client.list("machines", tags=self._tags, names=some):
+        for some in batches(sorted(names), PAGE):
+            for machine in self._client.list("machines", tags=self._tags, names=",".join(some)):
                 name = machine["name"]
                 if machine["state"] == "terminated":
                     continue

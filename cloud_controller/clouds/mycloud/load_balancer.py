@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, NotFound
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members, pod_ranges
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.failures import one_by_one
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     SERVICE_UID_TAG,
@@ -35,6 +37,8 @@ from cloud_controller.load_balancers.operations import (
     DeleteListener,
     DeleteLoadBalancer,
     DeletePool,
+    Operation,
+    OperationResult,
     PutListener,
     PutPool,
     RemoveMembers,
@@ -150,8 +154,26 @@ class MyCloudLoadBalancers:
 
     # ------------------------------------------------------------------------------------------------------- writes
 
-    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        """Create it completely; repeated with the same token, creates no second one."""
+    def perform(self, _: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Each operation is one call, those on members one for each `BATCH`."""
+        return one_by_one(operations, lambda operation: self._functions[type(operation)](operation))
+
+    @property
+    def _functions(self) -> Mapping[type, Callable[[Any], ObservedLoadBalancer | None]]:
+        return {
+            CreateLoadBalancer: self._create,
+            AdoptLoadBalancer: self._adopt,
+            UpdateLoadBalancer: self._update,
+            PutPool: self._put_pool,
+            AddMembers: self._add_members,
+            RemoveMembers: self._remove_members,
+            PutListener: self._put_listener,
+            DeleteListener: self._delete_listener,
+            DeletePool: self._delete_pool,
+            DeleteLoadBalancer: self._delete_load_balancer,
+        }
+
+    def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         model = operation.model
         body = {
             "name": model.name,
@@ -167,52 +189,43 @@ class MyCloudLoadBalancers:
         }
         return _observed(self._client.create("load_balancers", body))
 
-    def adopt(self, operation: AdoptLoadBalancer) -> None:
-        """Refused: see `foreign_name`."""
+    def _adopt(self, operation: AdoptLoadBalancer) -> None:
         raise CloudError(
             f"mycloud: load balancer {operation.id} cannot be adopted: no other controller creates load balancers here"
         )
 
-    def update(self, operation: UpdateLoadBalancer) -> None:
-        """Set this name, these tags and these source ranges, all that mycloud can change in place."""
+    def _update(self, operation: UpdateLoadBalancer) -> None:
         model = operation.model
         changes: dict[str, Any] = {"name": model.name, "tags": dict(model.tags)}
         if "source_ranges" in model.attributes:
             changes["source_ranges"] = model.attributes["source_ranges"]
         self._client.update("load_balancers", operation.id, changes)
 
-    def put_pool(self, operation: PutPool) -> None:
-        """Create the pool, or change its settings."""
+    def _put_pool(self, operation: PutPool) -> None:
         body = _pool_body(operation.pool) | (_members_body(operation.pool) if operation.new else {})
         self._client.put(f"load_balancers/{operation.id}/backend_sets/{operation.pool.name}", body)
 
-    def add_members(self, operation: AddMembers) -> None:
-        """Add the members, or change them."""
+    def _add_members(self, operation: AddMembers) -> None:
         path = f"load_balancers/{operation.id}/backend_sets/{operation.pool}/backends:batch_register"
         self._raise_first(self._batches(path, [_member_body(member) for member in operation.members]))
 
-    def remove_members(self, operation: RemoveMembers) -> None:
-        """Remove the members."""
+    def _remove_members(self, operation: RemoveMembers) -> None:
         path = f"load_balancers/{operation.id}/backend_sets/{operation.pool}/backends:batch_deregister"
         errors = self._batches(path, [{"address": m.address, "port": m.port} for m in operation.members])
         self._raise_first(error for error in errors if not isinstance(error, NotFound))
 
-    def put_listener(self, operation: PutListener) -> None:
-        """Create the listener, or change it."""
+    def _put_listener(self, operation: PutListener) -> None:
         listener = operation.listener
         path = f"load_balancers/{operation.id}/listeners/{listener.protocol}/{listener.port}"
         self._client.put(path, _listener_body(listener))
 
-    def delete_listener(self, operation: DeleteListener) -> None:
-        """Delete the listener."""
+    def _delete_listener(self, operation: DeleteListener) -> None:
         self._delete(f"load_balancers/{operation.id}/listeners/{operation.protocol}/{operation.port}")
 
-    def delete_pool(self, operation: DeletePool) -> None:
-        """Delete the pool."""
+    def _delete_pool(self, operation: DeletePool) -> None:
         self._delete(f"load_balancers/{operation.id}/backend_sets/{operation.name}")
 
-    def delete(self, operation: DeleteLoadBalancer) -> None:
-        """Begin to delete it with all its parts."""
+    def _delete_load_balancer(self, operation: DeleteLoadBalancer) -> None:
         self._delete(f"load_balancers/{operation.id}")
 
     def _delete(self, path: str) -> None:
@@ -223,10 +236,9 @@ class MyCloudLoadBalancers:
 
     def _batches(self, path: str, backends: Sequence[dict[str, Any]]) -> Iterator[CloudError]:
         """The errors of single backends. Every batch is sent, whatever the results of others."""
-        for start in range(0, len(backends), BATCH):
+        for batch in batches(backends, BATCH):
             # Registered or deregistered twice is once.
-            body = {"backends": backends[start : start + BATCH]}
-            for result in self._client.post(path, body, idempotent=True)["results"]:
+            for result in self._client.post(path, {"backends": batch}, idempotent=True)["results"]:
                 if error := result["error"]:
                     yield typed_error(error, f"{path.rpartition(':')[2]} {result['address']}:{result['port']}")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from cloud_controller.cloud import CloudError, NotFound, Route, RouteFailure
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.mycloud.client import Client, Object, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
 
@@ -60,8 +61,7 @@ class MyCloudRoutes:
         self, verb: str, routes: Sequence[Route], body: Callable[[Sequence[Route]], Object]
     ) -> Iterator[RouteFailure]:
         path = f"route_tables/{self._scope.route_table_id}/routes:{verb}"
-        for start in range(0, len(routes), BATCH):
-            batch = routes[start : start + BATCH]
+        for batch in batches(routes, BATCH):
             try:
                 # Written or removed twice is written or removed once.
                 results = self._client.post(path, body(batch), idempotent=True)["results"]

@@ -1,25 +1,27 @@
-"""Carries out one operation of a Service plan, in the cloud or in Kubernetes."""
+"""Performs the operations of a Service plan, in the cloud and in Kubernetes."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import assert_never, get_args
+from itertools import groupby
+from typing import assert_never, cast, get_args
 
 from cloud_controller import apply
-from cloud_controller.cloud import Cloud, Conflict, InvalidConfiguration, Postponed
-from cloud_controller.controllers.service.checkpoint import forget
+from cloud_controller.cloud import Cloud, CloudError, Conflict, InvalidConfiguration, Postponed
 from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer, SetIngress
-from cloud_controller.kube import SERVICES, KubeApi, Object, PatchType
+from cloud_controller.kube import SERVICES, ApiError, KubeApi, Object, PatchType
+from cloud_controller.load_balancers.apply_operation import apply_operation
+from cloud_controller.load_balancers.failures import Failures
 from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import (
     CreateLoadBalancer,
     LoadBalancers,
     Operation,
+    OperationResult,
     PutListener,
-    Remembering,
     RemoveMembers,
-    carry_out,
 )
 
 KubeOperation = AddFinalizer | RemoveFinalizer | SetIngress
@@ -34,15 +36,58 @@ def load_balancers_of(cloud: Cloud) -> LoadBalancers:
 
 
 @apply.performs_in_order(*get_args(KubeOperation), *get_args(Operation))
-def perform(operation: KubeOperation | Operation, run: apply.Run) -> None:
-    """Perform one operation of a plan for all Services (`cloud-controller apply`)."""
-    if isinstance(operation, KubeOperation):
-        change_service(run.kube, operation)
-    else:
-        load_balancers = load_balancers_of(run.cloud)
-        if isinstance(load_balancers, Remembering):
-            forget(run.kube)
-        change_load_balancer(load_balancers, operation)
+def perform(operations: Sequence[KubeOperation | Operation], run: apply.Run) -> Iterator[apply.Outcome]:
+    """Perform the operations of one Service. Consecutive ones on one load balancer are one change of the cloud."""
+    failures = Failures()
+    load_balancers = dict(run.load_balancers)
+    for _, group in groupby(operations, _change_of):
+        if permitted := [operation for operation in group if failures.permit(operation)]:
+            for outcome in _performed(permitted, load_balancers, run):
+                failures.record(outcome.operation, outcome.error)
+                yield outcome
+
+
+def _change_of(operation: KubeOperation | Operation) -> object:
+    if isinstance(operation, KubeOperation | CreateLoadBalancer) or _hands_over(operation):
+        return id(operation)
+    return operation.id
+
+
+def _hands_over(operation: Operation) -> bool:
+    return bool(
+        (isinstance(operation, RemoveMembers) and operation.hand_over)
+        or (isinstance(operation, PutListener) and operation.instead_of)
+    )
+
+
+def _performed(
+    operations: Sequence[KubeOperation | Operation], load_balancers: dict[str, ObservedLoadBalancer], run: apply.Run
+) -> Sequence[apply.Outcome]:
+    first = operations[0]
+    try:
+        if isinstance(first, KubeOperation):
+            return [apply.Outcome(first, answer=change_service(run.kube, first))]
+        with run.changing():
+            results = _change(load_balancers_of(run.cloud), cast("Sequence[Operation]", operations), load_balancers)
+    except (CloudError, ApiError) as error:
+        return [apply.Outcome(first, error)]
+    return [apply.Outcome(result.operation, result.error, result.created) for result in results]
+
+
+def _change(
+    cloud: LoadBalancers, operations: Sequence[Operation], load_balancers: dict[str, ObservedLoadBalancer]
+) -> Sequence[OperationResult]:
+    """Change one load balancer, whose state in `load_balancers` follows. Raises CloudError."""
+    first = operations[0]
+    if isinstance(first, CreateLoadBalancer):
+        return [OperationResult(first, created=_create(cloud, first))]
+    if _hands_over(first):
+        _require_successor(cloud, first)
+    results = cloud.perform(load_balancers.get(first.id), operations)
+    for result in results:
+        if first.id in load_balancers and result.error is None:
+            load_balancers[first.id] = apply_operation(load_balancers[first.id], result.operation)
+    return results
 
 
 def change_service(kube: KubeApi, operation: KubeOperation) -> Object:
@@ -74,49 +119,38 @@ class HandingOver(Postponed):
     """Old members must keep serving until a new one is healthy."""
 
 
-def change_load_balancer(
-    load_balancers: LoadBalancers, operation: Operation, *, handing_over: bool = False
-) -> ObservedLoadBalancer | None:
-    """Change the cloud and return a new load balancer, if one was created. Idempotent.
-
-    `handing_over`: a hand-over of this Service's members is already in progress. Raises CloudError, and HandingOver if
-    old members must serve longer.
-    """
-    if isinstance(operation, CreateLoadBalancer):
-        return _create(load_balancers, operation)
-    if isinstance(operation, RemoveMembers) and (operation.hand_over or handing_over):
-        _require_successor(load_balancers, operation)
-    if isinstance(operation, PutListener) and operation.instead_of:
-        _require_healthy(load_balancers, operation, operation.instead_of)
-    return carry_out(load_balancers, operation)
-
-
-def _create(load_balancers: LoadBalancers, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+def _create(cloud: LoadBalancers, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
     """Create it, even if an earlier load balancer (preserved, or being deleted) still occupies the client token."""
+    token = operation.client_token
+
+    def create(token: str) -> ObservedLoadBalancer:
+        (result,) = cloud.perform(None, [replace(operation, client_token=token)])
+        if result.created is None:
+            raise result.error or CloudError("the cloud created a load balancer without returning it")
+        return result.created
+
     try:
-        made = load_balancers.create(operation)
+        made = create(token)
     except Conflict:
         digest = hashlib.sha256(repr(operation.model).encode()).hexdigest()[:16]
-        made = load_balancers.create(replace(operation, client_token=f"{operation.client_token}-{digest}"))
+        made = create(f"{token}-{digest}")
     wanted = Owner.of_tags(operation.model.tags)
     if made.owner != wanted:
-        made = load_balancers.create(replace(operation, client_token=f"{operation.client_token}-after-{made.id}"))
+        made = create(f"{token}-after-{made.id}")
     if made.owner != wanted:
         raise Conflict(f"creating a load balancer returned {made.id}, which does not have the requested tags")
     return made
 
 
-def _require_successor(load_balancers: LoadBalancers, operation: RemoveMembers) -> None:
-    health = load_balancers.health(operation.id)
-    healthy = {key for key, good in health.items() if good}
-    serving = any((operation.pool, *member.key) in healthy for member in operation.members)
-    if serving and not any((operation.pool, *member.key) in healthy for member in operation.successors):
-        raise HandingOver(f"no new member of pool {operation.pool} of {operation.id} is healthy yet")
-
-
-def _require_healthy(load_balancers: LoadBalancers, operation: PutListener, before: str) -> None:
-    """Raise HandingOver until the new pool of a taken-over listener is healthy, provided that the old pool is."""
-    healthy = {pool for (pool, _, _), good in load_balancers.health(operation.id).items() if good}
-    if before in healthy and operation.listener.pool not in healthy:
-        why = f"no member of pool {operation.listener.pool} of {operation.id} is healthy yet"
-        raise HandingOver(f"{why}; listener {operation.listener} keeps pool {before}")
+def _require_successor(cloud: LoadBalancers, operation: Operation) -> None:
+    """Raise HandingOver while a member or pool that the operation removes is healthy and no successor is."""
+    if isinstance(operation, RemoveMembers):
+        healthy = {key for key, good in cloud.health(operation.id).items() if good}
+        serving = any((operation.pool, *member.key) in healthy for member in operation.members)
+        if serving and not any((operation.pool, *member.key) in healthy for member in operation.successors):
+            raise HandingOver(f"no new member of pool {operation.pool} of {operation.id} is healthy yet")
+    elif isinstance(operation, PutListener):
+        pools = {pool for (pool, _, _), good in cloud.health(operation.id).items() if good}
+        if operation.instead_of in pools and operation.listener.pool not in pools:
+            why = f"no member of pool {operation.listener.pool} of {operation.id} is healthy yet"
+            raise HandingOver(f"{why}; listener {operation.listener} keeps pool {operation.instead_of}")

@@ -47,11 +47,14 @@ def checkpoint_of(kube: KubeApi, cloud: Cloud) -> Checkpoint | None:
     return Checkpoint(kube, cloud.cluster_id, remembering) if isinstance(remembering, Remembering) else None
 
 
-def forget(kube: KubeApi) -> None:
-    """Empty any checkpoint, because the cloud is about to change without updating it. Raises ApiError."""
-    with suppress(NotFoundError):
-        # A replace without resourceVersion is unconditional, and the daemon's permissions allow it.
-        kube.replace(CONFIG_MAPS, _config_map(_METADATA))
+@contextmanager
+def without_checkpoint(kube: KubeApi, cloud: Cloud) -> Iterator[None]:
+    """Hold while changing the cloud without saving it: empties any checkpoint first. Raises ApiError."""
+    if isinstance(cloud.load_balancers, Remembering):
+        with suppress(NotFoundError):
+            # A replace without resourceVersion is unconditional, and the daemon's permissions allow it.
+            kube.replace(CONFIG_MAPS, _config_map(_METADATA))
+    yield
 
 
 class Checkpoint:

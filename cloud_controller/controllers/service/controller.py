@@ -15,6 +15,7 @@ from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
 from cloud_controller.cloud import Cloud, CloudError, Throttled
+from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import adoption as service_adoption
 from cloud_controller.controllers.service import plan as service_plan
@@ -23,7 +24,6 @@ from cloud_controller.controllers.service.apply import load_balancers_of
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.endpoints import ServiceEndpoints, by_service
-from cloud_controller.controllers.service.queue import Cause, WorkQueue, work
 from cloud_controller.controllers.service.reconcile import CONTROLLER, ServiceReconciler
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import (
@@ -214,7 +214,7 @@ class ServiceController:
         self._unclaimed: set[str] = set()
         self._reconciler = ServiceReconciler(
             kube,
-            self._load_balancers,
+            cloud,
             self._cache,
             events,
             metrics,

@@ -6,18 +6,18 @@ Never blocks on the cloud: the Service is requeued until slow operations have fi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from typing import cast
 
-from cloud_controller.cloud import CloudError, Postponed, Throttled, Unavailable
+from cloud_controller import apply
+from cloud_controller.apply import ActionResult
+from cloud_controller.cloud import Cloud, CloudError, Postponed, Throttled, Unavailable
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
-from cloud_controller.controllers.service.apply import (
-    KubeOperation,
-    change_load_balancer,
-    change_service,
-)
+from cloud_controller.controllers.service.apply import KubeOperation, load_balancers_of
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.events import ServiceEvents
@@ -37,7 +37,6 @@ from cloud_controller.load_balancers.operations import (
     DeleteListener,
     DeleteLoadBalancer,
     DeletePool,
-    LoadBalancers,
     Operation,
     PutListener,
     PutPool,
@@ -46,7 +45,7 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.load_balancers.sharing import may_serve_others, owner_of_part
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Action, Plan
+from cloud_controller.plan import Plan
 from cloud_controller.safeguard import Safeguard
 
 CONTROLLER = "service"
@@ -67,7 +66,7 @@ class ServiceReconciler:
     def __init__(
         self,
         kube: KubeApi,
-        load_balancers: LoadBalancers,
+        cloud: Cloud,
         cache: LoadBalancerCache,
         events: Events,
         metrics: Metrics,
@@ -81,7 +80,8 @@ class ServiceReconciler:
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
-        self._load_balancers = load_balancers
+        self._cloud = cloud
+        self._load_balancers = load_balancers_of(cloud)
         self._cache = cache
         self._events = events
         self._metrics = metrics
@@ -154,7 +154,7 @@ class ServiceReconciler:
                 if at_stake := self._at_stake(plan, owner.uid):
                     self._cache.refresh((), at_stake)
                     plan = self._orphans_of(key, owner)
-                self._carry_out(key, owner.uid, plan, [])
+                _raise_failure(self._apply(key, owner.uid, plan))
             except CloudError as error:
                 gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
                 self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
@@ -185,15 +185,17 @@ class ServiceReconciler:
                     self._finish(key, named, found, events)
                     return
                 events.before(found)
-                postponed: list[Postponed] = []
-                try:
-                    service = self._carry_out(key, service["metadata"]["uid"], found.plan, postponed, service)
-                finally:
-                    # Even if another part failed: old members keep serving until the new ones are healthy.
-                    pause = self._waits.postpone(key, postponed, events) if postponed else None
+                plan = _held_back(found.plan) if self._waits.handing_over(key) else found.plan
+                results = self._apply(key, service["metadata"]["uid"], plan)
+                postponed = [result.error for result in results if isinstance(result.error, Postponed)]
+                # Even if another part failed: old members keep serving until the new ones are healthy.
+                pause = self._waits.postpone(key, postponed, events) if postponed else None
+                _raise_failure(results)
                 if pause is not None:
                     self._requeue(key, pause)
                     return
+                changed = [result.answer for result in results if isinstance(result.action.operation, KubeOperation)]
+                service = cast("Object", changed[-1]) if changed else service
                 self._waits.clear(key)
                 events.applied()
             raise CloudError(f"did not converge after {_ROUNDS} rounds; last plan: {found.plan}")
@@ -248,88 +250,62 @@ class ServiceReconciler:
         if not found.waits:
             events.completed()
 
-    def _carry_out(
-        self, key: str, uid: str, plan: Plan, postponed: list[Postponed], service: Object | None = None
-    ) -> Object:
-        """Apply the plan, update the cache, and return the Service's new state. `postponed` collects what must wait.
-
-        Raises the first failure. Unless the cloud is unavailable, members are still updated: a rejected setting or a
-        missing permission must not keep dead nodes in service.
-        """
-        failed: list[tuple[object, CloudError]] = []
+    def _apply(self, key: str, uid: str, plan: Plan) -> list[ActionResult]:
+        """Apply the plan, update the cache, and return the results."""
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
         hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
-        try:
-            with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
-                for action in plan.changes:
-                    if failed and not _may_follow(action.operation, [operation for operation, _ in failed]):
-                        continue
-                    try:
-                        service = self._apply(key, uid, action) or service
-                    except Postponed as reason:
-                        _log.info("postponed controller=%s target=%s why=%r", CONTROLLER, action.target, str(reason))
-                        postponed.append(reason)
-                    except (Throttled, Unavailable):
-                        raise
-                    except CloudError as error:
-                        failed.append((action.operation, error))
-            if failed:
-                raise failed[0][1]
-        except (CloudError, ApiError):
+        with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
+            results = apply.run(
+                plan,
+                self._kube,
+                self._cloud,
+                events=self._events,
+                controller=CONTROLLER,
+                load_balancers={lb.id: lb for each in plan.changes if (lb := self._changed_by(each.operation))},
+                changing=self._checkpoint.writing if self._checkpoint else nullcontext,
+                metrics=self._metrics,
+                done=lambda result: self._remember(key, uid, result),
+            )
+        if any(apply.failures(results)):
             # The plan is partly applied, and a response may be lost: the next reconcile reads before it plans.
             self._cache.mark_dirty(key)
-            raise
-        return service or {}
+        return results
 
-    def _apply(self, key: str, uid: str, action: Action) -> Object | None:
-        result = "failed"
-        operation = action.operation
-        changed: Object | None = None
-        try:
-            if isinstance(operation, KubeOperation):
-                changed = change_service(self._kube, operation)
-            elif isinstance(operation, Operation):
-                handing_over = self._waits.handing_over(key)
-                with self._checkpoint.writing() if self._checkpoint else nullcontext():
-                    made = change_load_balancer(self._load_balancers, operation, handing_over=handing_over)
-                self._remember(key, uid, operation, made)
-            else:
-                raise TypeError(f"{action.target}: {type(operation).__name__} is not an operation of a Service plan")
-            result = "done"
-        except Postponed:
-            result = "postponed"
-            raise
-        except Unavailable:
-            if isinstance(operation, CreateLoadBalancer):
-                self._creation_lost()
-            raise
-        finally:
-            self._metrics.actions.labels(CONTROLLER, action.kind.value, result).inc()
-        _log.info(
-            "done controller=%s kind=%s target=%s summary=%r", CONTROLLER, action.kind, action.target, action.summary
-        )
-        return changed
+    def _changed_by(self, operation: object) -> ObservedLoadBalancer | None:
+        if not isinstance(operation, Operation) or isinstance(operation, CreateLoadBalancer):
+            return None
+        return self._cache.find(operation.id)
 
-    def _remember(self, key: str, uid: str, operation: Operation, made: ObservedLoadBalancer | None) -> None:
-        if isinstance(operation, CreateLoadBalancer):
-            known = made
-        else:
-            before = self._cache.find(operation.id)
-            known = before and apply_operation(before, operation)
-        if known is not None:
+    def _remember(self, key: str, uid: str, result: ActionResult) -> None:
+        operation = result.action.operation
+        if isinstance(operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
+            self._creation_lost()
+        if not result.ok or not isinstance(operation, Operation):
+            return
+        if isinstance(result.answer, ObservedLoadBalancer):
+            self._cache.put(key, uid, result.answer)
+        elif (before := self._changed_by(operation)) is not None:
+            known = apply_operation(before, operation)
             self._cache.put(key, uid, known)
-        if known is not None and _frees(operation, known):
-            self._part_freed(known.id, key)
+            if _frees(operation, known):
+                self._part_freed(known.id, key)
 
 
-def _may_follow(operation: object, failed: Iterable[object]) -> bool:
-    """Whether to continue with the operation after these failed: member changes do not depend on other operations."""
-    if isinstance(operation, AddMembers):
-        return True
-    # Removed members need successors, so their addition must have succeeded.
-    return isinstance(operation, RemoveMembers) and not any(
-        isinstance(each, AddMembers) and each.pool == operation.pool for each in failed
+def _raise_failure(results: Sequence[ActionResult]) -> None:
+    """Raise the error of the first failed action, if any; rather that of a cloud that does not answer."""
+    errors = [result.error for result in apply.failures(results) if result.error]
+    if errors:
+        raise next((error for error in errors if isinstance(error, Throttled | Unavailable)), errors[0])
+
+
+def _held_back(plan: Plan) -> Plan:
+    """The plan, in which every removed member waits for a healthy successor."""
+    return Plan.of(
+        replace(action, operation=replace(action.operation, hand_over=True))
+        if isinstance(action.operation, RemoveMembers)
+        else action
+        for action in plan
     )
 
 

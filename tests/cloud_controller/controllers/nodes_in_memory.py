@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
-from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.controllers.loop import EVERYTHING, ControllerContext, LoopController
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.kube import NODES, Object
 from cloud_controller.metrics import Metrics
@@ -76,6 +76,7 @@ class Cluster:
 
     def triggered(self, controller: LoopController) -> frozenset[str]:
         """The keys of the next pass."""
-        keys = frozenset(controller._keys)
-        controller._keys.clear()
-        return keys
+        keys = controller._queue.get_batch()
+        for key in keys:
+            controller._queue.done(key)
+        return keys - {EVERYTHING}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import Throttled, Unavailable
-from cloud_controller.controllers.loop import ControllerContext, LoopController
+from cloud_controller.controllers.loop import EVERYTHING, ControllerContext, LoopController
 from cloud_controller.kube import NODES, Object
 from cloud_controller.metrics import Metrics
 from tests.cloud_controller.guard import guard
@@ -69,7 +69,7 @@ class Bench:
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    monkeypatch.setattr("cloud_controller.controllers.backoff.FIRST_RETRY", 0.001)
+    monkeypatch.setattr("cloud_controller.controllers.loop.FIRST_RETRY", 0.001)
     nothing: Any = None
     api, metrics, passes, stop = FakeKubernetes(), Metrics(), Passes(), threading.Event()
     context = ControllerContext(api, nothing, api.informer(NODES), metrics, nothing, guard())
@@ -154,10 +154,21 @@ def test_a_key_that_fails_for_ever_comes_back_once_a_backoff_however_often_it_is
     for _ in range(5):
         controller._pass(frozenset({"a"}), bench.stop)
 
-    assert list(controller._backoff) == ["a"]
+    assert list(controller._queue._due) == ["a"]
+    assert controller._queue.failures("a") == 5
     bench.passes.outcomes = []
     controller._pass(frozenset({"a"}), bench.stop)
-    assert list(controller._backoff) == []
+    assert controller._queue.failures("a") == 0
+
+
+def test_a_full_pass_does_not_end_the_backoff_of_a_key_that_still_waits(bench: Bench) -> None:
+    controller = bench.controller
+    bench.passes.outcomes = [["a"]]
+    controller._pass(frozenset({"a"}), bench.stop)
+
+    controller._pass(frozenset({EVERYTHING}), bench.stop)
+
+    assert controller._queue.failures("a") == 1
 
 
 class Waits(threading.Event):
@@ -182,13 +193,14 @@ class Waits(threading.Event):
     ids=["one alone", "until no more come", "not for ever", "until a batch is full"],
 )
 def test_a_pass_waits_while_more_and_more_keys_come(bench: Bench, arrivals: tuple[int, ...], waited: int) -> None:
-    bench.controller._all = False
+    queue = bench.controller._queue
+    assert queue.get_batch() == {EVERYTHING}
     bench.controller.trigger("first")
     stop = Waits(bench.controller, *arrivals)
 
-    keys = bench.controller._next(stop)
+    assert bench.controller._gather(stop)
 
-    assert keys is not None and len(keys) == 1 + sum(arrivals[:waited])
+    assert len(queue.get_batch()) == 1 + sum(arrivals[:waited])
     assert stop.waited == waited
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InstanceState, Route, RouteFailure, Throttled, Unavailable
-from cloud_controller.controllers import backoff
+from cloud_controller.controllers import loop
 from cloud_controller.controllers.loop import LoopController
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
@@ -381,16 +381,16 @@ def test_after_a_write_whose_outcome_is_not_known_the_table_is_read(cluster: Clu
 def test_a_route_that_is_refused_is_not_tried_again_before_its_time_whatever_else_happens(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "FIRST_RETRY", 1000.0)
+    monkeypatch.setattr(loop, "FIRST_RETRY", 1000.0)
     controller = routed(cluster, 2)
     cluster.cloud.refuse_routes_to = {"i-n1"}
     stop: Any = None
-    controller._pass(None, stop)
+    controller._pass(frozenset({loop.EVERYTHING}), stop)
     writes = cluster.cloud.route_writes
 
     for _ in range(10):
         controller._pass(frozenset({"n0"}), stop)
-        controller._pass(None, stop)
+        controller._pass(frozenset({loop.EVERYTHING}), stop)
 
     assert cluster.cloud.route_writes == writes
     assert network(cluster, "n1") == "True"
@@ -405,7 +405,7 @@ def test_a_cloud_that_wants_no_more_calls_is_left_in_peace_as_long_as_it_says(
     waited: list[float | None] = []
     stop: Any = SimpleNamespace(wait=waited.append)
 
-    controller._pass(None, stop)
+    controller._pass(frozenset({loop.EVERYTHING}), stop)
 
     assert waited == [77.0]
 

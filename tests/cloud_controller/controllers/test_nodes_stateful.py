@@ -145,7 +145,7 @@ class Life(RuleBasedStateMachine):
         self.cloud.quota = None
         for _ in range(3):
             for controller in self.controllers:
-                controller._backoff = type(controller._backoff)()
+                controller._queue._not_before.clear()
                 if isinstance(controller, NodeLifecycleController):
                     controller._missing_since = dict.fromkeys(controller._missing_since, 0.0)
                 for _ in controller.reconcile(None):

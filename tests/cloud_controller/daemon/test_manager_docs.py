@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cli import commands as cli
 from cloud_controller.cli import upstream as cli_upstream
-from cloud_controller.controllers.service.queue import WorkQueue
+from cloud_controller.controllers.queue import WorkQueue
 from cloud_controller.metrics import Metrics
 
 PAGE = (Path(__file__).parents[3] / "docs" / "daemon.md").read_text()

@@ -21,6 +21,7 @@ from cloud_controller.cloud import (
 from cloud_controller.fence import unfenced
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
+from cloud_controller.load_balancers.failures import one_by_one
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     Built,
@@ -34,7 +35,12 @@ from cloud_controller.load_balancers.model import (
     Owner,
     Pool,
 )
-from cloud_controller.load_balancers.operations import CreateLoadBalancer, DeleteLoadBalancer, Operation
+from cloud_controller.load_balancers.operations import (
+    CreateLoadBalancer,
+    DeleteLoadBalancer,
+    Operation,
+    OperationResult,
+)
 from tinycloud.annotations import CATALOGUE, CLASS
 
 LOAD_BALANCERS: dict[str, ObservedLoadBalancer] = {}
@@ -158,25 +164,26 @@ class Tiny:
         pools = LOAD_BALANCERS[id].model.pools
         return {(pool.name, member.address, member.port): True for pool in pools for member in pool.members}
 
-    def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+    def perform(self, _: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
+        return one_by_one(operations, self._perform)
+
+    def _perform(self, operation: Operation) -> ObservedLoadBalancer | None:
         self.fence()
+        if isinstance(operation, CreateLoadBalancer):
+            return self._create(operation)
+        if isinstance(operation, DeleteLoadBalancer):
+            LOAD_BALANCERS.pop(operation.id, None)
+        else:
+            changed = apply_operation(LOAD_BALANCERS[operation.id], operation)
+            LOAD_BALANCERS[operation.id] = replace(changed, settled=True)
+        return None
+
+    def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         number = next(_numbers)
         ingress = (Ingress(ip=f"192.0.2.{number}"),)
         made = ObservedLoadBalancer(f"lb-{number}", LoadBalancerState.READY, operation.model, ingress)
         LOAD_BALANCERS[made.id] = made
         return made
-
-    def delete(self, operation: DeleteLoadBalancer) -> None:
-        self.fence()
-        LOAD_BALANCERS.pop(operation.id, None)
-
-    def _change(self, operation: Operation) -> None:
-        self.fence()
-        assert not isinstance(operation, CreateLoadBalancer)
-        LOAD_BALANCERS[operation.id] = replace(apply_operation(LOAD_BALANCERS[operation.id], operation), settled=True)
-
-    adopt = update = put_pool = add_members = remove_members = _change
-    put_listener = delete_listener = delete_pool = _change
 
     # --------------------------------------------------------------------------------------------------- checkpoint
 

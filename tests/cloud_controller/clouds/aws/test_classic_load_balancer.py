@@ -23,7 +23,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
 )
 from tests.cloud_controller.clouds.aws.services import backends, classic, named, put_nodes
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, port, served
+from tests.cloud_controller.load_balancing import Running, performed, port, served
 
 OWNER = Owner(CLUSTER, "uid-web", "default", "web")
 GROUP = {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}
@@ -205,8 +205,9 @@ def test_the_same_creation_again_makes_no_second_one(account: AwsAccount, cluste
     running = served(account, cluster, classic())
     model = running.cloud.load_balancers.build(classic(), backends(*cluster.objects["nodes"].values())).model
 
-    again = Running(account, cluster).cloud.load_balancers.create(CreateLoadBalancer(model, OWNER.client_token))
+    again = performed(Running(account, cluster).cloud.load_balancers, CreateLoadBalancer(model, OWNER.client_token))
 
+    assert again is not None
     assert again.id == described(account)["LoadBalancerName"]
     assert again.model == running.observed()[0].model
 
@@ -539,7 +540,7 @@ def test_an_instance_that_is_gone_already_keeps_no_other_in(account: AwsAccount,
     account.elb.deregister_instances_from_load_balancer(LoadBalancerName=name, Instances=[{"InstanceId": ids[0]}])
     refusing(ids[0])(running.cloud)
 
-    running.cloud.load_balancers.remove_members(RemoveMembers(name, POOL, tuple(Member(each, 0, each) for each in ids)))
+    performed(running.cloud.load_balancers, RemoveMembers(name, POOL, tuple(Member(each, 0, each) for each in ids)))
 
     assert described(account)["Instances"] == []
 
@@ -607,6 +608,6 @@ def test_one_that_lost_its_tags_is_not_deleted(account: AwsAccount, cluster: Clu
     account.elb.remove_tags(LoadBalancerNames=[name], Tags=[{"Key": "kubernetes.io/cluster"}])
 
     with pytest.raises(InvalidConfiguration, match="does not have this cluster's tags"):
-        running.cloud.load_balancers.delete(DeleteLoadBalancer(observed.id))
+        performed(running.cloud.load_balancers, DeleteLoadBalancer(observed.id), on=observed)
 
     assert described(account)["LoadBalancerName"] == name

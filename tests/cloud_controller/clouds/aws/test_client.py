@@ -21,9 +21,9 @@ from cloud_controller.cloud_errors import (
 from cloud_controller.clouds.aws import client
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config, ServiceOverride
-from cloud_controller.clouds.aws.rate_limiter import RateLimiter
-from cloud_controller.clouds.retries import NeverReached
+from cloud_controller.clouds.common.rate_limiter import RateLimiter
 from cloud_controller.fence import WriteRefused, read_only
+from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import (
     REGION,
     Answer,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network, IPv6Network
+
 import pytest
 
 from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permissions, rule_texts
+from cloud_controller.clouds.common.security_rules import client_rules
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,9 @@ def test_rules_of_the_same_ports_are_one_permission_with_many_sources() -> None:
     assert len(found) == 1
     assert [each["CidrIp"] for each in found[0]["IpRanges"]] == ["10.0.0.0/8", "192.168.0.0/16"]
     assert rule_texts(found) == dict.fromkeys(rules, "")
+
+
+def test_the_texts_are_those_that_the_api_is_read_back_as() -> None:
+    found = client_rules([("TCP", 80), ("UDP", 53)], [IPv4Network("192.0.2.0/24"), IPv6Network("2001:db8::/32")])
+
+    assert rule_texts(ip_permissions(found)).keys() == set(found)

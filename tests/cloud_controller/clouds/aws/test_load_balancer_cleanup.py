@@ -20,8 +20,7 @@ from tests.cloud_controller.load_balancing import Running, port
 @pytest.fixture
 def cluster(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """One Service with a network load balancer, and one with a classic one, before the cluster is gone."""
-    monkeypatch.setattr(converge, "_FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(converge, "_LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(converge, "round_pause", lambda _: 0.01)
     made = Cluster()
     put_nodes(made, account.launch(1))
     made.put(nlb({}, port(80), port(443)))

@@ -22,7 +22,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
 )
 from tests.cloud_controller.clouds.aws.services import in_subnets, named, nlb, put_nodes
 from tests.cloud_controller.cluster import Cluster
-from tests.cloud_controller.load_balancing import Running, changed, port, served
+from tests.cloud_controller.load_balancing import Running, changed, performed, port, served
 
 CERTIFICATES = [f"arn:aws:iam::123456789012:server-certificate/{name}" for name in "abc"]
 
@@ -217,7 +217,7 @@ def test_one_that_goes_while_it_is_changed_is_gone_not_anothers(account: AwsAcco
     Refusing.of("DescribeTags", "LoadBalancerNotFound")(running.cloud)
 
     with pytest.raises(NotFound, match="no longer exists"):
-        running.cloud.load_balancers.update(UpdateLoadBalancer(present.id, present.model))
+        performed(running.cloud.load_balancers, UpdateLoadBalancer(present.id, present.model), on=present)
 
     (left,) = running.cloud.load_balancers.read((), {present.id})
     assert left.state is LoadBalancerState.PARTIAL, "though it was made a moment ago"

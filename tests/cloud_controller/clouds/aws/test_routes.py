@@ -16,11 +16,11 @@ from cloud_controller.cloud import (
     Route,
 )
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.routes import AwsRoutes
-from cloud_controller.clouds.retries import NeverReached
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
 
 if TYPE_CHECKING:

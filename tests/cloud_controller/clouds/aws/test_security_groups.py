@@ -14,9 +14,9 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.vpc_state import VpcState
-from cloud_controller.clouds.retries import RetryPolicy
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
+from cloud_controller.retries import RetryPolicy
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.faulty_aws import security_groups_in_use

@@ -7,10 +7,14 @@ write, on either side, and another one starts from what the API server holds.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import cast
 
-from cloud_controller.controllers.service.queue import WorkQueue, work
+from cloud_controller.controllers.loop import EVERYTHING, LoopController
+from cloud_controller.controllers.queue import WorkQueue, work
 from cloud_controller.kube import EVENTS, LEASES, ApiError, EventType, Handler, Object, Resource, key
 from cloud_controller.safeguard import Safeguard
 from tests.cloud_controller.guard import lease_that_confirms
@@ -160,6 +164,17 @@ class InMemoryInformer:
     def _call(self, type: EventType, old: Object | None, new: Object | None) -> None:
         for handler in self._handlers:
             handler(type, old, new)
+
+
+def one_pass(controller: LoopController, *, everything: bool) -> bool:
+    """A pass as the loop makes it, over everything or over what is due; whether all of it succeeded."""
+    queue = controller._queue
+    batch = queue.get_batch() - {EVERYTHING}
+    queue.done(EVERYTHING)
+    before, no_pause = queue.retries, cast(threading.Event, SimpleNamespace(wait=lambda _: None))
+    if everything or batch:
+        controller._pass(batch | {EVERYTHING} if everything else batch, no_pause)
+    return controller.trouble() is None and queue.retries == before
 
 
 class StepQueue(WorkQueue[str]):

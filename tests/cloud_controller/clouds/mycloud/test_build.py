@@ -281,29 +281,15 @@ def test_session_affinity_is_the_backend_sets(spec: dict[str, Any], affinity: st
     assert (attributes["session_affinity"], attributes["session_affinity_timeout_seconds"]) == (affinity, timeout)
 
 
-@pytest.mark.parametrize(
-    ("annotation", "field", "expected"),
-    [
-        (None, None, ()),
-        ("10.0.0.0/8, 192.0.2.7/24", None, ("10.0.0.0/8", "192.0.2.0/24")),
-        ("10.0.0.0/8", ["203.0.113.0/24"], ("203.0.113.0/24",)),
-        (None, ["203.0.113.0/24", "10.0.0.0/8", "10.0.0.0/8"], ("10.0.0.0/8", "203.0.113.0/24")),
-        (None, ["2001:db8::/32", "10.0.0.0/8"], ("10.0.0.0/8",)),
-    ],
-)
-def test_source_ranges_are_the_fields_or_else_the_annotations(
-    annotation: str | None, field: list[str] | None, expected: tuple[str, ...]
-) -> None:
-    service = web({SOURCE_RANGES: annotation} if annotation else None, loadBalancerSourceRanges=field)
+def test_source_ranges_are_those_of_ipv4() -> None:
+    service = web({SOURCE_RANGES: "2001:db8::/32,192.0.2.7/24"})
 
-    assert built(service).model.attributes["source_ranges"] == expected
+    assert built(service).model.attributes["source_ranges"] == ("192.0.2.0/24",)
 
 
 @pytest.mark.parametrize(
     ("annotations", "spec", "field"),
     [
-        ({}, {"loadBalancerSourceRanges": ["10.0.0.0/33"]}, "spec.loadBalancerSourceRanges: '10.0.0.0/33'"),
-        ({"service.beta.kubernetes.io/load-balancer-source-ranges": "home"}, {}, "annotation .*source-ranges: 'home'"),
         ({}, {"loadBalancerSourceRanges": ["2001:db8::/32"]}, "only IPv6 ranges"),
         (
             named(id="lb-0123456789ab"),

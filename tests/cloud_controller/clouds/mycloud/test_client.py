@@ -16,7 +16,7 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds.mycloud.client import Client, operation_of, typed_error
+from cloud_controller.clouds.mycloud.client import Client, operation_of
 from cloud_controller.fence import WriteRefused, read_only
 from tests.waiting import eventually
 
@@ -180,14 +180,6 @@ def test_a_cloud_that_names_no_time_to_wait_is_not_called_without_a_pause(site: 
 
     assert len(pauses) > 1
     assert min(pauses) >= 0.2
-
-
-@pytest.mark.parametrize(("told", "seconds"), [("inf", 3600), ("1e300", 3600), ("-5", 0), ("nan", 0), ("soon", 1)])
-def test_a_time_to_wait_that_makes_no_sense_is_bounded(told: str, seconds: float) -> None:
-    error = typed_error({"code": "Throttled", "message": "slow down"}, "GET /v1/machines", retry_after=told)
-
-    assert isinstance(error, Throttled)
-    assert error.retry_after == seconds
 
 
 def test_a_throttled_call_is_given_back_when_the_wait_would_be_too_long(site: MyCloudSite) -> None:

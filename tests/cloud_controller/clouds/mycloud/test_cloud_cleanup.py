@@ -32,8 +32,7 @@ PAUSE = 0.01
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(converge, "_FIRST_PAUSE", PAUSE)
-    monkeypatch.setattr(converge, "_LONGEST_PAUSE", PAUSE)
+    monkeypatch.setattr(converge, "round_pause", lambda _: PAUSE)
 
 
 @pytest.fixture

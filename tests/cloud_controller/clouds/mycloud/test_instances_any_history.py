@@ -17,13 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.controllers.backoff import Backoff
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
 from cloud_controller.controllers.route import RouteController, RouteOptions
-from cloud_controller.kube import NODES, ApiError
+from cloud_controller.kube import NODES
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
@@ -33,6 +32,7 @@ from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     Crash,
     InMemoryInformer,
     WritesLeft,
+    one_pass,
 )
 from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
 from tests.cloud_controller.guard import guard
@@ -86,26 +86,13 @@ class Process:
             RouteController(context, RouteOptions((site.network["pod_cidr"],))),
         ]
         for controller in self.controllers:
-            controller._backoff = Backoff(clock)
+            controller._queue._clock = clock
         self.informer.relist()
 
     def end(self) -> None:
         """Its threads end with it."""
         for controller in self.controllers:
             assert controller.events.close(60)
-
-    def work(self, controller: LoopController, *, everything: bool) -> bool:
-        """One pass, as the loop makes it; whether it went well."""
-        keys = frozenset(controller._keys)
-        controller._keys.clear()
-        try:
-            again = [*controller.reconcile(None if everything else keys)]
-        except (CloudError, ApiError):
-            controller._keys |= keys
-            return False
-        for each in again:
-            controller._backoff.failed(each)
-        return not again
 
 
 class World(RuleBasedStateMachine):
@@ -286,7 +273,7 @@ class World(RuleBasedStateMachine):
         self.faults.clear()
         seen = len(self.api.deleted)
         try:
-            return self._process.work(self._process.controllers[which], everything=everything)
+            return one_pass(self._process.controllers[which], everything=everything)
         except Crash:
             self.start()
             return False

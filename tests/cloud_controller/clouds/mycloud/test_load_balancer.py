@@ -523,7 +523,7 @@ def test_a_visit_that_broke_off_half_way_is_finished_by_the_next_of_the_same_pro
         if not next(answers, True):
             raise Unavailable("the answer was lost")
 
-    running = served(site, cluster, web(), wrap=CrashingLoadBalancers(lose_the_second_answer))
+    running = served(site, cluster, web(), wrap=crashing(lose_the_second_answer))
     changed(cluster, ports=[port(8080), port(9443, nodePort=30444)])
 
     with pytest.raises(Unavailable):
@@ -556,41 +556,22 @@ class Crash(BaseException):
     """The process died."""
 
 
-class CrashingLoadBalancers:
-    """The cloud's load balancers; the process dies after the given write, before it learns of the answer."""
+def crashing(after: Callable[[], None]) -> Callable[[MyCloud], None]:
+    """Call `after`, which may raise, once a write has taken effect: its answer is lost, or the process dies."""
 
-    WRITES = frozenset(
-        {
-            "create",
-            "update",
-            "put_pool",
-            "add_members",
-            "remove_members",
-            "put_listener",
-            "delete_listener",
-            "delete_pool",
-            "delete",
-        }
-    )
+    def wrap(cloud: MyCloud) -> None:
+        call: Any = cloud._client._call
 
-    def __init__(self, after: Callable[[], None]) -> None:
-        self._after = after
-
-    def __call__(self, cloud: MyCloud) -> None:
-        self._inner = cloud.load_balancers
-        cloud._load_balancers = self  # type: ignore[assignment]
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._inner, name)
-        if name not in self.WRITES:
-            return method
-
-        def write(operation: Any) -> Any:
-            answer = method(operation)
-            self._after()
+        def called(method: str, *rest: Any, **more: Any) -> Any:
+            answer = call(method, *rest, **more)
+            if method != "GET":
+                after()
             return answer
 
-        return write
+        client: Any = cloud._client
+        client._call = called
+
+    return wrap
 
 
 def lifetime(cluster: Cluster, site: MyCloudSite) -> list[Callable[[], None]]:
@@ -665,7 +646,7 @@ def _live_and_die_at(last_write: int, site: MyCloudSite, expected: list[Any]) ->
     for number, step in enumerate(lifetime(cluster, site)):
         step()
         try:
-            Running(site, cluster, wrap=CrashingLoadBalancers(die)).settle()
+            Running(site, cluster, wrap=crashing(die)).settle()
         except Crash:
             died = True
             Running(site, cluster).settle()

@@ -208,7 +208,7 @@ def test_old_members_serve_on_although_another_part_of_the_change_fails(
     old = members(only(site.load_balancers()))
     health = {("tcp-8080", *_split(member)): True for member in old}
     monkeypatch.setattr(running.controller._load_balancers, "health", lambda _: health)
-    monkeypatch.setattr(running.controller._load_balancers, "put_listener", refused)
+    monkeypatch.setattr(running.controller._load_balancers, "_put_listener", refused)
     changed(cluster, ports=[port(8080), port(8081)])
     exclude("worker-0", excluded=True)
     exclude("worker-1", excluded=False)

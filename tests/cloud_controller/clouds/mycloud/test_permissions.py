@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
@@ -18,10 +18,12 @@ from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, LoadBalancerModel, Owner, Pool
 from cloud_controller.load_balancers.operations import (
     AddMembers,
+    AdoptLoadBalancer,
     CreateLoadBalancer,
     DeleteListener,
     DeleteLoadBalancer,
     DeletePool,
+    Operation,
     PutListener,
     PutPool,
     RemoveMembers,
@@ -42,8 +44,19 @@ POOL = Pool("tcp-80", HealthCheck("TCP", 30080, "/", 2, 1, 2, 2), (MEMBER,), {"s
 MODEL = LoadBalancerModel(
     "web", {"scheme": "internal", "source_ranges": ()}, (), (), Owner("c-1", "uid-1", "default", "web").tags
 )
+OPERATIONS = (
+    CreateLoadBalancer(MODEL, "token-1"),
+    AdoptLoadBalancer(LB, {}),
+    UpdateLoadBalancer(LB, MODEL),
+    PutPool(LB, POOL, new=True),
+    AddMembers(LB, "tcp-80", (MEMBER,)),
+    RemoveMembers(LB, "tcp-80", (MEMBER,)),
+    PutListener(LB, Listener("TCP", 80, "tcp-80", {})),
+    DeleteListener(LB, "TCP", 80),
+    DeletePool(LB, "tcp-80"),
+    DeleteLoadBalancer(LB),
+)
 PURE = {
-    "adopt",
     "drains",
     "foreign_name",
     "pod_ranges",
@@ -79,15 +92,7 @@ def of_load_balancers(cloud: MyCloud) -> tuple[object, Calls]:
     return part, {
         "read": lambda: part.read(["uid-1"], [LB]),
         "health": lambda: part.health(LB),
-        "create": lambda: part.create(CreateLoadBalancer(MODEL, "token-1")),
-        "update": lambda: part.update(UpdateLoadBalancer(LB, MODEL)),
-        "put_pool": lambda: part.put_pool(PutPool(LB, POOL, new=True)),
-        "add_members": lambda: part.add_members(AddMembers(LB, "tcp-80", (MEMBER,))),
-        "remove_members": lambda: part.remove_members(RemoveMembers(LB, "tcp-80", (MEMBER,))),
-        "put_listener": lambda: part.put_listener(PutListener(LB, Listener("TCP", 80, "tcp-80", {}))),
-        "delete_listener": lambda: part.delete_listener(DeleteListener(LB, "TCP", 80)),
-        "delete_pool": lambda: part.delete_pool(DeletePool(LB, "tcp-80")),
-        "delete": lambda: part.delete(DeleteLoadBalancer(LB)),
+        "perform": lambda: [part.perform(None, [each]) for each in OPERATIONS],
     }
 
 
@@ -137,3 +142,7 @@ def test_no_method_is_left_out(site: MyCloudSite, calls_of: Callable[[MyCloud], 
     part, calls = calls_of(site.cloud)
 
     assert {name for name in vars(type(part)) if not name.startswith("_")} - PURE == calls.keys()
+
+
+def test_no_operation_is_left_out() -> None:
+    assert {type(each) for each in OPERATIONS} == {*get_args(Operation)}

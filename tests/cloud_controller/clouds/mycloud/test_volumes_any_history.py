@@ -17,7 +17,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.controllers.backoff import Backoff
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext
 from cloud_controller.controllers.volume.controller import VolumeController, VolumeInformers
@@ -27,7 +26,6 @@ from cloud_controller.kube import (
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
-    ApiError,
 )
 from cloud_controller.metrics import Metrics
 from local.mycloud.models.common import State
@@ -38,6 +36,7 @@ from tests.cloud_controller.clouds.mycloud.kubernetes_in_memory import (
     Crash,
     InMemoryInformer,
     WritesLeft,
+    one_pass,
 )
 from tests.cloud_controller.clouds.mycloud.random_histories import NewSite, run_histories
 from tests.cloud_controller.guard import guard
@@ -77,7 +76,7 @@ class Process:
         self.safeguard = guard(api)
         context = ControllerContext(api, cloud, storage.pop(), Metrics(), machines, self.safeguard, workers=1)
         self.controller = VolumeController(context, VolumeInformers(*storage), orphan_delay=0.0)
-        self.controller._backoff = Backoff(clock)
+        self.controller._queue._clock = clock
         for informer in self.informers:
             informer.relist()
 
@@ -256,20 +255,13 @@ class World(RuleBasedStateMachine):
         for operation, kind, count in self.faults:
             self.site.fault(operation, kind, count, retry_after=20 if kind == "throttle" else 0)
         self.faults.clear()
-        controller = self._process.controller
-        keys = frozenset(controller._keys)
-        controller._keys.clear()
         try:
-            again = [*controller.reconcile(None if everything else keys)]
+            return one_pass(self._process.controller, everything=everything)
         except Crash:
             self.start()
             return False
-        except (CloudError, ApiError):
-            controller._keys |= keys
-            return False
         finally:
             self.site.clear_faults()
-        return not again
 
     # ------------------------------------------------------------------------------------------- the rest of the world
 

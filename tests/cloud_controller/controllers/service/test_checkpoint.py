@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from cloud_controller.controllers.service.checkpoint import LIMIT, Checkpoint, forget
+from cloud_controller.controllers.service.checkpoint import LIMIT, Checkpoint, without_checkpoint
 from cloud_controller.kube import CONFIG_MAPS, ForbiddenError, KubeApi, UnreachableError
 from cloud_controller.rbac import CHECKPOINT_NAME, LEASE_NAMESPACE
 from tests.fake_kubernetes import WRITES, FakeKubernetes, Request
@@ -49,6 +52,13 @@ def process(cluster: KubeApi, memory: Memory, cluster_id: str = "c-1") -> Checkp
     made = Checkpoint(cluster, cluster_id, memory)
     made.restore()
     return made
+
+
+def forget(kube: KubeApi) -> None:
+    """Change the cloud without the checkpoint, as the command line does."""
+    cloud: Any = SimpleNamespace(load_balancers=Memory())
+    with without_checkpoint(kube, cloud):
+        pass
 
 
 def kept(memory: bytes = b"listeners") -> Cluster:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.controllers.service.checkpoint import forget
 from cloud_controller.kube import CONFIG_MAPS, Kube
 from cloud_controller.rbac import CHECKPOINT_NAME
-from tests.cloud_controller.controllers.service.test_checkpoint import Memory, process
+from tests.cloud_controller.controllers.service.test_checkpoint import Memory, forget, process
 
 pytestmark = pytest.mark.control_plane
 

@@ -1,5 +1,7 @@
 """The exceptions of Kubernetes API requests. Each message names the request.
 
+`cloud_controller.kube` re-exports those that callers need.
+
 ApiError
 ├── ConflictError              409: the object has changed, a precondition failed, or a field has another manager
 │   └── AlreadyExistsError     409: an object with this name exists
@@ -10,6 +12,7 @@ ApiError
 ├── TooManyRequestsError       429: the server rejects requests for now
 ├── UnauthorizedError          401: the credentials are invalid or expired
 └── UnreachableError           no response; A WRITE MAY HAVE SUCCEEDED
+    └── TlsError               no TLS connection, for example because the certificate is not trusted
 """
 
 from __future__ import annotations
@@ -31,8 +34,8 @@ class ApiError(Exception):
         self.message = message
         self.details = details or {}
         """The Status object's `details`: name, kind, causes."""
-        self.retry_after = 1.0
-        """Seconds to wait, from Retry-After (429 and 503); 1 if unset."""
+        self.retry_after: float | None = None
+        """Seconds to wait, from the response's Retry-After (429 and 503)."""
 
 
 class NotFoundError(ApiError):
@@ -68,12 +71,16 @@ class TooManyRequestsError(ApiError):
 
 
 class UnreachableError(ApiError):
-    """No response: the server is down, the address is wrong, or the certificate is not trusted."""
+    """No response: the server is down, the address is wrong, or the connection broke."""
 
     reason_text: ClassVar[str] = "Unreachable"
 
     def __init__(self, message: str) -> None:
         super().__init__(0, self.reason_text, message)
+
+
+class TlsError(UnreachableError):
+    """No TLS connection: the server or its certificate is not the expected one."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {
@@ -108,6 +115,5 @@ def from_status(
     message = f"{asked}: {status_object.get('message') or reason} (HTTP {code})"
     kind = AlreadyExistsError if reason == "AlreadyExists" else _BY_STATUS.get(code, ApiError)
     error = kind(code, reason, message, status_object.get("details"))
-    if retry_after is not None:
-        error.retry_after = retry_after
+    error.retry_after = retry_after
     return error

@@ -1,4 +1,4 @@
-"""The rate limiter of one operation: once AWS throttles a call, all callers of the operation slow down."""
+"""Slows down all callers of an operation once the cloud throttles one of them: one rate limiter an operation."""
 
 from __future__ import annotations
 

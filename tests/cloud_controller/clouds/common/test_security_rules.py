@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cloud_controller.clouds.aws.ip_permissions import ip_permissions, rule_texts
-from cloud_controller.clouds.aws.security_rules import client_rules
+from cloud_controller.clouds.common.security_rules import changes, client_rules, distributed
 
 TOO_BIG = ("icmp", "icmpv6")
 
@@ -82,7 +81,49 @@ def test_a_listener_of_both_transports_lets_both_in_and_both_families_tell_of_pa
     )
 
 
-def test_the_texts_are_those_that_the_api_is_read_back_as() -> None:
-    found = client_rules([("TCP", 80), ("UDP", 53)], [IPv4Network("192.0.2.0/24"), IPv6Network("2001:db8::/32")])
+# ------------------------------------------------------------------------------------------------ rules in groups
 
-    assert rule_texts(ip_permissions(found)).keys() == set(found)
+
+def numbered(*numbers: int) -> frozenset[str]:
+    return frozenset(f"tcp {number}-{number} 10.0.0.0/8" for number in numbers)
+
+
+def test_few_rules_are_in_one_group() -> None:
+    assert distributed([], numbered(1, 2, 3), most=3) == [numbered(1, 2, 3)]
+
+
+def test_no_rules_still_need_a_group() -> None:
+    assert distributed([], numbered(), most=3) == [numbered()]
+
+
+def test_rules_beyond_the_quota_fill_further_groups() -> None:
+    assert distributed([], numbered(1, 2, 3, 4, 5, 6, 7), most=3) == [numbered(1, 2, 3), numbered(4, 5, 6), numbered(7)]
+
+
+def test_a_rule_stays_in_its_group_while_others_come_and_go() -> None:
+    current = [numbered(1, 2, 3), numbered(4, 5)]
+
+    assert distributed(current, numbered(1, 3, 4, 5, 6), most=3) == [numbered(1, 3, 6), numbered(4, 5)]
+
+
+def test_rules_of_a_group_that_is_not_needed_any_more_move() -> None:
+    assert distributed([numbered(1, 2, 3), numbered(4)], numbered(1, 4), most=3) == [numbered(1, 4)]
+
+
+def test_a_rule_that_two_groups_have_is_kept_in_one() -> None:
+    assert distributed([numbered(1, 2), numbered(2, 3)], numbered(1, 2, 3, 4), most=3) == [
+        numbered(1, 2, 4),
+        numbered(3),
+    ]
+
+
+def test_additions_come_before_removals_so_that_no_client_is_locked_out() -> None:
+    assert changes(numbered(1, 2), numbered(2, 3), most=3) == [("add", numbered(3)), ("remove", numbered(1))]
+
+
+def test_where_the_quota_leaves_no_room_removals_come_first() -> None:
+    assert changes(numbered(1, 2, 3), numbered(2, 3, 4), most=3) == [("remove", numbered(1)), ("add", numbered(4))]
+
+
+def test_equal_rules_need_no_call() -> None:
+    assert changes(numbered(1), numbered(1), most=3) == []

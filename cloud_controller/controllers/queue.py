@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import random
 import threading
 import time
 from collections import deque
@@ -16,8 +17,8 @@ from enum import IntEnum
 from typing import Generic, TypeVar
 
 from cloud_controller.cloud import CloudError, Throttled, Unavailable
-from cloud_controller.controllers.backoff import delay_after
 from cloud_controller.kube import ApiError
+from cloud_controller.retries import backoff
 
 K = TypeVar("K", bound=str)
 
@@ -50,7 +51,7 @@ class Failure(IntEnum):
 
 
 class WorkQueue(Generic[K]):
-    """A FIFO queue of keys.
+    """A FIFO queue of keys, taken one by one (`work`) or all that are ready (`get_batch`).
 
     A waiting key is not queued twice. A key that is added while it is processed is queued again when that work is
     `done`, so no key ever has two workers. Failures back off per key, from `first` seconds, doubling, to `longest`,
@@ -127,9 +128,20 @@ class WorkQueue(Generic[K]):
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
             self._retries += 1
-        delay = delay_after(failures + 1, self._first, self._longest)
+        delay = backoff(failures + 1, self._first, self._longest) * random.uniform(1.0, 1.1)
         self.add_failed(key, delay, failure)
         return delay
+
+    def add_after_error(self, key: K, error: CloudError | ApiError) -> float:
+        """Queue the failed `key` again: after `Throttled` when the cloud allows it, otherwise after its backoff.
+
+        Returns the seconds until then.
+        """
+        if isinstance(error, Throttled):
+            self.add_failed(key, error.retry_after, Failure.THROTTLED)
+            return error.retry_after
+        no_answer = isinstance(error, Unavailable | ApiError)
+        return self.add_rate_limited(key, Failure.NO_ANSWER if no_answer else Failure.OF_OBJECT)
 
     def must_wait(self, key: K, cause: Cause) -> bool:
         """Whether `key` is in backoff that this cause does not bypass."""
@@ -148,26 +160,34 @@ class WorkQueue(Generic[K]):
         with self._changed:
             return self._failures.get(key, 0)
 
-    def get(self, timeout: float | None = None) -> K | None:
-        """The next key, for which the caller must call `done`; None once closed or after `timeout` seconds."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until a key is ready; False once closed or after `timeout` seconds."""
         deadline = None if timeout is None else self._clock() + timeout
         with self._changed:
             while not self._closed:
                 self._release()
-                if (key := self._next()) is not None:
-                    self._ready.remove(key)
-                    self._queued.discard(key)
-                    self._causes.pop(key, None)
-                    self._working[key] = self._clock()
-                    return key
+                if self._next() is not None:
+                    return True
                 now = self._clock()
                 waits = [due - now for due, _ in self._delayed[:1]]
                 if deadline is not None:
                     if deadline <= now:
-                        return None
+                        return False
                     waits.append(deadline - now)
                 self._changed.wait(min(waits, default=None))
-            return None
+            return False
+
+    def get(self, timeout: float | None = None) -> K | None:
+        """The next key, for which the caller must call `done`; None once closed or after `timeout` seconds."""
+        with self._changed:
+            key = self._next() if self.wait(timeout) else None
+            return None if key is None else self._take(key)
+
+    def get_batch(self) -> frozenset[K]:
+        """Every key that is ready now; the caller must call `done` for each."""
+        with self._changed:
+            self._release()
+            return frozenset(map(self._take, [*self._ready]))
 
     def done(self, key: K, seconds: float = 0.0) -> None:
         """The work on `key` has ended, successfully or not, after this many CPU seconds."""
@@ -202,6 +222,13 @@ class WorkQueue(Generic[K]):
         self._ready.append(key)
         self._changed.notify()
 
+    def _take(self, key: K) -> K:
+        self._ready.remove(key)
+        self._queued.discard(key)
+        self._causes.pop(key, None)
+        self._working[key] = self._clock()
+        return key
+
     def _next(self) -> K | None:
         one_at_work = not self._costly.isdisjoint(self._working)
         return next((key for key in self._ready if not (one_at_work and key in self._costly)), None)
@@ -229,19 +256,14 @@ class WorkQueue(Generic[K]):
 def work(queue: WorkQueue[K], handle: Callable[[K], None]) -> None:
     """Process keys with `handle` until the queue is closed; the body of a worker thread.
 
-    After `Throttled`, the key is retried when the cloud allows it; after another `CloudError` or an `ApiError`, after
-    its backoff. `handle` itself reports the error to users (event, status).
+    After a `CloudError` or an `ApiError`, the key is retried. `handle` itself reports the error (event, status).
     """
     while (key := queue.get()) is not None:
         began = time.thread_time()
         try:
             handle(key)
-        except Throttled as error:
-            queue.add_failed(key, error.retry_after, Failure.THROTTLED)
-            _log.warning("throttled key=%s retry_in=%.1fs", key, error.retry_after)
         except (CloudError, ApiError) as error:
-            no_answer = isinstance(error, Unavailable | ApiError)
-            delay = queue.add_rate_limited(key, Failure.NO_ANSWER if no_answer else Failure.OF_OBJECT)
+            delay = queue.add_after_error(key, error)
             _log.warning("failed key=%s retry_in=%.1fs error=%r", key, delay, str(error))
         else:
             queue.forget(key)

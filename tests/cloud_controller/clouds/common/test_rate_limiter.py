@@ -1,10 +1,10 @@
-"""How fast one operation is asked after it was throttled: everybody waits, then one goes after the other."""
+"""After a throttled call, all callers of the operation pause, then take turns."""
 
 from __future__ import annotations
 
 import pytest
 
-from cloud_controller.clouds.aws.rate_limiter import RateLimiter
+from cloud_controller.clouds.common.rate_limiter import RateLimiter
 
 
 class Clock:
@@ -25,7 +25,7 @@ def limiter(clock: Clock) -> RateLimiter:
     return RateLimiter(clock)
 
 
-def test_nobody_waits_before_anything_was_throttled(limiter: RateLimiter) -> None:
+def test_no_caller_waits_before_a_call_is_throttled(limiter: RateLimiter) -> None:
     assert [limiter.turn(10) for _ in range(5)] == [0, 0, 0, 0, 0]
 
 
@@ -37,7 +37,7 @@ def test_all_callers_wait_for_the_pause_and_then_take_turns(limiter: RateLimiter
     assert 1.0 <= first < second < third
 
 
-def test_many_refusals_at_once_slow_down_as_one_does(clock: Clock) -> None:
+def test_many_calls_throttled_at_once_slow_down_as_much_as_one(clock: Clock) -> None:
     one, many = RateLimiter(clock), RateLimiter(clock)
     one.throttled(1.0)
     for _ in range(50):
@@ -49,7 +49,7 @@ def test_many_refusals_at_once_slow_down_as_one_does(clock: Clock) -> None:
     assert gap(many) == pytest.approx(gap(one), rel=0.25)
 
 
-def test_a_refusal_after_the_pause_slows_down_further(limiter: RateLimiter, clock: Clock) -> None:
+def test_a_call_throttled_after_the_pause_slows_down_further(limiter: RateLimiter, clock: Clock) -> None:
     def gap() -> float:
         return -(limiter.turn(60) or 0.0) + (limiter.turn(60) or 0.0)
 
@@ -61,16 +61,14 @@ def test_a_refusal_after_the_pause_slows_down_further(limiter: RateLimiter, cloc
     assert gap() > 1.5 * once
 
 
-def test_who_cannot_wait_so_long_is_told_and_takes_no_turn(limiter: RateLimiter) -> None:
+def test_a_caller_without_the_patience_gets_none_and_takes_no_slot(limiter: RateLimiter) -> None:
     limiter.throttled(5.0)
 
     assert limiter.turn(1.0) is None
     assert limiter.turn(60) == pytest.approx(5.0)
 
 
-def test_with_each_call_that_goes_through_it_becomes_faster_until_nobody_waits(
-    limiter: RateLimiter, clock: Clock
-) -> None:
+def test_each_successful_call_shortens_the_interval_until_no_caller_waits(limiter: RateLimiter, clock: Clock) -> None:
     limiter.throttled(1.0)
     clock.now += 10
 

@@ -1,4 +1,4 @@
-"""Calls made at once: all of them are, in a bounded number, and their errors are not lost."""
+"""Concurrent calls: all are made, on a bounded number of threads, and no error is lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from cloud_controller.clouds.aws.concurrent_calls import ConcurrentCalls
+from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 
 
 def test_answers_come_in_the_order_of_the_calls() -> None:
@@ -21,7 +21,7 @@ def test_calls_do_not_wait_for_one_another() -> None:
     ConcurrentCalls()([met.wait, met.wait, met.wait])
 
 
-def test_one_stands_apart_from_the_others() -> None:
+def test_the_result_of_the_callers_own_call_comes_apart_from_the_others() -> None:
     assert ConcurrentCalls().both(lambda: "one", [lambda: 1, lambda: 2]) == ("one", [1, 2])
 
 
@@ -38,3 +38,10 @@ def test_an_error_is_raised_once_every_call_has_ended(failing: int) -> None:
         ConcurrentCalls()([partial(call, number) for number in range(4)])
 
     assert sorted(ended) == [number for number in range(4) if number != failing]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, []), (1, ["a"]), (3, ["abc"]), (4, ["abc", "d"]), (7, ["abc", "def", "g"])]
+)
+def test_no_batch_holds_more_than_a_call_takes(count: int, expected: list[str]) -> None:
+    assert [*batches("abcdefg"[:count], 3)] == expected

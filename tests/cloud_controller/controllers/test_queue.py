@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
-from cloud_controller.controllers.service import queue as workqueue
-from cloud_controller.controllers.service.queue import Cause, WorkQueue, work
+from cloud_controller.controllers import queue as workqueue
+from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import UnreachableError
 
@@ -105,6 +105,24 @@ def test_a_success_resets_the_backoff_of_a_key() -> None:
 
     assert q.failures("a") == 0
     assert q.add_rate_limited("a") <= 5.5
+
+
+def test_a_batch_is_every_ready_key_and_none_that_is_delayed_or_processed() -> None:
+    clock = Clock()
+    q = queue(clock)
+    for key in ("a", "b", "c"):
+        q.add(key)
+    assert q.get(0) == "a"
+    q.add("a")
+    q.add_after("d", 10)
+
+    assert q.wait(0)
+    assert q.get_batch() == {"b", "c"}
+    assert not q.wait(0)
+
+    q.done("a")
+    clock.now += 10
+    assert q.get_batch() == {"a", "d"}
 
 
 def test_closing_the_queue_wakes_waiting_workers() -> None:

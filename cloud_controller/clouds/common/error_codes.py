@@ -1,0 +1,47 @@
+"""Translates a cloud's error codes into the errors of `cloud_errors`; the cloud keeps only its table of codes."""
+
+from __future__ import annotations
+
+import re
+
+from cloud_controller.cloud_errors import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
+
+RETRY_AFTER = 1.0
+"""The delay in seconds after a throttled call, if the cloud names none."""
+_LONGEST_RETRY_AFTER = 3600.0
+
+
+class ErrorCodes:
+    """A cloud's error codes: rows of an error and the regular expressions of its codes; the first match decides."""
+
+    def __init__(self, *rows: tuple[type[CloudError], *tuple[str, ...]]) -> None:
+        self._table = [(kind, re.compile("|".join(codes))) for kind, *codes in rows]
+
+    def kind(self, code: str, status: int = 0) -> type[CloudError]:
+        """The error that a code stands for; `CloudError` if the code is unknown.
+
+        An HTTP status of 429, or of a failing server (500 and more), means more than the code.
+        """
+        found = next((kind for kind, codes in self._table if codes.fullmatch(code)), CloudError)
+        if status == 429:
+            return Throttled
+        if status >= 500 and found not in (Throttled, AccessDenied):
+            return Unavailable
+        return found
+
+
+def typed(
+    kind: type[CloudError], text: str, invalid: InvalidConfiguration, retry_after: float = RETRY_AFTER
+) -> CloudError:
+    """The error of this kind with this text; `invalid`, which names a field, if the kind is InvalidConfiguration."""
+    if kind is InvalidConfiguration:
+        return invalid
+    return Throttled(text, retry_after) if kind is Throttled else kind(text)
+
+
+def retry_after(header: str | None) -> float:
+    """The seconds of a response's Retry-After header; a default if it has none, or a date."""
+    try:
+        return min(_LONGEST_RETRY_AFTER, max(0.0, float(header or RETRY_AFTER)))
+    except ValueError:
+        return RETRY_AFTER

@@ -1,0 +1,62 @@
+"""Which operations of a change are still attempted after one has failed: the one rule for executor and clouds. Pure.
+
+A rejected setting or a missing permission must not keep dead nodes in service, so changes of members continue.
+Everything else depends on what came before: no listener without its pool, no deletion before its successor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from cloud_controller.cloud_errors import CloudError, Postponed, Throttled, Unavailable
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.load_balancers.operations import AddMembers, Operation, OperationResult, RemoveMembers
+
+
+class Failures:
+    """The failed operations of one Service so far."""
+
+    def __init__(self) -> None:
+        self._failed: list[object] = []
+        self._ended = False
+
+    def record(self, operation: object, error: Exception | None) -> None:
+        """Record the outcome of an operation. What only has to wait has not failed."""
+        if error is None or isinstance(error, Postponed):
+            return
+        self._failed.append(operation)
+        # While the cloud does not answer, or after an error of Kubernetes, no further operation would succeed.
+        self._ended = self._ended or isinstance(error, Throttled | Unavailable) or not isinstance(error, CloudError)
+
+    def permit(self, operation: object) -> bool:
+        """Whether the operation may be attempted now."""
+        if not self._failed:
+            return True
+        if self._ended:
+            return False
+        if isinstance(operation, AddMembers):
+            return True
+        # Removed members need successors, so their addition must have succeeded.
+        return isinstance(operation, RemoveMembers) and not any(
+            isinstance(each, AddMembers) and each.pool == operation.pool for each in self._failed
+        )
+
+
+def one_by_one(
+    operations: Iterable[Operation], perform: Callable[[Operation], ObservedLoadBalancer | None]
+) -> list[OperationResult]:
+    """`LoadBalancers.perform` of a cloud whose API takes operations singly.
+
+    `perform` raises CloudError, and returns the load balancer that it created.
+    """
+    failures = Failures()
+    results: list[OperationResult] = []
+    for operation in operations:
+        if failures.permit(operation):
+            try:
+                result = OperationResult(operation, created=perform(operation))
+            except CloudError as error:
+                result = OperationResult(operation, error)
+            failures.record(operation, result.error)
+            results.append(result)
+    return results
