@@ -53,9 +53,8 @@ logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--f
 	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
 test: set-up check binaries ## Run the checks and every test
-	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
-	@# They mostly wait, and each file has its own site or control plane, so three run in parallel.
-	@$(VENV_PYTHON) -m pytest -n 3 --dist loadfile -m "control_plane or e2e"
+	@# Twice as many as two processors, because whole stacks often wait; a file's tests share its site or control plane.
+	@$(VENV_PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test-fast: set-up ## Run the tests that start no process and no simulated cloud (about a minute)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not integration"

@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before `-m` selects."""
     integration.add_marks(items)
+    integration.sort_longest_first(items)
 
 
 @pytest.hookimpl(tryfirst=True)

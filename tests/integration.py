@@ -22,6 +22,14 @@ _fast_test: str | None = None
 """The test that runs, if it is one that may start nothing."""
 
 
+_LONGEST_FIRST = ("e2e", "control_plane", MARK)
+
+
+def sort_longest_first(items: list[pytest.Item]) -> None:
+    """Start whole stacks first: what starts last keeps one worker busy while the others have nothing left to do."""
+    items.sort(key=lambda item: next((n for n, mark in enumerate(_LONGEST_FIRST) if item.get_closest_marker(mark)), 9))
+
+
 def add_marks(items: Iterable[pytest.Item]) -> None:
     """Mark every test whose other marks or fixtures start something."""
     for item in items:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration import MARK
 from tests.local.engine.stack_under_test import StackUnderTest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,9 +39,18 @@ def test_a_test_with_the_mark_may_start_a_process() -> None:
     subprocess.run(["true"], check=True)
 
 
-def test_the_runs_of_make_test_leave_no_test_out() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    test = re.search(r"^test: .*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+def test_make_test_selects_no_tests() -> None:
+    test = re.search(r"^test: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert test is not None
 
-    assert re.findall(r'-m "([^"]+)"', test[1]) == ["not control_plane and not e2e", "control_plane or e2e"]
+    assert " pytest " in test[1]
+    assert not re.search(r" (-m (?!pytest)|-k|--deselect|--ignore)", test[1])
+
+
+def test_whole_stacks_start_first_and_fast_tests_last(request: pytest.FixtureRequest) -> None:
+    def rank(item: pytest.Item) -> int:
+        return [item.get_closest_marker(mark) is not None for mark in ("e2e", "control_plane", MARK)].index(True)
+
+    ranks = [rank(item) if item.get_closest_marker(MARK) else 3 for item in request.session.items]
+
+    assert ranks == sorted(ranks)
