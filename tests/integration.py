@@ -22,12 +22,19 @@ _fast_test: str | None = None
 """The test that runs, if it is one that may start nothing."""
 
 
-_LONGEST_FIRST = ("e2e", "control_plane", MARK)
+_SECONDS = 300
+"""What a test may take unless it says so: `timeout` in pyproject.toml."""
 
 
 def sort_longest_first(items: list[pytest.Item]) -> None:
-    """Start whole stacks first: what starts last keeps one worker busy while the others have nothing left to do."""
-    items.sort(key=lambda item: next((n for n, mark in enumerate(_LONGEST_FIRST) if item.get_closest_marker(mark)), 9))
+    """What starts last keeps one worker busy while the others have nothing left to do, so short tests start last."""
+
+    def key(item: pytest.Item) -> tuple[float, bool, bool]:
+        timeout = item.get_closest_marker("timeout")
+        seconds = timeout.args[0] if timeout else _SECONDS
+        return -seconds, item.get_closest_marker("control_plane") is None, item.get_closest_marker(MARK) is None
+
+    items.sort(key=key)
 
 
 def add_marks(items: Iterable[pytest.Item]) -> None:
