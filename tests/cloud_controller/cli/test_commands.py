@@ -263,6 +263,7 @@ def test_an_interrupted_plan_prints_one_line(
     assert failed(command(files, "--controllers=node"), capsys) == "cloud-controller: interrupted; nothing was changed"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_closed_output_pipe_prints_no_error(files: Path, output: str) -> None:
     arguments = command(files, "--controllers=service", f"--output={output}")
