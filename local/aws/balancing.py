@@ -2,7 +2,7 @@
 
 - A target is an id and a port (moto: an id, so that one port of a machine replaces another).
 - A listener can change to any protocol (moto: TCP alone).
-- A load balancer's name is unique (moto makes a second one).
+- A load balancer's name is unique, and so is a listener's port (moto makes a second one).
 - A target group lists the load balancers that use it now (moto: also those that used to).
 - A network target group with HTTP checks accepts answers from 200 to 399 unless codes are given (moto: 200), and other
   codes when they are changed (moto: never).
@@ -20,7 +20,7 @@ from inspect import signature
 from typing import Any
 
 from moto.ec2.models.elastic_network_interfaces import NetworkInterface
-from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetNotRunning, ValidationError
+from moto.elbv2.exceptions import DuplicateListenerError, DuplicateLoadBalancerName, TargetNotRunning, ValidationError
 from moto.elbv2.models import AvailabilityZone, ELBv2Backend, FakeHealthStatus, FakeTargetGroup
 from moto.elbv2.responses import ELBV2Response
 
@@ -73,6 +73,16 @@ def _modify_listener(
         listener.certificates = [each["CertificateArn"] for each in certificates]
         listener.certificate = listener.certificates[0] if listener.certificates else None
     return listener
+
+
+_listen = ELBv2Backend.create_listener
+
+
+def _create_listener(backend: Any, load_balancer_arn: str, protocol: str, port: str, **settings: Any) -> Any:
+    balancer = backend.load_balancers.get(load_balancer_arn)
+    if balancer is not None and any(str(each.port) == str(port) for each in balancer.listeners.values()):
+        raise DuplicateListenerError
+    return _listen(backend, load_balancer_arn, protocol, port, **settings)
 
 
 _create = ELBv2Backend.create_load_balancer
@@ -174,6 +184,7 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (FakeTargetGroup, "deregister"): _deregister,
     (FakeTargetGroup, "deregister_terminated_instances"): _deregister_terminated,
     (FakeTargetGroup, "health_for"): _health_for,
+    (ELBv2Backend, "create_listener"): _create_listener,
     (ELBv2Backend, "modify_listener"): _modify_listener,
     (ELBv2Backend, "create_load_balancer"): _create_load_balancer,
     (ELBv2Backend, "create_target_group"): _create_target_group,

@@ -48,9 +48,9 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 
 def load_balancers() -> dict[str, ObservedLoadBalancer]:
-    from tinycloud.cloud import LOAD_BALANCERS
+    from tinycloud.api import ACCOUNT
 
-    return LOAD_BALANCERS
+    return ACCOUNT.load_balancers
 
 
 def until(condition: Callable[[], bool]) -> None:

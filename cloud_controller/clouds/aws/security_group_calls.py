@@ -239,7 +239,10 @@ class SecurityGroupCalls:
 
     def _told(self, group: SecurityGroup) -> SecurityGroup:
         answer = self._api.call("ec2", "DescribeSecurityGroups", GroupIds=[group.id])
-        return security_group(answer["SecurityGroups"][0])
+        found = security_group(answer["SecurityGroups"][0])
+        # It may be as wanted already: then no change follows that would record it.
+        self._vpc_state.changed(found.id, found)
+        return found
 
     def _taken_over(self, vpc_id: str, name: str, tags: Mapping[str, str]) -> SecurityGroup:
         filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "group-name", "Values": [name]}]

@@ -1,15 +1,17 @@
-"""tinycloud's API, which is this process's memory, as the interface `Cloud`."""
+"""tinycloud as the interface `Cloud`."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import reduce
 
 import yaml
 
 from cloud_controller.cloud import (
     CallObserver,
+    CloudError,
     Fence,
     Instance,
     InstanceRef,
@@ -18,18 +20,15 @@ from cloud_controller.cloud import (
     NodeAddress,
     NotFound,
 )
-from cloud_controller.fence import unfenced
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.failures import one_by_one
+from cloud_controller.load_balancers.failures import Failures, one_by_one
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     Built,
     HealthCheck,
-    Ingress,
     Listener,
     LoadBalancerModel,
-    LoadBalancerState,
     Object,
     ObservedLoadBalancer,
     Owner,
@@ -42,10 +41,8 @@ from cloud_controller.load_balancers.operations import (
     OperationResult,
 )
 from tinycloud.annotations import CATALOGUE, CLASS
-
-LOAD_BALANCERS: dict[str, ObservedLoadBalancer] = {}
-"""All that the cloud has, by id."""
-_numbers = itertools.count(1)
+from tinycloud.api import ACCOUNT
+from tinycloud.client import Client
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ class Tiny:
 
     cluster_id: str
     machines: Mapping[str, str]
-    fence: Fence = field(default=unfenced)
+    client: Client = field(default_factory=lambda: Client(ACCOUNT))
 
     provider_name = "tiny"
     load_balancer_classes = frozenset({CLASS})
@@ -133,10 +130,10 @@ class Tiny:
         del controllers, read_only
 
     def observe_calls(self, observer: CallObserver) -> None:
-        del observer
+        self.client.observer = observer
 
     def fence_writes(self, fence: Fence) -> None:
-        self.fence = fence
+        self.client.fence = fence
 
     def cluster_access(self) -> str:
         raise NotFound("tinycloud runs no control planes")
@@ -147,7 +144,8 @@ class Tiny:
         return [self._instance(name) for name in self.machines]
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
-        return {ref: self._instance(ref.node_name) if ref.node_name in self.machines else None for ref in refs}
+        names = {ref: _machine(ref) for ref in refs}
+        return {ref: self._instance(name) if name in self.machines else None for ref, name in names.items()}
 
     def _instance(self, name: str) -> Instance:
         return Instance(
@@ -169,35 +167,61 @@ class Tiny:
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
     ) -> Sequence[ObservedLoadBalancer]:
-        ours = [lb for lb in LOAD_BALANCERS.values() if lb.model.tags.get(CLUSTER_TAG) == self.cluster_id]
-        return [
-            lb for lb in ours if service_uids is None or lb.id in ids or (lb.owner and lb.owner.uid in service_uids)
-        ]
+        tag = (CLUSTER_TAG, self.cluster_id)
+        found = {lb.id: lb for lb in self._pages(tag)}
+        if service_uids is not None:
+            found = {of: lb for of, lb in found.items() if of in ids or (lb.owner and lb.owner.uid in service_uids)}
+        for missing in {*ids} - found.keys():
+            # Lists may lag behind; a read of the object does not.
+            with suppress(NotFound):
+                found[missing] = self.client.call("get_load_balancer", missing)
+        return [*found.values()]
+
+    def _pages(self, *tags: tuple[str, str]) -> Iterator[ObservedLoadBalancer]:
+        cursor, more = "", True
+        while more:
+            page, cursor = self.client.call("list_load_balancers", tags, cursor)
+            yield from page
+            more = bool(cursor)
 
     def health(self, id: str) -> Mapping[tuple[str, str, int], bool]:
-        pools = LOAD_BALANCERS[id].model.pools
+        pools = self.client.call("get_load_balancer", id).model.pools
         return {(pool.name, member.address, member.port): True for pool in pools for member in pool.members}
 
-    def perform(self, _: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
-        return one_by_one(operations, self._perform)
+    def perform(self, lb: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
+        """The API takes a whole load balancer: one call makes a change, however many operations it has."""
+        if lb is None or any(isinstance(each, DeleteLoadBalancer) for each in operations):
+            return one_by_one(operations, self._one)
+        error = self._put(lb.id, operations)
+        results = {id(each): OperationResult(each, error) for each in operations}
+        failures = Failures()
+        failures.record(lb, error)
+        # Dead members must not stay because a setting is refused.
+        if error is not None and (permitted := [each for each in operations if failures.permit(each)]):
+            again = self._put(lb.id, permitted)
+            results |= {id(each): OperationResult(each, again) for each in permitted}
+        return [results[id(each)] for each in operations]
 
-    def _perform(self, operation: Operation) -> ObservedLoadBalancer | None:
-        self.fence()
-        if isinstance(operation, CreateLoadBalancer):
-            return self._create(operation)
-        if isinstance(operation, DeleteLoadBalancer):
-            LOAD_BALANCERS.pop(operation.id, None)
-        else:
-            changed = apply_operation(LOAD_BALANCERS[operation.id], operation)
-            LOAD_BALANCERS[operation.id] = replace(changed, settled=True)
+    def _put(self, lb_id: str, operations: Sequence[Operation]) -> CloudError | None:
+        try:
+            lb = self.client.call("get_load_balancer", lb_id)
+            self.client.call("put_load_balancer", lb_id, reduce(apply_operation, operations, lb).model)
+        except CloudError as error:
+            return error
         return None
 
-    def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
-        number = next(_numbers)
-        ingress = (Ingress(ip=f"192.0.2.{number}"),)
-        made = ObservedLoadBalancer(f"lb-{number}", LoadBalancerState.READY, operation.model, ingress)
-        LOAD_BALANCERS[made.id] = made
-        return made
+    def _one(self, operation: Operation) -> ObservedLoadBalancer | None:
+        if isinstance(operation, CreateLoadBalancer):
+            made: ObservedLoadBalancer = self.client.call(
+                "create_load_balancer", operation.model, operation.client_token
+            )
+            return made
+        if isinstance(operation, DeleteLoadBalancer):
+            with suppress(NotFound):
+                self.client.call("delete_load_balancer", operation.id)
+        elif error := self._put(operation.id, [operation]):
+            raise error
+        return None
 
     # --------------------------------------------------------------------------------------------------- checkpoint
 
@@ -207,3 +231,13 @@ class Tiny:
 
     def restore(self, memory: bytes) -> None:
         del memory
+
+
+def _machine(ref: InstanceRef) -> str:
+    if ref.provider_id is None:
+        return ref.node_name
+    scheme, _, name = ref.provider_id.partition("://")
+    if scheme != Tiny.provider_name:
+        why = f"{ref.provider_id!r} is not a tinycloud provider ID"
+        raise InvalidConfiguration(f"node {ref.node_name}: spec.providerID", why, "tiny://NAME")
+    return name

@@ -22,7 +22,7 @@ from cloud_controller.clouds.aws import client
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config, ServiceOverride
 from cloud_controller.clouds.common.rate_limiter import RateLimiter
-from cloud_controller.fence import WriteRefused, read_only
+from cloud_controller.fence import WriteRefused
 from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import (
     REGION,
@@ -461,22 +461,6 @@ def test_a_client_does_not_show_its_credentials(account: AwsAccount) -> None:
 # ---------------------------------------------------------------------------------------------------------- the fence
 
 
-def test_the_fence_is_asked_before_each_attempt_at_a_write(aws: ScriptedAws) -> None:
-    aws.answers = [ec2_error("RequestLimitExceeded", 503)]
-    api = aws.api()
-
-    def fence() -> None:
-        if aws.requests:
-            raise WriteRefused("the lease is lost")
-
-    api.fence = fence
-
-    with pytest.raises(WriteRefused):
-        api.call("ec2", "DeleteRoute", RouteTableId="rtb-1", DestinationCidrBlock="10.0.0.0/24")
-
-    assert len(aws.requests) == 1
-
-
 def test_the_fence_is_asked_once_the_credentials_are_there(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     fetch = Credentials.get_frozen_credentials
@@ -512,11 +496,3 @@ def test_a_request_refused_after_its_headers_never_gets_its_body_sent(aws: Scrip
 
     assert not any(aws.requests)
     assert aws.sleeps == []
-
-
-def test_reads_are_not_fenced(aws: ScriptedAws) -> None:
-    aws.answers = [NO_INSTANCES]
-    api = aws.api()
-    api.fence = read_only
-
-    assert api.call("ec2", "DescribeInstances")["Reservations"] == []

@@ -12,7 +12,6 @@ from cloud_controller.cloud import (
     InstanceState,
     InvalidConfiguration,
     NodeAddress,
-    Unavailable,
 )
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.instances import AwsInstances
@@ -170,31 +169,6 @@ def test_many_that_ec2_forgot_are_named_by_one_call() -> None:
         assert len(aws.requests) == 2
 
 
-def test_one_that_the_filter_does_not_show_yet_is_there_all_the_same(account: AwsAccount) -> None:
-    (machine,) = account.launch()
-    api = account.api()
-    real = api.call
-
-    def lagging(service: str, operation: str, /, **params: object) -> dict[str, object]:
-        answer = real(service, operation, **params)  # type: ignore[arg-type]
-        return {**answer, "Reservations": []} if "Filters" in params else answer
-
-    api.call = lagging  # type: ignore[method-assign]
-
-    (found,) = instances(api).describe(refs([machine])).values()
-
-    assert found is not None
-    assert found.id == id_of(machine)
-
-
-def test_no_answer_is_not_taken_for_gone() -> None:
-    with scripted([ec2_answer("<reservationSet/>"), ec2_error("InternalError", 500)]) as aws:
-        machines = instances(aws.api())
-
-        with pytest.raises(Unavailable):
-            machines.describe([InstanceRef("n", NEVER_THERE)])
-
-
 def test_a_node_without_provider_id_is_known_by_its_private_dns_name(account: AwsAccount, calls: Calls) -> None:
     launched = account.launch(60)
     api = account.api()
@@ -250,14 +224,6 @@ def test_a_single_name_is_never_taken_from_a_list(account: AwsAccount) -> None:
     assert found is None
 
 
-def test_a_name_is_looked_for_among_the_clusters_machines_alone(account: AwsAccount) -> None:
-    (stranger,) = account.launch(tags={})
-
-    (found,) = instances(account.api()).describe([InstanceRef(stranger["PrivateDnsName"])]).values()
-
-    assert found is None
-
-
 def test_a_name_is_not_that_of_a_machine_that_had_it_before(account: AwsAccount) -> None:
     (machine,) = account.launch()
     account.ec2.terminate_instances(InstanceIds=[id_of(machine)])
@@ -289,11 +255,6 @@ def test_a_node_named_after_its_machines_id_is_asked_for_by_it(account: AwsAccou
     (found,) = instances(account.api()).describe([InstanceRef(f"{id_of(machine)}.my.domain")]).values()
 
     assert found is not None
-
-
-def test_another_clouds_node_is_an_error_and_never_gone(account: AwsAccount) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"spec\.providerID"):
-        instances(account.api()).describe([InstanceRef("n", "mycloud://r/z/i-1")])
 
 
 def test_a_node_of_another_region_is_an_error_and_never_gone(account: AwsAccount) -> None:

@@ -9,10 +9,8 @@ import pytest
 from cloud_controller.cloud import (
     AccessDenied,
     CloudError,
-    Conflict,
     InvalidConfiguration,
     NotFound,
-    QuotaExceeded,
     Route,
 )
 from cloud_controller.clouds.aws.client import Api
@@ -144,17 +142,6 @@ def test_a_table_that_does_not_exist_is_a_fault_of_the_config(account: AwsAccoun
 # ----------------------------------------------------------------------------------------------------------- create
 
 
-def test_routes_are_written_to_their_machines(account: AwsAccount) -> None:
-    machines = launched(account, 3)
-    wanted = [Route(cidr, machine) for cidr, machine in zip(POD_CIDRS, machines, strict=True)]
-    table = routes(account.api())
-
-    assert table.create(wanted) == []
-
-    found = {(route.destination_cidr, route.target_instance) for route in table.list()}
-    assert found >= {*zip(POD_CIDRS, machines, strict=True)}
-
-
 def test_a_route_of_ipv6_is_written_as_one(account: AwsAccount) -> None:
     (machine,) = launched(account)
 
@@ -196,37 +183,6 @@ def test_each_new_route_costs_its_own_writes_and_the_batch_one_look(account: Aws
     assert calls.counts == expected
 
 
-def test_a_route_that_is_there_as_wanted_is_a_success(account: AwsAccount) -> None:
-    (machine,) = launched(account)
-    table = routes(account.api())
-    table.create([Route(POD_CIDRS[0], machine)])
-
-    assert table.create([Route(POD_CIDRS[0], machine)]) == []
-
-
-def test_a_route_that_leads_elsewhere_is_a_conflict_and_the_others_are_written(account: AwsAccount) -> None:
-    one, other = launched(account, 2)
-    table = routes(account.api())
-    table.create([Route(POD_CIDRS[0], one)])
-
-    (failure,) = table.create([Route(POD_CIDRS[0], other), Route(POD_CIDRS[1], other)])
-
-    assert failure.route == Route(POD_CIDRS[0], other)
-    assert isinstance(failure.error, Conflict)
-    assert POD_CIDRS[1] in {route.get("DestinationCidrBlock") for route in in_table(account)}
-
-
-def test_a_full_table_is_told_of_each_route() -> None:
-    instance = (
-        "<reservationSet><item><instancesSet><item><instanceId>i-1</instanceId>"
-        "<sourceDestCheck>false</sourceDestCheck></item></instancesSet></item></reservationSet>"
-    )
-    with scripted([ec2_answer(instance), ec2_error("RouteLimitExceeded")]) as aws:
-        (failure,) = routes(aws.api(route_table_id="rtb-1")).create([Route(POD_CIDRS[0], "i-1")])
-
-    assert isinstance(failure.error, QuotaExceeded)
-
-
 def test_a_machine_that_is_gone_fails_its_route_alone(account: AwsAccount) -> None:
     (machine,) = launched(account)
     gone = "i-0123456789abcdef0"
@@ -250,10 +206,6 @@ def test_routes_are_removed_and_others_stay(account: AwsAccount) -> None:
     left = {route.destination_cidr for route in table.list()}
     assert POD_CIDRS[1] in left
     assert not left & {POD_CIDRS[0], "fd00:1::/64"}
-
-
-def test_a_route_that_is_gone_already_is_a_success(account: AwsAccount) -> None:
-    assert routes(account.api()).delete([Route(POD_CIDRS[0], "i-1")]) == []
 
 
 def test_a_table_that_is_gone_is_no_success() -> None:

@@ -17,7 +17,6 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.mycloud.client import Client, operation_of
-from cloud_controller.fence import WriteRefused, read_only
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -242,28 +241,3 @@ def test_waiting_ends_with_the_state_the_reason_of_a_failure_or_the_time(site: M
     site.client.delete("load_balancers", made)
     site.settle()
     site.client.wait_until_gone("load_balancers", made, deadline=5)
-
-
-def test_the_fence_is_asked_before_each_attempt_at_a_write(site: MyCloudSite) -> None:
-    client = Client(site.endpoint, site.token, sleep=lambda _: None)
-    site.fault("POST /v1/load_balancers", "throttle", count=None, retry_after=0.01)
-    before = site.calls("POST /v1/load_balancers")
-
-    def fence() -> None:
-        if site.calls("POST /v1/load_balancers") > before:
-            raise WriteRefused("the lease is lost")
-
-    client.fence = fence
-
-    with pytest.raises(WriteRefused):
-        client.create("load_balancers", load_balancer(site))
-
-    assert site.calls("POST /v1/load_balancers") - before == 1
-
-
-def test_reads_are_not_fenced(site: MyCloudSite) -> None:
-    client = Client(site.endpoint, site.token)
-    client.fence = read_only
-
-    assert client.list("load_balancers") == []
-    assert client.post("access:check", {"operations": ["GET /v1/machines"]})

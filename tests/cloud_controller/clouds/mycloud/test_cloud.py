@@ -15,7 +15,6 @@ from cloud_controller.cloud import (
     NodeAddress,
     QuotaExceeded,
     Route,
-    Throttled,
 )
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.cloud import MyCloud
@@ -75,12 +74,6 @@ def test_a_machine_that_the_cloud_does_not_know_is_gone(site: MyCloudSite) -> No
     assert site.cloud.instances.describe(refs) == {refs[0]: None, refs[1]: None}
 
 
-def test_by_name_only_machines_with_the_clusters_tag_count(site: MyCloudSite) -> None:
-    site.machine("worker-0", tags={CLUSTER_TAG: "c-other"})
-
-    assert site.cloud.instances.describe([InstanceRef("worker-0")]) == {InstanceRef("worker-0"): None}
-
-
 def test_a_name_that_was_used_before_means_the_machine_that_lives(site: MyCloudSite) -> None:
     site.machine("worker-0", state=State.TERMINATED)
     living = site.machine("worker-0")
@@ -112,43 +105,11 @@ def test_the_list_has_the_clusters_machines_terminated_ones_too(site: MyCloudSit
     }
 
 
-def test_a_machine_that_lists_do_not_show_yet_is_not_gone(site: MyCloudSite) -> None:
-    site.client.put("admin/consistency", {"lag_seconds": 600})
-    machine = site.machine("worker-0")
-    ref = InstanceRef("worker-0", provider_id(machine))
-
-    assert site.cloud.instances.list() == []
-    found = site.cloud.instances.describe([ref])[ref]
-
-    assert found is not None and found.id == machine["id"]
-
-
-def test_another_clouds_provider_id_is_an_error_and_never_gone(site: MyCloudSite) -> None:
-    with pytest.raises(InvalidConfiguration, match=r"node n: spec\.providerID"):
-        site.cloud.instances.describe([InstanceRef("n", "aws:///zone/i-1")])
-
-
-def test_no_node_costs_no_call(site: MyCloudSite) -> None:
-    before = site.context.calls.all()
-
-    assert site.cloud.instances.describe([]) == {}
-    assert site.context.calls.all() == before
-
-
 # ------------------------------------------------------------------------------------------------------------ routes
 
 
 def pod_range(site: MyCloudSite, number: int) -> str:
     return f"{site.network['pod_cidr'].rsplit('.', 2)[0]}.{number}.0/24"
-
-
-def test_a_route_that_is_written_twice_is_there_once(site: MyCloudSite) -> None:
-    routes = site.cloud.routes
-    wanted = Route(pod_range(site, 1), site.machine("worker-0")["id"])
-
-    assert routes.create([wanted]) == []
-    assert routes.create([wanted]) == [], "written again it is as it was"
-    assert routes.list() == [Route(wanted.destination_cidr, wanted.target_instance, owned=None)]
 
 
 def owned(site: MyCloudSite) -> list[bool]:
@@ -220,16 +181,6 @@ def test_one_route_that_is_refused_does_not_stop_the_others(site: MyCloudSite) -
     assert len(routes.list()) == 2
 
 
-def test_deleting_what_is_gone_is_a_success(site: MyCloudSite) -> None:
-    machine = site.machine("worker-0")["id"]
-    there, gone = Route(pod_range(site, 1), machine), Route(pod_range(site, 2), machine)
-    routes = site.cloud.routes
-    routes.create([there])
-
-    assert routes.delete([there, gone]) == []
-    assert routes.list() == []
-
-
 def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:
     site.client.put("admin/quotas", {"routes_per_table": 200})
     machine = site.machine("worker-0")["id"]
@@ -240,26 +191,6 @@ def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:
 
     assert len(routes.list()) == 120
     assert site.calls("POST /v1/route_tables/{id}/routes:batch_create") == 3
-
-
-def test_a_lost_answer_to_a_batch_is_no_failure(site: MyCloudSite) -> None:
-    wanted = Route(pod_range(site, 1), site.machine("worker-0")["id"])
-    routes = site.cloud.routes
-    site.fault("POST /v1/route_tables/*", "drop_answer", count=1)
-    assert routes.create([wanted]) == []
-    site.fault("POST /v1/route_tables/*", "drop_answer", count=1)
-    assert routes.delete([wanted]) == []
-
-    assert routes.list() == []
-
-
-def test_a_batch_that_is_throttled_for_long_fails_route_by_route(site: MyCloudSite) -> None:
-    wanted = Route(pod_range(site, 1), site.machine("worker-0")["id"])
-    site.fault("POST /v1/route_tables/*", "throttle", retry_after=600)
-
-    (failure,) = site.cloud.routes.create([wanted])
-
-    assert isinstance(failure.error, Throttled)
 
 
 # ------------------------------------------------------------------------------------------------------------ access

@@ -502,18 +502,6 @@ def test_a_throttled_cloud_is_no_fault_of_the_service(site: MyCloudSite, cluster
     assert len(site.load_balancers()) == 1
 
 
-def test_every_answer_lost_once_changes_nothing_of_the_outcome(site: MyCloudSite, cluster: Cluster) -> None:
-    for step, count in zip(lifetime(cluster, site), (1, 1, 1, 0), strict=True):
-        step()
-        for method in ("POST", "PUT", "DELETE"):
-            site.fault(f"{method} /v1/load_balancers*", "drop_answer", count=2)
-        Running(site, cluster).settle()
-        site.clear_faults()
-
-        assert len(site.load_balancers()) == count
-    assert "SyncLoadBalancerFailed" not in cluster.reasons
-
-
 def test_a_visit_that_broke_off_half_way_is_finished_by_the_next_of_the_same_process(
     site: MyCloudSite, cluster: Cluster
 ) -> None:

@@ -1,0 +1,170 @@
+"""`perform` reports each operation, raises nothing, may be repeated, and stops where the rule of `Failures` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cloud_controller.cloud import AccessDenied, CloudError, Throttled, Unavailable
+from cloud_controller.kube import Object
+from cloud_controller.load_balancers.failures import Failures
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    Operation,
+    OperationResult,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+from tests.contract.harness import Harness, differences, web
+from tests.contract.process import Process
+
+PART = "load_balancers"
+
+
+def a_change(harness: Harness, one: Object | None = None) -> tuple[ObservedLoadBalancer, list[Operation]]:
+    """A load balancer with two ports, and operations that give it a third port and other members, and close a port."""
+    two = harness.node("two")
+    process = Process(harness)
+    lb = process.served(web(harness, 8080, 8443), [one or harness.node("one")])
+    wanted = process.desired(web(harness, 8080, 9443, annotations=harness.changed_annotations), [two])
+    pools, listeners = {each.name: each for each in wanted.pools}, {each.port: each for each in wanted.listeners}
+    kept, new = pools[listeners[8080].pool], pools[listeners[9443].pool]
+    before = next(pool for pool in lb.model.pools if pool.name == kept.name)
+    closed = next(listener for listener in lb.model.listeners if listener.port == 8443)
+    return lb, [
+        UpdateLoadBalancer(lb.id, replace(wanted, tags={**lb.model.tags, **wanted.tags})),
+        PutPool(lb.id, replace(kept, members=before.members), new=False),
+        AddMembers(lb.id, kept.name, kept.members),
+        PutPool(lb.id, new, new=True),
+        PutListener(lb.id, listeners[9443]),
+        RemoveMembers(lb.id, kept.name, before.members, kept.members),
+        DeleteListener(lb.id, closed.protocol, closed.port),
+        DeletePool(lb.id, closed.pool),
+    ]
+
+
+def perform(harness: Harness, lb: ObservedLoadBalancer, operations: Sequence[Operation]) -> Sequence[OperationResult]:
+    """Perform it as a process does that has read the load balancer."""
+    process = Process(harness)
+    process.load_balancers.read()
+    return process.change(lb, *operations)
+
+
+def test_a_change_has_one_result_for_each_operation_in_their_order(harness: Harness) -> None:
+    lb, operations = a_change(harness)
+
+    results = perform(harness, lb, operations)
+
+    assert [result.operation for result in results] == operations
+    assert [result.error for result in results] == [None] * len(operations)
+
+
+def test_after_a_change_the_load_balancer_is_as_the_operations_say(harness: Harness) -> None:
+    lb, operations = a_change(harness)
+
+    perform(harness, lb, operations)
+    harness.settle()
+
+    changed = Process(harness).only()
+    assert changed.id == lb.id
+    assert {each.port for each in changed.model.listeners} == {8080, 9443}
+    pools = {each.name: each for each in changed.model.pools}
+    assert {each.pool for each in changed.model.listeners} == pools.keys()
+    for operation in operations:
+        if isinstance(operation, AddMembers):
+            assert {each.key for each in pools[operation.pool].members} == {each.key for each in operation.members}
+
+
+def test_a_repeated_change_succeeds_and_changes_nothing(harness: Harness) -> None:
+    lb, operations = a_change(harness)
+    for operation in operations:
+        perform(harness, lb, [operation])
+        harness.settle()
+        once = harness.snapshot()
+
+        (result,) = perform(harness, lb, [operation])
+        harness.settle()
+
+        assert result.error is None, f"{type(operation).__name__} repeated"
+        assert not differences(harness.snapshot(), once), f"{type(operation).__name__} repeated"
+
+
+def test_a_repeated_deletion_succeeds(harness: Harness) -> None:
+    lb, _ = a_change(harness)
+
+    first, second = (perform(harness, lb, [DeleteLoadBalancer(lb.id)]) for _ in range(2))
+
+    assert [result.error for result in (*first, *second)] == [None, None]
+
+
+def assert_consistent(
+    operations: Sequence[Operation], results: Sequence[OperationResult], error: type[CloudError]
+) -> None:
+    """What is reported is in order and typed, and nothing was done that must not follow a failure."""
+    reported = [result.operation for result in results]
+    assert reported == [each for each in operations if each in reported], "in the order of the operations"
+    failed = [result for result in results if result.error is not None]
+    assert failed, "the refusal is reported"
+    assert all(isinstance(result.error, error) for result in failed), failed
+    failures = Failures()
+    for operation in operations:
+        permitted = failures.permit(operation)
+        result = next((each for each in results if each.operation is operation), None)
+        if not permitted:
+            assert result is None or result.error is not None, f"{operation} must not follow a failure"
+        elif isinstance(operation, AddMembers | RemoveMembers):
+            assert result is not None, f"{operation} must be attempted"
+        if result is not None:
+            failures.record(operation, result.error)
+
+
+def test_whichever_write_is_refused_only_changes_of_members_follow(harness: Harness) -> None:
+    one = harness.node("one")
+    lb, operations = a_change(harness, one)
+    before = Process(harness).desired(web(harness, 8080, 8443), [one])
+    writes = 0
+    while True:
+        process = Process(harness)
+        process.load_balancers.read()
+        harness.wire.refuse(harness.denied, write=writes + 1)
+        results = process.change(lb, *operations)
+        if not harness.wire.happened:
+            break
+        writes += 1
+        harness.wire.peace()
+        assert_consistent(operations, results, AccessDenied)
+        harness.settle()
+        Process(harness).bring(before)
+    assert writes >= 1, "a change takes writes"
+
+
+def test_while_the_cloud_throttles_a_change_reports_it_and_attempts_nothing_more(harness: Harness) -> None:
+    lb, operations = a_change(harness)
+    process = Process(harness)
+    process.load_balancers.read()
+    harness.wire.writes.clear()
+    harness.wire.refuse(harness.throttled, retry_after=90, writes_only=True)
+
+    results = process.change(lb, *operations)
+
+    assert [result.operation for result in results] == operations[: len(results) or 1]
+    assert all(isinstance(each.error, Throttled) and each.error.retry_after > 0 for each in results)
+    assert len({*harness.wire.writes}) == 1
+
+
+def test_a_change_without_an_answer_is_reported_as_unavailable(harness: Harness) -> None:
+    lb, operations = a_change(harness)
+    process = Process(harness)
+    process.load_balancers.read()
+    harness.wire.break_off()
+
+    results = process.change(lb, *operations)
+
+    assert [result.operation for result in results] == operations[: len(results) or 1]
+    assert all(isinstance(each.error, Unavailable) for each in results)

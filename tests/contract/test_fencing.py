@@ -1,0 +1,156 @@
+"""The fence is asked right before every attempt at a write, and a write that it refuses is not sent."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from cloud_controller.fence import WriteRefused
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    Operation,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+from tests.contract.harness import Harness, differences, web
+from tests.contract.process import Process
+
+PART = "load_balancers"
+
+
+class Fence:
+    """Lets this many requests of a write pass."""
+
+    def __init__(self, open_for: int = 0) -> None:
+        self.left = open_for
+        self.asked = 0
+
+    def __call__(self) -> None:
+        self.asked += 1
+        self.left -= 1
+        if self.left < 0:
+            raise WriteRefused("not now")
+
+
+def test_no_operation_reaches_the_cloud_when_the_fence_refuses_it(harness: Harness) -> None:
+    nodes = [harness.node("one"), harness.node("two")]
+    process = Process(harness)
+    lb = process.served(web(harness, 8080, 8443), nodes)
+    (pool, _), (listener, _) = lb.model.pools, lb.model.listeners
+    wanted = process.desired(web(harness, 8080, 8443, annotations=harness.changed_annotations), nodes)
+    changed = next(each for each in wanted.pools if each.name == pool.name)
+    operations: list[Operation] = [
+        UpdateLoadBalancer(lb.id, wanted),
+        PutPool(lb.id, changed, new=False),
+        RemoveMembers(lb.id, pool.name, pool.members[:1]),
+        AddMembers(lb.id, pool.name, pool.members[:1]),
+        PutListener(lb.id, listener),
+        DeleteListener(lb.id, listener.protocol, listener.port),
+        DeleteLoadBalancer(lb.id),
+    ]
+    before = harness.snapshot()
+    process.cloud.fence_writes(Fence())
+    harness.wire.writes.clear()
+
+    for operation in operations:
+        with pytest.raises(WriteRefused):
+            process.change(lb, operation)
+
+    assert harness.wire.writes == []
+    assert not differences(harness.snapshot(), before)
+
+
+def test_no_creation_reaches_the_cloud_when_the_fence_refuses_it(harness: Harness) -> None:
+    node = harness.node("one")
+    before = harness.snapshot()
+    process = Process(harness)
+    wanted = process.desired(web(harness), [node])
+    process.cloud.fence_writes(Fence())
+
+    with pytest.raises(WriteRefused):
+        process.load_balancers.perform(None, [CreateLoadBalancer(wanted, process.token())])
+
+    assert harness.wire.writes == []
+    assert not differences(harness.snapshot(), before)
+
+
+def test_a_fence_that_closes_in_the_middle_of_a_change_lets_nothing_more_through(harness: Harness) -> None:
+    node = harness.node("one")
+    wanted = Process(harness).desired(web(harness, 8080, 8443), [node])
+    Process(harness).bring(wanted)
+    writes = len(harness.wire.writes)
+    Process(harness).bring(None)
+
+    for open_for in range(1, writes):
+        process = Process(harness)
+        process.cloud.fence_writes(Fence(open_for))
+        harness.wire.writes.clear()
+        with pytest.raises(WriteRefused):
+            process.bring(wanted)
+            process.bring(None)
+        assert len(harness.wire.writes) <= open_for
+
+
+def test_each_attempt_at_a_write_asks_the_fence_again(harness: Harness) -> None:
+    process = Process(harness)
+    lb = process.served(web(harness), [harness.node("one")])
+    harness.wire.writes.clear()
+    harness.wire.refuse(harness.throttled, retry_after=0.01, writes_only=True)
+
+    def fence() -> None:
+        if harness.wire.writes:
+            raise WriteRefused("the first attempt was the last one")
+
+    process.cloud.fence_writes(fence)
+
+    with pytest.raises(WriteRefused):
+        process.change(lb, DeleteLoadBalancer(lb.id))
+
+    assert len(harness.wire.writes) == 1
+
+
+def test_the_fence_is_asked_once_the_connection_to_the_cloud_stands(harness: Harness) -> None:
+    process = Process(harness)
+    lb = process.served(web(harness), [harness.node("one")])
+    order: list[str] = []
+    connect = socket.socket.connect
+
+    def connecting(self: socket.socket, address: tuple[str, int]) -> None:
+        order.append("connect")
+        connect(self, address)
+
+    def connect_again() -> None:
+        harness.disconnect()
+        order.append("write")
+
+    process.cloud.fence_writes(lambda: order.append("fence"))
+    harness.wire.before_write = connect_again
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", connecting)
+        process.change(lb, DeleteLoadBalancer(lb.id))
+
+    sent = [each for each, previous in zip(order[1:], order, strict=False) if (previous, each) == ("connect", "fence")]
+    assert len(sent) >= order.count("write") or not harness.over_the_network
+    assert "fence" in order
+
+
+def test_reads_do_not_ask_the_fence(harness: Harness) -> None:
+    node = harness.node("one")
+    Process(harness).served(web(harness), [node])
+    process = Process(harness)
+    fence = Fence()
+    process.cloud.fence_writes(fence)
+
+    process.cloud.check_access(["node", "service"])
+    lb = process.only()
+    process.load_balancers.read((), {lb.id})
+    process.load_balancers.health(lb.id)
+    process.cloud.instances.list()
+
+    assert fence.asked == 0

@@ -1,0 +1,147 @@
+"""Machines are described in batches, and one is gone only if the cloud says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import InstanceRef, InstanceState, InvalidConfiguration, Throttled, Unavailable
+from cloud_controller.kube import Object
+from tests.contract.harness import Harness
+
+PART = "instances"
+
+MANY = 12
+
+
+def by_id(node: Object) -> InstanceRef:
+    """The machine of a node that has its provider ID."""
+    return InstanceRef(node["metadata"]["name"], node["spec"]["providerID"])
+
+
+def by_name(node: Object) -> InstanceRef:
+    """The machine of a node that has none yet."""
+    return InstanceRef(node["metadata"]["name"])
+
+
+def test_a_machine_is_found_by_provider_id_and_by_name(harness: Harness) -> None:
+    node = harness.node("one")
+    cloud = harness.new_cloud()
+
+    found = cloud.instances.describe([by_id(node), by_name(node)])
+
+    machine = found[by_id(node)]
+    assert machine is not None
+    assert machine == found[by_name(node)]
+    assert machine.provider_id == node["spec"]["providerID"]
+    assert machine.provider_id.startswith(f"{cloud.provider_name}://")
+    assert machine.state is InstanceState.RUNNING
+    assert node["status"]["addresses"][0]["address"] in {each.address for each in machine.addresses}
+    assert machine.zone and machine.region and machine.type
+
+
+def test_a_terminated_machine_is_gone(harness: Harness) -> None:
+    gone, there = harness.node("gone"), harness.node("there")
+    harness.terminate(gone)
+    cloud = harness.new_cloud()
+
+    found = cloud.instances.describe([by_id(gone), by_id(there)])
+
+    assert found[by_id(gone)] is None
+    assert found[by_id(there)] is not None
+    listed = [each.state for each in cloud.instances.list() if each.provider_id == gone["spec"]["providerID"]]
+    assert listed in ([], [InstanceState.TERMINATED])
+
+
+def test_a_name_that_no_machine_of_the_cluster_has_is_gone(harness: Harness) -> None:
+    unknown = InstanceRef("no-such-machine")
+    foreign = [by_name(node) for node in harness.foreign_nodes()]
+
+    found = harness.new_cloud().instances.describe([unknown, *foreign])
+
+    assert found == dict.fromkeys([unknown, *foreign])
+
+
+def test_a_machine_that_lists_do_not_show_yet_is_not_gone(harness: Harness) -> None:
+    harness.lists_lag()
+    node = harness.node("one")
+    cloud = harness.new_cloud()
+
+    assert list(cloud.instances.list()) == []
+    assert cloud.instances.describe([by_id(node)])[by_id(node)] is not None
+
+
+def test_no_machine_is_gone_while_the_cloud_throttles(harness: Harness) -> None:
+    node = harness.node("one")
+    cloud = harness.new_cloud()
+    harness.wire.refuse(harness.throttled, retry_after=90)
+
+    for ref in (by_id(node), by_name(node)):
+        with pytest.raises(Throttled) as throttled:
+            cloud.instances.describe([ref])
+        assert throttled.value.retry_after > 0
+
+
+def test_no_machine_is_gone_while_the_cloud_does_not_answer(harness: Harness) -> None:
+    node = harness.node("one")
+    cloud = harness.new_cloud()
+    harness.wire.break_off()
+
+    for ref in (by_id(node), by_name(node)):
+        with pytest.raises(Unavailable):
+            cloud.instances.describe([ref])
+
+
+def test_no_machine_is_gone_when_any_of_the_calls_is_refused(harness: Harness) -> None:
+    """Also the ones that confirm what a list has not shown."""
+    gone, there = harness.node("gone"), harness.node("there")
+    harness.terminate(gone)
+    harness.lists_lag()
+    hidden = harness.node("hidden")
+    refs = [by_id(node) for node in (gone, there, hidden)]
+    harness.wire.reads = 0
+    harness.new_cloud().instances.describe(refs)
+
+    for read in range(1, harness.wire.reads + 1):
+        cloud = harness.new_cloud()
+        harness.wire.refuse(harness.throttled, retry_after=90, read=read)
+        try:
+            found = cloud.instances.describe(refs)
+        except Throttled:
+            continue
+        assert found[by_id(there)] is not None
+        assert found[by_id(hidden)] is not None
+
+
+def test_many_machines_cost_few_calls(harness: Harness) -> None:
+    nodes = [harness.node(f"node-{number}") for number in range(MANY)]
+    cloud = harness.new_cloud()
+    harness.wire.reads = 0
+
+    found = cloud.instances.describe([*map(by_id, nodes[::2]), *map(by_name, nodes[1::2])])
+
+    assert None not in found.values()
+    assert harness.wire.reads <= 4
+
+
+def test_no_node_costs_no_call(harness: Harness) -> None:
+    assert harness.new_cloud().instances.describe([]) == {}
+    assert harness.wire.reads == 0
+
+
+def test_machines_are_listed_over_all_pages_and_without_foreign_ones(harness: Harness) -> None:
+    nodes = [harness.node(f"node-{number}") for number in range(5)]
+    harness.foreign_nodes()
+    harness.small_pages()
+
+    cloud = harness.new_cloud()
+
+    assert {each.provider_id for each in cloud.instances.list()} == {node["spec"]["providerID"] for node in nodes}
+    assert None not in cloud.instances.describe([by_id(node) for node in nodes]).values()
+    assert None not in cloud.instances.describe([by_name(node) for node in nodes]).values()
+
+
+def test_the_provider_id_of_another_cloud_is_an_error_that_names_the_node(harness: Harness) -> None:
+    refs = [by_id(harness.node("one")), InstanceRef("stranger", "elsewhere://zone/i-1")]
+
+    with pytest.raises(InvalidConfiguration, match=r"node stranger: spec\.providerID"):
+        harness.new_cloud().instances.describe(refs)

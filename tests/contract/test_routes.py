@@ -1,0 +1,194 @@
+"""Routes are written and deleted in batches, with one failure for each route that the cloud refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import AccessDenied, Cloud, Conflict, QuotaExceeded, Route, Routes, Throttled
+from cloud_controller.fence import WriteRefused
+from cloud_controller.kube import Object
+from tests.contract.harness import Harness, differences
+
+PART = "routes"
+
+
+def table(cloud: Cloud) -> Routes:
+    """The cloud's route table."""
+    assert cloud.routes is not None
+    return cloud.routes
+
+
+def machine_of(harness: Harness, node: Object) -> str:
+    """The id of the node's machine, as routes name it."""
+    return next(
+        each.id for each in harness.new_cloud().instances.list() if each.provider_id == node["spec"]["providerID"]
+    )
+
+
+def routes_to(machine: str, count: int = 2) -> list[Route]:
+    """Routes of pod ranges to the machine."""
+    return [Route(f"100.96.{number}.0/24", machine) for number in range(count)]
+
+
+def present(harness: Harness) -> set[tuple[str, str]]:
+    """The pod routes that a new process reads."""
+    found = table(harness.new_cloud()).list()
+    return {(each.destination_cidr, each.target_instance) for each in found if each.destination_cidr[:7] == "100.96."}
+
+
+def keys(routes: list[Route]) -> set[tuple[str, str]]:
+    """What `present` returns of these."""
+    return {(each.destination_cidr, each.target_instance) for each in routes}
+
+
+def test_created_routes_are_listed_and_deleted_ones_are_not(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")), 5)
+    harness.small_pages()
+
+    assert list(table(harness.new_cloud()).create(wanted)) == []
+    assert present(harness) == keys(wanted)
+    assert list(table(harness.new_cloud()).delete(wanted[:3])) == []
+    assert present(harness) == keys(wanted[3:])
+
+
+def test_a_route_that_exists_as_wanted_is_created_again_with_success(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    table(harness.new_cloud()).create(wanted[:1])
+
+    for _ in range(2):
+        assert list(table(harness.new_cloud()).create(wanted)) == []
+
+    assert present(harness) == keys(wanted)
+
+
+def test_a_route_that_is_missing_is_deleted_with_success(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    table(harness.new_cloud()).create(wanted[:1])
+
+    for _ in range(2):
+        assert list(table(harness.new_cloud()).delete(wanted)) == []
+
+    assert present(harness) == set()
+
+
+def test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays(harness: Harness) -> None:
+    one, two = (machine_of(harness, harness.node(name)) for name in ("one", "two"))
+    first, second = routes_to(one)
+    table(harness.new_cloud()).create([first])
+
+    (failure,) = table(harness.new_cloud()).create(
+        [Route(first.destination_cidr, two), Route(second.destination_cidr, two)]
+    )
+
+    assert failure.route == Route(first.destination_cidr, two)
+    assert isinstance(failure.error, Conflict)
+    assert present(harness) == {(first.destination_cidr, one), (second.destination_cidr, two)}
+
+
+def test_foreign_routes_are_listed_and_stay_as_they_are(harness: Harness) -> None:
+    foreign = harness.put_foreign_route()
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    before = harness.snapshot()
+
+    routes = table(harness.new_cloud())
+    found = {each.destination_cidr: each for each in routes.list()}
+    routes.create(wanted)
+    routes.delete(wanted)
+
+    assert found[foreign].owned is not True
+    changed = differences(harness.snapshot(), before)
+    assert not [key for key in changed if "route" in key]
+
+
+def test_routes_beyond_the_quota_fail_one_by_one(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    routes = table(harness.new_cloud())
+    quota = routes.quota()
+    assert quota is None or quota > 0
+    harness.full()
+
+    failures = routes.create(wanted)
+
+    assert {failure.route for failure in failures} == {*wanted}
+    assert all(isinstance(failure.error, QuotaExceeded) for failure in failures)
+    assert present(harness) == set()
+
+
+def test_whichever_answer_to_a_creation_is_lost_the_routes_are_there(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    lost = 0
+    while True:
+        routes = table(harness.new_cloud())
+        harness.wire.lose_answer(of_write=lost + 1)
+        assert list(routes.create(wanted)) == []
+        if not harness.wire.happened:
+            break
+        lost += 1
+        harness.wire.peace()
+        assert present(harness) == keys(wanted)
+        table(harness.new_cloud()).delete(wanted)
+    assert lost > 0
+
+
+def test_whichever_answer_to_a_deletion_is_lost_the_routes_are_gone(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    lost = 0
+    while True:
+        table(harness.new_cloud()).create(wanted)
+        routes = table(harness.new_cloud())
+        harness.wire.lose_answer(of_write=lost + 1)
+        assert list(routes.delete(wanted)) == []
+        if not harness.wire.happened:
+            break
+        lost += 1
+        harness.wire.peace()
+        assert present(harness) == set()
+    assert lost > 0
+
+
+def test_while_the_cloud_throttles_each_route_fails_and_none_is_raised(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    routes = table(harness.new_cloud())
+    routes.list()
+    harness.wire.refuse(harness.throttled, retry_after=90, writes_only=True)
+
+    for failures in (routes.create(wanted), routes.delete(wanted)):
+        assert [failure.route for failure in failures] == wanted
+        assert all(isinstance(failure.error, Throttled) and failure.error.retry_after > 0 for failure in failures)
+
+
+def test_routes_without_permission_fail_and_are_not_taken_for_written(harness: Harness) -> None:
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    routes = table(harness.new_cloud())
+    routes.list()
+    harness.wire.refuse(harness.denied, writes_only=True)
+
+    for failures in (routes.create(wanted), routes.delete(wanted)):
+        assert {failure.route for failure in failures} == {*wanted}
+        assert all(isinstance(failure.error, AccessDenied) for failure in failures)
+
+
+def test_a_throttled_table_is_not_read_as_empty(harness: Harness) -> None:
+    routes = table(harness.new_cloud())
+    harness.wire.refuse(harness.throttled, retry_after=90)
+
+    with pytest.raises(Throttled):
+        routes.list()
+
+
+def test_no_route_reaches_the_cloud_when_the_fence_refuses_it(harness: Harness) -> None:
+    def refuse() -> None:
+        raise WriteRefused("not now")
+
+    wanted = routes_to(machine_of(harness, harness.node("one")))
+    table(harness.new_cloud()).create(wanted[:1])
+    before = harness.snapshot()
+    cloud = harness.new_cloud()
+    cloud.fence_writes(refuse)
+
+    with pytest.raises(WriteRefused):
+        table(cloud).create(wanted)
+    with pytest.raises(WriteRefused):
+        table(cloud).delete(wanted)
+
+    assert not differences(harness.snapshot(), before)
