@@ -14,6 +14,8 @@ SET_UP := .venv/.set-up
 
 # Newer versions of pip do not matter here, and no user setting may weaken the hash-checked install.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without compiled files, every worker and every process of the tests compiles every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help up test test-fast crash-test properties preview refresh down stop status kubeconfig kubectl logs new-stack docs check format bench lock wheels image set-up binaries clean
@@ -51,12 +53,11 @@ logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--f
 	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
 test: set-up check binaries ## Run the checks and every test
-	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
-	@# They mostly wait, and each file has its own site or control plane, so three run in parallel.
-	@$(VENV_PYTHON) -m pytest -n 3 --dist loadfile -m "control_plane or e2e"
+	@# Twice as many as two processors, because whole stacks often wait; a file's tests share its site or control plane.
+	@$(VENV_PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-test-fast: set-up ## Run the tests that need no control plane (no Go build)
-	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not control_plane and not e2e"
+test-fast: set-up ## Run the tests that start no process and no simulated cloud (about a minute)
+	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not integration"
 
 crash-test: set-up binaries ## Kill the daemon after each call that changes something, drop each answer, and print what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \

@@ -11,14 +11,17 @@ from importlib import import_module
 from benchmarks.figure import Figure
 
 
-def _measure(module: str, *arguments: int | str, function: str = "measure") -> Sequence[Figure]:
+def _measure(module: str, *arguments: int | str, function: str = "measure", **options: bool) -> Sequence[Figure]:
     # Imported only when it runs.
-    figures: Sequence[Figure] = getattr(import_module(f"benchmarks.{module}"), function)(*arguments)
+    figures: Sequence[Figure] = getattr(import_module(f"benchmarks.{module}"), function)(*arguments, **options)
     return figures
 
 
-def _aws(function: str, count: int) -> Callable[[], Sequence[Figure]]:
-    return partial(_measure, "aws.workloads", count, function=function)
+def _aws(function: str, count: int, module: str = "aws.workloads", **options: bool) -> Callable[[], Sequence[Figure]]:
+    return partial(_measure, module, count, function=function, **options)
+
+
+_restarts = partial(_aws, module="aws.restarts")
 
 
 BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
@@ -42,10 +45,16 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "aws-nodes-5000": _aws("nodes", 5000),
     "aws-services-10": _aws("services", 10),
     "aws-services-100": _aws("services", 100),
+    "aws-services-100-limited": _aws("services", 100, limited=True),
     "aws-node-added": _aws("node_added", 100),
     "aws-annotation": _aws("annotation", 10),
-    "aws-restart": _aws("restart", 10),
+    "aws-restart": _restarts("restart", 10),
+    "aws-restart-100": _restarts("checkpoint", 100),
+    "aws-restart-500": _restarts("checkpoint", 500),
+    "aws-restart-100-limited": _restarts("checkpoint", 100, limited=True),
+    "aws-restart-500-limited": _restarts("checkpoint", 500, limited=True),
     "aws-idle": _aws("idle", 10),
+    "aws-idle-hour": _aws("idle_hour", 10),
     "aws-delete": _aws("delete", 10),
 }
 

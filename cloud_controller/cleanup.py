@@ -20,6 +20,7 @@ from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume.operations import DetachVolume, DiscardVolume
 from cloud_controller.converge import Refused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, NotFoundError, UnreachableError
+from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import LoadBalancers
 from cloud_controller.plan import Action, ActionKind, Plan
@@ -75,7 +76,7 @@ def finders(cloud: Cloud, routes: route.RouteOptions | None) -> Mapping[str, Cal
     return found
 
 
-def plan_load_balancers(observed: Sequence[ObservedLoadBalancer], cluster_id: str, builder: LoadBalancers) -> Found:
+def plan_load_balancers(observed: Sequence[ObservedLoadBalancer], cluster_id: str, catalogue: Catalogue) -> Found:
     """Delete all that belongs to the cluster's Services; other parts of shared load balancers stay."""
     owners = {owner.uid: owner for lb in observed for owner in lb.owners if owner.cluster_id == cluster_id}
     plan = Plan()
@@ -83,7 +84,7 @@ def plan_load_balancers(observed: Sequence[ObservedLoadBalancer], cluster_id: st
         plan += Plan.of(
             replace(action, reason=WHY) if action.operation else action
             # UNBOUND: the cluster is gone, so its UID cannot be compared, and nobody could confirm a held action.
-            for action in service_plan.plan_orphans(observed, owner, builder.catalogue, UNBOUND, deleted=True)
+            for action in service_plan.plan_orphans(observed, owner, catalogue, UNBOUND, deleted=True)
         )
     concerned = [lb for lb in observed if any(owner.cluster_id == cluster_id for owner in lb.owners)]
     busy = (lb for lb in concerned if not lb.settled or lb.state is LoadBalancerState.DELETING)
@@ -116,7 +117,7 @@ def plan_volumes(volumes: Iterable[Volume], cluster_id: str) -> Found:
 
 
 def _load_balancers(load_balancers: LoadBalancers, cluster_id: str) -> Found:
-    return plan_load_balancers(load_balancers.read(), cluster_id, load_balancers)
+    return plan_load_balancers(load_balancers.read(), cluster_id, load_balancers.builder.catalogue)
 
 
 def _named(owner: Owner) -> Owner:

@@ -71,7 +71,7 @@ def _find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapsh
             table = route.observe(kube, cloud, machines)
             return Found(route.plan(table, settings.route), evidence=route.evidence(table, settings.route))
         case service.NAME:
-            return _services(service.observe(kube, cloud, binding), settings.service)
+            return _services(service.observe(kube, cloud, settings.service, binding), settings.service)
         case volume.NAME:
             observation = volume.observe(kube, cloud, binding)
             volumes = volume.plan(observation)

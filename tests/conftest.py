@@ -1,4 +1,4 @@
-"""What holds for every test: how hard properties are tried, that Ctrl-C reaches what tests start, where they begin.
+"""What holds for every test: how hard properties are tried, that Ctrl-C reaches what tests start, which are fast.
 
 Properties: the same bounded examples every time, or, with HYPOTHESIS_PROFILE=thorough, many.
 """
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from local.blocks import BlockRegistry, default_registry
+from tests import integration
 from tests.leftovers import move_sites_of_ended_runs
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -27,3 +28,21 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         for site in move_sites_of_ended_runs(BlockRegistry(default_registry())):
             print(f"a run of the tests that has ended left a site: moved to {site}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` selects."""
+    integration.add_marks(items)
+    integration.sort_longest_first(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    integration.watch(item)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown() -> None:
+    """A session's fixture may start a process to end what it made, whichever test is the last."""
+    integration.watch(None)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from moto.core import responses
+from moto.core.utils import method_names_from_class
 from moto.moto_server import threaded_moto_server
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import ThreadedMotoServer
+
+from tests.integration import refuse_in_fast_test
 
 
 @contextmanager
 def moto_server() -> Iterator[str]:
     """Its URL, while it serves."""
+    refuse_in_fast_test("moto")
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     with pytest.MonkeyPatch.context() as while_it_serves:
         while_it_serves.setattr(threaded_moto_server, "DomainDispatcherApplication", _OneAtATime)
+        # moto looks through a class at every request.
+        of_a_class = functools.cache(method_names_from_class)
+        while_it_serves.setattr(responses, "method_names_from_class", of_a_class)
         # Thousands of images, read again for each new account.
         while_it_serves.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
         server.start()
@@ -35,6 +44,8 @@ class _OneAtATime(DomainDispatcherApplication):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._answering = threading.Lock()
+        # moto looks into each of its folders at every request.
+        self.get_backend_for_host = functools.cache(super().get_backend_for_host)  # type: ignore[method-assign]
 
     def __call__(self, *arguments: Any) -> Any:
         with self._answering:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,8 @@ from benchmarks.aws import peer
 from benchmarks.aws.account import CLUSTER_ID, REGION, ZONES, Account, Machine
 from benchmarks.aws.daemons import PATIENCE, Daemon, Files, Who, command, running
 from benchmarks.aws.moto import Simulator, simulator
-from cloud_controller.kube import NODES, SERVICES, Informer, Kube, Object
+from cloud_controller.kube import CONFIG_MAPS, NODES, SERVICES, Informer, Kube, Object, PatchType
+from cloud_controller.rbac import CHECKPOINT_NAME, LEASE_NAMESPACE
 from local import processes
 from local.control_plane.binaries import ensure
 from local.control_plane.components import ALL_PORTS, CONTROLLER_MANAGER, SCHEDULER
@@ -74,6 +76,26 @@ class Cluster:
         with ThreadPoolExecutor(_WRITERS) as pool:
             list(pool.map(lambda name: self.kube.delete(SERVICES, name, namespace="default"), names))
 
+    def clear_addresses(self) -> None:
+        """Empty the status of all Services, while no controller runs: the next one shows when it has processed each."""
+        empty = {"status": {"loadBalancer": None}}
+
+        def clear(name: str) -> None:
+            self.kube.patch(SERVICES, name, empty, "default", type=PatchType.MERGE, subresource="status")
+
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            list(pool.map(clear, (service["metadata"]["name"] for service in self._balanced())))
+        self.services.wait_until(lambda: not any(_addresses(each) for each in self._balanced()), PATIENCE)
+
+    def checkpoint(self) -> int:
+        """The size in bytes of what our controller has saved for its next start."""
+        content = self.kube.get(CONFIG_MAPS, CHECKPOINT_NAME, LEASE_NAMESPACE)["binaryData"]
+        return sum(len(base64.b64decode(each)) for each in content.values())
+
+    def drop_checkpoint(self) -> None:
+        """Delete what our controller has saved."""
+        self.kube.delete(CONFIG_MAPS, CHECKPOINT_NAME, namespace=LEASE_NAMESPACE)
+
     def all_initialised(self) -> bool:
         """Whether no node has the taint any more."""
         taints = (taint for node in self.nodes.items() for taint in node["spec"].get("taints") or [])
@@ -82,13 +104,13 @@ class Cluster:
     def served(self, count: int) -> bool:
         """Whether this many Services of type LoadBalancer exist, and all have their address."""
         wanting = self._balanced()
-        return len(wanting) == count and all(s["status"]["loadBalancer"].get("ingress") for s in wanting)
+        return len(wanting) == count and all(map(_addresses, wanting))
 
     @contextmanager
-    def daemon(self, who: Who, controllers: Sequence[str], *flags: str) -> Iterator[Daemon]:
-        """One of the controllers, until the block ends."""
+    def daemon(self, who: Who, controllers: Sequence[str], *flags: str, haste: int = 1) -> Iterator[Daemon]:
+        """One of the controllers, until the block ends. `haste`: how many times as fast the clock of our caches is."""
         binary = peer.binary(lambda line: print(line, flush=True)) if who == "peer" else Path()
-        arguments = command(who, binary, self._files, controllers, flags)
+        arguments = command(who, binary, self._files, controllers, flags, haste)
         with running(arguments, self.simulator, self._files.log) as daemon:
             yield daemon
 
@@ -99,6 +121,10 @@ class Cluster:
 
     def _balanced(self) -> list[Object]:
         return [service for service in self.services.items() if service["spec"]["type"] == "LoadBalancer"]
+
+
+def _addresses(service: Object) -> list[Object]:
+    return service["status"].get("loadBalancer", {}).get("ingress") or []
 
 
 def cloud_config(endpoint: str, account: Account, config: Mapping[str, str]) -> str:

@@ -62,14 +62,17 @@ class Files:
     log: Path
 
 
-def command(who: Who, peer: Path, files: Files, controllers: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """The command line of a controller. `peer`: the Go controller's binary."""
+def command(
+    who: Who, peer: Path, files: Files, controllers: Sequence[str], flags: Sequence[str], haste: int
+) -> list[str]:
+    """The command line of a controller. `peer`: the Go controller's binary; `haste`: see `fast_caches.py`."""
     common = [f"--cloud-config={files.cloud_config}", f"--kubeconfig={files.kubeconfig}", *_SAME_FLAGS, *flags]
     if who == PEER:
         names = ",".join(_CONTROLLERS[name] for name in controllers)
         return [str(peer), "--cloud-provider=aws", f"--controllers={names}", "--authentication-skip-lookup", *common]
     names = ",".join(controllers)
-    ours = [sys.executable, "-P", "-m", "cloud_controller.cli", "run", "--cloud", "aws"]
+    program = ["-P", "-m", "cloud_controller.cli"] if haste == 1 else ["-m", "benchmarks.aws.fast_caches", str(haste)]
+    ours = [sys.executable, *program, "run", "--cloud", "aws"]
     return [*ours, f"--controllers={names}", "--log-level=warning", *common]
 
 

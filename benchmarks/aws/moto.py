@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
-from benchmarks.aws.proxy import CALLS_PATH
+from benchmarks.aws.proxy import CALLS_PATH, LIMITS_PATH
 from local.addresses import socket_address
 from local.ports import unused_address
 
@@ -57,6 +57,10 @@ class Simulator:
         """All calls so far."""
         with urlopen(f"{self.endpoint}{CALLS_PATH}") as answer:
             return Counted(**json.load(answer))
+
+    def limit(self) -> None:
+        """Enforce AWS's limits on calls from now on; the buckets are full (`limits.py`)."""
+        urlopen(Request(f"{self.endpoint}{LIMITS_PATH}", method="PUT")).close()
 
 
 @contextmanager

@@ -7,7 +7,8 @@ attribute that every load balancer has; the results would then measure moto.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qsl, urlencode
 from xml.etree import ElementTree as ET
 
 UNKNOWN: Mapping[str, bytes] = {
@@ -33,6 +34,12 @@ LEFT_OUT: Mapping[str, dict[str, str]] = {
 _POLICY_WITHOUT_TLS = re.compile(rb"(<Protocol>(?:TCP|UDP|TCP_UDP)</Protocol>)<SslPolicy>[^<]*</SslPolicy>")
 _LISTENERS = frozenset({"elbv2 CreateListener", "elbv2 DescribeListeners", "elbv2 ModifyListener"})
 
+_ELBV2 = "2015-12-01"
+_NO_TARGET_GROUPS = (
+    f'<DescribeTargetGroupsResponse xmlns="http://elasticloadbalancing.amazonaws.com/doc/{_ELBV2}/">'
+    "<DescribeTargetGroupsResult><TargetGroups/></DescribeTargetGroupsResult></DescribeTargetGroupsResponse>"
+).encode()
+
 _CLASSIC = "{http://elasticloadbalancing.amazonaws.com/doc/2012-06-01/}"
 _FIRST_HEALTH_CHECK = {"Interval": "30", "Timeout": "5", "UnhealthyThreshold": "2", "HealthyThreshold": "10"}
 
@@ -48,6 +55,27 @@ def corrected(operation: str, answer: bytes) -> bytes:
     if operation == "elb DescribeLoadBalancers":
         answer = _with_health_checks(answer)
     return answer
+
+
+def wrongly_refused(operation: str, body: bytes, answer: bytes, ask: Callable[[bytes], bytes]) -> bytes | None:
+    """AWS's answer to a call that moto alone refuses; None: AWS refuses it, too. `ask`: moto's answer to another call.
+
+    Only a controller that was interrupted makes such calls: by an error, a crash or a limit.
+    """
+    form = dict(parse_qsl(body.decode()))
+    if operation == "elbv2 DescribeTargetGroups" and "LoadBalancerArn" in form and _has(answer, "TargetGroupNotFound"):
+        return _NO_TARGET_GROUPS
+    if operation == "elbv2 CreateTargetGroup" and _has(answer, "DuplicateTargetGroupName"):
+        # AWS returns the present one if its settings are the same.
+        asked = {"Action": "DescribeTargetGroups", "Version": _ELBV2, "Names.member.1": form["Name"]}
+        found = ask(urlencode(asked).encode())
+        if all(f"<{key}>{form.get(key)}</{key}>".encode() in found for key in ("Protocol", "Port", "VpcId")):
+            return found.replace(b"DescribeTargetGroups", b"CreateTargetGroup")
+    return None
+
+
+def _has(answer: bytes, code: str) -> bool:
+    return f"<Code>{code}</Code>".encode() in answer
 
 
 def _with_health_checks(answer: bytes) -> bytes:

@@ -4,7 +4,7 @@
 
 Both controllers call AWS through it. `GET /-/calls` returns the counts as JSON: `calls` (successful) and `failed` (by
 error code) by operation, `busy` (in progress), `last` (when the latest answer was sent, in seconds of the machine's
-monotonic clock).
+monotonic clock). `PUT /-/limits` enforces AWS's limits on calls from then on.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
-from benchmarks.aws.moto_gaps import UNKNOWN, corrected
+from benchmarks.aws.limits import Buckets, refusal
+from benchmarks.aws.moto_gaps import UNKNOWN, corrected, wrongly_refused
 
 CALLS_PATH = "/-/calls"
+LIMITS_PATH = "/-/limits"
 
 _SCOPE = re.compile(r"Credential=[^/]+/[^/]+/[^/]+/(?P<service>[^/]+)/aws4_request")
 _CODE = re.compile(rb"<Code>(?P<code>[^<]+)</Code>")
@@ -90,6 +92,7 @@ class Proxy(ThreadingHTTPServer):
         self.behind = urlsplit(behind).netloc
         self.latency = latency
         self.tally = Tally()
+        self.buckets: Buckets | None = None
         # moto's threads modify what others of them iterate over, and moto answers 500 then.
         self.one_at_a_time = threading.Lock()
 
@@ -110,6 +113,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._call()
 
+    def do_PUT(self) -> None:
+        found = self.path == LIMITS_PATH
+        if found:
+            self.server.buckets = Buckets()
+        self._answer(204 if found else 404, {}, b"")
+
     def log_message(self, format: str, *arguments: Any) -> None:
         """Nothing: the counts are the log."""
 
@@ -121,15 +130,22 @@ class _Handler(BaseHTTPRequestHandler):
         status, headers, answer = 502, {}, b""
         try:
             time.sleep(self.server.latency)
-            if name in UNKNOWN:
+            if self.server.buckets is not None and not self.server.buckets.take(name):
+                (status, answer), headers = refusal(name), {"Content-Type": "text/xml"}
+            elif name in UNKNOWN:
                 status, headers, answer = 200, {"Content-Type": "text/xml"}, UNKNOWN[name]
             else:
                 with self.server.one_at_a_time:
                     status, headers, answer = self._forward(body)
+                    if status >= 400 and (other := wrongly_refused(name, body, answer, self._asked)) is not None:
+                        status, answer = 200, other
                 answer = corrected(name, answer)
         finally:
             tally.end(name, status, answer)
         self._answer(status, headers, answer)
+
+    def _asked(self, body: bytes) -> bytes:
+        return self._forward(body)[2]
 
     def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
         connection = HTTPConnection(self.server.behind, timeout=120)

@@ -1,4 +1,4 @@
-"""The workloads on AWS: nodes, Services, one change, a restart, idling, and the deletion.
+"""The workloads on AWS: nodes, Services, one change, idling, and the deletion; restarts are in `restarts.py`.
 
 The bound of each figure is what the peer took in the same run, with the same settings, on a cluster and an account of
 its own. Only calls of the peer that AWS would accept count; of ours, all do. The issue's goals are figures of their own
@@ -33,6 +33,11 @@ _LEAVE_NODE_GROUP = {"DisableSecurityGroupIngress": "true"}
 
 _IDLE_PERIOD = 5
 _IDLE_PERIODS = 6
+_HOUR = 3600
+_HASTE = 60
+_HOURS = 2
+_PERIODS_AN_HOUR = 12
+"""Both controllers refresh nodes every 5 minutes by default, and ours reads all load balancers as often."""
 _SNAPSHOT_READS = 6
 """Load balancers of both kinds, target groups, security groups, tags of both kinds."""
 
@@ -46,28 +51,36 @@ def nodes(count: int) -> Sequence[Figure]:
             with made.daemon(who, ["node"]) as daemon:
                 return daemon.since_start(made.all_initialised)
 
-    return _figures(f"aws-nodes-{count}", run, goal=ceil(count / _INSTANCES_A_PAGE) + 3)
+    return figures(f"aws-nodes-{count}", run, goal=ceil(count / _INSTANCES_A_PAGE) + 3)
 
 
-def services(count: int) -> Sequence[Figure]:
-    """This many Services of two ports, all present when the controller starts, until the last has its address."""
+def services(count: int, *, limited: bool = False) -> Sequence[Figure]:
+    """This many Services of two ports, all present when the controller starts, until the last has its address.
+
+    `limited`: under AWS's limits on calls, until the last has its targets, too: a throttled controller may be silent
+    for longer than the settling time.
+    """
 
     def run(who: Who) -> Spent:
-        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
-            spent = daemon.since_start(lambda: made.served(count))
-            _check(_registered(made) == {NODES}, "a target group lacks nodes")
+        with with_services(count) as made:
+            if limited:
+                made.simulator.limit()
+            with made.daemon(who, ["service"]) as daemon:
+                spent = daemon.since_start(lambda: made.served(count) and (not limited or _registered(made) == {NODES}))
+            check(_registered(made) == {NODES}, "a target group lacks nodes")
             return spent
 
     # A group and its rules, the load balancer; a port's target group, its targets and its listener.
-    writes = count * (3 + len(PORTS) * (2 + ceil(NODES / _TARGETS_A_CALL)))
-    return _figures(f"aws-services-{count}", run, goal=1.1 * writes + 10)
+    needed = count * (3 + len(PORTS) * (2 + ceil(NODES / _TARGETS_A_CALL)))
+    name = f"aws-services-{count}" + ("-limited" if limited else "")
+    return figures(name, run, goal=None if limited else 1.1 * needed + 10)
 
 
 def node_added(count: int) -> Sequence[Figure]:
     """One node added to this many Services, until it is a target of each port of each."""
 
     def run(who: Who) -> Spent:
-        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
+        with with_services(count) as made, made.daemon(who, ["service"]) as daemon:
             daemon.since_start(lambda: made.served(count))
             groups = _target_groups(made)
             added: list[str] = []
@@ -75,10 +88,10 @@ def node_added(count: int) -> Sequence[Figure]:
                 lambda: bool(added) and _all_have(made, groups, added[0]),
                 lambda: added.extend(machine.id for machine in made.add_nodes(1, initialised=True)),
             )
-            _check(_registered(made) == {NODES + 1}, "a target group lacks the node")
+            check(_registered(made) == {NODES + 1}, "a target group lacks the node")
             return spent
 
-    return _figures("aws-node-added", run, goal=count * len(PORTS) + 5)
+    return figures("aws-node-added", run, goal=count * len(PORTS) + 5)
 
 
 def annotation(count: int) -> Sequence[Figure]:
@@ -87,30 +100,14 @@ def annotation(count: int) -> Sequence[Figure]:
     change = {"metadata": {"annotations": {f"{_PREFIX}cross-zone-load-balancing-enabled": "true"}}}
 
     def run(who: Who) -> Spent:
-        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
+        with with_services(count) as made, made.daemon(who, ["service"]) as daemon:
             daemon.since_start(lambda: made.served(count))
             return daemon.spent(
                 lambda: _is_cross_zone(made, name),
                 lambda: made.kube.patch(SERVICES, name, change, "default", type=PatchType.MERGE),
             )
 
-    return _figures("aws-annotation", run, goal=4)
-
-
-def restart(count: int) -> Sequence[Figure]:
-    """A controller that finds this many Services as it left them."""
-
-    def run(who: Who) -> Spent:
-        with _with_services(count) as made:
-            with made.daemon(who, ["service"]) as daemon:
-                daemon.since_start(lambda: made.served(count))
-            with made.daemon(who, ["service"]) as daemon:
-                spent = daemon.since_start()
-            _check(bool(spent.counted.calls.get("elbv2 DescribeLoadBalancers")), "it never read the load balancers")
-            _check(who == PEER or not _writes(spent), f"a restart wrote: {_writes(spent)}")
-            return spent
-
-    return _figures("aws-restart", run, goal=15)
+    return figures("aws-annotation", run, goal=4)
 
 
 def idle(count: int) -> Sequence[Figure]:
@@ -119,47 +116,79 @@ def idle(count: int) -> Sequence[Figure]:
 
     def run(who: Who) -> Spent:
         more = [f"--service-resync-period={_IDLE_PERIOD}s"] if who == OURS else []
-        with _with_services(count) as made, made.daemon(who, ["node", "service"], *flags, *more) as daemon:
+        with with_services(count) as made, made.daemon(who, ["node", "service"], *flags, *more) as daemon:
             daemon.until(lambda: made.served(count))
             spent = daemon.over(_IDLE_PERIOD * _IDLE_PERIODS)
-            _check(who == PEER or not _writes(spent), f"it wrote although nothing had changed: {_writes(spent)}")
+            check(who == PEER or not writes(spent), f"it wrote although nothing had changed: {writes(spent)}")
             return spent
 
     # A window of some periods may start just before one.
     periods = _IDLE_PERIODS + 1
-    return _figures("aws-idle", run, goal=periods * (ceil(NODES / _INSTANCES_A_PAGE) + _SNAPSHOT_READS))
+    return figures("aws-idle", run, goal=periods * (ceil(NODES / _INSTANCES_A_PAGE) + _SNAPSHOT_READS))
+
+
+def idle_hour(count: int) -> Sequence[Figure]:
+    """An hour of idling in a minute: the periods are shortened, and the clock of our caches is as much faster.
+
+    The mean of some hours after the first, whose entries are all of one age.
+    """
+    period = _HOUR / _HASTE / _PERIODS_AN_HOUR
+    flags = [f"--node-status-update-frequency={period:g}s"]
+
+    def run(who: Who) -> Spent:
+        more = [f"--service-resync-period={period:g}s"] if who == OURS else []
+        with with_services(count) as made:
+            with made.daemon(who, ["node", "service"], *flags, *more, haste=_HASTE) as daemon:
+                daemon.until(lambda: made.served(count))
+                daemon.over(_HOUR / _HASTE)
+                spent = daemon.over(_HOURS * _HOUR / _HASTE)
+            check(who == PEER or not writes(spent), f"it wrote although nothing had changed: {writes(spent)}")
+            read = spent.counted.calls.get("elbv2 DescribeTargetHealth")
+            check(who == PEER or bool(read), "it never read the details again")
+            return spent
+
+    return figures("aws-idle-hour", run, shares=_HOURS)
 
 
 def delete(count: int) -> Sequence[Figure]:
     """This many Services deleted, until they are gone and the account has nothing of theirs."""
 
     def run(who: Who) -> Spent:
-        with _with_services(count) as made, made.daemon(who, ["service"]) as daemon:
+        with with_services(count) as made, made.daemon(who, ["service"]) as daemon:
             daemon.since_start(lambda: made.served(count))
             spent = daemon.spent(lambda: made.served(0), made.delete_services)
-            _check(not _left(made), f"left: {_left(made)}")
+            check(not _left(made), f"left: {_left(made)}")
             return spent
 
-    return _figures("aws-delete", run)
+    return figures("aws-delete", run)
 
 
-def _figures(name: str, run: Callable[[Who], Spent], goal: float | None = None) -> list[Figure]:
+def figures(name: str, run: Callable[[Who], Spent], goal: float | None = None, *, shares: int = 1) -> list[Figure]:
+    """The figures of a workload that both controllers run, the peer first; a run is this many shares of it."""
     peer, ours = run(PEER), run(OURS)
-    for who, spent in ((PEER, peer), (OURS, ours)):
+    return compared(name, (OURS, ours), (PEER, peer), goal, shares=shares)
+
+
+def compared(
+    name: str, ours: tuple[str, Spent], other: tuple[str, Spent], goal: float | None = None, *, shares: int = 1
+) -> list[Figure]:
+    """The figures of our run; its bounds are those of another's. The calls by operation go to stderr."""
+    for who, spent in (other, ours):
         cost = {"name": name, "who": who, "calls": spent.counted.calls, "failed": spent.counted.failed}
         print(json.dumps(cost), file=sys.stderr, flush=True)
-    succeeded = max(1, sum(peer.counted.calls.values()))
+    (_, mine), (_, theirs) = ours, other
+    calls, succeeded = mine.calls / shares, max(1, sum(theirs.counted.calls.values())) / shares
     return [
-        Figure(f"{name}.calls", ours.calls, "calls", succeeded),
-        *([Figure(f"{name}.goal", ours.calls, "calls", goal)] if goal else []),
-        Figure(f"{name}.seconds", ours.seconds, "s", peer.seconds),
-        Figure(f"{name}.cpu", ours.cpu_seconds, "s", peer.cpu_seconds),
-        Figure(f"{name}.memory", ours.memory, "MiB", peer.memory),
+        Figure(f"{name}.calls", calls, "calls", succeeded),
+        *([Figure(f"{name}.goal", calls, "calls", goal)] if goal else []),
+        Figure(f"{name}.seconds", mine.seconds / shares, "s", theirs.seconds / shares),
+        Figure(f"{name}.cpu", mine.cpu_seconds / shares, "s", theirs.cpu_seconds / shares),
+        Figure(f"{name}.memory", mine.memory, "MiB", theirs.memory),
     ]
 
 
 @contextmanager
-def _with_services(count: int) -> Iterator[Cluster]:
+def with_services(count: int) -> Iterator[Cluster]:
     """A cluster with initialised nodes and this many Services that no controller has processed yet."""
     config: Mapping[str, str] = _LEAVE_NODE_GROUP if count > _SERVICES_IN_A_NODE_GROUP else {}
     with cluster(LATENCY, config) as made:
@@ -183,7 +212,7 @@ def _service(number: int) -> Object:
     }
 
 
-def _writes(spent: Spent) -> dict[str, int]:
+def writes(spent: Spent) -> dict[str, int]:
     reading = ("Describe", "Get", "List")
     return {call: count for call, count in spent.counted.calls.items() if not call.split()[1].startswith(reading)}
 
@@ -234,7 +263,7 @@ def _left(made: Cluster) -> list[str]:
     return [*balancers, *_target_groups(made), *(name for name in groups if name not in ("default", "nodes"))]
 
 
-def _check(holds: bool, otherwise: str) -> None:
+def check(holds: bool, otherwise: str) -> None:
     """A controller that does not do its work is not measured."""
     if not holds:
         raise RuntimeError(otherwise)

@@ -77,7 +77,7 @@ class Backends:
         If some of these nodes are preferred, only those.
         """
         pods: dict[str, set[str]] = {}
-        for address, _, node in _ready(self.slices, port):
+        for address, _, node in ready_endpoints(self.slices, port):
             pods.setdefault(node, set()).add(address)
         local = tuple(node for node in self.nodes if node.node in pods)
         return tuple(
@@ -95,13 +95,13 @@ class Backends:
         nodes = {node.node: node for node in self.nodes}
         found = {
             (address, number): Member(address, number, nodes[node].instance_id)
-            for address, number, node in _ready(self.slices, port, family)
+            for address, number, node in ready_endpoints(self.slices, port, family)
             if node in nodes
         }
         return tuple(sorted(found.values()))
 
 
-def _ready(slices: Sequence[Object], port: Object, family: str = "IPv4") -> Iterator[tuple[str, int, str]]:
+def ready_endpoints(slices: Sequence[Object], port: Object, family: str = "IPv4") -> Iterator[tuple[str, int, str]]:
     """Address, port and node of a Service port's ready endpoints; may repeat while one is in two slices."""
     for each in slices:
         number = _port_number(each, port)

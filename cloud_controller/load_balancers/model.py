@@ -1,7 +1,8 @@
 """The model of a load balancer: desired state, observed state, and owner.
 
-A cloud's `build` makes the desired model of a Service (pure), and its `read` returns the observed ones. `diff` plans
-the `operations` from one to the other, and each operation is one small method of the cloud.
+A cloud's `build` computes the desired model of a Service from the Service, its backends and the cloud's `facts`; its
+`read` returns the observed models. `diff` plans the `operations` from one to the other, and each operation is one small
+method of the cloud.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue, Value
+from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.nameable import Named
 
 Object = dict[str, Any]
@@ -267,7 +269,7 @@ class Built:
 
 
 class LoadBalancerBuilder(Protocol):
-    """The pure half of a cloud's load balancers."""
+    """The pure half of a cloud's load balancers: a value without a client. NO METHOD MAY CALL THE CLOUD."""
 
     @property
     def catalogue(self) -> Catalogue:
@@ -289,10 +291,11 @@ class LoadBalancerBuilder(Protocol):
         """Whether removed members of the Service's load balancer keep their open connections."""
         ...
 
-    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
+    def pod_ranges(self, service: Object, facts: Facts) -> tuple[str, ...] | None:
         """If the Service's members are pods: the CIDRs of the cloud's network in which pods may have addresses.
 
-        None if its members are node ports. Raises InvalidConfiguration if that cannot be determined.
+        None if its members are node ports. Raises InvalidConfiguration if that cannot be determined, and the error in
+        the facts.
         """
         ...
 
@@ -304,10 +307,10 @@ class LoadBalancerBuilder(Protocol):
         """The name that other controllers give this Service's load balancer; None: adoption is not supported."""
         ...
 
-    def build(self, service: Object, backends: Backends) -> Built:
+    def build(self, service: Object, backends: Backends, facts: Facts) -> Built:
         """The load balancer that the Service should have with these backends.
 
-        Raises InvalidConfiguration, naming the Service's field or annotation.
+        Raises InvalidConfiguration, naming the Service's field or annotation, and the error in the facts.
         """
         ...
 

@@ -6,8 +6,9 @@ resource that the cloud does not show to belong to someone else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from fnmatch import fnmatchcase
 
 from cloud_controller.cloud_errors import InvalidConfiguration
@@ -27,14 +28,14 @@ class Named:
 
     - `names`: its id and other names.
     - `whose`: the evidence that it belongs to someone else, if there is any.
-    - `tags`: returns its tags; called only if an entry matches tags.
+    - `tags`: its tags; needed only if an entry matches tags (see `Nameable.kinds_by_tag`).
     """
 
     kind: str
     field: str
     names: tuple[str, ...]
     whose: str | None = None
-    tags: Callable[[], Mapping[str, str]] = dict
+    tags: Mapping[str, str] = dataclass_field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class Nameable:
             listed.append((kind, pattern))
         return cls(tuple(listed))
 
+    @property
+    def kinds_by_tag(self) -> frozenset[str]:
+        """The kinds with entries that match tags."""
+        return frozenset(kind for kind, pattern in self.listed if pattern.startswith(_BY_TAG))
+
     def require(self, named: Iterable[Named]) -> None:
         """Raise InvalidConfiguration for the first resource that annotations may not name."""
         for each in () if self.anything else named:
@@ -78,5 +84,5 @@ def _matches(pattern: str, named: Named) -> bool:
     if not pattern.startswith(_BY_TAG):
         return any(fnmatchcase(name, pattern) for name in named.names)
     key, equals, value = pattern.removeprefix(_BY_TAG).partition("=")
-    present = named.tags().get(key)
+    present = named.tags.get(key)
     return present is not None and (not equals or fnmatchcase(present, value))

@@ -8,10 +8,12 @@ from typing import Protocol, runtime_checkable
 
 from cloud_controller.cloud_errors import CloudError
 from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import (
     Listener,
     LoadBalancerBuilder,
     LoadBalancerModel,
+    Object,
     ObservedLoadBalancer,
     Pool,
 )
@@ -139,11 +141,27 @@ class OperationResult:
     created: ObservedLoadBalancer | None = None
 
 
-class LoadBalancers(LoadBalancerBuilder, Protocol):
+class LoadBalancers(Protocol):
     """The load balancers of one cluster in its cloud (upstream: LoadBalancer).
 
     Touches only resources with this cluster's tag, and those that an annotation names.
     """
+
+    @property
+    def builder(self) -> LoadBalancerBuilder:
+        """What can be computed without calling the cloud."""
+        ...
+
+    def facts(
+        self, services: Sequence[Object], slices: Mapping[str, Sequence[Object]], with_tags: Collection[str]
+    ) -> Facts:
+        """Read in few calls what the builds of these Services depend on; cached, so that a settled Service costs none.
+
+        `slices`: EndpointSlices by Service (NAMESPACE/NAME), also with endpoints that will be excluded. `with_tags`:
+        the kinds of `Built.named` resources whose tags are needed. A configuration or a missing right that prevents a
+        read is part of the facts (see `Fact`), and `build` raises it.
+        """
+        ...
 
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()

@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from benchmarks.aws.moto_gaps import corrected
-from benchmarks.aws.proxy import CALLS_PATH, Proxy, operation
+from benchmarks.aws.moto_gaps import corrected, wrongly_refused
+from benchmarks.aws.proxy import CALLS_PATH, LIMITS_PATH, Proxy, operation
 
 ERROR = b"<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code></Error></Errors></Response>"
 
@@ -98,6 +98,20 @@ def test_an_operation_that_moto_lacks_is_answered_and_counted(proxy: str) -> Non
     assert counted(proxy)["calls"] == {"ec2 DescribeInstanceTopology": 1}
 
 
+def test_calls_over_the_limit_are_refused_and_counted_once_limits_are_enforced(proxy: str) -> None:
+    for _ in range(51):
+        call(proxy, "CreateTags")
+    urlopen(Request(proxy + LIMITS_PATH, method="PUT")).close()
+
+    with pytest.raises(HTTPError, match="503"):
+        for _ in range(60):
+            call(proxy, "CreateTags")
+
+    reported = counted(proxy)
+    assert reported["failed"] == {"ec2 CreateTags RequestLimitExceeded": 1}
+    assert reported["calls"]["ec2 CreateTags"] >= 101
+
+
 def test_a_listener_without_tls_has_no_policy() -> None:
     listener = b"<member><Protocol>%s</Protocol><SslPolicy>P</SslPolicy></member>"
 
@@ -131,3 +145,27 @@ def test_a_classic_load_balancer_has_a_health_check_from_the_start() -> None:
     )
 
     assert b"<HealthCheck><Target>TCP:30000</Target><Interval>30</Interval>" in answer
+
+
+def refused(code: str) -> bytes:
+    return f"<ErrorResponse><Error><Code>{code}</Code></Error></ErrorResponse>".encode()
+
+
+def created(found: bytes) -> bytes | None:
+    body = b"Action=CreateTargetGroup&Name=web&Protocol=TCP&Port=80&VpcId=vpc-1"
+    return wrongly_refused("elbv2 CreateTargetGroup", body, refused("DuplicateTargetGroupName"), lambda _: found)
+
+
+def test_a_target_group_that_exists_is_the_answer_to_its_second_creation() -> None:
+    found = b"<DescribeTargetGroupsResult><Protocol>TCP</Protocol><Port>80</Port><VpcId>vpc-1</VpcId>"
+
+    assert created(found) == found.replace(b"DescribeTargetGroups", b"CreateTargetGroup")
+    assert created(found.replace(b"80", b"81")) is None
+
+
+def test_a_load_balancer_without_target_groups_has_an_empty_list_of_them() -> None:
+    def listed(body: bytes) -> bytes | None:
+        return wrongly_refused("elbv2 DescribeTargetGroups", body, refused("TargetGroupNotFound"), lambda _: b"")
+
+    assert b"<TargetGroups/>" in (listed(b"Action=DescribeTargetGroups&LoadBalancerArn=arn") or b"")
+    assert listed(b"Action=DescribeTargetGroups&Names.member.1=web") is None

@@ -12,8 +12,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
+from unittest.mock import patch
 
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.checkpoint import Checkpoint
@@ -187,7 +189,8 @@ class Running:
 
     def plan(self, **options: Any) -> Plan:
         """Read the cloud and plan for all Services."""
-        return service_controller.plan(service_controller.observe(self.kube, self.cloud), ServiceOptions(**options))
+        given = ServiceOptions(**options)
+        return service_controller.plan(service_controller.observe(self.kube, self.cloud, given), given)
 
     def observed(self, uid: str = "uid-web") -> list[ObservedLoadBalancer]:
         """Read the load balancers of a Service, complete or not."""
@@ -202,6 +205,17 @@ class Running:
             self.account.settle()
             self.handle(POLL)
         return self
+
+
+def planned_without_calls(account: Account, cluster: Cluster, options: ServiceOptions) -> Plan:
+    """Observe, and plan from a copy of the observation while no request can be sent."""
+    observation = service_controller.observe(cast("Any", cluster), account.new_cloud(), options)
+    # A client has locks and sockets, which cannot be pickled.
+    copy: service_controller.ServiceObservation = pickle.loads(pickle.dumps(observation))
+    with patch("urllib3.HTTPConnectionPool.urlopen", side_effect=AssertionError("a plan called the cloud")):
+        plan = service_controller.plan(observation, options)
+        assert service_controller.plan(copy, options) == plan
+    return plan
 
 
 def served(account: Account, cluster: Cluster, service: Object, **more: Any) -> Running:

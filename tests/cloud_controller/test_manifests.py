@@ -79,6 +79,7 @@ def test_manifests_contain_a_daemon_set_with_the_options_and_the_rbac_rules_of_i
     assert objects(text)["Role"]["rules"] == [rule.to_json() for rule in rules.namespaced]
 
 
+@pytest.mark.integration
 def test_manifests_are_identical_for_identical_options() -> None:
     def run(seed: str) -> bytes:
         command = [sys.executable, "-m", "cloud_controller.cli", *options("--env=B=2", "--env=A=1")]
@@ -210,6 +211,7 @@ def test_a_kustomize_base_contains_the_printed_manifests_one_file_per_object(
     assert files == list(yaml.safe_load_all(printed(capsys, *given)))
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl on PATH")
 def test_kubectl_builds_a_kustomize_base_to_the_printed_manifests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -13,6 +13,8 @@ import pytest
 from components import clouds
 from tests.example_program import ROOT, run_example, unpack_wheels
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -44,6 +44,7 @@ def texts(config: dict[str, object]) -> Iterator[tuple[str, str]]:
         yield key.removeprefix("cloud-controller:"), value if isinstance(value, str) else json.dumps(value)
 
 
+@pytest.mark.integration
 def test_a_new_stack_file_is_valid_unedited(checkout: Path) -> None:
     made = new_stack(checkout, "staging")
 
@@ -71,6 +72,7 @@ def test_the_template_names_every_key() -> None:
     assert [key for key in keys if key not in text] == []
 
 
+@pytest.mark.integration
 def test_an_existing_stack_file_is_not_touched(checkout: Path) -> None:
     before = (checkout / "stacks" / "Pulumi.local.yaml").read_text()
 
@@ -80,6 +82,7 @@ def test_an_existing_stack_file_is_not_touched(checkout: Path) -> None:
     assert (checkout / "stacks" / "Pulumi.local.yaml").read_text() == before
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["", "Staging", "a_b", "-a", "a/../b", "x" * 41])
 def test_an_invalid_stack_name_is_refused(checkout: Path, name: str) -> None:
     refused = new_stack(checkout, name)

@@ -82,6 +82,7 @@ def run(app: Path, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedPro
 # ----------------------------------------------------------------------------------------------------- Containerfile
 
 
+@pytest.mark.integration
 def test_the_linter_has_nothing_to_say() -> None:
     hadolint = Path(sys.executable).parent / "hadolint"
 
@@ -152,6 +153,7 @@ def test_nothing_of_the_program_is_in_it() -> None:
     assert not {"pulumi", "grpcio", "protobuf", "pydantic", "fastapi"} & packages.keys()
 
 
+@pytest.mark.integration
 def test_the_wheel_is_the_same_bytes_each_time(wheels: list[Path]) -> None:
     first, second = wheels
 
@@ -160,6 +162,7 @@ def test_the_wheel_is_the_same_bytes_each_time(wheels: list[Path]) -> None:
     assert (name, len(digest.strip())) == ("cloud-controller==0.1.0", 64)
 
 
+@pytest.mark.integration
 def test_the_wheel_holds_the_controllers_alone(wheels: list[Path]) -> None:
     with zipfile.ZipFile(wheels[0]) as wheel:
         tops = {name.split("/")[0] for name in wheel.namelist()}
@@ -170,6 +173,7 @@ def test_the_wheel_holds_the_controllers_alone(wheels: list[Path]) -> None:
 # -------------------------------------------------------------------------------------------------------- that it runs
 
 
+@pytest.mark.integration
 def test_the_command_runs_with_the_images_packages_alone(app: Path, tmp_path: Path) -> None:
     (entrypoint,) = of_kind("ENTRYPOINT")
     _, *arguments = json.loads(entrypoint)
@@ -179,6 +183,7 @@ def test_the_command_runs_with_the_images_packages_alone(app: Path, tmp_path: Pa
     assert (found.stdout, found.stderr) == ("0.1.0\n", "")
 
 
+@pytest.mark.integration
 def test_every_module_can_be_imported_with_the_images_packages_alone(app: Path) -> None:
     modules = sorted(
         ".".join(path.relative_to(app).with_suffix("").parts)
@@ -192,6 +197,7 @@ def test_every_module_can_be_imported_with_the_images_packages_alone(app: Path) 
     assert "No module named 'pulumi'" in run(app, "-c", "import pulumi").stderr
 
 
+@pytest.mark.integration
 def test_its_cloud_is_found_by_name(app: Path, tmp_path: Path) -> None:
     (tmp_path / "cloud.conf").write_text("[Global]\n")
     arguments = ["-m", "cloud_controller.cli", "plan", "--cloud=mycloud", "--controllers=node"]

@@ -91,6 +91,7 @@ def call(site: Site, method: str, path: str, token: str | None = None) -> int:
         return pool.request(method, f"{site.endpoint}{path}", headers=headers).status
 
 
+@pytest.mark.integration
 def test_a_site_is_up_when_up_returns_and_up_again_changes_nothing(shared: Site) -> None:
     shared.up()
     api, endpoint, token = pid(shared, API), shared.endpoint, shared.token
@@ -102,6 +103,7 @@ def test_a_site_is_up_when_up_returns_and_up_again_changes_nothing(shared: Site)
     assert shared.status()["up"] is True
 
 
+@pytest.mark.integration
 def test_stacks_get_a_stable_controllers_token_with_only_the_controllers_rights(shared: Site) -> None:
     shared.up()
 
@@ -114,6 +116,7 @@ def test_stacks_get_a_stable_controllers_token_with_only_the_controllers_rights(
     assert shared.folder.controllers_token_file.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.integration
 def test_an_invalid_controllers_token_is_replaced(shared: Site) -> None:
     shared.up()
     file = shared.folder.controllers_token_file
@@ -126,6 +129,7 @@ def test_an_invalid_controllers_token_is_replaced(shared: Site) -> None:
     assert Client(shared.endpoint, token).list("machines") == []
 
 
+@pytest.mark.integration
 def test_a_killed_balancer_is_restarted(shared: Site) -> None:
     shared.up()
     assert balancer_runs(shared)
@@ -136,6 +140,7 @@ def test_a_killed_balancer_is_restarted(shared: Site) -> None:
     assert comes_true(lambda: pid(shared, BALANCER) not in (None, before))
 
 
+@pytest.mark.integration
 def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared: Site) -> None:
     shared.up()
     assert balancer_runs(shared)
@@ -150,6 +155,7 @@ def test_after_a_kill_of_the_api_up_finds_the_rest_and_nothing_runs_twice(shared
     assert pid(shared, BALANCER) == balancer
 
 
+@pytest.mark.integration
 def test_a_hanging_api_is_replaced_and_reported(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("local.api_process.STOP_GRACE_SECONDS", 0.5)
     monkeypatch.setattr("local.api_process.PROBE_SECONDS", 0.5)
@@ -168,6 +174,7 @@ def test_a_hanging_api_is_replaced_and_reported(shared: Site, monkeypatch: pytes
     ]
 
 
+@pytest.mark.integration
 def test_an_api_that_runs_old_code_is_replaced_and_nothing_else(shared: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     shared.up()
     assert balancer_runs(shared)
@@ -181,6 +188,7 @@ def test_an_api_that_runs_old_code_is_replaced_and_nothing_else(shared: Site, mo
     assert pid(shared, BALANCER) == balancer
 
 
+@pytest.mark.integration
 def test_two_sites_run_side_by_side_skip_ports_in_use_and_go_down_separately(shared: Site, tmp_path: Path) -> None:
     shared.up()
     other = Site(tmp_path / "state")
@@ -207,6 +215,7 @@ def test_two_sites_run_side_by_side_skip_ports_in_use_and_go_down_separately(sha
     assert call(shared, "GET", "/v1/networks") == 200
 
 
+@pytest.mark.integration
 def test_another_users_api_at_our_address_is_not_mistaken_for_ours(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     busy_after_the_start = iter([None])
 
@@ -249,6 +258,7 @@ def stranger_that_says_it_is_healthy(site: Site) -> Iterator[AddressBlock]:
             thread.join()
 
 
+@pytest.mark.integration
 def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_a_port_is_in_use(shared: Site) -> None:
     shared.up()
     endpoint, token = shared.endpoint, shared.token
@@ -265,6 +275,7 @@ def test_a_stopped_site_keeps_its_data_and_its_addresses_even_if_a_port_is_in_us
     assert (shared.endpoint, shared.token) == (endpoint, token)
 
 
+@pytest.mark.integration
 def test_a_site_whose_state_folder_is_deleted_ends_by_itself(site: Site) -> None:
     site.up()
     assert balancer_runs(site)
@@ -280,6 +291,7 @@ def test_a_site_whose_state_folder_is_deleted_ends_by_itself(site: Site) -> None
     assert not site.folder.root.exists()
 
 
+@pytest.mark.integration
 def test_an_unrecorded_data_plane_ends_with_its_state_folder(site: Site) -> None:
     site.up()
     assert balancer_runs(site)
@@ -306,6 +318,7 @@ def test_a_load_balancer_serves_with_a_healthy_or_unchecked_backend(
     assert site.wait_answering(0) is serves
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("answers", [True, False])
 def test_leftovers_are_reported_whether_or_not_the_api_answers(site: Site, answers: bool) -> None:
     site.up()
@@ -320,6 +333,7 @@ def test_leftovers_are_reported_whether_or_not_the_api_answers(site: Site, answe
     assert site.left() == [f"volume {made['id']} (data)"]
 
 
+@pytest.mark.integration
 def test_a_stopped_site_reports_no_leftovers(site: Site) -> None:
     site.up()
     site.down(keep_data=True)
@@ -344,6 +358,7 @@ def test_on_other_systems_the_error_names_what_is_missing(site: Site, monkeypatc
         site.up()
 
 
+@pytest.mark.integration
 def test_down_ends_the_leftover_processes_of_a_killed_machine(tmp_path: Path) -> None:
     site = Site(tmp_path / "state")
     machine = site.folder.machine("i-1")

@@ -22,6 +22,7 @@ def test_one_cloud_is_the_default() -> None:
     assert [cloud for cloud in CLOUDS.all() if cloud.is_default] == [default_cloud()]
 
 
+@pytest.mark.integration
 def test_descriptors_load_no_sdk_and_no_server() -> None:
     heavy = "('boto3', 'botocore', 'moto', 'fastapi', 'pulumi', 'urllib3')"
     code = f"import sys; from local.clouds import CLOUDS; CLOUDS.all(); print([m for m in {heavy} if m in sys.modules])"

@@ -76,6 +76,7 @@ def test_a_missing_kubectl_is_an_error_with_its_sources(folder: StateFolder, mon
         run(Request("kubectl"), folder, folder.stack("mine"), "c-1")
 
 
+@pytest.mark.integration
 def test_kubectl_gets_the_arguments_after_the_dashes_and_its_exit_code_is_returned(
     folder: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from local.addresses import BLOCK_BASES, AddressBlock
 from local.blocks import BlockRegistry
 from tests.leftovers import move_sites_of_ended_runs
@@ -33,6 +35,7 @@ def ended_process() -> int:
         return process.pid
 
 
+@pytest.mark.integration
 def test_the_site_of_a_killed_test_run_is_removed_and_its_block_freed(tmp_path: Path) -> None:
     registry = registry_in(tmp_path)
     run = tmp_path / "pytest-of-me" / "pytest-3"

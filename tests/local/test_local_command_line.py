@@ -186,6 +186,7 @@ def test_a_crashed_machine_is_named_with_the_command_that_boots_it(
     assert "machine workers-0 is stopped" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_a_closed_pipe_ends_status_silently(fakes: Fakes) -> None:
     code = (
         "import sys; import local.__main__ as m; import local.mycloud.site as s; "
@@ -774,6 +775,7 @@ def test_try_commands_do_not_use_a_proxy() -> None:
     assert addresses(STATUS["load_balancers"], proxied=True)["web"][0] == "curl --noproxy '*' http://127.35.0.10:8080/"
 
 
+@pytest.mark.integration
 def test_the_try_command_for_udp_shows_the_answer() -> None:
     with socket.socket(type=socket.SOCK_DGRAM) as server, ThreadPoolExecutor(1) as pool:
         server.bind(("127.0.0.1", 0))

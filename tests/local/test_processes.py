@@ -19,6 +19,8 @@ from local import processes
 from local.processes import Process, ProcessError
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.integration
+
 Start = Callable[..., Process]
 SECONDS = 60
 """For what must happen."""

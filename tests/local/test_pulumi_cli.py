@@ -122,6 +122,7 @@ def test_a_passphrase_from_the_user_takes_precedence(cli: PulumiCli, tmp_path: P
     assert given(PULUMI_CONFIG_PASSPHRASE_FILE="mine") == {"PULUMI_CONFIG_PASSPHRASE_FILE": str(tmp_path / "mine")}
 
 
+@pytest.mark.integration
 def test_a_run_creates_the_stack_before_the_operation(cli: PulumiCli, stand_in: StandIn) -> None:
     assert cli.run("up", ["--diff"])
 
@@ -132,6 +133,7 @@ def test_a_run_creates_the_stack_before_the_operation(cli: PulumiCli, stand_in: 
     assert "name: cloud-controller" in (cli.stack_dir / "Pulumi.yaml").read_text()
 
 
+@pytest.mark.integration
 def test_a_failed_operation_is_returned_and_a_failed_stack_creation_raised(
     cli: PulumiCli, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +201,7 @@ def ended_pid() -> int:
     return process.pid
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("stand_in")
 def test_the_lock_of_a_killed_run_is_reported_with_the_command_that_removes_it(
     cli: PulumiCli, ended_pid: int, capsys: pytest.CaptureFixture[str]
@@ -213,6 +216,7 @@ def test_the_lock_of_a_killed_run_is_reported_with_the_command_that_removes_it(
     assert environment in reported and f"pulumi cancel --yes --stack local --cwd {cli.stack_dir}" in reported
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("variable", ["PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"])
 @pytest.mark.usefixtures("stand_in")
 def test_the_command_that_removes_a_lock_keeps_the_users_passphrase(
@@ -227,6 +231,7 @@ def test_the_command_that_removes_a_lock_keeps_the_users_passphrase(
     assert "pulumi cancel --yes" in reported and "PASSPHRASE" not in reported
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("host", "way_out"), [(socket.gethostname(), False), ("elsewhere", True)])
 @pytest.mark.usefixtures("stand_in")
 def test_a_lock_that_may_be_alive_is_reported_with_a_removal_only_for_other_machines(
@@ -261,6 +266,7 @@ def test_a_lock_that_has_just_been_removed_is_ignored(cli: PulumiCli) -> None:
     assert list(ways_past_locks(cli.stack_dir)) == []
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("stand_in")
 def test_a_killed_create_is_reported_with_the_command_that_clears_it(
     cli: PulumiCli, capsys: pytest.CaptureFixture[str]
@@ -276,6 +282,7 @@ def test_a_killed_create_is_reported_with_the_command_that_clears_it(
     assert "echo" not in reported, "the CLI's next up or refresh settles an update and a delete"
 
 
+@pytest.mark.integration
 def test_a_lock_of_the_cli_is_reported_before_anything_is_started(
     local: Local, stand_in: StandIn, ended_pid: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,6 +297,7 @@ def test_a_lock_of_the_cli_is_reported_before_anything_is_started(
 KILLED = {"web": "creating", "echo": "updating", "other": "deleting"}
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("stand_in")
 def test_without_locks_and_pending_creates_nothing_is_reported(
     cli: PulumiCli, capsys: pytest.CaptureFixture[str]
@@ -301,6 +309,7 @@ def test_without_locks_and_pending_creates_nothing_is_reported(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.integration
 def test_a_wrong_passphrase_for_the_clis_state_is_an_error_before_the_cli_is_called(
     cli: PulumiCli, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +364,7 @@ def local(cli: PulumiCli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
     os.umask(before)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("command", "called"), [("up", "up"), ("preview", "preview"), ("refresh", "refresh")])
 def test_the_cli_runs_after_the_site_is_up(local: Local, stand_in: StandIn, command: str, called: str) -> None:
     assert local.run(command, "--engine", "pulumi", "--diff") == 0
@@ -367,6 +377,7 @@ def test_the_cli_runs_after_the_site_is_up(local: Local, stand_in: StandIn, comm
     assert "encryptionsalt" not in (local.cli.project / "stacks" / "Pulumi.local.yaml").read_text()
 
 
+@pytest.mark.integration
 def test_down_destroys_the_stack_that_the_cli_holds_then_stops_the_site(local: Local, stand_in: StandIn) -> None:
     write_cli_state(local.cli, STACK)
     assert local.run("down", "--engine", "pulumi") == 0
@@ -374,6 +385,7 @@ def test_down_destroys_the_stack_that_the_cli_holds_then_stops_the_site(local: L
     assert not is_in_use(local.cli.stack_dir)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("options", [[], ["--delete-unmanaged"]])
 def test_the_destroy_guard_under_the_cli_gets_the_request_to_delete_undeclared_objects(
     local: Local, stand_in: StandIn, options: list[str]
@@ -385,6 +397,7 @@ def test_the_destroy_guard_under_the_cli_gets_the_request_to_delete_undeclared_o
     assert stand_in.calls[-1]["environment"].get(DELETE_UNMANAGED) == ("true" if options else None)
 
 
+@pytest.mark.integration
 def test_a_run_that_fails_in_the_cli_is_code_1(
     local: Local, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

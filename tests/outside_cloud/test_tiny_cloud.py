@@ -84,6 +84,7 @@ VALUES = {
 }
 
 
+@pytest.mark.integration
 def test_a_stack_file_has_a_section_for_it() -> None:
     values = {**VALUES, "tiny": json.dumps({"kubeconfig": "there", "machines": {"n1": "10.9.0.1"}})}
 
@@ -95,6 +96,7 @@ def test_a_stack_file_has_a_section_for_it() -> None:
     assert section == {"kubeconfig": "there", "machines": {"n1": "10.9.0.1"}}
 
 
+@pytest.mark.integration
 def test_a_wrong_section_is_an_error_that_names_the_key() -> None:
     error = fresh(
         "import json; from components.stack_config import ConfigError, parse\n"
@@ -105,6 +107,7 @@ def test_a_wrong_section_is_an_error_that_names_the_key() -> None:
     assert "cloud-controller:tiny.kubeconfig is missing" in error
 
 
+@pytest.mark.integration
 def test_the_schema_of_stack_files_has_its_section() -> None:
     schema = fresh("import json; from components.stack_schema import schema; print(json.dumps(schema()))")
 
@@ -113,6 +116,7 @@ def test_the_schema_of_stack_files_has_its_section() -> None:
     assert "cloud-controller:tiny" in config
 
 
+@pytest.mark.integration
 def test_the_policy_pack_has_its_rule_and_knows_its_annotation() -> None:
     names, internal = fresh(
         "import json; from policy.checklist import POLICIES; from policy.checklist.load_balancers import INTERNAL;"

@@ -33,6 +33,7 @@ def test_correct_empty_and_unrelated_resources_pass_all_rules(pack: PolicyHost, 
     assert pack.analyze(anything) == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("settings", sorted((ROOT / "stacks").glob("policies.*.json")), ids=lambda path: path.name)
 def test_the_policy_settings_of_a_stack_are_valid_and_the_stack_exists(settings: Path) -> None:
     start(json.loads(settings.read_text())).close()

@@ -6,7 +6,7 @@ pool's name contains the settings that a target group cannot change, so that a c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller.cloud import InvalidConfiguration
@@ -24,9 +24,9 @@ from cloud_controller.clouds.aws.build_network_targets import (
     target_attributes,
 )
 from cloud_controller.clouds.aws.names import pool_name
-from cloud_controller.clouds.aws.request import Port, Request, field
+from cloud_controller.clouds.aws.request import Port, Request, field, kind_of
 from cloud_controller.clouds.common.service_spec import ignored_affinity_timeout, require_node_port
-from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.backends import Backends, Member, ready_endpoints
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Pool
 
@@ -98,8 +98,18 @@ def fronts(service: Object) -> list[Front]:
     ]
 
 
+def follows_endpoints(service: Object) -> bool:
+    """Whether the targets are pods; False if the annotations are invalid."""
+    try:
+        return by_pod(service)
+    except InvalidConfiguration:
+        return False
+
+
 def by_pod(service: Object) -> bool:
-    """Whether the targets are pods. Raises InvalidConfiguration if the annotation is invalid."""
+    """Whether the targets are pods. Raises InvalidConfiguration if the annotations are invalid."""
+    if kind_of(service) != "network":
+        return False
     return CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
 
 
@@ -108,6 +118,12 @@ def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[
     pods = by_pod(service)
     served = [front for front in fronts(service) if pods or all(port.get("nodePort") for port in front.ports)]
     return {(front.transport, front.number): _members(service, front, backends, pods) for front in served}
+
+
+def pod_addresses(service: Object, slices: Sequence[Object]) -> set[str]:
+    """The addresses of the Service's ready pods."""
+    family, ports = _pods_family(service), [front.ports[0] for front in fronts(service)]
+    return {address for port in ports for address, _, _ in ready_endpoints(slices, port, family)}
 
 
 # ----------------------------------------------------------------------------------------------------------- pools
@@ -129,12 +145,16 @@ def _require_offered(asked: Request, targets: str) -> None:
             raise InvalidConfiguration(field("ssl_ports"), why, "ports that serve only TCP")
 
 
-def _members(service: Object, front: Front, backends: Backends, pods: bool) -> tuple[Member, ...]:
+def _members(service: Object, front: Front, backends: Backends, by_pods: bool) -> tuple[Member, ...]:
     first = front.ports[0]
-    if not pods:
+    if not by_pods:
         return common.node_members(service, first, backends)
-    family = (service["spec"].get("ipFamilies") or ["IPv4"])[0]
-    return tuple(Member(found.address, found.port, found.address) for found in backends.by_pod(first, family))
+    pods = backends.by_pod(first, _pods_family(service))
+    return tuple(Member(found.address, found.port, found.address) for found in pods)
+
+
+def _pods_family(service: Object) -> str:
+    return str((service["spec"].get("ipFamilies") or ["IPv4"])[0])
 
 
 def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, backends: Backends) -> Pool:

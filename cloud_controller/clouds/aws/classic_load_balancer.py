@@ -22,11 +22,12 @@ from cloud_controller.clouds.aws.classic_reads import ClassicReads, Details, Kno
 from cloud_controller.clouds.aws.classic_subnets import move
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.memory import LIFETIME
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
-from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
+from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
@@ -56,13 +57,20 @@ class ClassicLoadBalancers:
     """The classic load balancers of one cluster. Their IDs are their names. Safe to share between threads."""
 
     def __init__(
-        self, api: Api, config: Config, vpc_state: VpcState, groups: SecurityGroups, concurrently: ConcurrentCalls
+        self,
+        api: Api,
+        config: Config,
+        vpc_state: VpcState,
+        groups: SecurityGroups,
+        cache: Cache,
+        concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
         self._config = config
         self._vpc_state = vpc_state
         self._groups = groups
-        self._memory: WriteThroughCache[Known] = WriteThroughCache()
+        self._changing = cache.changing
+        self._memory: Entries[Known] = Entries(cache, LIFETIME, spread=True)
         self._reads = ClassicReads(api, config, self._memory, groups, concurrently)
         self._listeners = ClassicListeners(api)
         self.functions: Mapping[type, Callable[[Any], None]] = {
@@ -105,7 +113,7 @@ class ClassicLoadBalancers:
         another."""
         model = operation.model
         name = load_balancer_name(model, operation.client_token)
-        with self._memory.changing(name):
+        with self._changing(name):
             managed = model.attributes["ingress_rules"] is not None
             groups = self._groups.front(name, model)
             if managed:
@@ -131,7 +139,7 @@ class ClassicLoadBalancers:
         tags = self._reads.tags([name]).get(name)
         if tags is None or Owner.of_tags(tags) is not None:
             raise Conflict(f"load balancer {name} was deleted or already has an owner")
-        with self._memory.changing(name):
+        with self._changing(name):
             self._groups.adopt(name, known.groups, operation.tags)
             self._api.call("elb", "AddTags", LoadBalancerNames=[name], Tags=tag_list(operation.tags))
             self._remember(name, operation)
@@ -142,7 +150,7 @@ class ClassicLoadBalancers:
         known = self._of(name)
         actual, groups = known.observed.model, known.groups
         changed = {key for key, value in model.attributes.items() if actual.attributes.get(key) != value}
-        with self._memory.changing(name):
+        with self._changing(name):
             if changed & {"ingress_rules", "security_groups"} or actual.tags != model.tags:
                 groups = (*self._groups.front(name, model), *self._groups.join(name))
                 if {*groups} != {*known.groups}:
@@ -158,20 +166,20 @@ class ClassicLoadBalancers:
 
     def _put_pool(self, operation: PutPool) -> None:
         """Change the health check; the only pool exists as long as its load balancer."""
-        with self._memory.changing(operation.id):
+        with self._changing(operation.id):
             self._put_check(operation.id, operation.pool)
             self._remember(operation.id, operation)
 
     def _add_members(self, operation: AddMembers) -> None:
         """Register the instances that AWS accepts; the next read shows which are missing."""
-        with self._memory.changing(operation.id):
+        with self._changing(operation.id):
             self._register(operation.id, operation.members)
             self._remember(operation.id, operation)
 
     def _remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the instances."""
         name, leaving = operation.id, {member.instance_id for member in operation.members}
-        with self._memory.changing(name):
+        with self._changing(name):
             try:
                 self._deregister(name, leaving)
             except CloudError as error:
@@ -186,14 +194,14 @@ class ClassicLoadBalancers:
     def _put_listener(self, operation: PutListener) -> None:
         """Create the listener, or change it."""
         present = self._of(operation.id).observed.model.listeners
-        with self._memory.changing(operation.id):
+        with self._changing(operation.id):
             self._listeners.put(operation.id, operation.listener, present)
             self._remember(operation.id, operation)
 
     def _delete_listener(self, operation: DeleteListener) -> None:
         """Delete the listener; a missing one is a success."""
         present = self._of(operation.id).observed.model.listeners
-        with self._memory.changing(operation.id):
+        with self._changing(operation.id):
             for listener in present:
                 if listener.key == (operation.protocol, operation.port):
                     self._listeners.delete(operation.id, listener, present)
@@ -202,7 +210,7 @@ class ClassicLoadBalancers:
     def _delete(self, operation: DeleteLoadBalancer) -> None:
         """Delete it and its security groups; what is still in use remains for a later call."""
         name = operation.id
-        with self._memory.changing(name):
+        with self._changing(name):
             view = next(iter(self._reads.views([name])), None)
             if view is not None:
                 if self._reads.tags([name]).get(name, {}).get(CLUSTER_TAG) != self._config.cluster_id:

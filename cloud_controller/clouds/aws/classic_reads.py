@@ -20,7 +20,7 @@ from cloud_controller.clouds.aws.network_model import name_of
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import of_many, tags_of
 from cloud_controller.clouds.aws.upstream import adoptable, belongs_to_others, is_name, model_name, not_adopted
-from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
+from cloud_controller.clouds.common.cache import Entries
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import (
@@ -57,7 +57,7 @@ class ClassicReads:
         self,
         api: Api,
         config: Config,
-        memory: WriteThroughCache[Known],
+        memory: Entries[Known],
         groups: SecurityGroups,
         concurrently: ConcurrentCalls,
     ) -> None:
@@ -67,11 +67,11 @@ class ClassicReads:
         self._groups = groups
         self._concurrently = concurrently
         self._restored: dict[str, Attributes] = {}
-        self._of_others: dict[str, dict[str, str]] = {}
+        self._of_others: Entries[dict[str, str]] = Entries(memory.cache)
 
     def details(self) -> Details:
         """The cached attributes that lists do not contain, by name."""
-        found = {name: known.observed.model.attributes for name, known in self._memory.known().items()}
+        found = {name: known.observed.model.attributes for name, known in self._memory.all().items()}
         return {name: {k: v for k, v in each.items() if k in DETAILS} for name, each in found.items()}
 
     def restore(self, details: Details) -> None:
@@ -85,7 +85,7 @@ class ClassicReads:
 
         Includes upstream's; the second part are upstream's load balancers that cannot be adopted.
         """
-        since = self._memory.moment()
+        since = self._memory.cache.moment()
         views = {
             each["LoadBalancerName"]: each
             for each in self.views(names)
@@ -120,7 +120,7 @@ class ClassicReads:
         if names is None:
             self._restored = {}
         # What the list does not show does not exist, and may be created again.
-        for name in set(self._memory.known() if names is None else names) - found.keys():
+        for name in set(self._memory.all() if names is None else names) - found.keys():
             self._memory.forget(name)
         return found, refused
 
@@ -148,11 +148,11 @@ class ClassicReads:
 
     def _tags_known(self, views: Mapping[str, View]) -> dict[str, dict[str, str]]:
         """The tags of these; those of other clusters' upstream load balancers are read only once."""
-        known = {name: tags for name, tags in self._of_others.items() if name in views}
+        known = {name: tags for name, tags in self._of_others.all().items() if name in views}
         told = self.tags(views.keys() - known)
         for name, tags in told.items():
             if belongs_to_others(name, tags, self._config):
-                self._of_others[name] = tags
+                self._of_others.put(name, tags)
         return known | told
 
     def _model(self, view: View, tags: Mapping[str, str]) -> LoadBalancerModel:

@@ -15,6 +15,7 @@ from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
 from cloud_controller.clouds.aws.routes import AwsRoutes
 from cloud_controller.clouds.aws.vpc_state import VpcState, found_vpc
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 
 
@@ -24,11 +25,12 @@ class Aws:
     def __init__(self, config: Config) -> None:
         self._api = Api(config)
         self._concurrently = ConcurrentCalls()
-        self._vpc_state = VpcState(self._api, config.cluster_tag, config.vpc_id)
+        self._cache = Cache()
+        self._vpc_state = VpcState(self._api, config.cluster_tag, config.vpc_id, self._cache)
         vpc_id = cache(lambda: config.vpc_id or found_vpc(self._api, config.cluster_tag))
         self._instances = AwsInstances(self._api, vpc_id)
         self._routes = AwsRoutes(self._api, self._instances, self._concurrently)
-        self._load_balancers = AwsLoadBalancers(self._api, config, self._vpc_state, self._concurrently)
+        self._load_balancers = AwsLoadBalancers(self._api, config, self._vpc_state, self._cache, self._concurrently)
 
     def __repr__(self) -> str:
         return f"Aws(cluster_id={self.cluster_id!r}, region={self._api.config.region!r})"

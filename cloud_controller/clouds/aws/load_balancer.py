@@ -1,4 +1,4 @@
-"""AWS's load balancers: builds models, reads what exists, and applies operations to the matching kind.
+"""AWS's load balancers: reads what exists, and applies operations to the matching kind.
 
 Security groups or target groups without a load balancer appear as one with state PARTIAL, whatever its kind was.
 """
@@ -7,30 +7,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
 
 from cloud_controller.cloud import CloudError, Conflict
-from cloud_controller.clouds.aws import build as building
 from cloud_controller.clouds.aws import upstream
-from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.build import AwsBuilder
+from cloud_controller.clouds.aws.build_facts import BuildFacts, BuildFactsReader
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.group_tags import GroupTags
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers
 from cloud_controller.clouds.aws.network_model import name_of
-from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
-from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.failures import one_by_one
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
-    Built,
     LoadBalancerModel,
     LoadBalancerState,
     Object,
@@ -51,68 +47,34 @@ _FRESH = 60.0
 class AwsLoadBalancers:
     """The load balancers with one cluster's tags. Safe to share between threads."""
 
-    def __init__(self, api: Api, config: Config, vpc_state: VpcState, concurrently: ConcurrentCalls) -> None:
+    def __init__(
+        self, api: Api, config: Config, vpc_state: VpcState, cache: Cache, concurrently: ConcurrentCalls
+    ) -> None:
         self._config = config
         self._vpc_state = vpc_state
-        self._group_tags = GroupTags(api)
-        self._pod_groups = PodGroups(api)
+        self._builder = AwsBuilder(config)
+        self._facts = BuildFactsReader(api, config, vpc_state, cache)
         # Each kind makes concurrent calls itself; on the same threads, reads would deadlock waiting for one another.
         self._kinds = ConcurrentCalls()
         self._groups = SecurityGroups(api, config, vpc_state)
-        self._network = NetworkLoadBalancers(api, config, vpc_state, self._groups, concurrently)
-        self._classic = ClassicLoadBalancers(api, config, vpc_state, self._groups, concurrently)
+        self._network = NetworkLoadBalancers(api, config, vpc_state, self._groups, cache, concurrently)
+        self._classic = ClassicLoadBalancers(api, config, vpc_state, self._groups, cache, concurrently)
         self._lock = threading.Lock()
         self._classic_ids: set[str] = set()
         self._twofold: set[str] = set()
 
-    # ------------------------------------------------------------------------------------------- what a Service means
-
     @property
-    def catalogue(self) -> Catalogue:
-        """AWS's annotations."""
-        return CATALOGUE
-
-    def claims(self, service: Object) -> bool:
-        """False for Services that an annotation leaves to the AWS Load Balancer Controller."""
-        return building.claims(service)
-
-    def follows_endpoints(self, service: Object) -> bool:
-        """True if the targets are pods."""
-        return building.follows_endpoints(service)
-
-    def drains(self, service: Object) -> bool:
-        """As target group attributes and annotations define; pure."""
-        return building.drains(service)
-
-    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
-        """The cached ranges of the VPC's subnets: the VPC CNI assigns pods addresses there."""
-        return self._vpc_state.facts().ranges if building.by_pod(service) else None
-
-    def backend(self, node: Object) -> NodeBackend | None:
-        """The node as a backend; pure."""
-        return building.backend(node)
-
-    def foreign_name(self, owner: Owner) -> str:
-        """The name that upstream gives to this Service's load balancer."""
-        return upstream.name_for(owner.uid)
-
-    def build(self, service: Object, backends: Backends) -> Built:
-        """The model of the Service's load balancer, with the cached state of the VPC; reads it if necessary."""
-        facts = self._vpc_state.facts()
-        return building.build(
-            service,
-            backends,
-            config=self._config,
-            facts=facts,
-            tags_of_group=self._group_tags.of,
-            groups_of_pods=partial(self._pod_groups.of, facts.vpc_id),
-        )
-
-    def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
-        """The members behind each listener, even if other settings of the Service are invalid; pure."""
-        return building.members(service, backends)
+    def builder(self) -> AwsBuilder:
+        """What Services and nodes become; pure."""
+        return self._builder
 
     # -------------------------------------------------------------------------------------------------------- reads
+
+    def facts(
+        self, services: Sequence[Object], slices: Mapping[str, Sequence[Object]], with_tags: Collection[str]
+    ) -> Fact[BuildFacts]:
+        """See `LoadBalancers.facts`."""
+        return Fact.read(lambda: self._facts.read(services, slices, with_tags))
 
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
@@ -210,7 +172,7 @@ class AwsLoadBalancers:
 
     def dump(self, limit: int) -> bytes:
         """See `Remembering.dump`: the details that AWS returns one by one."""
-        return to_bytes(*self._network.memory.all(), self._classic.details, limit=limit)
+        return to_bytes(*self._network.memory.saved(), self._classic.details, limit=limit)
 
     def restore(self, memory: bytes) -> None:
         """See `Remembering.restore`."""

@@ -6,17 +6,16 @@ process's own changes, and read again when a list shows another change, when a c
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
-from cloud_controller.clouds.aws.write_through_cache import WriteThroughCache
+from cloud_controller.clouds.common.cache import LAG, Cache, Entries
 from cloud_controller.load_balancers.model import Listener, Pool
 
-_LAG = 60.0
-"""Seconds for which a list may not show a new resource yet; until then the creation's own response is used."""
+LIFETIME = 3600.0
+"""Seconds for which details that lists do not show stay valid."""
 
 View = Mapping[str, Any]
 """A load balancer or target group from a list."""
@@ -65,118 +64,70 @@ class Known:
         return replace(self, groups=rest if group is None else {**rest, name: group})
 
 
-class Memory(WriteThroughCache[Known]):
-    """Load balancers by ID, and tags by ARN. Safe to share between threads."""
+class Memory(Entries[Known]):
+    """Load balancers by ID. Safe to share between threads.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(clock)
+    - `views`: load balancers in the last list, unless they changed since, by ID.
+    - `made`: AWS's responses to recent creations, by ID: lists may lack these load balancers or their target groups.
+    - `tags`: the tags of load balancers and target groups, others' included, by ARN.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        super().__init__(cache, LIFETIME, spread=True)
+        self.views: Entries[View] = Entries(cache)
+        self.made: Entries[View] = Entries(cache, LAG)
+        self.tags: Entries[Mapping[str, str]] = Entries(cache)
         self._past: dict[str, Known] = {}
-        self._views: dict[str, View] = {}
-        self._made: dict[str, tuple[float, View]] = {}
-        self._tags: dict[str, Mapping[str, str]] = {}
 
-    # ---------------------------------------------------------------------------------------------- load balancers
-
-    def forget(self, id: str) -> None:
-        """Drop the entry: the load balancer is deleted or must be read again."""
-        with self._lock:
-            self._views.pop(id, None)
-            self._made.pop(id, None)
-            if (known := self.get(id)) is not None:
-                self._past[id] = known
-            super().forget(id)
+    def forget(self, *ids: str) -> None:
+        """Drop the load balancers: they are deleted or must be read again."""
+        with self.cache.lock:
+            self._past |= {each: known for each in ids if (known := self.get(each)) is not None}
+            super().forget(*ids)
+            self.views.forget(*ids)
+            self.made.forget(*ids)
 
     def last(self, id: str) -> Known | None:
         """The last known value, possibly outdated."""
-        with self._lock:
+        with self.cache.lock:
             return self.get(id) or self._past.get(id)
-
-    def view(self, id: str) -> View | None:
-        """The load balancer in the last list, unless it changed since."""
-        with self._lock:
-            return self._views.get(id)
-
-    def see(self, id: str, view: View, since: int) -> None:
-        """Store the view of a list that began at `since`, unless the load balancer changed meanwhile."""
-        with self._lock:
-            if not self._has_changed(id, since):
-                self._views[id] = view
-
-    def forget_view(self, id: str) -> None:
-        """Drop the view: the load balancer has changed since the last list."""
-        with self._lock:
-            self._views.pop(id, None)
-
-    def made(self, id: str, view: View) -> None:
-        """Record AWS's response to this process's creation."""
-        with self._lock:
-            self._made[id] = (self._clock(), view)
-
-    def just_made(self) -> dict[str, View]:
-        """The responses of recent creations: lists may lack these load balancers or their target groups."""
-        with self._lock:
-            since = self._clock() - _LAG
-            self._made = {lb_id: each for lb_id, each in self._made.items() if each[0] > since}
-            return {lb_id: view for lb_id, (_, view) in self._made.items()}
-
-    # -------------------------------------------------------------------------------------------------------- tags
-
-    def tags(self, arn: str) -> Mapping[str, str] | None:
-        """The tags of a load balancer or target group, others' included; None: they must be read."""
-        with self._lock:
-            return self._tags.get(arn)
-
-    def put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
-        """Store the tags that it was created with, or is known to have."""
-        with self._lock:
-            self._tags[arn] = tags
-
-    def forget_tags(self, arns: Collection[str]) -> None:
-        """Drop the tags: the resources are deleted or must be read again."""
-        with self._lock:
-            for arn in arns:
-                self._tags.pop(arn, None)
 
     def groups(self, id: str) -> dict[str, str]:
         """The target groups of a load balancer: ARNs by pool."""
-        with self._lock:
-            return {
-                tags[POOL_TAG]: arn
-                for arn, tags in self._tags.items()
-                if tags.get(LOAD_BALANCER_TAG) == id and POOL_TAG in tags
-            }
+        return {
+            tags[POOL_TAG]: arn
+            for arn, tags in self.tags.all().items()
+            if tags.get(LOAD_BALANCER_TAG) == id and POOL_TAG in tags
+        }
 
     def named(self, id: str) -> list[str]:
         """The ARNs of load balancers with this ID; AWS allows only one."""
-        with self._lock:
-            return [arn for arn, tags in self._tags.items() if name_in(arn) and id_in(arn, tags) == id]
-
-    # ---------------------------------------------------------------------------------------------------- the whole
+        return [arn for arn, tags in self.tags.all().items() if name_in(arn) and id_in(arn, tags) == id]
 
     def keep_only(self, ids: Collection[str], arns: Collection[str], since: int) -> None:
         """Drop everything that a complete list, begun at `since`, does not show; nothing if anything changed
         meanwhile."""
-        with self._lock:
-            if self._moment == since and not self._changing.total():
-                new = self.just_made()
-                self._tags = {
-                    arn: tags for arn, tags in self._tags.items() if arn in arns or tags.get(LOAD_BALANCER_TAG) in new
-                }
-                for gone in {*self._known, *self._past, *self._views} - {*ids}:
-                    self.forget(gone)
-                    self._past.pop(gone, None)
+        with self.cache.lock:
+            if self.cache.is_unchanged(since):
+                new, known = self.made.fresh(), self.tags.all().items()
+                self.tags.forget(
+                    *(arn for arn, tags in known if arn not in arns and tags.get(LOAD_BALANCER_TAG) not in new)
+                )
+                self.forget(*({*self.all(), *self.views.all()} - {*ids}))
+                self._past = {each: past for each, past in self._past.items() if each in ids}
 
-    def all(self) -> tuple[dict[str, Known], dict[str, Mapping[str, str]]]:
+    def saved(self) -> tuple[dict[str, Known], dict[str, Mapping[str, str]]]:
         """All load balancers by ID, and all tags by ARN."""
-        with self._lock:
-            return dict(self._known), dict(self._tags)
+        with self.cache.lock:
+            return self.all(), self.tags.all()
 
     def restore(self, known: Mapping[str, Known], tags: Mapping[str, Mapping[str, str]]) -> None:
         """Add the content of a checkpoint."""
-        with self._lock:
-            self._tags |= tags
+        with self.cache.lock:
+            for arn, of_arn in tags.items():
+                self.tags.put(arn, of_arn)
             for lb_id, each in known.items():
-                self.read(lb_id, each, self._moment)
+                self.read(lb_id, each, self.cache.moment())
 
 
 def id_in(arn: str, tags: Mapping[str, str]) -> str:

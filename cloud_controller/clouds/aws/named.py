@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
+from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.subnets import by_word
-from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
+from cloud_controller.load_balancers.model import LoadBalancerModel, Object, Owner
 from cloud_controller.load_balancers.nameable import Named
 
-TagsOfGroup = Callable[[str], Mapping[str, str]]
+_GROUP_ID = re.compile(r"sg-[0-9a-f]+")
 
 
-def named(asked: Request, model: LoadBalancerModel, tags_of_group: TagsOfGroup) -> Iterator[Named]:
+def named(asked: Request, model: LoadBalancerModel, group_tags: Mapping[str, Mapping[str, str]]) -> Iterator[Named]:
     """All resources that the Service's annotations name; `model` is their result."""
     for entry in CATALOGUE:
         match entry.names:
             case "subnet":
                 yield from (_subnet(asked, entry.argument, word) for word in asked.words(entry.argument))
             case "security-group":
-                yield from (_group(asked, entry.argument, word, tags_of_group) for word in asked.words(entry.argument))
+                for word in asked.words(entry.argument):
+                    yield _group(asked, entry.argument, word, group_tags.get(word, {}))
             case "certificate" | "elastic-ip":
                 yield from (Named(entry.names, field(entry.argument), (word,)) for word in asked.words(entry.argument))
     if aws.BUCKET in model.attributes:
@@ -33,18 +36,27 @@ def named(asked: Request, model: LoadBalancerModel, tags_of_group: TagsOfGroup) 
         yield Named("log-prefix", field("access_log_s3_bucket_prefix"), (prefix,))
 
 
+def named_groups(service: Object) -> Iterator[str]:
+    """The security groups that the Service's annotations name, if these are valid."""
+    annotations = non_empty(service["metadata"].get("annotations"))
+    for entry in CATALOGUE:
+        if entry.names == "security-group":
+            with suppress(InvalidConfiguration):
+                words = CATALOGUE.value(annotations, entry.argument)
+                yield from filter(_GROUP_ID.fullmatch, words) if isinstance(words, tuple) else ()
+
+
 def _subnet(asked: Request, argument: str, word: str) -> Named:
     subnet = by_word(asked.facts.subnets, word)
     clusters = [key.removeprefix(CLUSTER_PREFIX) for key in subnet.tags if key.startswith(CLUSTER_PREFIX)]
     ours = asked.config.cluster_tag in subnet.tags
     whose = f"has the tag of cluster {', '.join(sorted(clusters))}" if clusters and not ours else None
-    return Named("subnet", field(argument), (word, subnet.id), whose, lambda: subnet.tags)
+    return Named("subnet", field(argument), (word, subnet.id), whose, subnet.tags)
 
 
-def _group(asked: Request, argument: str, word: str, tags_of_group: TagsOfGroup) -> Named:
+def _group(asked: Request, argument: str, word: str, tags: Mapping[str, str]) -> Named:
     group = next((each for each in asked.facts.groups if each.id == word), None)
     owner = Owner.of_tags(group.tags) if group else None
     others = owner is not None and owner.uid != asked.owner.uid
     whose = f"belongs to the load balancer of {owner}" if others else None
-    tags = partial(tags_of_group, word)
     return Named("security-group", field(argument), (word,), whose, tags)

@@ -52,7 +52,7 @@ class NetworkChanges:
 
         Tags of others stay.
         """
-        tags = self._memory.tags(known.arn) or {}
+        tags = self._memory.tags.get(known.arn) or {}
         lacking = {key: value for key, value in model.tags.items() if tags.get(key) != value}
         differs = {key for key, value in model.attributes.items() if before.attributes.get(key) != value}
         changed = {key: value for key, value in settable(model).items() if key in differs}
@@ -88,9 +88,11 @@ class NetworkChanges:
             arn = after.arn
             self._api.call("elbv2", "RemoveTags", ResourceArns=[arn], TagKeys=[LISTENER_ATTRIBUTES_TAG])
             rest = {
-                key: value for key, value in (self._memory.tags(arn) or {}).items() if key != LISTENER_ATTRIBUTES_TAG
+                key: value
+                for key, value in (self._memory.tags.get(arn) or {}).items()
+                if key != LISTENER_ATTRIBUTES_TAG
             }
-            self._memory.put_tags(arn, rest)
+            self._memory.tags.put(arn, rest)
 
     def _put_security_groups(self, view: View, model: LoadBalancerModel) -> None:
         lb_id = view["LoadBalancerName"]
@@ -161,8 +163,8 @@ class NetworkChanges:
     def _tag(self, arn: str, tags: Mapping[str, str]) -> None:
         # AWS accepts only one ARN in this list.
         self._api.call("elbv2", "AddTags", idempotent=True, ResourceArns=[arn], Tags=tag_list(tags))
-        if (before := self._memory.tags(arn)) is not None:
-            self._memory.put_tags(arn, {**before, **tags})
+        if (before := self._memory.tags.get(arn)) is not None:
+            self._memory.tags.put(arn, {**before, **tags})
 
 
 def _families(model: LoadBalancerModel) -> dict[str, str]:

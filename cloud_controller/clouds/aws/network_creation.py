@@ -70,9 +70,9 @@ class NetworkCreation:
         )
         unfit = {member for each in refused for member in each}
         arn = str(view["LoadBalancerArn"])
-        self._memory.put_tags(arn, {**model.tags, **_own_id(name, model)})
+        self._memory.tags.put(arn, {**model.tags, **_own_id(name, model)})
         view = {**view, "LoadBalancerName": name}
-        self._memory.made(name, view)
+        self._memory.made.put(name, view, anew=True)
         attributes, arns = self._concurrently.both(
             partial(self._write_attributes, arn, model),
             [partial(self._listeners.create, arn, each, groups[each.pool].arn, model.tags) for each in model.listeners],
@@ -108,7 +108,7 @@ class NetworkCreation:
             name = target_group_name(lb_id, pool.name, Owner.of_tags(tags))
             arn = self._groups.create(name, pool, self._vpc_state.facts().vpc_id, tags)
             group = KnownGroup(arn, replace(pool, members=(), attributes=with_defaults(pool)))
-        self._memory.put_tags(group.arn, tags)
+        self._memory.tags.put(group.arn, tags)
         return group
 
     def fill(self, group: KnownGroup, pool: Pool) -> KnownGroup:

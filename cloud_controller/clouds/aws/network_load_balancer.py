@@ -25,6 +25,7 @@ from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.upstream import model_name, not_adopted
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
@@ -58,6 +59,7 @@ class NetworkLoadBalancers:
         config: Config,
         vpc_state: VpcState,
         security_groups: SecurityGroups,
+        cache: Cache,
         concurrently: ConcurrentCalls,
     ) -> None:
         self._api = api
@@ -67,7 +69,7 @@ class NetworkLoadBalancers:
         self._concurrently = concurrently
         self._groups = TargetGroups(api, vpc_state)
         self._listeners = Listeners(api)
-        self.memory = Memory()
+        self.memory = Memory(cache)
         self._nodes = NodeRules(api, config, vpc_state)
         self._reads = NetworkReads(api, config, self.memory, self._groups, self._listeners, concurrently)
         self._creation = NetworkCreation(
@@ -125,7 +127,7 @@ class NetworkLoadBalancers:
         """Create it with all its parts, some of which may already exist."""
         model = operation.model
         name = load_balancer_name(model, operation.client_token)
-        with self.memory.changing(name):
+        with self.memory.cache.changing(name):
             view, known, attached = self._creation.load_balancer(name, model)
             self.memory.put(name, known)
         return observed(view, known, dict(model.tags), self._security_groups.attributes(name, attached))
@@ -137,23 +139,23 @@ class NetworkLoadBalancers:
         known = self._known(lb_id)
         if view is None or Owner.of_tags(self._reads.tags([known.arn]).get(known.arn, {})) is not None:
             raise Conflict(f"load balancer {lb_id} was deleted or already has an owner")
-        with self.memory.changing(lb_id):
-            self.memory.forget_view(lb_id)
+        with self.memory.cache.changing(lb_id):
+            self.memory.views.forget(lb_id)
             self._security_groups.adopt(lb_id, view.get("SecurityGroups") or (), operation.tags)
             self._changes.adopt(lb_id, known, operation.tags)
 
     def _update(self, operation: UpdateLoadBalancer) -> None:
         """Set these attributes and tags, with the calls that the differences need; other tags stay."""
         lb_id, model = operation.id, operation.model
-        known, view = self._known(lb_id), self.memory.view(lb_id)
+        known, view = self._known(lb_id), self.memory.views.get(lb_id)
         view = view or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         before = self._observed(view) if view is not None else None
         if view is None or before is None:
             raise NotFound(f"this cluster has no network load balancer {lb_id}")
         # Its tags may have changed since it was read.
         self._reads.require_ownership(lb_id, known.arn, model.tags)
-        with self.memory.changing(lb_id):
-            self.memory.forget_view(lb_id)
+        with self.memory.cache.changing(lb_id):
+            self.memory.views.forget(lb_id)
             self.memory.put(lb_id, self._changes.load_balancer(view, known, before.model, model))
 
     def _delete(self, operation: DeleteLoadBalancer) -> None:
@@ -163,7 +165,7 @@ class NetworkLoadBalancers:
         """
         lb_id = operation.id
         groups, balancers = self.memory.groups(lb_id), self.memory.named(lb_id)
-        owners = {arn: Owner.of_tags(self.memory.tags(arn) or {}) for arn in (*balancers, *groups.values())}
+        owners = {arn: Owner.of_tags(self.memory.tags.get(arn) or {}) for arn in (*balancers, *groups.values())}
         # Their tags may have changed since they were read.
         tags = self._reads.tags([*owners])
         owned = {
@@ -171,13 +173,13 @@ class NetworkLoadBalancers:
             for arn, owner in owners.items()
             if owner is not None and owner.cluster_id == self._config.cluster_id and owner.owns(tags.get(arn, {}))
         }
-        self.memory.forget_tags({*groups.values(), *balancers} - owned)
+        self.memory.tags.forget(*({*groups.values(), *balancers} - owned))
         if tags.keys() & {*balancers} - owned:
             raise Conflict(f"load balancer {lb_id} no longer has the tags of its Service")
-        with self.memory.changing(lb_id):
+        with self.memory.cache.changing(lb_id):
             for arn in owned & {*balancers}:
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
-                self.memory.forget_tags([arn])
+                self.memory.tags.forget(arn)
             self._nodes.close(lb_id)
             # Security groups stay in use for minutes after their load balancer is deleted. Until they are deleted too,
             # the target groups stay, so that a resource with the Service's tags exists.
@@ -192,7 +194,7 @@ class NetworkLoadBalancers:
         lb_id, pool = operation.id, operation.pool
         known = self._known(lb_id)
         group = known.groups.get(pool.name)
-        with self.memory.changing(lb_id):
+        with self.memory.cache.changing(lb_id):
             self._open_nodes(lb_id, pool if group is None else replace(pool, members=group.pool.members))
             if group is not None and not operation.new:
                 self._groups.change(group.arn, pool, group.pool)
@@ -200,14 +202,14 @@ class NetworkLoadBalancers:
                 changed = replace(group.pool, health_check=pool.health_check, attributes=attributes)
                 group = replace(group, pool=changed)
             else:
-                made = self._creation.group(lb_id, pool, self.memory.tags(known.arn) or {})
+                made = self._creation.group(lb_id, pool, self.memory.tags.get(known.arn) or {})
                 group = self._creation.fill(made, pool)
             self.memory.put(lb_id, known.with_group(pool.name, group))
 
     def _add_members(self, operation: AddMembers) -> None:
         """Register the targets that AWS accepts: a refused one must not block the following operations."""
         known, group = self._group(operation.id, operation.pool)
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             self._open_nodes(operation.id, replace(group.pool, members=operation.members))
             calls = self._groups.exchange(group.arn, operation.members)
             refused = {member for each in self._concurrently(calls) for member in each}
@@ -218,7 +220,7 @@ class NetworkLoadBalancers:
     def _remove_members(self, operation: RemoveMembers) -> None:
         """Deregister the targets; their connections drain."""
         known, group = self._group(operation.id, operation.pool)
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             self._concurrently(self._groups.exchange(group.arn, (), operation.members))
             gone = {member.key for member in operation.members}
             rest = [member for member in group.pool.members if member.key not in gone]
@@ -230,10 +232,10 @@ class NetworkLoadBalancers:
         group = known.groups.get(operation.name)
         if group is None:
             return
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             if not self._groups.delete(group.arn):
                 raise Conflict(f"target group {operation.name} of {operation.id} is still in use")
-            self.memory.forget_tags([group.arn])
+            self.memory.tags.forget(group.arn)
             self.memory.put(operation.id, known.with_group(operation.name, None))
 
     # ---------------------------------------------------------------------------------------------------- listeners
@@ -243,12 +245,12 @@ class NetworkLoadBalancers:
         listener = operation.listener
         known, group = self._group(operation.id, listener.pool)
         present = known.listeners.get(listener.port)
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             if present is not None:
                 arn = present.arn
                 self._listeners.change(arn, listener, group.arn, present.listener)
             else:
-                tags = self.memory.tags(known.arn) or {}
+                tags = self.memory.tags.get(known.arn) or {}
                 arn = self._listeners.create(known.arn, listener, group.arn, tags)
             changed = known.with_listener(listener.port, KnownListener(arn, listener))
             self._changes.unmark(known, changed)
@@ -260,7 +262,7 @@ class NetworkLoadBalancers:
         present = known.listeners.get(operation.port)
         if present is None or present.listener.protocol != operation.protocol:
             return
-        with self.memory.changing(operation.id):
+        with self.memory.cache.changing(operation.id):
             self._listeners.delete(present.arn)
             self.memory.put(operation.id, known.with_listener(operation.port, None))
 
@@ -268,7 +270,7 @@ class NetworkLoadBalancers:
 
     def _observed(self, view: View) -> ObservedLoadBalancer | None:
         lb_id = view["LoadBalancerName"]
-        known, tags = self.memory.get(lb_id), self.memory.tags(view["LoadBalancerArn"])
+        known, tags = self.memory.get(lb_id), self.memory.tags.get(view["LoadBalancerArn"])
         if tags is None:
             return None  # It went while it was read.
         adoptable = self._reads.adoptable(view, self._vpc_state.facts().vpc_id)
@@ -293,7 +295,7 @@ class NetworkLoadBalancers:
     def _left_behind(self, groups: Collection[str], ids: Collection[str]) -> dict[str, Mapping[str, str]]:
         left: dict[str, Mapping[str, str]] = {}
         for arn in groups:
-            tags = self.memory.tags(arn) or {}
+            tags = self.memory.tags.get(arn) or {}
             of = tags.get(LOAD_BALANCER_TAG)
             if of is not None and of not in ids:
                 left.setdefault(of, tags)
@@ -303,7 +305,7 @@ class NetworkLoadBalancers:
         """Admit clients to the pool by rules of the nodes, if the load balancer has no security groups."""
         if not self._nodes.serves(lb_id):
             return
-        view = self.memory.view(lb_id) or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
+        view = self.memory.views.get(lb_id) or self._reads.some([lb_id], self._vpc_state.facts().vpc_id).get(lb_id)
         zones = (view or {}).get("AvailabilityZones") or ()
         self._nodes.open(lb_id, pool, tuple(str(zone["SubnetId"]) for zone in zones))
 
@@ -329,4 +331,4 @@ class NetworkLoadBalancers:
 
     def _delete_groups(self, arns: Collection[str]) -> None:
         gone = self._concurrently([partial(self._groups.delete, arn) for arn in arns])
-        self.memory.forget_tags([arn for arn, deleted in zip(arns, gone, strict=True) if deleted])
+        self.memory.tags.forget(*(arn for arn, deleted in zip(arns, gone, strict=True) if deleted))

@@ -66,9 +66,9 @@ class NetworkReads:
 
     def all(self, vpc_id: str) -> Listed:
         """All of this cluster in its VPC; reads the details that the cache lacks."""
-        since = self._memory.moment()
+        since = self._memory.cache.moment()
         found = self._concurrently([self._load_balancers, lambda: [*self._groups.all()]])
-        shown = (*self._memory.just_made().values(), *found[0])
+        shown = (*self._memory.made.fresh().values(), *found[0])
         balancers = {each["LoadBalancerArn"]: self._by_id(each) for each in shown if balancer_may_be_ours(each, vpc_id)}
         groups = {each["TargetGroupArn"]: each for each in found[1] if may_be_ours(each, vpc_id)}
         balancers = {arn: each for arn, each in balancers.items() if each.get("Type") == "network"}
@@ -95,10 +95,10 @@ class NetworkReads:
 
     def some(self, ids: Collection[str], vpc_id: str) -> dict[str, View]:
         """Those of these that exist in this cluster: one call, and the details of new ones."""
-        since = self._memory.moment()
+        since = self._memory.cache.moment()
         found = [*self._by_name(ids)]
-        self._read_tags([arn for each in found if self._memory.tags(arn := each["LoadBalancerArn"]) is None])
-        views = {lb_id: view for lb_id, view in self._memory.just_made().items() if lb_id in ids}
+        self._read_tags([arn for each in found if self._memory.tags.get(arn := each["LoadBalancerArn"]) is None])
+        views = {lb_id: view for lb_id, view in self._memory.made.fresh().items() if lb_id in ids}
         views |= {each["LoadBalancerName"]: each for each in map(self._by_id, found)}
         refused = {lb_id: each for lb_id, each in views.items() if not self._concerns_us(each, vpc_id)}
         refused = {lb_id: each for lb_id, each in refused.items() if self.adoptable(each, vpc_id)}
@@ -107,18 +107,18 @@ class NetworkReads:
         if lacking:
             self._learn(Listed(lacking, self.target_groups(vpc_id, lacking.values())), since)
         for lb_id, view in views.items():
-            self._memory.see(lb_id, view, since)
+            self._memory.views.read(lb_id, view, since)
         return views | refused
 
     def adoptable(self, view: View, vpc_id: str) -> Adoptable | None:
         """What can be adopted of a load balancer with known tags."""
-        tags = self._memory.tags(view["LoadBalancerArn"]) or {}
+        tags = self._memory.tags.get(view["LoadBalancerArn"]) or {}
         return upstream.adoptable(view["LoadBalancerName"], view.get("VpcId"), tags, self._config, vpc_id)
 
     def target_groups(self, vpc_id: str, of: Iterable[View] = ()) -> dict[str, View]:
         """The cluster's target groups in its VPC, and those of these upstream load balancers, by ARN: one call."""
         groups = {each["TargetGroupArn"]: each for each in self._groups.all() if may_be_ours(each, vpc_id)}
-        self._read_tags([arn for arn in groups if self._memory.tags(arn) is None])
+        self._read_tags([arn for arn in groups if self._memory.tags.get(arn) is None])
         leading = {each["LoadBalancerArn"] for each in of if upstream.is_name(each["LoadBalancerName"])}
         return {arn: each for arn, each in groups.items() if self._is_clusters(arn) or leads_from(each, leading)}
 
@@ -133,7 +133,7 @@ class NetworkReads:
         if tags is None:
             self._memory.forget(lb_id)
             raise NotFound(f"load balancer {lb_id} no longer exists")
-        self._memory.put_tags(arn, tags)
+        self._memory.tags.put(arn, tags)
         owner = Owner.of_tags(wanted)
         if owner is None or not owner.owns(tags):
             raise Conflict(f"load balancer {lb_id} exists, but does not have the tags of {owner}")
@@ -159,22 +159,22 @@ class NetworkReads:
     def _by_id(self, view: View) -> View:
         """The load balancer with its ID as its name: they differ if a user chose the name."""
         arn = str(view["LoadBalancerArn"])
-        return {**view, "LoadBalancerName": id_in(arn, self._memory.tags(arn) or {})}
+        return {**view, "LoadBalancerName": id_in(arn, self._memory.tags.get(arn) or {})}
 
     def _read_tags(self, arns: Sequence[str]) -> None:
         for arn, tags in self.tags(sorted(arns)).items():
-            self._memory.put_tags(arn, tags)
+            self._memory.tags.put(arn, tags)
 
     def _tags_of(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
         answer = self._api.call("elbv2", "DescribeTags", ResourceArns=[*arns])["TagDescriptions"]
         return {each["ResourceArn"]: tags_of(each) for each in answer}
 
     def _lacks_tags(self, arn: str, old: Collection[str]) -> bool:
-        tags = self._memory.tags(arn)
+        tags = self._memory.tags.get(arn)
         return tags is None or name_in(arn) in old or tags.get(LOAD_BALANCER_TAG) in old
 
     def _is_clusters(self, arn: str) -> bool:
-        return (self._memory.tags(arn) or {}).get(CLUSTER_TAG) == self._config.cluster_id
+        return (self._memory.tags.get(arn) or {}).get(CLUSTER_TAG) == self._config.cluster_id
 
     def _concerns_us(self, view: View, vpc_id: str) -> bool:
         """Whether it belongs to this cluster or can be adopted."""
@@ -184,10 +184,10 @@ class NetworkReads:
     def _forget_unadoptable(self, balancers: Mapping[str, View]) -> None:
         """Drop the tags of upstream's load balancers that lack the cluster's tag: it may have been added meanwhile."""
         for arn, each in balancers.items():
-            tags, name = self._memory.tags(arn), each["LoadBalancerName"]
+            tags, name = self._memory.tags.get(arn), each["LoadBalancerName"]
             lacking = upstream.is_name(name) and tags is not None and self._config.cluster_tag not in tags
             if lacking and not upstream.belongs_to_others(name, tags or {}, self._config):
-                self._memory.forget_tags([arn])
+                self._memory.tags.forget(arn)
 
     # ------------------------------------------------------------------------------------------------------ details
 
@@ -195,16 +195,16 @@ class NetworkReads:
         """Cache what the lists show, and read the details that they only indicate."""
         groups: dict[str, dict[str, View]] = {lb_id: {} for lb_id in listed.load_balancers}
         for arn, each in listed.target_groups.items():
-            tags = self._memory.tags(arn) or {}
+            tags = self._memory.tags.get(arn) or {}
             of, pool = tags.get(LOAD_BALANCER_TAG), tags.get(POOL_TAG)
             if of in groups and pool is not None:
                 groups[of][pool] = each
         for lb_id, pools in self._not_adopted_yet(listed).items():
             groups[lb_id] |= pools
         lacking = []
-        new = self._memory.just_made()
+        new = self._memory.made.fresh()
         for lb_id, view in listed.load_balancers.items():
-            self._memory.see(lb_id, view, since)
+            self._memory.views.read(lb_id, view, since)
             known = self._known(view)
             shown = None
             if known is not None and not self._memory.is_due(lb_id):
@@ -221,7 +221,7 @@ class NetworkReads:
         found: dict[str, dict[str, View]] = {}
         by_arn = {str(view["LoadBalancerArn"]): lb_id for lb_id, view in listed.load_balancers.items()}
         for arn, each in listed.target_groups.items():
-            if LOAD_BALANCER_TAG not in (self._memory.tags(arn) or {}):
+            if LOAD_BALANCER_TAG not in (self._memory.tags.get(arn) or {}):
                 for lb_id in {by_arn.get(lb_arn, "") for lb_arn in each.get("LoadBalancerArns") or ()} - {""}:
                     found.setdefault(lb_id, {})[arn] = each
         views = [(listed.load_balancers[lb_id], groups) for lb_id, groups in found.items() if upstream.is_name(lb_id)]
@@ -269,7 +269,7 @@ class NetworkReads:
         present = {name: each for name, each in groups.items() if each is not None}
         try:
             pools = {each.arn: name for name, each in present.items()}
-            marked = LISTENER_ATTRIBUTES_TAG in (self._memory.tags(arn) or {})
+            marked = LISTENER_ATTRIBUTES_TAG in (self._memory.tags.get(arn) or {})
             found = self._listeners.read(arn, pools, with_attributes=marked)
             attributes = from_tag_list(
                 self._api.call("elbv2", "DescribeLoadBalancerAttributes", LoadBalancerArn=arn)["Attributes"]

@@ -7,13 +7,12 @@ nodes' groups; the controller may not change others, and warns the Service.
 from __future__ import annotations
 
 import logging
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from cloud_controller.cloud import AccessDenied
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts
+from cloud_controller.clouds.common.cache import Cache, Entries
 
 _AGAIN = 60.0
 """Seconds after which the list is read again for a new pod that it lacks, if any pod has its own interface."""
@@ -22,38 +21,41 @@ _NAMED = 5
 
 _log = logging.getLogger(__name__)
 
-GroupsOfPods = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]
-"""Security groups by pod address, for pods with their own interface."""
-
 
 class PodGroups:
     """The interfaces of a VPC's pods, in one list. Safe to share between threads."""
 
-    def __init__(self, api: Api, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: Api, cache: Cache) -> None:
         self._api = api
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._groups: Mapping[str, tuple[str, ...]] = {}
-        self._read_at: float | None = None
+        self._groups: Entries[Mapping[str, tuple[str, ...]]] = Entries(cache, LIFETIME)
+        self._lock = cache.lock
         # Most pods have no interface, so pods that a list lacked are kept too, as long as a Service has them as
         # targets.
         self._asked_for: set[str] = set()
         self._looked_for: set[str] = set()
 
     def of(self, vpc_id: str, addresses: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """See `GroupsOfPods`. Empty without the permission to read it, because load balancers work without."""
+        """The security groups of those of these pods that have their own interface.
+
+        Empty without the permission to read it, because load balancers work without.
+        """
         with self._lock:
-            age = float("inf") if self._read_at is None else self._clock() - self._read_at
             self._asked_for |= {*addresses}
-            has_new = bool(self._groups) and not self._looked_for.issuperset(addresses)
-            if age > LIFETIME or (has_new and age > _AGAIN):
-                self._groups = dict(self._read(vpc_id))
-                self._read_at = self._clock()
-                if age > LIFETIME:
-                    self._looked_for, self._asked_for = self._asked_for, set()
-                else:
-                    self._looked_for |= self._asked_for
-            return {each: self._groups[each] for each in addresses if each in self._groups}
+            has_new = bool(self._groups.get(vpc_id)) and not self._looked_for.issuperset(addresses)
+            is_due = self._groups.is_due(vpc_id)
+        groups = self._groups.fetch(
+            vpc_id, lambda: self._listed(vpc_id, all=is_due), _AGAIN if has_new and not is_due else None
+        )
+        return {each: groups[each] for each in addresses if each in groups}
+
+    def _listed(self, vpc_id: str, *, all: bool) -> Mapping[str, tuple[str, ...]]:
+        found = dict(self._read(vpc_id))
+        with self._lock:
+            if all:
+                self._looked_for, self._asked_for = self._asked_for, set()
+            else:
+                self._looked_for |= self._asked_for
+        return found
 
     def _read(self, vpc_id: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         filters = [{"Name": "vpc-id", "Values": [vpc_id]}, {"Name": "interface-type", "Values": ["branch"]}]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
@@ -21,6 +20,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.ip_permissions import rule_texts
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.tags import tags_of
+from cloud_controller.clouds.common.cache import LAG, Cache, Entries
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 from cloud_controller.load_balancers.pods import parsed_address
 
@@ -29,8 +29,8 @@ LIFETIME = 600.0
 
 _NO_LONGER = ("disassociating", "disassociated", "failing", "failed")
 
-_LAG = 60.0
-"""Seconds for which a list may not show a change yet; until then this process's own change takes precedence."""
+_THE_VPC = "VPC"
+"""The only ID of this kind of entry."""
 
 SHARED_GROUP_TAG = "cloud-controller/shared-by-load-balancers"
 """The tag of the security group that all load balancers of a cluster share."""
@@ -111,8 +111,15 @@ class Facts:
 
     def is_outside(self, address: str) -> bool:
         """Whether this is an IP address in no subnet of the VPC."""
-        parsed = parsed_address(address)
-        return parsed is not None and not any(parsed in each for each in self._networks)
+        # Cached: every reconcile checks all pods of a Service.
+        if address not in self._outside:
+            parsed = parsed_address(address)
+            self._outside[address] = parsed is not None and not any(parsed in each for each in self._networks)
+        return self._outside[address]
+
+    @cached_property
+    def _outside(self) -> dict[str, bool]:
+        return {}
 
     @cached_property
     def _networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -148,28 +155,16 @@ class Facts:
 class VpcState:
     """The cached facts of one VPC. Concurrent callers share one read. Safe to share between threads."""
 
-    def __init__(
-        self,
-        api: Api,
-        cluster_tag: str,
-        vpc_id: str | None,
-        *,
-        lifetime: float = LIFETIME,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, api: Api, cluster_tag: str, vpc_id: str | None, cache: Cache) -> None:
         """`vpc_id` None: the VPC of the subnets that have this tag key."""
         self._api = api
         self._cluster_tag = cluster_tag
         self._vpc_id = vpc_id
-        self._lifetime = lifetime
-        self._clock = clock
         self.changing_nodes = threading.RLock()
         """Hold this lock while changing rules of the nodes' groups, which many load balancers share."""
-        self._reading = threading.Lock()
-        self._changing = threading.Lock()
-        self._facts: Facts | None = None
-        self._read_at = 0.0
-        self._changed: dict[str, tuple[float, SecurityGroup | None]] = {}
+        self._facts: Entries[Facts] = Entries(cache, LIFETIME)
+        self._changed: Entries[SecurityGroup | None] = Entries(cache, LAG)
+        self._lock = cache.lock
 
     @property
     def cluster_tag(self) -> str:
@@ -181,38 +176,29 @@ class VpcState:
 
         Raises the errors of `cloud_controller.cloud`; InvalidConfiguration unless exactly one VPC is found.
         """
-        since = self._clock() - (self._lifetime if max_age is None else max_age)
-        if (known := self._known(since)) is not None:
-            return known
-        with self._reading:
-            return self._known(since) or self._read()
+        return self._facts.fetch(_THE_VPC, self._read, max_age, self._with_own_changes)
 
     def forget(self, group_id: str) -> None:
         """Read everything again at the next call of `facts`: AWS reports that this security group does not exist."""
-        with self._changing:
-            self._facts = None
-            self._changed.pop(group_id, None)
+        with self._lock:
+            self._facts.forget(_THE_VPC)
+            self._changed.forget(group_id)
 
     def changed(self, group_id: str, group: SecurityGroup | None) -> None:
         """Record a security group that this process created or changed, or (None) deleted."""
-        with self._changing:
-            self._changed[group_id] = (self._clock(), group)
-            if self._facts is not None:
-                self._facts = _with_group(self._facts, group_id, group)
-
-    def _known(self, since: float) -> Facts | None:
-        with self._changing:
-            return self._facts if self._read_at >= since else None
+        with self._lock:
+            self._changed.put(group_id, group, anew=True)
+            if (facts := self._facts.get(_THE_VPC)) is not None:
+                self._facts.put(_THE_VPC, _with_group(facts, group_id, group))
 
     def _read(self) -> Facts:
-        at = self._clock()
         facts = read_facts(self._api, self._cluster_tag, self._vpc_id)
-        with self._changing:
-            self._vpc_id = facts.vpc_id
-            self._changed = {of: change for of, change in self._changed.items() if change[0] > at - _LAG}
-            for group_id, (_, group) in self._changed.items():
-                facts = _with_group(facts, group_id, group)
-            self._facts, self._read_at = facts, at
+        self._vpc_id = facts.vpc_id
+        return facts
+
+    def _with_own_changes(self, facts: Facts) -> Facts:
+        for group_id, group in self._changed.fresh().items():
+            facts = _with_group(facts, group_id, group)
         return facts
 
 

@@ -66,9 +66,11 @@ class Section:
     def one_of(self, key: str, allowed: Sequence[T], default: T) -> T:
         """The value or the default. Raises InvalidConfiguration if the value is not in `allowed`."""
         value = self.text(key)
-        if value is None or value in allowed:
-            return default if value is None else allowed[allowed.index(value)]
-        raise self.wrong(key, "not a valid value", ", ".join(allowed))
+        if value is None:
+            return default
+        if value not in allowed:
+            raise self.wrong(key, "not a valid value", ", ".join(allowed))
+        return allowed[allowed.index(value)]
 
     def flag(self, key: str) -> bool:
         """Whether the flag is set: by a bare key, or a value such as `true`. Raises InvalidConfiguration."""

@@ -24,6 +24,7 @@ class RateLimiter:
         self._lock = threading.Lock()
         self._interval = 0.0
         self._next = 0.0
+        self._slowed = float("-inf")
 
     def turn(self, patience: float) -> float | None:
         """Reserve the next slot; return the seconds until then, or None if they exceed `patience`."""
@@ -40,9 +41,10 @@ class RateLimiter:
         """The cloud throttled a call: pause all callers for `pause` seconds, then space them out."""
         with self._lock:
             now = self._clock()
-            if now + pause > self._next or not self._interval:
-                # Of many calls throttled at once, only the first one doubles the interval.
+            if now >= self._slowed + pause:
+                # Of the calls throttled within one pause, only the first one doubles the interval.
                 self._interval = min(_LONGEST, max(_FIRST, 2 * self._interval))
+                self._slowed = now
             self._next = max(self._next, now + pause)
 
     def succeeded(self) -> None:

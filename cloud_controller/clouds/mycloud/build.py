@@ -1,4 +1,4 @@
-"""Builds the model of a mycloud load balancer from a Service. Pure.
+"""The pure half of mycloud's load balancers: what Services and nodes become.
 
 Each port of the Service becomes a listener and a pool, `tcp-80` or `udp-53`. The members are the node port on the
 ingress nodes (without any, on every eligible node), with `externalTrafficPolicy: Local` on the nodes with ready
@@ -8,6 +8,7 @@ pods, or the ready pods themselves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
@@ -16,7 +17,8 @@ from cloud_controller.clouds.common.source_ranges import field_and_texts, source
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import machine_id
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.catalogue import Settings
+from cloud_controller.load_balancers.catalogue import Catalogue, Settings
+from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import (
     Built,
     HealthCheck,
@@ -40,70 +42,106 @@ _HEAVIEST = 256
 """The highest weight that the API accepts."""
 
 
-def backend(node: Object) -> NodeBackend | None:
-    """The node as a backend of load balancers; None if it is not initialised yet."""
-    machine = machine_id(node["spec"].get("providerID") or "")
-    address = _internal_address(node)
-    if not machine or not address:
-        return None
-    annotations = node["metadata"].get("annotations") or {}
-    return NodeBackend(node["metadata"]["name"], machine, address, preferred=annotations.get(INGRESS_NODE) == "true")
+@dataclass(frozen=True, slots=True)
+class MyCloudBuilder:
+    """See `LoadBalancerBuilder`. The facts of its builds are the cluster's network."""
 
+    cluster_id: str
+    default_scheme: str
 
-def follows_endpoints(service: Object) -> bool:
-    """Whether the Service's members depend on where its pods are."""
-    if is_local(service["spec"]):
+    @property
+    def catalogue(self) -> Catalogue:
+        """mycloud's annotations."""
+        return CATALOGUE
+
+    def claims(self, _: Object) -> bool:
+        """Always: no other controller creates load balancers on mycloud."""
         return True
+
+    def follows_endpoints(self, service: Object) -> bool:
+        """Whether the Service's members depend on where its pods are."""
+        if is_local(service["spec"]):
+            return True
+        try:
+            return _backend_type(service) == "pod-ip"
+        except InvalidConfiguration:
+            return False
+
+    def drains(self, _: Object) -> bool:
+        """Always: changes of members do not affect established connections."""
+        return True
+
+    def pod_ranges(self, service: Object, _: Fact[str]) -> tuple[str, ...] | None:
+        """() with pods as members, whose addresses come from the nodes' pod ranges; otherwise None."""
+        return () if _backend_type(service) == "pod-ip" else None
+
+    def backend(self, node: Object) -> NodeBackend | None:
+        """The node as a backend of load balancers; None if it is not initialised yet."""
+        machine = machine_id(node["spec"].get("providerID") or "")
+        address = _internal_address(node)
+        if not machine or not address:
+            return None
+        annotations = node["metadata"].get("annotations") or {}
+        preferred = annotations.get(INGRESS_NODE) == "true"
+        return NodeBackend(node["metadata"]["name"], machine, address, preferred=preferred)
+
+    def foreign_name(self, _: Owner) -> None:
+        """None: no other controller creates load balancers on mycloud."""
+
+    def build(self, service: Object, backends: Backends, facts: Fact[str]) -> Built:
+        """The model of a Service with these backends. Raises InvalidConfiguration that names the field or
+        annotation."""
+        metadata, spec = service["metadata"], service["spec"]
+        settings = CATALOGUE.parse(metadata.get("annotations"))
+        owner = Owner(self.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
+        _require_ipv4(spec)
+        ports = spec.get("ports") or []
+        for index, port in enumerate(ports):
+            _require_served(index, port, settings)
+        reuse = _reuse(settings, facts)
+        # On a load balancer of its own, everything is the Service's; a shared one tells whose each part is.
+        tags = owner.tags if reuse else {}
+        suffix = f"-{owner.uid}" if reuse else ""
+        attributes = {
+            "scheme": settings.given.get("scheme", self.default_scheme),
+            "source_ranges": _source_ranges(spec, settings),
+        }
+        members = {_key(port): _members(port, spec, settings.text("backend_type"), backends) for port in ports}
+        model = LoadBalancerModel(
+            name=owner.load_balancer_name,
+            attributes={} if reuse else attributes,
+            listeners=tuple(_listener(port, settings, suffix, tags) for port in ports),
+            pools=tuple(_pool(port, spec, settings, members[_key(port)], suffix, tags) for port in ports),
+            tags=owner.tags,
+        )
+        warnings = _warnings(spec, settings, backends)
+        return Built(model, ignored=_ignored(service, settings), warnings=warnings, reuse=reuse)
+
+    def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+        """The members behind each listener, even if other settings of the Service are invalid."""
+        spec, backend_type = service["spec"], _backend_type(service)
+        return {
+            _key(port): _members(port, spec, backend_type, backends)
+            for port in spec.get("ports") or []
+            if port["protocol"] in _PROTOCOLS and (port.get("nodePort") or backend_type == "pod-ip")
+        }
+
+
+def reuses(service: Object) -> bool:
+    """Whether the Service names a load balancer to reuse; False if the name is invalid."""
     try:
-        return CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
+        return bool(CATALOGUE.value(service["metadata"].get("annotations"), "id"))
     except InvalidConfiguration:
         return False
 
 
-def pod_ranges(service: Object) -> tuple[str, ...] | None:
-    """() with pods as members, whose addresses come from the nodes' pod ranges; otherwise None."""
-    by_pod = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "pod-ip"
-    return () if by_pod else None
-
-
-def build(service: Object, backends: Backends, *, cluster_id: str, default_scheme: str) -> Built:
-    """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
-    metadata, spec = service["metadata"], service["spec"]
-    settings = CATALOGUE.parse(metadata.get("annotations"))
-    owner = Owner(cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-    _require_ipv4(spec)
-    ports = spec.get("ports") or []
-    for index, port in enumerate(ports):
-        _require_served(index, port, settings)
+def _reuse(settings: Settings, facts: Fact[str]) -> Reuse | None:
     reused = settings.text("id")
-    reuse = Reuse(reused, settings.flag("force_override_listeners")) if reused else None
-    # On a load balancer of its own, everything is the Service's; a shared one tells whose each part is.
-    tags = owner.tags if reuse else {}
-    suffix = f"-{owner.uid}" if reuse else ""
-    attributes = {
-        "scheme": settings.given.get("scheme", default_scheme),
-        "source_ranges": _source_ranges(spec, settings),
-    }
-    members = {_key(port): _members(port, spec, settings.text("backend_type"), backends) for port in ports}
-    model = LoadBalancerModel(
-        name=owner.load_balancer_name,
-        attributes={} if reuse else attributes,
-        listeners=tuple(_listener(port, settings, suffix, tags) for port in ports),
-        pools=tuple(_pool(port, spec, settings, members[_key(port)], suffix, tags) for port in ports),
-        tags=owner.tags,
-    )
-    return Built(model, ignored=_ignored(service, settings), warnings=_warnings(spec, settings, backends), reuse=reuse)
+    return Reuse(reused, settings.flag("force_override_listeners"), facts.value) if reused else None
 
 
-def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
-    """The members behind each listener, even if other settings of the Service are invalid."""
-    spec = service["spec"]
-    backend_type = CATALOGUE.value(service["metadata"].get("annotations"), "backend_type")
-    return {
-        _key(port): _members(port, spec, str(backend_type), backends)
-        for port in spec.get("ports") or []
-        if port["protocol"] in _PROTOCOLS and (port.get("nodePort") or backend_type == "pod-ip")
-    }
+def _backend_type(service: Object) -> str:
+    return str(CATALOGUE.value(service["metadata"].get("annotations"), "backend_type"))
 
 
 # -------------------------------------------------------------------------------------------------------- backends

@@ -1,25 +1,25 @@
-"""mycloud's load balancers: builds models, reads what exists, and applies operations."""
+"""mycloud's load balancers: reads what exists, and applies operations."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.common.concurrent_calls import batches
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.clouds.mycloud.build import backend, build, follows_endpoints, members, pod_ranges
+from cloud_controller.clouds.mycloud.build import (
+    MyCloudBuilder,
+    reuses,
+)
 from cloud_controller.clouds.mycloud.client import Client, known_state, typed_error
 from cloud_controller.clouds.mycloud.scope import Scope
-from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.failures import one_by_one
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     SERVICE_UID_TAG,
-    Built,
     HealthCheck,
     Ingress,
     Listener,
@@ -72,48 +72,18 @@ class MyCloudLoadBalancers:
     def __init__(self, client: Client, scope: Scope, default_scheme: str) -> None:
         self._client = client
         self._scope = scope
-        self._default_scheme = default_scheme
+        self._builder = MyCloudBuilder(scope.cluster_id, default_scheme)
 
     @property
-    def catalogue(self) -> Catalogue:
-        """mycloud's annotations."""
-        return CATALOGUE
-
-    def claims(self, _: Object) -> bool:
-        """Always: no other controller creates load balancers on mycloud."""
-        return True
-
-    def follows_endpoints(self, service: Object) -> bool:
-        """Whether the Service's members depend on where its pods are; pure."""
-        return follows_endpoints(service)
-
-    def drains(self, _: Object) -> bool:
-        """Always: changes of members do not affect established connections."""
-        return True
-
-    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
-        """See `build.pod_ranges`; pure."""
-        return pod_ranges(service)
-
-    def backend(self, node: Object) -> NodeBackend | None:
-        """The node as a backend; pure."""
-        return backend(node)
-
-    def foreign_name(self, _: Owner) -> None:
-        """None: no other controller creates load balancers on mycloud."""
-
-    def build(self, service: Object, backends: Backends) -> Built:
-        """The model of the Service's load balancer; pure, once the cluster's network is known."""
-        built = build(service, backends, cluster_id=self._scope.cluster_id, default_scheme=self._default_scheme)
-        if built.reuse is None:
-            return built
-        return replace(built, reuse=replace(built.reuse, network=self._scope.network_id))
-
-    def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
-        """The members behind each listener, even if other settings of the Service are invalid; pure."""
-        return members(service, backends)
+    def builder(self) -> MyCloudBuilder:
+        """What Services and nodes become; pure."""
+        return self._builder
 
     # -------------------------------------------------------------------------------------------------------- reads
+
+    def facts(self, services: Sequence[Object], *_: object) -> Fact[str]:
+        """The cluster's network, if one of these Services reuses a load balancer."""
+        return Fact.read(lambda: self._scope.network_id) if any(map(reuses, services)) else Fact()
 
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()

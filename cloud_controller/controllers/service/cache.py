@@ -149,7 +149,7 @@ class LoadBalancerCache:
     def _name(self, uid: str, key: Key) -> None:
         self._names[uid] = key
         namespace, _, name = key.partition("/")
-        foreign = self._load_balancers.foreign_name(Owner(self._cluster_id, uid, namespace, name))
+        foreign = self._load_balancers.builder.foreign_name(Owner(self._cluster_id, uid, namespace, name))
         if foreign is not None:
             self._foreign_names[foreign] = key
 

@@ -24,6 +24,7 @@ from cloud_controller.controllers.service.apply import load_balancers_of
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.endpoints import ServiceEndpoints, by_service
+from cloud_controller.controllers.service.facts import facts_for
 from cloud_controller.controllers.service.reconcile import CONTROLLER, ServiceReconciler
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import (
@@ -47,6 +48,7 @@ from cloud_controller.kube import (
     key,
 )
 from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.sharing import Sharing
@@ -110,42 +112,48 @@ class ServiceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServiceObservation:
-    """Everything that a plan for all Services depends on. `builder` is the pure half of the cloud's load balancers.
+    """Everything that a plan for all Services depends on: values only, nothing that calls the cloud.
 
-    `slices`: EndpointSlices by Service (NAMESPACE/NAME); empty unless a Service has pods as members.
+    - `builder`: the pure half of the cloud's load balancers; `facts`: what its builds need to know of the cloud.
+    - `slices`: EndpointSlices by Service (NAMESPACE/NAME); empty unless a Service has pods as members.
     """
 
     services: Sequence[Object]
     nodes: Sequence[Object]
     load_balancers: Sequence[ObservedLoadBalancer]
     builder: LoadBalancerBuilder
+    facts: Facts
     cluster_id: str
     classes: frozenset[str]
     slices: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     binding: Binding = UNBOUND
 
 
-def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> ServiceObservation:
-    """Read all load balancers, Services, nodes and, if needed, EndpointSlices.
+def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Binding = UNBOUND) -> ServiceObservation:
+    """Read all load balancers, Services, nodes, the facts for builds and, if needed, EndpointSlices.
 
     Raises InvalidConfiguration if the cloud does not support load balancers.
     """
     load_balancers = load_balancers_of(cloud)
+    builder = load_balancers.builder
+    rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, binding)
     # Load balancers first: if the Service of one is not in the later list, it is really gone.
     found = {lb.id: lb for lb in load_balancers.read()}
     services = kube.list(SERVICES).items
-    named = _named(services, load_balancers) - found.keys()
+    named = _named(services, builder) - found.keys()
     if named:
         found |= {lb.id: lb for lb in load_balancers.read((), named)}
-    follow = any(load_balancers.follows_endpoints(service) for service in services)
+    follow = any(builder.follows_endpoints(service) for service in services)
+    slices = by_service(kube.list(ENDPOINT_SLICES).items) if follow else {}
     return ServiceObservation(
         services=services,
         nodes=kube.list(NODES).items,
         load_balancers=[*found.values()],
-        builder=load_balancers,
+        builder=builder,
+        facts=facts_for(services, slices, load_balancers, rules),
         cluster_id=cloud.cluster_id,
         classes=cloud.load_balancer_classes,
-        slices=by_service(kube.list(ENDPOINT_SLICES).items) if follow else {},
+        slices=slices,
         binding=binding,
     )
 
@@ -164,6 +172,7 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
         observation.nodes,
         observation.slices,
         observation.builder,
+        observation.facts,
         rules_of(observation, options),
     )
 
@@ -190,7 +199,8 @@ class ServiceController:
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
-        self._load_balancers = load_balancers_of(cloud)
+        load_balancers = load_balancers_of(cloud)
+        self._builder = load_balancers.builder
         self._services = services
         self._nodes = nodes
         self._events = events
@@ -201,7 +211,7 @@ class ServiceController:
         self._safeguard = safeguard
         self._preloaded = False
         deletions = SeenDeletions()
-        self._cache = LoadBalancerCache(self._load_balancers, cloud.cluster_id)
+        self._cache = LoadBalancerCache(load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
         self._backends: Backends | None = None  # Computed once for thousands of Services.
         self._debouncer = NodeDebouncer()
@@ -298,15 +308,15 @@ class ServiceController:
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
         # Kubelets post their status every few seconds: ignore what does not affect members.
-        was = old and service_rules.node_traits(old, self._load_balancers, self._rules)
-        is_now = new and service_rules.node_traits(new, self._load_balancers, self._rules)
+        was = old and service_rules.node_traits(old, self._builder, self._rules)
+        is_now = new and service_rules.node_traits(new, self._builder, self._rules)
         if was != is_now:
             self._debouncer.changed(DEBOUNCE_CHANGED if is_now and is_now.backend else DEBOUNCE_REMOVED)
             self._queue.add_after(NODES_CHANGED, self._debouncer.wait())
 
     def _endpoints_changed(self, key: str) -> None:
         service = self._services.get(key)
-        if service is not None and self._load_balancers.follows_endpoints(service):
+        if service is not None and self._builder.follows_endpoints(service):
             self._queue.add_after(key, _ENDPOINT_DELAY, Cause.DEPENDENCY)
 
     def handle(self, key: str) -> None:
@@ -326,7 +336,7 @@ class ServiceController:
                 self._sync(key, self._backends)
 
     def _concerns_us(self, service: Object) -> bool:
-        wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
+        wanted = service_rules.wants_load_balancer(service, self._rules, self._builder)
         return wanted or service_rules.has_finalizer(service)
 
     def _resync(self) -> None:
@@ -361,7 +371,7 @@ class ServiceController:
         if not self._cache.loaded and self._checkpoint and self._trouble is None:
             self._checkpoint.restore()
         uids = {service["metadata"]["uid"]: key(service) for service in services}
-        self._cache.load(uids, _named(services, self._load_balancers))
+        self._cache.load(uids, _named(services, self._builder))
 
     def _report_unclaimed(self) -> None:
         """Log each adoptable load balancer whose Service does not exist, once."""
@@ -426,7 +436,7 @@ class ServiceController:
 
     def _sync(self, key: str, backends: Backends) -> None:
         service = self._services.get(key)
-        follows = service and self._load_balancers.follows_endpoints(service)
+        follows = service and self._builder.follows_endpoints(service)
         if follows:
             backends = replace(backends, slices=self._endpoints.get(key))
         try:
@@ -440,14 +450,14 @@ class ServiceController:
 
     def _wake_those_on(self, id: str, by: str) -> None:
         """Service `by` freed a part of a load balancer: enqueue those that may wait for its port or its deletion."""
-        catalogue = self._load_balancers.catalogue
+        catalogue = self._builder.catalogue
         services = self._services.items()
         waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
         for each in (waiting | self._cache.keys_of(id)) - {by}:
             self._queue.add_after(each, SHORTEST_PAUSE, Cause.DEPENDENCY)
 
     def _read_nodes(self) -> Backends:
-        return service_rules.backends_of(self._nodes.items(), self._load_balancers, self._rules)
+        return service_rules.backends_of(self._nodes.items(), self._builder, self._rules)
 
 
 # --------------------------------------------------------------------------------------------------------- helpers

@@ -26,6 +26,7 @@ from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.diff import diff, find_current, members_added, members_removed
+from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
     Built,
@@ -126,19 +127,23 @@ def plan_service(
     observed: Sequence[ObservedLoadBalancer],
     backends: Backends,
     builder: LoadBalancerBuilder,
+    facts: Facts,
     rules: Rules,
 ) -> ServicePlan:
-    """The plan for one Service, given the load balancers that it owns, shares, names or may adopt."""
+    """The plan for one Service, given the load balancers that it owns, shares, names or may adopt.
+
+    `facts`: what the cloud's build needs to know; unused for a Service that wants no load balancer.
+    """
     if not rules.without_class:
         # Upstream's controller runs too, and still manages the load balancers that it created.
         observed = [lb for lb in observed if lb.adoptable is None]
     if not wants_load_balancer(service, rules, builder):
         return _clean_up(service, observed, builder, rules)
     try:
-        backends, excluded = _allowed(service, backends, builder)
+        backends, excluded = _allowed(service, backends, builder, facts)
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
-    found = _ensure(service, observed, backends, builder, rules)
+    found = _ensure(service, observed, backends, builder, facts, rules)
     if excluded is None:
         return found
     target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
@@ -185,6 +190,7 @@ def plan_all(
     nodes: Iterable[Object],
     slices: Mapping[str, Sequence[Object]],
     builder: LoadBalancerBuilder,
+    facts: Facts,
     rules: Rules,
 ) -> Plan:
     """The plan for every Service, ordered by namespace and name; a fault of a Service becomes an ignored action.
@@ -211,7 +217,7 @@ def plan_all(
         own = dict.fromkeys([*present_of.pop(metadata["uid"], []), *adoptable, reused_id(service, builder.catalogue)])
         concerned = [present[lb_id] for lb_id in own if lb_id in present]
         backends = replace(eligible, slices=tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
-        found = plan_service(service, concerned, backends, builder, rules)
+        found = plan_service(service, concerned, backends, builder, facts, rules)
         _carry_out(found.plan, present)
         target = target_of(metadata["namespace"], metadata["name"])
         plans.append((target, found.plan + _fault(found, target)))
@@ -255,14 +261,16 @@ def _fault(found: ServicePlan, target: str) -> Plan:
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
 
 
-def _allowed(service: Object, backends: Backends, builder: LoadBalancerBuilder) -> tuple[Backends, str | None]:
+def _allowed(
+    service: Object, backends: Backends, builder: LoadBalancerBuilder, facts: Facts
+) -> tuple[Backends, str | None]:
     """The backends that the Service may use, and which endpoints are excluded and why.
 
     A node that is about to be removed stays unless the load balancer drains connections: its pods may still serve.
     """
     if builder.drains(service):
         backends = replace(backends, nodes=tuple(node for node in backends.nodes if not node.leaving))
-    ranges = builder.pod_ranges(service)
+    ranges = builder.pod_ranges(service, facts)
     if ranges is None:
         return backends, None
     slices, excluded = admitted(backends.slices, service["metadata"]["namespace"], backends.pods, ranges)
@@ -274,12 +282,13 @@ def _ensure(
     observed: Sequence[ObservedLoadBalancer],
     backends: Backends,
     builder: LoadBalancerBuilder,
+    facts: Facts,
     rules: Rules,
 ) -> ServicePlan:
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
     try:
-        built = rules.binding.tagged(builder.build(service, backends))
+        built = rules.binding.tagged(builder.build(service, backends, facts))
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, target=target, tags=tags)

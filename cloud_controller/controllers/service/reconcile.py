@@ -21,6 +21,7 @@ from cloud_controller.controllers.service.apply import KubeOperation, load_balan
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.events import ServiceEvents
+from cloud_controller.controllers.service.facts import facts_for
 from cloud_controller.controllers.service.plan import ServicePlan
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import Locks, Polling
@@ -82,6 +83,7 @@ class ServiceReconciler:
         self._kube = kube
         self._cloud = cloud
         self._load_balancers = load_balancers_of(cloud)
+        self._builder = self._load_balancers.builder
         self._cache = cache
         self._events = events
         self._metrics = metrics
@@ -101,7 +103,7 @@ class ServiceReconciler:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
         if service is not None:
             self._deletions.note(service)
-        named = service_rules.reused_id(service, self._load_balancers.catalogue) if service else None
+        named = service_rules.reused_id(service, self._builder.catalogue) if service else None
         present = {lb.id for lb in self._cache.get(key)}
         # Two Services that share a load balancer must not both claim the same free port.
         with self._locks.held(present | ({named} if named else set())):
@@ -162,14 +164,14 @@ class ServiceReconciler:
             self._safeguard.used(plan.changes)
 
     def _orphans_of(self, key: str, owner: Owner) -> Plan:
-        catalogue, binding = self._load_balancers.catalogue, self._safeguard.binding
+        catalogue, binding = self._builder.catalogue, self._safeguard.binding
         deleted = owner.uid in self._deletions
         plan = service_plan.plan_orphans(self._cache.get(key), owner, catalogue, binding, deleted=deleted)
         return self._safeguard.released(plan)
 
     def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
         """Plan and apply until nothing is left to do now."""
-        wanted = service_rules.wants_load_balancer(service, self._rules, self._load_balancers)
+        wanted = service_rules.wants_load_balancer(service, self._rules, self._builder)
         events = ServiceEvents(self._events, service, wanted=wanted, reported=self._waits.reported(key))
         read_again: set[str] = set()
         try:
@@ -220,7 +222,8 @@ class ServiceReconciler:
         observed = {lb.id: lb for lb in self._cache.get(key)}
         if named and (lb := self._cache.find(named)):
             observed[named] = lb
-        return service_plan.plan_service(service, [*observed.values()], backends, self._load_balancers, self._rules)
+        facts = facts_for([service], {key: backends.slices}, self._load_balancers, self._rules)
+        return service_plan.plan_service(service, [*observed.values()], backends, self._builder, facts, self._rules)
 
     def _at_stake(self, plan: Plan, uid: str) -> set[str]:
         """The load balancers to re-read first: deleted, with all tags rewritten, or shared with other owners."""

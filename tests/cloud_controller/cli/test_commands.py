@@ -126,7 +126,8 @@ def test_a_plan_of_routes_without_cluster_cidr_is_rejected_before_any_request(
     ("endpoint", "token", "told"),
     [
         ("http://[::1", "not-to-be-shown", "endpoint: not a valid URL"),
-        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "token: not valid in an HTTP header"),
+        ("http://127.0.0.1:1", "not-to-be-shown\n  more", "line 4: unknown key in [Global]"),
+        ("http://127.0.0.1:1", "not-to-be-shown more", "token: not valid in an HTTP header"),
         ("http://127.0.0.1:1", "not-to-be-shown…", "token: not valid in an HTTP header"),
     ],
 )
@@ -262,6 +263,7 @@ def test_an_interrupted_plan_prints_one_line(
     assert failed(command(files, "--controllers=node"), capsys) == "cloud-controller: interrupted; nothing was changed"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_closed_output_pipe_prints_no_error(files: Path, output: str) -> None:
     arguments = command(files, "--controllers=service", f"--output={output}")

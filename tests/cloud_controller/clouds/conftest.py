@@ -10,11 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
-from fastapi import FastAPI
 
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.cloud import MyCloud
@@ -22,13 +20,16 @@ from cloud_controller.clouds.mycloud.config import Config
 from cloud_controller.clouds.mycloud.permissions import globs
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.addresses import AddressBlock
-from local.mycloud.api import create_app
-from local.mycloud.context import Context
-from local.mycloud.gate import AbortableProtocol
 from local.mycloud.models.balancing import LoadBalancerRecord
 from local.mycloud.models.common import State
 from local.mycloud.models.compute import Cluster, MachineRecord
 from local.mycloud.store import Store
+
+# The server itself is imported when it starts: most tests here do without, and would wait a second for it.
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from local.mycloud.context import Context
 
 TOKEN = "the-token-of-this-test"
 
@@ -179,6 +180,12 @@ class _Server:
 
 @pytest.fixture(scope="session")
 def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Server]:
+    import uvicorn
+
+    from local.mycloud.api import create_app
+    from local.mycloud.context import Context
+    from local.mycloud.gate import AbortableProtocol
+
     store = Store(tmp_path_factory.mktemp("mycloud") / "first.db")
     first = Context(AddressBlock(80), store, TOKEN, _Kubeconfigs(), first_port=1024)
     app = create_app(first)

@@ -45,6 +45,7 @@ def test_a_controller_needs_rights_where_the_cloud_has_work_for_it(name: str, co
         assert descriptor.rights([controller])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", clouds.names())
 def test_loading_a_descriptor_imports_no_client(name: str) -> None:
     script = f"import sys; from cloud_controller import clouds; clouds.descriptor({name!r}); print(*sys.modules)"

@@ -12,6 +12,8 @@ import pytest
 from cloud_controller.kube import UnauthorizedError
 from cloud_controller.kube.exec_credentials import ExecToken
 
+pytestmark = pytest.mark.integration
+
 V1 = "client.authentication.k8s.io/v1"
 
 

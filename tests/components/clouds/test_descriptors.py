@@ -49,6 +49,7 @@ def test_a_cloud_without_components_is_refused_with_those_that_have_some() -> No
         clouds.descriptor("nimbus")
 
 
+@pytest.mark.integration
 def test_a_dynamic_provider_finds_its_cloud_without_importing_its_sdk() -> None:
     program = (
         "import sys, components.cloud_controller, components.destroy_guard, components.clouds as c;"

@@ -29,6 +29,8 @@ from tests.local.aws.conftest import REGION, client
 from tests.strangers import listening_on_a_free_block
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def vpc(aws_site: AwsSite) -> Iterator[str]:

@@ -38,6 +38,6 @@ def make_control_plane(binaries: Binaries) -> Iterator[MakeControlPlane]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane that is ready, for tests that do not change its processes."""
+    """A control plane that is ready, for tests that leave it so."""
     with running_control_plane(tmp_path_factory.mktemp("control-plane")) as control_plane:
         yield control_plane

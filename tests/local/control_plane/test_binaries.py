@@ -25,6 +25,7 @@ def nothing_at_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(binaries, "TOOLS", tools(tmp_path / "tools"))
 
 
+@pytest.mark.integration
 def test_the_users_assets_are_used_when_their_version_matches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assets = offer(tmp_path / "assets", VERSIONS)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
@@ -34,12 +35,14 @@ def test_the_users_assets_are_used_when_their_version_matches(monkeypatch: pytes
     assert {name: found.path(name) for name in BINARIES} == {name: assets / name for name in BINARIES}
 
 
+@pytest.mark.integration
 def test_binaries_on_path_are_used_when_their_version_matches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(offer(tmp_path / "bin", VERSIONS)))
 
     assert binaries.ensure(pytest.fail).path(ETCD) == tmp_path / "bin" / ETCD
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "other", ["Kubernetes v1.36.10", "Kubernetes v1.36.0", "Kubernetes v11.36.1", "", "v1.36.1-rc.1"]
 )
@@ -72,6 +75,7 @@ def test_the_cache_is_keyed_by_the_modules(tmp_path: Path) -> None:
     assert len(before) == 16
 
 
+@pytest.mark.integration
 def test_a_failed_build_leaves_nothing_and_reports_the_compilers_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -84,6 +88,7 @@ def test_a_failed_build_leaves_nothing_and_reports_the_compilers_output(
     assert [path.name for path in cache.iterdir()] == ["lock"]
 
 
+@pytest.mark.integration
 def test_missing_binaries_are_built_once_and_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     record_arguments = (
         f'echo "$@" >> {tmp_path / "calls"}; while [ "$1" != -o ]; do shift; done; echo built > "$2"; chmod +x "$2"'
@@ -101,6 +106,7 @@ def test_missing_binaries_are_built_once_and_reported(monkeypatch: pytest.Monkey
     assert any("kube-apiserver v1.36.1: built in" in line for line in reported)
 
 
+@pytest.mark.integration
 def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cached = offer(binaries.cache_directory() / "control-plane" / binaries.cache_key(), {ETCD: VERSIONS[ETCD]})
     monkeypatch.setenv("PATH", f"{fake_go(tmp_path / 'go', 'exit 1')}:/usr/bin:/bin")
@@ -111,6 +117,7 @@ def test_an_interrupted_builds_finished_binaries_are_kept(monkeypatch: pytest.Mo
     assert (cached / ETCD).exists()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "version, fits", [("go1.26.0", True), ("go1.27rc1", True), ("go1.25.9", False), ("devel", False)]
 )

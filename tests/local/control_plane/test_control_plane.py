@@ -121,41 +121,35 @@ def test_starting_a_running_control_plane_changes_nothing(running: ControlPlane)
     assert {name: process_of(running, name) for name in COMPONENTS} == before
 
 
-def test_objects_survive_stop_and_start(make_control_plane: MakeControlPlane, tmp_path: Path) -> None:
-    control_plane = make_control_plane(tmp_path)
-    control_plane.start()
-    control_plane.wait_ready()
-    kept = client(control_plane).create(CONFIG_MAPS, config_map("kept"), "default")
+def test_objects_survive_stop_and_start(running: ControlPlane) -> None:
+    kept = client(running).create(CONFIG_MAPS, config_map("kept-over-a-stop"), "default")
 
-    control_plane.stop()
+    running.stop()
     with pytest.raises(UnreachableError):
-        client(control_plane).get(CONFIG_MAPS, "kept", "default")
-    assert not control_plane.is_running()
-    control_plane.start()
-    control_plane.wait_ready()
+        client(running).get(CONFIG_MAPS, "kept-over-a-stop", "default")
+    assert not running.is_running()
+    running.start()
+    running.wait_ready()
 
-    assert client(control_plane).get(CONFIG_MAPS, "kept", "default")["metadata"]["uid"] == kept["metadata"]["uid"]
+    found = client(running).get(CONFIG_MAPS, "kept-over-a-stop", "default")
+    assert found["metadata"]["uid"] == kept["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("victims", [[API_SERVER], [ETCD], list(COMPONENTS)])
-def test_start_restarts_killed_components(
-    make_control_plane: MakeControlPlane, tmp_path: Path, victims: list[str]
-) -> None:
-    control_plane = make_control_plane(tmp_path)
-    control_plane.start()
-    control_plane.wait_ready()
-    client(control_plane).create(CONFIG_MAPS, config_map("kept"), "default")
+def test_start_restarts_killed_components(running: ControlPlane, victims: list[str]) -> None:
+    kept = f"kept-without-{victims[0]}-{len(victims)}"
+    client(running).create(CONFIG_MAPS, config_map(kept), "default")
     for victim in victims:
-        process = process_of(control_plane, victim)
+        process = process_of(running, victim)
         process.signal(signal.SIGKILL)
         assert process.wait(30)
 
-    assert not control_plane.is_running()
-    control_plane.start()
-    control_plane.wait_ready()
+    assert not running.is_running()
+    running.start()
+    running.wait_ready()
 
-    assert control_plane.is_running()
-    assert client(control_plane).get(CONFIG_MAPS, "kept", "default")
+    assert running.is_running()
+    assert client(running).get(CONFIG_MAPS, kept, "default")
 
 
 def test_components_that_ended_without_the_api_server_are_restarted_with_it(binaries: Binaries, tmp_path: Path) -> None:

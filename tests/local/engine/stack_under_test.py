@@ -20,6 +20,7 @@ from local.engine.stack.session import Request, Session, open_session
 from local.engine.stack.state_import import problems
 from local.engine.steps.planner import Op
 from local.engine.urn import name_of
+from tests.integration import refuse_in_fast_test
 from tests.local.engine.recordings import SALT
 from tests.local.engine.things import Memory, MemoryProvider
 
@@ -127,6 +128,7 @@ class StackUnderTest:
         program: Callable[[], object] | None = None,
         **more: Any,
     ) -> Outcome:
+        refuse_in_fast_test("the embedded engine")
         events: list[Event] = []
         options = Options(
             lambda _session, _line: _OneCloud(self.factories),

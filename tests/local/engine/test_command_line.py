@@ -326,6 +326,7 @@ def test_a_run_ended_at_once_by_ctrl_c_is_one_line_and_code_8(
     assert code == 8 and capsys.readouterr().err == "error: interrupted; the next run continues from here\n"
 
 
+@pytest.mark.integration
 def test_a_program_in_a_process_of_its_own_does_the_same_over_grpc(project: Project, monkeypatch: Any) -> None:
     from local.engine import operations
     from local.engine.program.monitor import Monitor
@@ -385,6 +386,7 @@ def test_secure_values_without_a_salt_are_named_with_their_file_and_nothing_is_w
     assert not (project.directory / "state").exists()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("file", ["Pulumi.yaml", "Pulumi.dev.yaml"])
 def test_a_file_that_is_not_text_ends_a_call_with_one_line(project: Project, file: str) -> None:
     (project.directory / file).write_bytes(b"name: \xff\n")
@@ -534,6 +536,7 @@ def test_a_run_on_a_locked_stack_fails_before_its_program_runs(
     assert not (project.directory / "ran").exists()
 
 
+@pytest.mark.integration
 def test_the_stacks_of_a_folder_are_listed_without_a_passphrase(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ class Replay:
         self.got = ({"config": dict(program.config.values)} if program.config.values else {}) | secret
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TAKEN)
 def test_the_program_gets_the_same_config_as_from_the_cli(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -88,6 +89,7 @@ def test_invalid_config_is_refused_with_the_clis_message(
     assert code == 1 and replay.got is None
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["destroy", "refresh"])
 def test_commands_without_the_program_need_no_valid_config(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

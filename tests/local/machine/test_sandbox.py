@@ -68,6 +68,7 @@ def root(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.integration
 def test_a_process_sees_its_volumes_where_the_container_wants_them(tmp_path: Path, root: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
@@ -89,6 +90,7 @@ def test_a_process_sees_its_volumes_where_the_container_wants_them(tmp_path: Pat
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.integration
 def test_this_python_and_its_packages_stay_visible_inside(tmp_path: Path, root: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
@@ -116,12 +118,14 @@ def test_an_impossible_mount_is_refused(mounts: list[SandboxMount]) -> None:
         mount_tree(mounts)
 
 
+@pytest.mark.integration
 def test_starting_a_missing_command_is_an_error(tmp_path: Path) -> None:
     command = processes.Command(["no-such-command"], {"PATH": os.defpath}, None, tmp_path / "log")
     with pytest.raises(processes.LaunchError, match="No such file"):
         run(lambda: processes.start(command, tmp_path))
 
 
+@pytest.mark.integration
 def test_a_process_that_ignores_sigterm_is_killed_with_its_children_after_its_grace(tmp_path: Path) -> None:
     script = "trap '' TERM; sleep 300 & echo $! > child; while :; do sleep 300; done"
 
@@ -137,6 +141,7 @@ def test_a_process_that_ignores_sigterm_is_killed_with_its_children_after_its_gr
     until(lambda: not is_running(child))
 
 
+@pytest.mark.integration
 def test_exit_codes_and_signals_are_reported(tmp_path: Path) -> None:
     async def outcome(script: str) -> processes.Exit:
         return await (await processes.start(shell(tmp_path, script), tmp_path)).wait()
@@ -161,6 +166,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.integration
 def test_processes_of_a_killed_machine_die_or_are_found_at_the_next_boot(tmp_path: Path) -> None:
     machine = subprocess.Popen([sys.executable, "-c", _STARTER, str(tmp_path)])
     files = [tmp_path / "child", tmp_path / "grandchild"]
@@ -177,6 +183,7 @@ def test_processes_of_a_killed_machine_die_or_are_found_at_the_next_boot(tmp_pat
     until(lambda: not is_running(grandchild))
 
 
+@pytest.mark.integration
 def test_a_process_is_found_from_its_first_instant(tmp_path: Path) -> None:
     """Linux shows no environment of a process in the middle of exec: about one in eighty when looked at here."""
     for _ in range(300):
@@ -187,6 +194,7 @@ def test_a_process_is_found_from_its_first_instant(tmp_path: Path) -> None:
         assert found == 1
 
 
+@pytest.mark.integration
 def test_processes_of_another_machine_are_left_alone(tmp_path: Path) -> None:
     async def scenario() -> None:
         process = await processes.start(shell(tmp_path, "exec sleep 300"), tmp_path / "mine")

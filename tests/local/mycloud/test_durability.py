@@ -21,6 +21,8 @@ from local.addresses import API_PORT
 from local.blocks import BlockRegistry, NoBlockError, default_registry
 from local.mycloud.folder import MyCloudFolder
 
+pytestmark = pytest.mark.integration
+
 DEADLINE = 90.0
 
 # The real server without machinery: no control plane and no machine is started.

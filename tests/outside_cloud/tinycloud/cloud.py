@@ -45,6 +45,54 @@ from tinycloud.api import ACCOUNT
 from tinycloud.client import Client
 
 
+@dataclass(frozen=True)
+class TinyBuilder:
+    """What Services and nodes become; pure. No fact of the cloud matters."""
+
+    cluster_id: str
+    machines: Mapping[str, str]
+
+    catalogue = CATALOGUE
+
+    def claims(self, _: Object) -> bool:
+        return True
+
+    def follows_endpoints(self, _: Object) -> bool:
+        return False
+
+    def drains(self, _: Object) -> bool:
+        return True
+
+    def pod_ranges(self, *_: object) -> None:
+        return None
+
+    def foreign_name(self, _: Owner) -> None:
+        return None
+
+    def backend(self, node: Object) -> NodeBackend | None:
+        name = node["metadata"]["name"]
+        return NodeBackend(name, name, self.machines[name]) if name in self.machines else None
+
+    def build(self, service: Object, backends: Backends, _: None) -> Built:
+        metadata = service["metadata"]
+        settings = CATALOGUE.parse(metadata.get("annotations"))
+        owner = Owner(self.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
+        members = self.members(service, backends)
+        check = HealthCheck("TCP")
+        model = LoadBalancerModel(
+            name=owner.load_balancer_name,
+            attributes={"scheme": settings.text("scheme")},
+            listeners=tuple(Listener(*key, pool=f"{key[0]}-{key[1]}") for key in members),
+            pools=tuple(Pool(f"{key[0]}-{key[1]}", check, found) for key, found in members.items()),
+            tags=owner.tags,
+        )
+        return Built(model)
+
+    def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
+        ports = service["spec"]["ports"]
+        return {(port["protocol"], port["port"]): backends.by_node_port(port["nodePort"]) for port in ports}
+
+
 @dataclass
 class Tiny:
     """One cluster's part of tinycloud. `machines`: their addresses by the names of their nodes."""
@@ -57,7 +105,6 @@ class Tiny:
     load_balancer_classes = frozenset({CLASS})
     routes = None
     volumes = None
-    catalogue = CATALOGUE
 
     @classmethod
     def from_config(cls, text: str) -> Tiny:
@@ -74,6 +121,10 @@ class Tiny:
     @property
     def load_balancers(self) -> Tiny:
         return self
+
+    @property
+    def builder(self) -> TinyBuilder:
+        return TinyBuilder(self.cluster_id, self.machines)
 
     def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:
         del controllers, read_only
@@ -108,47 +159,10 @@ class Tiny:
             addresses=(NodeAddress("InternalIP", self.machines[name]), NodeAddress("Hostname", name)),
         )
 
-    # ----------------------------------------------------------------------------------- load balancers: pure builds
+    # ----------------------------------------------------------------------------------------------- load balancers
 
-    def claims(self, _: Object) -> bool:
-        return True
-
-    def follows_endpoints(self, _: Object) -> bool:
-        return False
-
-    def drains(self, _: Object) -> bool:
-        return True
-
-    def pod_ranges(self, _: Object) -> None:
+    def facts(self, *_: object) -> None:
         return None
-
-    def foreign_name(self, _: Owner) -> None:
-        return None
-
-    def backend(self, node: Object) -> NodeBackend | None:
-        name = node["metadata"]["name"]
-        return NodeBackend(name, name, self.machines[name]) if name in self.machines else None
-
-    def build(self, service: Object, backends: Backends) -> Built:
-        metadata = service["metadata"]
-        settings = CATALOGUE.parse(metadata.get("annotations"))
-        owner = Owner(self.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-        members = self.members(service, backends)
-        check = HealthCheck("TCP")
-        model = LoadBalancerModel(
-            name=owner.load_balancer_name,
-            attributes={"scheme": settings.text("scheme")},
-            listeners=tuple(Listener(*key, pool=f"{key[0]}-{key[1]}") for key in members),
-            pools=tuple(Pool(f"{key[0]}-{key[1]}", check, found) for key, found in members.items()),
-            tags=owner.tags,
-        )
-        return Built(model)
-
-    def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
-        ports = service["spec"]["ports"]
-        return {(port["protocol"], port["port"]): backends.by_node_port(port["nodePort"]) for port in ports}
-
-    # --------------------------------------------------------------------------------- load balancers: reads, writes
 
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()

@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.ec2.models import EC2Backend, ec2_backends
 
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.config import SERVICES, Config, ServiceOverride
-from local.aws.balancing import AS_AWS
 from tests.cloud_controller.calls import Calls
-from tests.cloud_controller.clouds.aws import classic_as_aws
 from tests.cloud_controller.clouds.aws.services import put_nodes
 from tests.cloud_controller.cluster import Cluster
-from tests.moto_server import moto_server
 
+# moto is imported when it starts: most tests here do without, and would wait a second for it.
 if TYPE_CHECKING:
+    from moto.ec2.models import EC2Backend
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_ec2.type_defs import InstanceTypeDef, TagSpecificationTypeDef, TagTypeDef
     from mypy_boto3_elb import ElasticLoadBalancingClient
@@ -113,6 +110,8 @@ def tag_list(tags: dict[str, str]) -> list[TagTypeDef]:
 
 @pytest.fixture(scope="session")
 def _moto() -> Iterator[str]:
+    from tests.moto_server import moto_server
+
     with moto_server() as url:
         yield url
 
@@ -169,6 +168,9 @@ def account(_network: tuple[AwsAccount, EC2Backend], monkeypatch: pytest.MonkeyP
 
     Where moto's load balancers are not as AWS documents them, they are put right.
     """
+    from local.aws.balancing import AS_AWS
+    from tests.cloud_controller.clouds.aws import classic_as_aws
+
     for (owner, method), instead in AS_AWS.items():
         monkeypatch.setattr(owner, method, instead)
     classic_as_aws.mend(monkeypatch)
@@ -194,6 +196,9 @@ def _reset(account: AwsAccount) -> None:
 
 def _ec2() -> EC2Backend:
     """What moto, in this process, knows of EC2."""
+    from moto.core.models import DEFAULT_ACCOUNT_ID
+    from moto.ec2.models import ec2_backends
+
     return ec2_backends[DEFAULT_ACCOUNT_ID][REGION]
 
 

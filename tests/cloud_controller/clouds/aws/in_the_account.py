@@ -23,9 +23,9 @@ def classic_load_balancers(account: AwsAccount) -> list[Any]:
     return account.elb.describe_load_balancers()["LoadBalancerDescriptions"]
 
 
-def group_of_people(account: AwsAccount) -> str:
-    """A security group `theirs`, which is not the controller's."""
-    made = account.ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=account.vpc_id)
+def group_of_people(account: AwsAccount, name: str = "theirs") -> str:
+    """A security group that is not the controller's."""
+    made = account.ec2.create_security_group(GroupName=name, Description="theirs", VpcId=account.vpc_id)
     return made["GroupId"]
 
 

@@ -6,16 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
-from cloud_controller.clouds.aws.build import backend, build
+from cloud_controller.clouds.aws.build import AwsBuilder
+from cloud_controller.clouds.aws.build_facts import BuildFacts
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Built, LoadBalancerModel, Pool
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import service
 
 CONFIG = Config("prod-1")
+BUILDER = AwsBuilder(CONFIG)
 TYPE = f"{PREFIX}type"
 CERTIFICATE = "arn:aws:acm:us-east-1:123456789012:certificate/1"
 
@@ -73,12 +76,13 @@ def slices(*addresses: str, number: int = 8080, family: str = "IPv4", protocol: 
 
 
 def backends(*nodes: Object, slices: tuple[Object, ...] = ()) -> Backends:
-    found = (backend(each) for each in nodes or (node(),))
+    found = (BUILDER.backend(each) for each in nodes or (node(),))
     return Backends(tuple(each for each in found if each is not None), slices)
 
 
 def built(service: Object, *, with_: Backends | None = None, config: Config = CONFIG, facts: Facts = VPC) -> Built:
-    return build(service, backends() if with_ is None else with_, config=config, facts=facts)
+    known = Fact(BuildFacts(facts))
+    return AwsBuilder(config).build(service, backends() if with_ is None else with_, known)
 
 
 def model(service: Object, **more: Any) -> LoadBalancerModel:

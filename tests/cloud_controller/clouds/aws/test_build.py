@@ -9,14 +9,13 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
-from cloud_controller.clouds.aws.build import backend, claims, drains, follows_endpoints
 from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.catalogue import Mutability
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.plan import ActionKind
-from tests.cloud_controller.clouds.aws.services import built, classic, ignored, model, named, nlb, node, subnet
+from tests.cloud_controller.clouds.aws.services import BUILDER, built, classic, ignored, model, named, nlb, node, subnet
 
 TYPE = f"{PREFIX}type"
 DELAY = "deregistration_delay.timeout_seconds"
@@ -70,7 +69,7 @@ def test_an_application_load_balancer_is_refused_with_where_it_comes_from() -> N
     ],
 )
 def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ours: bool) -> None:
-    assert claims(service) is ours
+    assert BUILDER.claims(service) is ours
 
 
 @pytest.mark.parametrize(
@@ -91,7 +90,7 @@ def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ou
     ],
 )
 def test_connections_outlive_a_member_where_the_load_balancer_drains(service: Object, drained: bool) -> None:
-    assert drains(service) is drained
+    assert BUILDER.drains(service) is drained
 
 
 @pytest.mark.parametrize("service", [nlb(), classic()], ids=["network", "classic"])
@@ -112,11 +111,11 @@ def test_a_subnet_that_the_load_balancer_is_not_in_may_be_full() -> None:
 
 
 def test_pods_are_followed_only_where_they_are_targets() -> None:
-    assert follows_endpoints(nlb(named(nlb_target_type="ip")))
-    assert not follows_endpoints(nlb())
-    assert not follows_endpoints(nlb(externalTrafficPolicy="Local"))
-    assert not follows_endpoints(classic(named(nlb_target_type="ip")))
-    assert not follows_endpoints(nlb({f"{PREFIX}nlb-target-type": "pods"}))
+    assert BUILDER.follows_endpoints(nlb(named(nlb_target_type="ip")))
+    assert not BUILDER.follows_endpoints(nlb())
+    assert not BUILDER.follows_endpoints(nlb(externalTrafficPolicy="Local"))
+    assert not BUILDER.follows_endpoints(classic(named(nlb_target_type="ip")))
+    assert not BUILDER.follows_endpoints(nlb({f"{PREFIX}nlb-target-type": "pods"}))
 
 
 @pytest.mark.parametrize(
@@ -133,13 +132,13 @@ def test_pods_are_followed_only_where_they_are_targets() -> None:
 def test_a_node_is_reached_by_its_machine(provider_id: str, machine: str | None) -> None:
     of_node = {"metadata": {"name": "n1"}, "spec": {"providerID": provider_id}}
 
-    found = backend(of_node)
+    found = BUILDER.backend(of_node)
 
     assert (found and found.instance_id) == machine
 
 
 def test_a_node_brings_its_labels_for_services_that_choose_by_them() -> None:
-    found = backend(node(1, pool="edge"))
+    found = BUILDER.backend(node(1, pool="edge"))
 
     assert found is not None
     assert found.labels == {"pool": "edge"}

@@ -10,11 +10,10 @@ from hypothesis import strategies as some
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.clouds.aws.build import members
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import Built, LoadBalancerState, ObservedLoadBalancer
-from tests.cloud_controller.clouds.aws.services import DUAL_VPC, backends, built, classic, node, slices
+from tests.cloud_controller.clouds.aws.services import BUILDER, DUAL_VPC, backends, built, classic, node, slices
 
 WORDS = ("443", "*", "web", "sg-0a", "sg-0b", "eipalloc-0a", "subnet-a1", "subnet-b1", "10.0.1.9", "10.0.11.9", "a=b")
 ATTRIBUTES = (
@@ -123,4 +122,4 @@ def test_members_are_the_same_by_themselves_as_in_the_model(asked: Object) -> No
         return
     pools = {pool.name: pool for pool in found.model.pools}
 
-    assert members(asked, BACKENDS) == {each.key: pools[each.pool].members for each in found.model.listeners}
+    assert BUILDER.members(asked, BACKENDS) == {each.key: pools[each.pool].members for each in found.model.listeners}

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.build import members
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck
 from tests.cloud_controller.clouds.aws.services import (
+    BUILDER,
     CERTIFICATE,
     CONFIG,
     backends,
@@ -196,4 +196,4 @@ def test_what_only_a_network_one_does_is_told_of() -> None:
 def test_nodes_follow_whatever_else_is_wrong() -> None:
     service = classic(named(ssl_cert=("arn:a", "arn:b")), port(80), port(53, "UDP"))
 
-    assert members(service, backends()) == {("TCP", 80): (Member(I1, 0, I1),)}
+    assert BUILDER.members(service, backends()) == {("TCP", 80): (Member(I1, 0, I1),)}

@@ -14,13 +14,13 @@ from cloud_controller.clouds.aws.attributes import (
     PROXY_PROTOCOL,
     target_group_defaults,
 )
-from cloud_controller.clouds.aws.build import drains, members
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 from tests.cloud_controller.clouds.aws.services import (
+    BUILDER,
     CERTIFICATE,
     CONFIG,
     DUAL_VPC,
@@ -96,7 +96,7 @@ def test_tcp_and_udp_on_one_port_share_a_listener_and_a_pool() -> None:
     assert listener.key == ("TCP_UDP", 53)
     assert pool.name == listener.pool == "tcp_udp-53"
     assert pool.attributes["protocol"] == listener.attributes["protocol"] == "TCP_UDP"
-    assert members(nlb({}, port(53, "UDP"), port(53)), backends()) == {("TCP_UDP", 53): pool.members}
+    assert BUILDER.members(nlb({}, port(53, "UDP"), port(53)), backends()) == {("TCP_UDP", 53): pool.members}
 
 
 def test_they_must_lead_to_one_port_of_the_nodes() -> None:
@@ -630,8 +630,8 @@ def test_attributes_of_a_port_that_there_is_not_have_no_effect_and_are_told_of()
 def test_a_port_whose_connections_are_cut_keeps_members_that_leave() -> None:
     given = named(target_group_attributes_of_port={"81": ("deregistration_delay.timeout_seconds=0",)})
 
-    assert not drains(nlb(given, port(80), port(81)))
-    assert drains(nlb({}, port(80), port(81)))
+    assert not BUILDER.drains(nlb(given, port(80), port(81)))
+    assert BUILDER.drains(nlb({}, port(80), port(81)))
 
 
 # -------------------------------------------------------------------------------------------------------- the rest
@@ -828,4 +828,4 @@ def test_the_annotation_wins_over_the_families() -> None:
 def test_targets_follow_the_nodes_whatever_else_is_wrong() -> None:
     service = nlb({**named(eip_allocations=("mine",))}, port(80), port(81, nodePort=None), port(53, "SCTP"))
 
-    assert members(service, backends()) == {("TCP", 80): (Member(I1, 30080, I1),)}
+    assert BUILDER.members(service, backends()) == {("TCP", 80): (Member(I1, 30080, I1),)}

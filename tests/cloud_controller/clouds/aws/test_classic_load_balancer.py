@@ -11,7 +11,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.load_balancers.backends import Member
-from cloud_controller.load_balancers.model import LoadBalancerState, Owner
+from cloud_controller.load_balancers.model import Built, LoadBalancerModel, LoadBalancerState, Owner
 from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeleteLoadBalancer, RemoveMembers
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import Between, Call, Refusal, Refusing, security_groups_in_use
@@ -33,6 +33,13 @@ GROUP = {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}
 def certificate(account: AwsAccount, domain: str = "example.com") -> str:
     acm = boto3.client("acm", region_name="eu-central-1", endpoint_url=account.endpoint)
     return str(acm.request_certificate(DomainName=domain)["CertificateArn"])
+
+
+def modelled(running: Running) -> LoadBalancerModel:
+    """What the Service's load balancer has to be."""
+    lbs, nodes = running.cloud.load_balancers, running.cluster.objects["nodes"].values()
+    built: Built = lbs.builder.build(classic(), backends(*nodes), lbs.facts([classic()], {}, ()))
+    return built.model
 
 
 def described(account: AwsAccount) -> Any:
@@ -203,7 +210,7 @@ def test_a_listener_that_comes_later_has_proxy_protocol_too(account: AwsAccount,
 
 def test_the_same_creation_again_makes_no_second_one(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, classic())
-    model = running.cloud.load_balancers.build(classic(), backends(*cluster.objects["nodes"].values())).model
+    model = modelled(running)
 
     again = performed(Running(account, cluster).cloud.load_balancers, CreateLoadBalancer(model, OWNER.client_token))
 
@@ -216,7 +223,7 @@ def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(
     account: AwsAccount, cluster: Cluster
 ) -> None:
     running = Running(account, cluster)
-    model = running.cloud.load_balancers.build(classic(), backends(*cluster.objects["nodes"].values())).model
+    model = modelled(running)
     account.elb.create_load_balancer(
         LoadBalancerName=load_balancer_name(model, OWNER.client_token),
         Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 22, "InstanceProtocol": "TCP", "InstancePort": 22}],

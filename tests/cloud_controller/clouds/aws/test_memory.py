@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, name_in
+from cloud_controller.clouds.aws.memory import LIFETIME, Known, KnownGroup, KnownListener, Memory, name_in
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
-from cloud_controller.clouds.aws.write_through_cache import LIFETIME
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
@@ -51,8 +51,8 @@ class Clock:
 
 def test_what_was_read_is_known_until_it_is_old() -> None:
     clock = Clock()
-    memory = Memory(clock)
-    memory.read(WEB, known(), memory.moment())
+    memory = Memory(Cache(clock))
+    memory.read(WEB, known(), memory.cache.moment())
 
     assert memory.get(WEB) == known()
     assert not memory.is_due(WEB)
@@ -61,11 +61,11 @@ def test_what_was_read_is_known_until_it_is_old() -> None:
 
 
 def test_what_was_read_while_it_was_changed_is_not_believed() -> None:
-    memory = Memory()
-    memory.read(WEB, known("i-1"), memory.moment())
-    began = memory.moment()
-    with memory.changing(WEB):
-        memory.read(WEB, known("i-1"), memory.moment())
+    memory = Memory(Cache())
+    memory.read(WEB, known("i-1"), memory.cache.moment())
+    began = memory.cache.moment()
+    with memory.cache.changing(WEB):
+        memory.read(WEB, known("i-1"), memory.cache.moment())
         memory.put(WEB, known("i-1", "i-2"))
 
     memory.read(WEB, known("i-1"), began)
@@ -74,20 +74,20 @@ def test_what_was_read_while_it_was_changed_is_not_believed() -> None:
 
 
 def test_what_is_read_after_a_change_is_believed() -> None:
-    memory = Memory()
-    with memory.changing(WEB):
+    memory = Memory(Cache())
+    with memory.cache.changing(WEB):
         memory.put(WEB, known("i-1"))
 
-    memory.read(WEB, known("i-3"), memory.moment())
+    memory.read(WEB, known("i-3"), memory.cache.moment())
 
     assert memory.get(WEB) == known("i-3")
 
 
 def test_after_a_change_that_failed_nothing_is_known_but_what_was_once() -> None:
-    memory = Memory()
+    memory = Memory(Cache())
     memory.put(WEB, known())
 
-    with pytest.raises(OSError), memory.changing(WEB):
+    with pytest.raises(OSError), memory.cache.changing(WEB):
         raise OSError
 
     assert memory.get(WEB) is None
@@ -95,9 +95,9 @@ def test_after_a_change_that_failed_nothing_is_known_but_what_was_once() -> None
 
 
 def test_parts_are_found_by_their_load_balancer() -> None:
-    memory = Memory()
-    memory.put_tags(LB, {})
-    memory.put_tags(GROUP, {LOAD_BALANCER_TAG: WEB, POOL_TAG: "tcp-443"})
+    memory = Memory(Cache())
+    memory.tags.put(LB, {})
+    memory.tags.put(GROUP, {LOAD_BALANCER_TAG: WEB, POOL_TAG: "tcp-443"})
 
     assert memory.named(WEB) == [LB]
     assert memory.groups(WEB) == {"tcp-443": GROUP}
@@ -105,68 +105,68 @@ def test_parts_are_found_by_their_load_balancer() -> None:
 
 
 def test_what_a_list_does_not_show_is_forgotten() -> None:
-    memory = Memory()
+    memory = Memory(Cache())
     memory.put(WEB, known())
-    memory.see(WEB, {}, memory.moment())
-    memory.put_tags(LB, {})
+    memory.views.read(WEB, {}, memory.cache.moment())
+    memory.tags.put(LB, {})
 
-    memory.keep_only((), (), memory.moment())
+    memory.keep_only((), (), memory.cache.moment())
 
     assert memory.last(WEB) is None
-    assert memory.view(WEB) is None
-    assert memory.tags(LB) is None
+    assert memory.views.get(WEB) is None
+    assert memory.tags.get(LB) is None
 
 
 def test_what_a_list_showed_before_a_change_is_not_believed_after_it() -> None:
-    memory = Memory()
-    began = memory.moment()
-    with memory.changing(WEB):
-        memory.forget_view(WEB)
+    memory = Memory(Cache())
+    began = memory.cache.moment()
+    with memory.cache.changing(WEB):
+        memory.views.forget(WEB)
 
-    memory.see(WEB, {"SecurityGroups": ["before"]}, began)
-    assert memory.view(WEB) is None
+    memory.views.read(WEB, {"SecurityGroups": ["before"]}, began)
+    assert memory.views.get(WEB) is None
 
-    memory.see(WEB, {"SecurityGroups": ["after"]}, memory.moment())
-    assert memory.view(WEB) == {"SecurityGroups": ["after"]}
+    memory.views.read(WEB, {"SecurityGroups": ["after"]}, memory.cache.moment())
+    assert memory.views.get(WEB) == {"SecurityGroups": ["after"]}
 
 
 def test_but_not_what_was_made_while_the_list_was_read() -> None:
-    memory = Memory()
-    began = memory.moment()
-    with memory.changing(WEB):
-        memory.put_tags(GROUP, {})
+    memory = Memory(Cache())
+    began = memory.cache.moment()
+    with memory.cache.changing(WEB):
+        memory.tags.put(GROUP, {})
         memory.put(WEB, known())
 
     memory.keep_only((), (), began)
 
     assert memory.get(WEB) == known()
-    assert memory.tags(GROUP) == {}
+    assert memory.tags.get(GROUP) == {}
 
 
 def test_what_was_made_is_believed_for_a_minute_though_no_list_shows_it() -> None:
     clock = Clock()
-    memory = Memory(clock)
-    memory.made(WEB, {"LoadBalancerName": WEB})
-    memory.put_tags(GROUP, {LOAD_BALANCER_TAG: WEB})
+    memory = Memory(Cache(clock))
+    memory.made.put(WEB, {"LoadBalancerName": WEB})
+    memory.tags.put(GROUP, {LOAD_BALANCER_TAG: WEB})
 
     clock.now += 59
-    memory.keep_only({WEB}, {LB}, memory.moment())
-    assert [*memory.just_made()] == [WEB]
-    assert memory.tags(GROUP) is not None
+    memory.keep_only({WEB}, {LB}, memory.cache.moment())
+    assert [*memory.made.fresh()] == [WEB]
+    assert memory.tags.get(GROUP) is not None
 
     clock.now += 2
-    memory.keep_only({WEB}, {LB}, memory.moment())
-    assert memory.just_made() == {}
-    assert memory.tags(GROUP) is None
+    memory.keep_only({WEB}, {LB}, memory.cache.moment())
+    assert memory.made.fresh() == {}
+    assert memory.tags.get(GROUP) is None
 
 
 def test_nor_longer_than_until_it_is_deleted() -> None:
-    memory = Memory()
-    memory.made(WEB, {})
+    memory = Memory(Cache())
+    memory.made.put(WEB, {})
 
     memory.forget(WEB)
 
-    assert memory.just_made() == {}
+    assert memory.made.fresh() == {}
 
 
 # ------------------------------------------------------------------------------------------------------ what is kept

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.group_tags import GroupTags
+from cloud_controller.clouds.aws.named import named_groups
 from cloud_controller.clouds.aws.vpc_state import SecurityGroup
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import Owner
@@ -100,28 +100,7 @@ def test_a_group_of_another_services_load_balancer_is_refused() -> None:
     assert refused(classic(named(extra_security_groups=("sg-1",))), facts=facts) is None
 
 
-class Ec2:
-    """Groups by id, and how often was asked for one."""
+def test_groups_are_found_before_the_build_in_valid_annotations_only() -> None:
+    names = {"security_groups": ("sg-1", "sg-*", "edge"), "extra_security_groups": ("sg-2",)}
 
-    def __init__(self, **groups: dict[str, str]) -> None:
-        self.groups = groups
-        self.calls = 0
-
-    def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
-        assert (service, operation) == ("ec2", "DescribeSecurityGroups")
-        self.calls += 1
-        (group_id,) = params["GroupIds"]
-        tags = self.groups[group_id.removeprefix("sg-")]
-        return {"SecurityGroups": [{"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]}
-
-
-def test_the_tags_of_a_group_are_read_once_in_a_while() -> None:
-    now = [0.0]
-    ec2 = Ec2(edge={"shared": "yes"})
-    tags = GroupTags(ec2, lambda: now[0])  # type: ignore[arg-type]
-
-    assert [tags.of("sg-edge"), tags.of("sg-edge")] == 2 * [{"shared": "yes"}]
-    assert ec2.calls == 1
-    now[0] += 1000
-    ec2.groups["edge"] = {}
-    assert tags.of("sg-edge") == {}
+    assert {*named_groups(nlb(named(**names)))} == {"sg-1", "sg-2"}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from threading import Thread
 
 import pytest
 
 from cloud_controller.cloud import Conflict
+from cloud_controller.clouds.aws.memory import LIFETIME
 from cloud_controller.load_balancers.model import SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.in_the_account import (
@@ -343,7 +345,7 @@ def test_what_lists_do_not_show_is_put_right_once_it_is_read_again(account: AwsA
     account.elbv2.delete_listener(ListenerArn=listeners(account, lb)[80]["ListenerArn"])
     account.elbv2.remove_tags(ResourceArns=[lb["LoadBalancerArn"]], TagKeys=["kubernetes.io/service-name"])
 
-    running.cloud.load_balancers._network.memory._due.clear()  # An hour later.
+    running.cloud._cache.clock = lambda: time.monotonic() + LIFETIME
     running.resync()
     running.settle()
 

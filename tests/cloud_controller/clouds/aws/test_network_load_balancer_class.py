@@ -8,11 +8,10 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import PREFIX
-from cloud_controller.clouds.aws.build import claims
 from cloud_controller.clouds.aws.cloud import Aws
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.in_the_account import assert_nothing_left, load_balancers
-from tests.cloud_controller.clouds.aws.services import CERTIFICATE, classic, model, named, nlb
+from tests.cloud_controller.clouds.aws.services import BUILDER, CERTIFICATE, classic, model, named, nlb
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, port
 
@@ -94,11 +93,11 @@ def test_a_type_that_contradicts_the_class_is_refused(said: str) -> None:
 
 def test_a_service_with_the_other_controllers_finalizer_is_not_claimed() -> None:
     service = of_the_class()
-    assert claims(service)
+    assert BUILDER.claims(service)
 
     service["metadata"]["finalizers"] = [FINALIZER]
 
-    assert not claims(service)
+    assert not BUILDER.claims(service)
 
 
 # --------------------------------------------------------------------------------------------------------- in AWS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from moto.ec2.models import ec2_backends
 from cloud_controller.cloud import CloudError, Throttled
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.pod_groups import PodGroups
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.controllers.service.controller import ServiceOptions
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, REGION, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusing
@@ -155,8 +157,8 @@ def test_pods_without_an_interface_beside_pods_with_one_cost_no_further_lists(
     pod_interface(account, pod)
     put_pods(cluster, node, pod, _another_in_the_subnet(account, 251))
     running = Running(account, cluster)
-    now = [0.0]
-    monkeypatch.setattr(running.cloud.load_balancers._pod_groups, "_clock", lambda: now[0])
+    now, start = [0.0], time.monotonic()
+    monkeypatch.setattr(running.cloud._cache, "clock", lambda: start + now[0])
 
     for now[0] in range(0, 1800, 30):
         running.settle(rounds=1)
@@ -168,7 +170,7 @@ def test_pods_without_an_interface_beside_pods_with_one_cost_no_further_lists(
 
 def test_the_interface_of_a_new_pod_is_found_within_a_minute() -> None:
     api, now = Interfaces("10.0.0.9"), 0.0
-    groups = PodGroups(api, clock=lambda: now)  # type: ignore[arg-type]
+    groups = PodGroups(api, Cache(lambda: now))  # type: ignore[arg-type]
     groups.of("vpc-1", ["10.0.0.9", "10.0.0.50"])
 
     api.addresses.append("10.0.0.10")
@@ -183,7 +185,7 @@ def test_the_interface_of_a_new_pod_is_found_within_a_minute() -> None:
 
 def test_a_list_that_failed_is_read_again_at_the_next_visit() -> None:
     api = Interfaces("10.0.0.9")
-    groups = PodGroups(api, clock=lambda: 0.0)  # type: ignore[arg-type]
+    groups = PodGroups(api, Cache(lambda: 0.0))  # type: ignore[arg-type]
     api.failure = Throttled("slow down", 1.0)
     with pytest.raises(Throttled):
         groups.of("vpc-1", ["10.0.0.9"])

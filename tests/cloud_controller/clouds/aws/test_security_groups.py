@@ -14,6 +14,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 from cloud_controller.retries import RetryPolicy
@@ -44,7 +45,7 @@ class Scene:
     def __init__(self, account: AwsAccount, calls: Calls | None = None, **config: Any) -> None:
         self.api = InterruptedApi(account.config(**config))
         self.api.observer = calls
-        self.vpc_state = VpcState(self.api, CLUSTER_TAG, account.vpc_id)
+        self.vpc_state = VpcState(self.api, CLUSTER_TAG, account.vpc_id, Cache())
         self.groups = SecurityGroups(self.api, account.config(**config), self.vpc_state)
         self.vpc_state.facts()
         if calls is not None:

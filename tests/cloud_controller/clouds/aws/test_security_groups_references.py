@@ -10,6 +10,7 @@ from cloud_controller.cloud import Conflict
 from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permissions
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.vpc_state import VpcState
+from cloud_controller.clouds.common.cache import Cache
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.faulty_aws import Refusal, Refusing
@@ -130,7 +131,7 @@ def scene(account: AwsAccount, calls: Calls) -> tuple[SecurityGroupCalls, Clock,
 
     refusing(Cloud())  # type: ignore[arg-type]
     api.observer = calls
-    vpc_state = VpcState(api, CLUSTER_TAG, account.vpc_id)
+    vpc_state = VpcState(api, CLUSTER_TAG, account.vpc_id, Cache())
     group = SecurityGroupCalls(api, vpc_state).create("k8s-default-web-0123456789", "web", {CLUSTER_TAG: "owned"})
     return SecurityGroupCalls(api, vpc_state, clock), clock, group
 

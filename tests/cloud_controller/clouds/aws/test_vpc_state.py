@@ -8,6 +8,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.vpc_state import LIFETIME, SecurityGroup, Subnet, VpcState
+from cloud_controller.clouds.common.cache import Cache
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
 
@@ -25,7 +26,7 @@ class Clock:
 def vpc_state(account: AwsAccount, calls: Calls, clock: Clock | None = None, vpc_id: str | None = None) -> VpcState:
     api = account.api()
     api.observer = calls
-    return VpcState(api, CLUSTER_TAG, vpc_id or account.vpc_id, clock=clock or Clock())
+    return VpcState(api, CLUSTER_TAG, vpc_id or account.vpc_id, Cache(clock or Clock()))
 
 
 def test_one_batch_of_three_calls_tells_everything(account: AwsAccount, calls: Calls) -> None:
@@ -80,7 +81,7 @@ def test_local_and_wavelength_zones_are_told_from_those_of_the_region(zone: str,
 def test_the_vpc_is_found_by_the_tagged_subnets_once(account: AwsAccount, calls: Calls) -> None:
     api = account.api()
     api.observer = calls
-    found = VpcState(api, CLUSTER_TAG, None)
+    found = VpcState(api, CLUSTER_TAG, None, Cache())
 
     assert found.facts().vpc_id == account.vpc_id
     found.facts(max_age=0)
@@ -92,7 +93,7 @@ def test_without_a_tagged_subnet_the_config_must_name_the_vpc(account: AwsAccoun
     api = account.api()
 
     with pytest.raises(InvalidConfiguration, match=r"\[Global\] VPC: not set, and no subnet has the tag"):
-        VpcState(api, "kubernetes.io/cluster/another", None).facts()
+        VpcState(api, "kubernetes.io/cluster/another", None, Cache()).facts()
 
 
 def test_with_tagged_subnets_of_two_vpcs_the_config_must_name_one(account: AwsAccount) -> None:
@@ -101,7 +102,7 @@ def test_with_tagged_subnets_of_two_vpcs_the_config_must_name_one(account: AwsAc
     account.ec2.create_tags(Resources=[subnet], Tags=tag_list({CLUSTER_TAG: "shared"}))
 
     with pytest.raises(InvalidConfiguration, match=f"(?=.*{other})(?=.*{account.vpc_id})"):
-        VpcState(account.api(), CLUSTER_TAG, None).facts()
+        VpcState(account.api(), CLUSTER_TAG, None, Cache()).facts()
 
 
 def test_facts_are_kept_for_their_lifetime(account: AwsAccount, calls: Calls) -> None:

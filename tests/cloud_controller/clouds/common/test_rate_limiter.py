@@ -42,11 +42,20 @@ def test_many_calls_throttled_at_once_slow_down_as_much_as_one(clock: Clock) -> 
     one.throttled(1.0)
     for _ in range(50):
         many.throttled(1.0)
+        clock.now += 0.01
 
     def gap(limiter: RateLimiter) -> float:
         return -(limiter.turn(60) or 0.0) + (limiter.turn(60) or 0.0)
 
     assert gap(many) == pytest.approx(gap(one), rel=0.25)
+
+
+def test_callers_whose_calls_are_throttled_together_still_get_a_turn(limiter: RateLimiter, clock: Clock) -> None:
+    for _ in range(16):
+        limiter.throttled(1.0)
+        clock.now += 0.01
+
+    assert None not in [limiter.turn(20) for _ in range(16)]
 
 
 def test_a_call_throttled_after_the_pause_slows_down_further(limiter: RateLimiter, clock: Clock) -> None:

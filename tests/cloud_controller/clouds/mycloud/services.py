@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
+from cloud_controller.clouds.mycloud.build import MyCloudBuilder
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.kube import Object
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import port, service
 
+BUILDER = MyCloudBuilder("c-1", "internet-facing")
 MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
 SCHEME = CATALOGUE.by_argument["scheme"].name
 

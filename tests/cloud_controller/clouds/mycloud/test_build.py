@@ -11,15 +11,13 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.build import (
     NO_INGRESS_NODES,
     NO_INGRESS_NODES_WITH_PODS,
-    backend,
-    build,
-    follows_endpoints,
-    members,
+    MyCloudBuilder,
 )
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Built, HealthCheck, Reuse
-from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, named
+from tests.cloud_controller.clouds.mycloud.services import BUILDER, MAX_QPS, named
 from tests.cloud_controller.load_balancing import port
 from tests.cloud_controller.load_balancing import service as web
 
@@ -41,11 +39,11 @@ def node(number: int, *, ingress: str | None = None, **spec: Any) -> Object:
 
 
 def built(service: Object, *nodes: Object) -> Built:
-    return build(service, backends(*nodes), cluster_id="c-1", default_scheme="internet-facing")
+    return BUILDER.build(service, backends(*nodes), Fact())
 
 
 def backends(*nodes: Object, slices: tuple[Object, ...] = ()) -> Backends:
-    found = (backend(each) for each in nodes or (node(1),))
+    found = (BUILDER.backend(each) for each in nodes or (node(1),))
     return Backends(tuple(each for each in found if each is not None), slices)
 
 
@@ -106,7 +104,7 @@ def test_annotations_set_scheme_listeners_and_pools() -> None:
 
 
 def test_the_cloud_configs_scheme_is_for_services_that_do_not_say() -> None:
-    model = build(web(), Backends(), cluster_id="c-1", default_scheme="internal").model
+    model = MyCloudBuilder("c-1", "internal").build(web(), Backends(), Fact()).model
 
     assert model.attributes["scheme"] == "internal"
 
@@ -196,7 +194,7 @@ SLICE = {
 def local(annotations: dict[str, str] | None = None, *nodes: Object, **spec: Any) -> Built:
     service = web(annotations, externalTrafficPolicy="Local", healthCheckNodePort=31000, **spec)
     found = backends(*(nodes or (node(1), node(2), node(3))), slices=(SLICE,))
-    return build(service, found, cluster_id="c-1", default_scheme="internal")
+    return BUILDER.build(service, found, Fact())
 
 
 def test_with_local_only_nodes_with_ready_pods_are_members_weighing_as_many_as_they_have() -> None:
@@ -235,16 +233,16 @@ def test_with_local_and_no_pod_on_an_ingress_node_the_nodes_with_pods_serve_and_
 
 
 def test_where_pods_are_matters_with_traffic_policy_local_and_with_backends_by_pod() -> None:
-    assert not follows_endpoints(web())
-    assert follows_endpoints(web(externalTrafficPolicy="Local"))
-    assert follows_endpoints(web(named(backend_type="pod-ip")))
-    assert not follows_endpoints(web({CATALOGUE.by_argument["backend_type"].name: "pods"}))
+    assert not BUILDER.follows_endpoints(web())
+    assert BUILDER.follows_endpoints(web(externalTrafficPolicy="Local"))
+    assert BUILDER.follows_endpoints(web(named(backend_type="pod-ip")))
+    assert not BUILDER.follows_endpoints(web({CATALOGUE.by_argument["backend_type"].name: "pods"}))
 
 
 def test_by_pod_the_ready_pods_themselves_are_members_on_their_nodes_machines() -> None:
     service = web(named(backend_type="pod-ip"), ports=[port(80, nodePort=None)])
 
-    model = build(service, backends(node(1), node(2), slices=(SLICE,)), cluster_id="c-1", default_scheme="x").model
+    model = BUILDER.build(service, backends(node(1), node(2), slices=(SLICE,)), Fact()).model
 
     assert model.pools[0].members == (
         Member("10.244.1.5", 8080, "i-000000000001"),
@@ -257,7 +255,7 @@ def test_by_pod_the_ready_pods_themselves_are_members_on_their_nodes_machines() 
 def test_members_are_known_also_of_a_service_whose_other_settings_are_wrong() -> None:
     service = web({MAX_QPS: "many"}, ports=[port(80), port(81, "SCTP"), port(82, nodePort=None)])
 
-    assert members(service, backends(node(1))) == {("TCP", 80): (Member("10.0.0.1", 30080, "i-000000000001"),)}
+    assert BUILDER.members(service, backends(node(1))) == {("TCP", 80): (Member("10.0.0.1", 30080, "i-000000000001"),)}
 
 
 # ------------------------------------------------------------------------------------------- affinity, source, families

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.mycloud.build import build, members
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
+from cloud_controller.load_balancers.facts import Fact
 from tests.cloud_controller.clouds.mycloud.bad_services import Wrong, mistakes
+from tests.cloud_controller.clouds.mycloud.services import BUILDER
 
 BACKENDS = Backends((NodeBackend("worker-0", "i-1", "10.0.0.1"),))
 EVENT = "Error syncing load balancer: "
@@ -26,10 +27,10 @@ def test_a_mistake_is_refused_with_field_value_and_what_is_allowed(wrong: Wrong)
         service["spec"]["ports"][0]["nodePort"] = 30080
 
     with pytest.raises(InvalidConfiguration) as refused:
-        build(service, BACKENDS, cluster_id="c-1", default_scheme="internet-facing")
+        BUILDER.build(service, BACKENDS, Fact())
 
     message = f"{EVENT}{refused.value}"
     assert [words for words in wrong.told if words not in message] == []
     assert len(message.encode()) <= LONGEST
     with suppress(InvalidConfiguration):  # Nothing else: what its listeners have goes on.
-        members(service, BACKENDS)
+        BUILDER.members(service, BACKENDS)

@@ -238,7 +238,7 @@ def test_a_read_of_everything_that_failed_does_not_wait_for_minutes(
     def fail(*_: object) -> None:
         raise Unavailable("the cloud is down")
 
-    monkeypatch.setattr(running.controller._load_balancers, "read", fail)
+    monkeypatch.setattr(running.cloud.load_balancers, "read", fail)
     with pytest.raises(Unavailable):
         running.resync()
 
@@ -257,7 +257,7 @@ def test_a_look_at_what_the_cloud_does_that_failed_does_not_wait_for_minutes(
     def fail(*_: object) -> None:
         raise Unavailable("the cloud is down")
 
-    monkeypatch.setattr(running.controller._load_balancers, "read", fail)
+    monkeypatch.setattr(running.cloud.load_balancers, "read", fail)
     with pytest.raises(Unavailable):
         running.handle(POLL)
 

@@ -509,7 +509,9 @@ class World(RuleBasedStateMachine):
         before = (self.site.writes(), self.api.writes)
         for each in (RESYNC, *self.services):
             self.process.controller.handle(each)
-        plan = service_controller.plan(service_controller.observe(self.api, self.process.cloud), ServiceOptions())
+        plan = service_controller.plan(
+            service_controller.observe(self.api, self.process.cloud, ServiceOptions()), ServiceOptions()
+        )
         assert [str(action) for action in plan.changes] == []
         assert (self.site.writes(), self.api.writes) == before
 

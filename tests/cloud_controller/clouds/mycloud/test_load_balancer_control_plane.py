@@ -136,7 +136,10 @@ def test_a_service_from_its_creation_over_changes_and_a_restart_to_its_deletion(
         assert [each["id"] for each in site.load_balancers()] == [lb["id"]]
         eventually(site, lambda: all(each["state"] == "available" for each in site.load_balancers()))
         # seen in the list of all Services, the plan is empty once what the old port had is gone
-        eventually(site, lambda: not service.plan(service.observe(kube, site.cloud), ServiceOptions()).changes)
+        eventually(
+            site,
+            lambda: not service.plan(service.observe(kube, site.cloud, ServiceOptions()), ServiceOptions()).changes,
+        )
 
     # restarted: no write, here or there
     before = (site.writes(), web(kube)["metadata"]["resourceVersion"])

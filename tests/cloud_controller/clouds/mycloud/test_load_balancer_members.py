@@ -174,7 +174,7 @@ def test_old_members_serve_until_a_new_one_is_known_to_be_healthy(
     lb = only(site.load_balancers())
     old = members(lb)
     health = {("tcp-8080", *_split(member)): True for member in old}
-    monkeypatch.setattr(running.controller._load_balancers, "health", lambda _: health)
+    monkeypatch.setattr(running.cloud.load_balancers, "health", lambda _: health)
     changed(cluster, ports=[port(8080, nodePort=31080)])
 
     running.handle()
@@ -207,8 +207,8 @@ def test_old_members_serve_on_although_another_part_of_the_change_fails(
     running = served(site, cluster, web())
     old = members(only(site.load_balancers()))
     health = {("tcp-8080", *_split(member)): True for member in old}
-    monkeypatch.setattr(running.controller._load_balancers, "health", lambda _: health)
-    monkeypatch.setattr(running.controller._load_balancers, "_put_listener", refused)
+    monkeypatch.setattr(running.cloud.load_balancers, "health", lambda _: health)
+    monkeypatch.setattr(running.cloud.load_balancers, "_put_listener", refused)
     changed(cluster, ports=[port(8080), port(8081)])
     exclude("worker-0", excluded=True)
     exclude("worker-1", excluded=False)

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.controllers.service.controller import POLL
+from cloud_controller.controllers.service.controller import POLL, ServiceOptions
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.services import members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, changed, port, served
+from tests.cloud_controller.load_balancing import (
+    Running,
+    changed,
+    endpoint,
+    endpoint_slice,
+    planned_without_calls,
+    port,
+    served,
+)
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import Json, MyCloudSite
@@ -37,6 +45,16 @@ def shared(site: MyCloudSite) -> Json:
 def listeners(lb: Json) -> dict[int, str | None]:
     """Port to UID of the owner."""
     return {each["port"]: each["tags"].get("kubernetes.io/service-uid") for each in lb["listeners"]}
+
+
+def test_a_plan_is_made_of_values_and_calls_nothing(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
+    cluster.put(web(named(backend_type="pod-ip")))
+    cluster.put_slice(endpoint_slice(endpoint("10.244.0.5", next(iter(cluster.objects["nodes"])))))
+    cluster.put(web(named(id=shared["id"]), port(8443), name="second"))
+
+    plan = planned_without_calls(site, cluster, ServiceOptions(pod_ranges=("10.244.0.0/16",)))
+
+    assert {action.target.split("/")[2] for action in plan.changes} == {"web", "second"}
 
 
 def test_two_services_share_a_load_balancer_and_its_address(site: MyCloudSite, cluster: Cluster, shared: Json) -> None:
@@ -277,7 +295,7 @@ def test_a_listener_changes_hands_once_a_member_of_its_new_owner_is_healthy(
     cluster.put(web(named(id=shared["id"], force_override_listeners=True)))
     running = Running(site, cluster)
     health = {("by-hand", "10.0.0.9", 80): True}
-    monkeypatch.setattr(running.controller._load_balancers, "health", lambda _: health)
+    monkeypatch.setattr(running.cloud.load_balancers, "health", lambda _: health)
 
     running.settle()
     assert listeners(only(site.load_balancers())) == {8080: None}

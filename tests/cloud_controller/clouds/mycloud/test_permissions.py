@@ -33,6 +33,7 @@ from cloud_controller.volumes import VolumeRequest
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
+from tests.cloud_controller.clouds.mycloud.services import named, web
 
 Calls = Mapping[str, Callable[[], object]]
 """Each method of a part that asks mycloud something, called once; what it is called for need not exist."""
@@ -56,18 +57,7 @@ OPERATIONS = (
     DeletePool(LB, "tcp-80"),
     DeleteLoadBalancer(LB),
 )
-PURE = {
-    "drains",
-    "foreign_name",
-    "pod_ranges",
-    "backend",
-    "build",
-    "catalogue",
-    "claims",
-    "follows_endpoints",
-    "members",
-}
-PURE |= {"driver", "largest_gib", "parameters", "provisioner"}
+PURE = {"builder", "driver", "largest_gib", "parameters", "provisioner"}
 
 
 def of_instances(cloud: MyCloud) -> tuple[object, Calls]:
@@ -90,6 +80,7 @@ def of_routes(cloud: MyCloud) -> tuple[object, Calls]:
 def of_load_balancers(cloud: MyCloud) -> tuple[object, Calls]:
     part = cloud.load_balancers
     return part, {
+        "facts": lambda: part.facts([web(named(id=LB))], {}, ()),
         "read": lambda: part.read(["uid-1"], [LB]),
         "health": lambda: part.health(LB),
         "perform": lambda: [part.perform(None, [each]) for each in OPERATIONS],

@@ -60,7 +60,7 @@ class Builder:
     def drains(self, _: Object) -> bool:
         return True
 
-    def pod_ranges(self, _: Object) -> None:
+    def pod_ranges(self, *_: object) -> None:
         return None
 
     def backend(self, _: Object) -> NodeBackend | None:
@@ -72,7 +72,7 @@ class Builder:
     def members(self, *_: object) -> dict[tuple[str, int], tuple[Member, ...]]:
         return {}
 
-    def build(self, service: Object, _: Backends) -> Built:
+    def build(self, service: Object, *_: object) -> Built:
         scheme = service["metadata"]["annotations"].get("example.com/scheme", "public")
         attributes = {"scheme": scheme, "timeout": 60}
         return Built(LoadBalancerModel(OWNER.load_balancer_name, attributes, tags=OWNER.tags))
@@ -98,7 +98,7 @@ def own() -> ObservedLoadBalancer:
 
 
 def operations(service: Object, *observed: ObservedLoadBalancer, rules: Rules = RULES) -> list[object]:
-    found = plan_service(service, observed, Backends(), Builder(), rules)
+    found = plan_service(service, observed, Backends(), Builder(), None, rules)
     assert found.fault is None
     return [action.operation for action in found.plan.changes]
 
@@ -111,7 +111,7 @@ def test_the_finalizer_comes_first() -> None:
     service = web()
     service["metadata"]["finalizers"] = []
 
-    found = plan_service(service, [foreign()], Backends(), Builder(), RULES)
+    found = plan_service(service, [foreign()], Backends(), Builder(), None, RULES)
 
     assert [str(action) for action in found.plan] == [
         f"~  service/default/web: add finalizer {FINALIZER}",
@@ -132,7 +132,7 @@ def test_what_others_made_is_not_touched() -> None:
 
 
 def test_one_whose_address_would_change_is_refused() -> None:
-    found = plan_service(web({"example.com/scheme": "internal"}), [foreign()], Backends(), Builder(), RULES)
+    found = plan_service(web({"example.com/scheme": "internal"}), [foreign()], Backends(), Builder(), None, RULES)
 
     assert found.plan.changes == ()
     assert "it cannot be adopted: its address would change (scheme: public -> internal)" in str(found.fault)
@@ -140,7 +140,7 @@ def test_one_whose_address_would_change_is_refused() -> None:
 
 @pytest.mark.parametrize("service", [web(), web(deleted=True), web(type="ClusterIP")])
 def test_one_that_the_cloud_refuses_keeps_the_service_as_it_is(service: Object) -> None:
-    found = plan_service(service, [foreign(refusal="it is another cluster's")], Backends(), Builder(), RULES)
+    found = plan_service(service, [foreign(refusal="it is another cluster's")], Backends(), Builder(), None, RULES)
 
     assert found.plan.changes == ()
     assert "the other controller created it for this Service, but it cannot be adopted: it is another" in str(
@@ -157,7 +157,7 @@ def test_when_the_service_wants_none_it_is_adopted_and_deleted(service: Object) 
 
 
 def test_beside_one_of_its_own_it_stays_until_the_service_goes() -> None:
-    found = plan_service(web(), [own(), foreign()], Backends(), Builder(), RULES)
+    found = plan_service(web(), [own(), foreign()], Backends(), Builder(), None, RULES)
     (line,) = found.plan
     assert (line.kind, line.reason) == (
         ActionKind.IGNORE,
@@ -186,17 +186,17 @@ def test_beside_the_controller_that_made_it_it_is_never_touched() -> None:
 
     assert operations(web(deleted=True), foreign(), rules=rules) == []
     assert operations(web(), foreign(), rules=rules) == []
-    assert list(plan_all([web()], [foreign()], [], {}, Builder(), rules)) == []
+    assert list(plan_all([web()], [foreign()], [], {}, Builder(), None, rules)) == []
 
 
 def test_the_plan_of_all_finds_it_by_its_name() -> None:
-    (line,) = plan_all([web()], [foreign()], [], {}, Builder(), RULES)
+    (line,) = plan_all([web()], [foreign()], [], {}, Builder(), None, RULES)
 
     assert line.operation == AdoptLoadBalancer("lb-0", OWNER.tags)
 
 
 def test_one_whose_service_does_not_exist_is_reported_and_stays() -> None:
-    (line,) = plan_all([], [foreign()], [], {}, Builder(), RULES)
+    (line,) = plan_all([], [foreign()], [], {}, Builder(), None, RULES)
 
     assert line.kind is ActionKind.IGNORE
     assert str(line) == (
@@ -206,4 +206,4 @@ def test_one_whose_service_does_not_exist_is_reported_and_stays() -> None:
 
 
 def test_one_of_another_cluster_is_not_even_reported() -> None:
-    assert list(plan_all([], [foreign(refusal="it is another cluster's")], [], {}, Builder(), RULES)) == []
+    assert list(plan_all([], [foreign(refusal="it is another cluster's")], [], {}, Builder(), None, RULES)) == []

@@ -26,6 +26,10 @@ class Reads:
         self.asked: list[Collection[str] | None] = []
         self.during: Callable[[], None] = lambda: None
 
+    @property
+    def builder(self) -> Reads:
+        return self
+
     def foreign_name(self, owner: Owner) -> str:
         return f"foreign-{owner.uid}"
 

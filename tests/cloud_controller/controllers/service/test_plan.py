@@ -68,7 +68,7 @@ class Builder:
     def drains(self, _: Object) -> bool:
         return True
 
-    def pod_ranges(self, _: Object) -> tuple[str, ...] | None:
+    def pod_ranges(self, *_: object) -> tuple[str, ...] | None:
         return None
 
     def backend(self, node: Object) -> NodeBackend:
@@ -78,7 +78,7 @@ class Builder:
     def members(self, _: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
         return {("TCP", 80): backends.by_node_port(30080)}
 
-    def build(self, service: Object, backends: Backends) -> Built:
+    def build(self, service: Object, backends: Backends, _: None) -> Built:
         if "bad" in (service["metadata"].get("annotations") or {}):
             raise InvalidConfiguration("annotation bad", "'x' is not a valid value", "y")
         owner = owner_of(service)
@@ -138,7 +138,7 @@ def node(name: str = "n1", *, labels: dict[str, str] | None = None, ready: str =
 def existing(
     service: Object, id: str = "lb-1", state: LoadBalancerState = LoadBalancerState.READY
 ) -> ObservedLoadBalancer:
-    model = Builder().build(service, backends(node())).model
+    model = Builder().build(service, backends(node()), None).model
     return ObservedLoadBalancer(id, state, model, (Ingress(ip="192.0.2.1"),))
 
 
@@ -147,7 +147,7 @@ def backends(*nodes: Object) -> Backends:
 
 
 def planned(service: Object, *observed: ObservedLoadBalancer, nodes: Sequence[Object] = (node(),)) -> Plan:
-    return plan_service(service, observed, backends(*nodes), Builder(), RULES).plan
+    return plan_service(service, observed, backends(*nodes), Builder(), None, RULES).plan
 
 
 def operations(plan: Plan) -> list[type]:
@@ -155,7 +155,7 @@ def operations(plan: Plan) -> list[type]:
 
 
 def all_planned(services: Sequence[Object], observed: Sequence[ObservedLoadBalancer] = ()) -> Plan:
-    observation = ServiceObservation(services, [node()], observed, Builder(), "c-1", RULES.classes)
+    observation = ServiceObservation(services, [node()], observed, Builder(), None, "c-1", RULES.classes)
     return service.plan(observation, ServiceOptions())
 
 
@@ -197,7 +197,7 @@ def test_services_without_a_class_may_be_left_to_another_controller(changes: dic
 def test_the_finalizer_of_a_service_that_is_left_to_another_is_its_own(changes: dict[str, Any], done: Any) -> None:
     left = web(**changes)
 
-    found = plan_service(left, [], Backends(), Builder(), ONLY_CLASSES)
+    found = plan_service(left, [], Backends(), Builder(), None, ONLY_CLASSES)
 
     assert operations(found.plan) == done
 
@@ -206,9 +206,9 @@ def test_beside_another_controller_services_have_a_finalizer_that_it_does_not_ta
     made = web(finalizers=(), loadBalancerClass="example.com/ours")
     deleted = web(finalizers=(FINALIZER_BESIDE_ANOTHER,), loadBalancerClass="example.com/ours", deleted=True)
 
-    add, _ = plan_service(made, [], backends(node()), Builder(), ONLY_CLASSES).plan
-    [waits] = plan_service(deleted, [existing(deleted)], Backends(), Builder(), ONLY_CLASSES).plan
-    [remove] = plan_service(deleted, [], Backends(), Builder(), ONLY_CLASSES).plan
+    add, _ = plan_service(made, [], backends(node()), Builder(), None, ONLY_CLASSES).plan
+    [waits] = plan_service(deleted, [existing(deleted)], Backends(), Builder(), None, ONLY_CLASSES).plan
+    [remove] = plan_service(deleted, [], Backends(), Builder(), None, ONLY_CLASSES).plan
 
     assert isinstance(add.operation, AddFinalizer) and isinstance(remove.operation, RemoveFinalizer)
     assert add.operation.finalizer == remove.operation.finalizer == FINALIZER_BESIDE_ANOTHER != FINALIZER
@@ -218,7 +218,7 @@ def test_beside_another_controller_services_have_a_finalizer_that_it_does_not_ta
 def test_a_service_that_had_upstreams_finalizer_before_gets_the_other_one_too() -> None:
     had = web(finalizers=(FINALIZER,), loadBalancerClass="example.com/ours")
 
-    add, *_ = plan_service(had, [existing(had)], backends(node()), Builder(), ONLY_CLASSES).plan
+    add, *_ = plan_service(had, [existing(had)], backends(node()), Builder(), None, ONLY_CLASSES).plan
 
     assert isinstance(add.operation, AddFinalizer)
     assert add.operation.finalizer == FINALIZER_BESIDE_ANOTHER
@@ -227,7 +227,7 @@ def test_a_service_that_had_upstreams_finalizer_before_gets_the_other_one_too() 
 def test_our_finalizer_holds_no_service_that_became_another_controllers() -> None:
     without_class = web(finalizers=(FINALIZER, FINALIZER_BESIDE_ANOTHER), deleted=True)
 
-    [remove] = plan_service(without_class, [], Backends(), Builder(), ONLY_CLASSES).plan
+    [remove] = plan_service(without_class, [], Backends(), Builder(), None, ONLY_CLASSES).plan
 
     assert isinstance(remove.operation, RemoveFinalizer)
     assert remove.operation.finalizer == FINALIZER_BESIDE_ANOTHER
@@ -304,7 +304,7 @@ def test_what_the_cloud_does_not_offer_is_in_the_plan_with_the_reason() -> None:
 
 
 def test_no_node_at_all_still_makes_the_load_balancer_and_warns() -> None:
-    found = plan_service(web(), (), Backends(), Builder(), RULES)
+    found = plan_service(web(), (), Backends(), Builder(), None, RULES)
 
     assert operations(found.plan) == [CreateLoadBalancer]
     assert [reason for reason, _ in found.warnings] == ["UnAvailableLoadBalancer"]
@@ -329,11 +329,11 @@ def test_a_service_with_a_fault_keeps_its_listeners_and_they_follow_the_nodes() 
     service = web(annotations={"bad": "x"}, ingress=INGRESS)
     lb = existing(web(ingress=INGRESS))
 
-    found = plan_service(service, [lb], backends(node("n2")), Builder(), RULES)
+    found = plan_service(service, [lb], backends(node("n2")), Builder(), None, RULES)
 
     assert operations(found.plan) == [AddMembers, RemoveMembers]
     assert found.fault is not None and found.fault.field == "annotation bad"
-    assert plan_service(service, [lb], backends(node()), Builder(), RULES).plan == Plan()
+    assert plan_service(service, [lb], backends(node()), Builder(), None, RULES).plan == Plan()
 
 
 def test_the_plan_of_all_says_of_such_a_service_that_nothing_else_is_changed() -> None:
@@ -352,13 +352,13 @@ def test_a_preserved_load_balancer_loses_its_owner_and_then_the_service_its_fina
     service = web(deleted=True, annotations={"example.com/preserve": "true"})
     lb = existing(service)
 
-    found = plan_service(service, [lb], backends(node()), PreservingBuilder(), RULES)
+    found = plan_service(service, [lb], backends(node()), PreservingBuilder(), None, RULES)
 
     (action,) = found.plan
     assert isinstance(action.operation, UpdateLoadBalancer)
     assert action.operation.model == replace(lb.model, tags={PRESERVED_TAG: "c-1/default/web"})
     assert found.preserves == "lb-1"
-    after_it = plan_service(service, [], backends(node()), PreservingBuilder(), RULES)
+    after_it = plan_service(service, [], backends(node()), PreservingBuilder(), None, RULES)
     assert operations(after_it.plan) == [RemoveFinalizer]
 
 
@@ -366,7 +366,7 @@ def test_one_that_was_to_take_the_place_of_the_preserved_is_deleted_first() -> N
     service = web(deleted=True, annotations={"example.com/preserve": "true"}, ingress=INGRESS)
     new = replace(existing(service, "lb-2", LoadBalancerState.PENDING), ingress=(Ingress(ip="192.0.2.2"),))
 
-    found = plan_service(service, [existing(service), new], backends(node()), PreservingBuilder(), RULES)
+    found = plan_service(service, [existing(service), new], backends(node()), PreservingBuilder(), None, RULES)
 
     assert operations(found.plan) == [DeleteLoadBalancer, UpdateLoadBalancer]
     assert found.plan.changes[0].operation == DeleteLoadBalancer("lb-2")
@@ -377,7 +377,7 @@ def test_mere_parts_are_not_preserved() -> None:
     service = web(deleted=True, annotations={"example.com/preserve": "true"}, ingress=INGRESS)
     left = existing(service, "lb-2", LoadBalancerState.PARTIAL)
 
-    found = plan_service(service, [left], backends(node()), PreservingBuilder(), RULES)
+    found = plan_service(service, [left], backends(node()), PreservingBuilder(), None, RULES)
 
     assert [action.operation for action in found.plan.changes] == [DeleteLoadBalancer("lb-2")]
 
@@ -385,7 +385,7 @@ def test_mere_parts_are_not_preserved() -> None:
 def test_while_it_is_not_clear_whether_to_preserve_nothing_is_deleted() -> None:
     service = web(deleted=True, annotations={"example.com/preserve": "yes"})
 
-    found = plan_service(service, [existing(service)], backends(node()), PreservingBuilder(), RULES)
+    found = plan_service(service, [existing(service)], backends(node()), PreservingBuilder(), None, RULES)
 
     assert (found.plan, found.fault is not None) == (Plan(), True)
 
@@ -421,7 +421,7 @@ def test_the_autoscalers_taint_takes_a_member_out_only_where_its_connections_out
     tainted = node("n1", taints=[{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}])
     service = web()
 
-    found = plan_service(service, [existing(service)], backends(tainted, node("n2")), Cloud(), RULES)
+    found = plan_service(service, [existing(service)], backends(tainted, node("n2")), Cloud(), None, RULES)
 
     removed = [action.operation for action in found.plan.changes if isinstance(action.operation, RemoveMembers)]
     assert (not removed) is stays

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_controller.binding import UNBOUND
-from cloud_controller.clouds.mycloud import build as mycloud
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.clouds.mycloud.build import MyCloudBuilder
 from cloud_controller.controllers.service.plan import (
     RemoveFinalizer,
     SetIngress,
@@ -23,10 +23,9 @@ from cloud_controller.controllers.service.plan import (
 from cloud_controller.controllers.service.rules import FINALIZER, Rules
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.apply_operation import apply_operation
-from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
-from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.backends import Backends, NodeBackend
+from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import (
-    Built,
     Ingress,
     LoadBalancerModel,
     LoadBalancerState,
@@ -52,36 +51,7 @@ NODES = Backends((NodeBackend("n1", "i-1", "10.0.0.1"),))
 SHARED = "lb-00000000000a"
 OTHER = "lb-00000000000b"
 OWN = "lb-00000000000c"
-
-
-class Builder:
-    """mycloud's, without a cloud."""
-
-    catalogue: Catalogue = CATALOGUE
-
-    def claims(self, _: Object) -> bool:
-        return True
-
-    def foreign_name(self, _: Owner) -> None:
-        return None
-
-    def follows_endpoints(self, service: Object) -> bool:
-        return mycloud.follows_endpoints(service)
-
-    def drains(self, _: Object) -> bool:
-        return True
-
-    def pod_ranges(self, service: Object) -> tuple[str, ...] | None:
-        return mycloud.pod_ranges(service)
-
-    def backend(self, node: Object) -> NodeBackend | None:
-        return mycloud.backend(node)
-
-    def build(self, service: Object, backends: Backends) -> Built:
-        return mycloud.build(service, backends, cluster_id="c-1", default_scheme="internet-facing")
-
-    def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
-        return mycloud.members(service, backends)
+BUILDER = MyCloudBuilder("c-1", "internet-facing")
 
 
 def web(name: str = "web", *numbers: int, created: str = "1", deleted: bool = False, **settings: Any) -> Object:
@@ -100,11 +70,11 @@ def nobodys(id: str = SHARED) -> ObservedLoadBalancer:
 
 def own(service: Object) -> ObservedLoadBalancer:
     plain = {**service, "metadata": {**service["metadata"], "annotations": {}}}
-    return replace(nobodys(OWN), model=Builder().build(plain, NODES).model)
+    return replace(nobodys(OWN), model=BUILDER.build(plain, NODES, Fact()).model)
 
 
 def planned(service: Object, *observed: ObservedLoadBalancer) -> Plan:
-    found = plan_service(service, observed, NODES, Builder(), RULES)
+    found = plan_service(service, observed, NODES, BUILDER, Fact(), RULES)
     assert found.fault is None
     return found.plan
 
@@ -205,10 +175,10 @@ def test_what_serves_already_is_taken_over_only_once_the_services_pods_are_known
     }
     heir = web("heir", backend_type="pod-ip", id=SHARED, force_override_listeners=True)
     heir["spec"]["selector"] = {"app": "web"}
-    left = Builder().build(web("testator", backend_type="pod-ip"), replace(NODES, slices=(pods,))).model
+    left = BUILDER.build(web("testator", backend_type="pod-ip"), replace(NODES, slices=(pods,)), Fact()).model
     serving = replace(nobodys(), model=replace(nobodys().model, listeners=left.listeners, pools=left.pools))
 
-    found = plan_service(heir, [serving], replace(NODES, slices=slices), Builder(), RULES)
+    found = plan_service(heir, [serving], replace(NODES, slices=slices), BUILDER, Fact(), RULES)
 
     assert any(isinstance(action.operation, PutListener) for action in found.plan.changes) == taken
 
@@ -228,7 +198,7 @@ def test_a_deleted_service_leaves_the_load_balancer_as_it_found_it() -> None:
 def test_of_two_that_want_one_port_the_older_has_it_and_the_other_is_told() -> None:
     services = [web("young", 80, 81, created="2", id=SHARED), web("old", 80, created="1", id=SHARED)]
 
-    plan = plan_all(services, [nobodys()], [], {}, Builder(), RULES)
+    plan = plan_all(services, [nobodys()], [], {}, BUILDER, Fact(), RULES)
 
     made = {action.target for action in plan if action.kind is ActionKind.CREATE}
     assert {target.split("/")[2] for target in made} == {"old"}
@@ -243,7 +213,7 @@ def test_a_service_that_lost_a_port_to_another_keeps_what_it_has_following_the_n
     rival = settled_for("rival", 81, lb)
 
     moved = Backends((NodeBackend("n2", "i-2", "10.0.0.2"),))
-    found = plan_service(service, [rival], moved, Builder(), RULES)
+    found = plan_service(service, [rival], moved, BUILDER, Fact(), RULES)
 
     assert found.fault is not None
     assert {action.target for action in found.plan.changes} == {"service/default/web/pool/tcp-80-uid-web/members"}
@@ -256,7 +226,7 @@ def settled_for(name: str, port: int, lb: ObservedLoadBalancer) -> ObservedLoadB
 def test_the_removal_of_parts_of_a_service_that_vanished_is_held_and_those_of_others_stay() -> None:
     lb = settled_for("dns", 53, settled_for("gone", 80, nobodys()))
 
-    plan = plan_all([web("dns", 53, id=SHARED)], [lb], [], {}, Builder(), RULES)
+    plan = plan_all([web("dns", 53, id=SHARED)], [lb], [], {}, BUILDER, Fact(), RULES)
 
     removed = [action for action in plan if action.kind is ActionKind.DELETE]
     assert {action.target.split("/")[2] for action in removed} == {"gone"}
@@ -277,7 +247,7 @@ def test_parts_of_other_clusters_are_nobodys_business_here() -> None:
         ),
     )
 
-    assert len(plan_all([], [foreign], [], {}, Builder(), RULES)) == 0
+    assert len(plan_all([], [foreign], [], {}, BUILDER, Fact(), RULES)) == 0
 
 
 # ----------------------------------------------------------------------------- on the load balancer of another Service
@@ -323,7 +293,7 @@ def test_neither_gets_a_port_that_the_other_has() -> None:
     lb = owned_and_shared()
 
     for service, holder in ((web("web", 80, 81), "guest"), (web("guest", 80, 81, id=OWN), "web")):
-        fault = plan_service(service, [lb], NODES, Builder(), RULES).fault
+        fault = plan_service(service, [lb], NODES, BUILDER, Fact(), RULES).fault
         assert f"is in use by Service default/{holder} of cluster c-1" in str(fault)
 
 
@@ -354,7 +324,7 @@ def test_the_last_service_that_leaves_takes_it_along() -> None:
     empty = deleted(web("guest", 81, id=OWN, deleted=True), left)
     assert empty is not None
 
-    plan = plan_all([], [empty], [], {}, Builder(), RULES)
+    plan = plan_all([], [empty], [], {}, BUILDER, Fact(), RULES)
 
     assert [type(action.operation) for action in plan.changes] == [DeleteLoadBalancer]
 
@@ -371,7 +341,7 @@ def test_nothing_is_left_where_owner_and_user_were_both_deleted() -> None:
 
 
 def test_what_owner_and_user_have_is_held_where_neither_deletion_was_seen() -> None:
-    plan = plan_all([], [owned_and_shared()], [], {}, Builder(), RULES)
+    plan = plan_all([], [owned_and_shared()], [], {}, BUILDER, Fact(), RULES)
 
     assert not plan.changes
     assert {action.target.split("/")[2] for action in plan.held} == {"web", "guest"}
@@ -380,14 +350,14 @@ def test_what_owner_and_user_have_is_held_where_neither_deletion_was_seen() -> N
 def test_an_owner_that_is_gone_without_its_finalizer_leaves_it_to_those_who_use_it() -> None:
     lb = owned_and_shared()
 
-    plan = plan_all([web("guest", 81, id=OWN)], [lb], [], {}, Builder(), RULES)
+    plan = plan_all([web("guest", 81, id=OWN)], [lb], [], {}, BUILDER, Fact(), RULES)
 
     assert not [action for action in plan.changes if isinstance(action.operation, DeleteLoadBalancer)]
 
 
 def test_an_owner_that_gets_a_new_one_leaves_the_old_one_to_those_who_use_it() -> None:
     service = web(scheme="internal")
-    new = replace(nobodys(OTHER), model=Builder().build(service, NODES).model)
+    new = replace(nobodys(OTHER), model=BUILDER.build(service, NODES, Fact()).model)
 
     present = settled(service, owned_and_shared(), new)
 
@@ -420,7 +390,7 @@ def test_members_of_a_service_with_a_fault_follow_the_nodes_in_its_own_parts_alo
     lb = owned_and_shared()
     moved = Backends((NodeBackend("n2", "i-2", "10.0.0.2"),))
 
-    found = plan_service(web("web", 80, 81), [lb], moved, Builder(), RULES)
+    found = plan_service(web("web", 80, 81), [lb], moved, BUILDER, Fact(), RULES)
 
     assert found.fault is not None
     assert {action.target for action in found.plan.changes} == {"service/default/web/pool/tcp-80/members"}
@@ -442,4 +412,6 @@ def test_whoever_goes_first_the_others_keep_their_ports_and_nothing_is_left(orde
         lb = left
         assert set(ports(lb)) == set(ports_of.values())
 
-    assert [type(a.operation) for a in plan_all([], [lb], [], {}, Builder(), RULES).changes] == [DeleteLoadBalancer]
+    assert [type(a.operation) for a in plan_all([], [lb], [], {}, BUILDER, Fact(), RULES).changes] == [
+        DeleteLoadBalancer
+    ]

@@ -77,6 +77,7 @@ def test_labels_are_written_as_the_kubelets_flag_accepts_them() -> None:
     assert node_labels({"team": "shop", "a.b/c": ""}) == "a.b/c=,team=shop"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("render", [kubeadm_worker, lambda *args: kubeadm_control_plane(*args, first=True)])
 def test_user_data_is_a_valid_bash_script(render: Any) -> None:
     bash = shutil.which("bash")

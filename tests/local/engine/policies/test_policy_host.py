@@ -22,6 +22,8 @@ from local.engine.policies.host import (
 from local.engine.policies.resources import analyze_request, stack_resource
 from local.engine.values import UNKNOWN, PropertyMap, ResourceReference, Secret
 
+pytestmark = pytest.mark.integration
+
 RULES = """
 import os, sys
 from pulumi_policy import (EnforcementLevel, PolicyConfigSchema, PolicyPack, ResourceValidationPolicy, Severity,

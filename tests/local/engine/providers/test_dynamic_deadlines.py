@@ -10,6 +10,8 @@ import pytest
 from local.engine.providers.dynamic import DynamicProvider, DynamicServer
 from local.engine.providers.provider import CreateRequest, UpdateRequest
 
+pytestmark = pytest.mark.integration
+
 PROVIDER = """
 from pulumi.dynamic import CreateResult, Resource, ResourceProvider, UpdateResult
 

@@ -13,6 +13,8 @@ import pytest
 
 from local.engine.providers.plugin_process import PluginError, PluginProcess
 
+pytestmark = pytest.mark.integration
+
 SERVE = "import sys, time; print(4711, flush=True); print('after', flush=True); time.sleep(600)"
 
 

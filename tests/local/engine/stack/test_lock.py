@@ -31,6 +31,7 @@ def holder(directory: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.integration
 def test_the_lock_of_a_killed_holder_is_taken_over_and_the_holder_named(tmp_path: Path) -> None:
     process = holder(tmp_path)
     with pytest.raises(LockedError, match=f"process {process.pid}"), StackLock(tmp_path):

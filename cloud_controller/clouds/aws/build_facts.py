@@ -1,0 +1,73 @@
+"""Reads what builds depend on besides Services: the VPC, named security groups' tags, and pods' security groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cloud_controller.clouds.aws.build_network import follows_endpoints, pod_addresses
+from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.named import named_groups
+from cloud_controller.clouds.aws.pod_groups import PodGroups
+from cloud_controller.clouds.aws.tags import tags_of
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts, VpcState
+from cloud_controller.clouds.common.cache import Cache, Entries
+from cloud_controller.load_balancers.model import Object
+
+_VALUES = 200
+"""The most values of a filter."""
+
+Tags = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFacts:
+    """The facts for builds.
+
+    - `group_tags`: tags of named security groups, if the administrator's list needs them.
+    - `pod_groups`: security groups by pod address, for pods with their own network interface.
+    """
+
+    vpc: Facts
+    group_tags: Mapping[str, Tags] = field(default_factory=dict)
+    pod_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class BuildFactsReader:
+    """Reads the facts for builds, each kind in one batch. Safe to share between threads."""
+
+    def __init__(self, api: Api, config: Config, vpc_state: VpcState, cache: Cache) -> None:
+        self._api = api
+        self._config = config
+        self._vpc_state = vpc_state
+        self._group_tags: Entries[Tags] = Entries(cache, LIFETIME)
+        self._pod_groups = PodGroups(api, cache)
+
+    def read(
+        self, services: Sequence[Object], slices: Mapping[str, Sequence[Object]], with_tags: Collection[str]
+    ) -> BuildFacts:
+        """See `LoadBalancers.facts`. Raises InvalidConfiguration unless exactly one VPC is found."""
+        vpc = self._vpc_state.facts()
+        named = services if "security-group" in with_tags else ()
+        groups = {group for service in named for group in named_groups(service)}
+        pods: set[str] = set()
+        for service in () if self._config.disable_security_group_ingress else services:
+            if follows_endpoints(service):
+                metadata = service["metadata"]
+                pods |= pod_addresses(service, slices.get(f"{metadata['namespace']}/{metadata['name']}", ()))
+        # Only addresses of the VPC can be a network interface's.
+        pods = {address for address in pods if not vpc.is_outside(address)}
+        return BuildFacts(
+            vpc,
+            self._group_tags.fetch_many(groups, self._tags_of_groups, missing={}),
+            self._pod_groups.of(vpc.vpc_id, pods) if pods else {},
+        )
+
+    def _tags_of_groups(self, group_ids: list[str]) -> dict[str, Tags]:
+        found: dict[str, Tags] = {}
+        for start in range(0, len(group_ids), _VALUES):
+            filters = [{"Name": "group-id", "Values": group_ids[start : start + _VALUES]}]
+            pages = self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters)
+            found |= {group["GroupId"]: tags_of(group) for group in pages}
+        return found

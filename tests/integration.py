@@ -1,0 +1,65 @@
+"""Which tests carry the mark `integration`: all that start a process, a simulated cloud or the embedded engine.
+
+`make test-fast` leaves them out. A test without the mark that starts one of these fails, so the rest stays fast.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import pytest
+
+MARK = "integration"
+MARKS_WITH_IT = frozenset({"cli", "control_plane", "e2e", "engine"})
+FIXTURES_WITH_IT = frozenset(
+    {"_moto", "_server", "aws_site", "pack", "sample", "sample_runs", "shared", "simulator", "strict", "wheels"}
+)
+
+_PROCESS_EVENTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"})
+
+_fast_test: str | None = None
+"""The test that runs, if it is one that may start nothing."""
+
+
+_SECONDS = 300
+"""What a test may take unless it says so: `timeout` in pyproject.toml."""
+
+
+def sort_longest_first(items: list[pytest.Item]) -> None:
+    """What starts last keeps one worker busy while the others have nothing left to do, so short tests start last."""
+
+    def key(item: pytest.Item) -> tuple[float, bool, bool]:
+        timeout = item.get_closest_marker("timeout")
+        seconds = timeout.args[0] if timeout else _SECONDS
+        return -seconds, item.get_closest_marker("control_plane") is None, item.get_closest_marker(MARK) is None
+
+    items.sort(key=key)
+
+
+def add_marks(items: Iterable[pytest.Item]) -> None:
+    """Mark every test whose other marks or fixtures start something."""
+    for item in items:
+        fixtures: Iterable[str] = getattr(item, "fixturenames", ())
+        if not FIXTURES_WITH_IT.isdisjoint(fixtures) or any(mark.name in MARKS_WITH_IT for mark in item.iter_markers()):
+            item.add_marker(MARK)
+
+
+def watch(item: pytest.Item | None) -> None:
+    """Tell `refuse_in_fast_test` which test runs from now on."""
+    global _fast_test
+    _fast_test = None if item is None or item.get_closest_marker(MARK) else item.nodeid
+
+
+def refuse_in_fast_test(what: str) -> None:
+    """Fail a test that starts `what` without the mark."""
+    if _fast_test is not None:
+        raise AssertionError(f"{_fast_test} starts {what}; mark it `{MARK}`, or test the rule without it")
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    if event in _PROCESS_EVENTS:
+        refuse_in_fast_test(f"a process ({arguments[0] if arguments else event})")
+
+
+sys.addaudithook(_audit)

@@ -1,0 +1,57 @@
+"""What `make test-fast` leaves out, and that `make test` runs every test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration import MARK
+from tests.local.engine.stack_under_test import StackUnderTest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_a_test_without_the_mark_cannot_start_a_process() -> None:
+    with pytest.raises(AssertionError, match=r"test_a_test_without_the_mark_cannot_start_a_process.* `integration`"):
+        subprocess.run(["true"], check=True)
+    with pytest.raises(AssertionError, match="starts a process"):
+        os.posix_spawn("/bin/true", ["true"], {})
+
+
+def test_a_test_without_the_mark_cannot_run_a_program_through_the_engine(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="starts the embedded engine"):
+        StackUnderTest(tmp_path).up(lambda: None)
+
+
+def test_a_test_without_the_mark_cannot_start_a_simulated_aws() -> None:
+    from tests.moto_server import moto_server  # its import takes a second
+
+    with pytest.raises(AssertionError, match="starts moto"), moto_server():
+        pass
+
+
+@pytest.mark.integration
+def test_a_test_with_the_mark_may_start_a_process() -> None:
+    subprocess.run(["true"], check=True)
+
+
+def test_make_test_selects_no_tests() -> None:
+    test = re.search(r"^test: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert test is not None
+
+    assert " pytest " in test[1]
+    assert not re.search(r" (-m (?!pytest)|-k|--deselect|--ignore)", test[1])
+
+
+def test_tests_with_the_longest_timeouts_start_first_and_fast_tests_last(request: pytest.FixtureRequest) -> None:
+    items = [item for item in request.session.items if not item.get_closest_marker("timeout")]
+    fast = [item.get_closest_marker(MARK) is None for item in items]
+    timeouts = [item.get_closest_marker("timeout") for item in request.session.items]
+    seconds = [timeout.args[0] if timeout else 300 for timeout in timeouts]
+
+    assert seconds == sorted(seconds, reverse=True)
+    assert fast == sorted(fast)
