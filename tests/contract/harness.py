@@ -158,9 +158,10 @@ def desired(cloud: Cloud, wanted: Object, nodes: Sequence[Object]) -> LoadBalanc
     """The load balancer that the Service should have with these nodes."""
     load_balancers = cloud.load_balancers
     assert load_balancers is not None
-    backends = [backend for node in nodes if (backend := load_balancers.backend(node)) is not None]
+    builder = load_balancers.builder
+    backends = [backend for node in nodes if (backend := builder.backend(node)) is not None]
     assert len(backends) == len(nodes), "every node is a possible backend"
-    return load_balancers.build(wanted, Backends(tuple(backends))).model
+    return builder.build(wanted, Backends(tuple(backends)), load_balancers.facts([wanted], {}, ())).model
 
 
 def differences(found: Snapshot, expected: Snapshot) -> dict[str, tuple[object, object]]:
