@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, groupby
 from typing import Any, TypeVar
 
@@ -75,6 +76,8 @@ class Run:
     load_balancers: Mapping[str, ObservedLoadBalancer] = field(default_factory=dict)
     """By ID, as the plan found them."""
     changing: Changing = nullcontext
+    stop: threading.Event = field(default_factory=threading.Event)
+    """Once it is set, performers of several operations begin no further one."""
     failed: set[str] = field(default_factory=set)
 
 
@@ -143,17 +146,18 @@ def run(
     were not attempted have no result. Raises ValueError for an assumed action: it has no operation, so plan again once
     the cluster exists.
     """
-    world = Run(kube, cloud, events, load_balancers or {}, changing)
-    stop = stop or threading.Event()
+    context = Run(kube, cloud, events, load_balancers or {}, changing, stop or threading.Event())
     results: list[ActionResult] = []
     with ThreadPoolExecutor(workers, thread_name_prefix=f"apply-{controller}") as pool:
         for operation, group in groupby(plan.changes, _kind):
             actions = list(group)
-            for result in _perform(operation, actions, world, pool, stop):
+            for result in _perform(operation, actions, context, pool):
+                if result is None:
+                    continue
                 results.append(result)
                 done(result)
                 if not result.ok and not result.waits:
-                    world.failed.add(result.action.target)
+                    context.failed.add(result.action.target)
                 _record(controller, result, metrics)
     return results
 
@@ -173,47 +177,45 @@ def _kind(action: Action) -> type:
 
 
 def _perform(
-    operation: type, actions: Sequence[Action], world: Run, pool: ThreadPoolExecutor, stop: threading.Event
-) -> Iterable[ActionResult]:
-    if stop.is_set():
-        return
+    operation: type, actions: Sequence[Action], run: Run, pool: ThreadPoolExecutor
+) -> Iterable[ActionResult | None]:
+    if run.stop.is_set():
+        return []
     if operation in _batch:
-        try:
-            errors = _batch[operation]([action.operation for action in actions], world)
-        except (CloudError, ApiError) as error:
-            errors = [error] * len(actions)
-        yield from (ActionResult(action, error) for action, error in zip(actions, errors, strict=True))
-        return
-    parts = _by_object(actions) if operation is _InOrder else [[action] for action in actions]
-
-    def perform(part: Sequence[Action]) -> Iterator[ActionResult]:
-        # Checked for each action: the interpreter waits at exit until a pool's queue is empty.
-        if not stop.is_set():
-            for result in _in_order_results(part, world) if operation is _InOrder else _single_result(part[0], world):
-                yield result
-                if stop.is_set():
-                    return
-
-    if len(parts) == 1:
-        yield from perform(parts[0])
-    else:
-        yield from chain.from_iterable(pool.map(lambda part: [*perform(part)], parts))
+        return _batch_results(operation, actions, run)
+    if operation is not _InOrder:
+        return pool.map(partial(_result, run=run), actions) if len(actions) > 1 else [_result(actions[0], run)]
+    objects = _by_object(actions)
+    if len(objects) == 1:
+        return _in_order_results(actions, run)
+    return chain.from_iterable(pool.map(lambda of_object: [*_in_order_results(of_object, run)], objects))
 
 
-def _single_result(action: Action, world: Run) -> Iterator[ActionResult]:
+def _batch_results(operation: type, actions: Sequence[Action], run: Run) -> list[ActionResult]:
+    try:
+        errors = _batch[operation]([action.operation for action in actions], run)
+    except (CloudError, ApiError) as error:
+        errors = [error] * len(actions)
+    return [ActionResult(action, error) for action, error in zip(actions, errors, strict=True)]
+
+
+def _result(action: Action, run: Run) -> ActionResult | None:
     operation = type(action.operation)
     if operation not in _single:
         raise ValueError(f"{action.target}: no performer for {operation.__name__}; is the action assumed?")
+    # Checked for each action: the interpreter waits at exit until a pool's queue is empty.
+    if run.stop.is_set():
+        return None
     try:
-        yield ActionResult(action, answer=_single[operation](action.operation, world))
+        return ActionResult(action, answer=_single[operation](action.operation, run))
     except (CloudError, ApiError) as error:
-        yield ActionResult(action, error)
+        return ActionResult(action, error)
 
 
-def _in_order_results(actions: Sequence[Action], world: Run) -> Iterator[ActionResult]:
+def _in_order_results(actions: Sequence[Action], run: Run) -> Iterator[ActionResult]:
     """The results of one object's actions."""
     left = iter(actions)
-    for outcome in _in_order[type(actions[0].operation)]([action.operation for action in actions], world):
+    for outcome in _in_order[type(actions[0].operation)]([action.operation for action in actions], run):
         action = next(each for each in left if each.operation is outcome.operation)
         yield ActionResult(action, outcome.error, outcome.answer)
 

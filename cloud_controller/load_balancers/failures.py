@@ -6,7 +6,8 @@ Everything else depends on what came before: no listener without its pool, no de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from cloud_controller.cloud_errors import CloudError, Postponed, Throttled, Unavailable
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
@@ -43,18 +44,18 @@ class Failures:
 
 
 def one_by_one(
-    operations: Iterable[Operation], perform: Callable[[Operation], ObservedLoadBalancer | None]
+    operations: Iterable[Operation], functions: Mapping[type, Callable[[Any], ObservedLoadBalancer | None]]
 ) -> list[OperationResult]:
     """`LoadBalancers.perform` of a cloud whose API takes operations singly.
 
-    `perform` raises CloudError, and returns the load balancer that it created.
+    `functions`: for each type of operation, one that raises CloudError, and returns the load balancer that it created.
     """
     failures = Failures()
     results: list[OperationResult] = []
     for operation in operations:
         if failures.permit(operation):
             try:
-                result = OperationResult(operation, created=perform(operation))
+                result = OperationResult(operation, created=functions[type(operation)](operation))
             except CloudError as error:
                 result = OperationResult(operation, error)
             failures.record(operation, result.error)

@@ -141,18 +141,16 @@ class AwsLoadBalancers:
         self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
     ) -> list[OperationResult]:
         """The operations singly, because AWS's API takes them so; each makes concurrent calls itself."""
+        first = operations[0]
+        if isinstance(first, CreateLoadBalancer):
+            return one_by_one(operations, {CreateLoadBalancer: self._create})
+        functions = self._of(first.id).functions
+        if load_balancer is not None and load_balancer.state is LoadBalancerState.PARTIAL:
+            functions = {**functions, AdoptLoadBalancer: self._adopt_groups}
+        return one_by_one(operations, functions)
 
-        def one(operation: Operation) -> ObservedLoadBalancer | None:
-            match operation:
-                case CreateLoadBalancer():
-                    return self._create(operation)
-                case AdoptLoadBalancer() if load_balancer and load_balancer.state is LoadBalancerState.PARTIAL:
-                    self._groups.adopt(operation.id, (), operation.tags)
-                case _:
-                    self._of(operation.id).functions[type(operation)](operation)
-            return None
-
-        return one_by_one(operations, one)
+    def _adopt_groups(self, operation: AdoptLoadBalancer) -> None:
+        self._groups.adopt(operation.id, (), operation.tags)
 
     def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         try:

@@ -126,7 +126,7 @@ class MyCloudLoadBalancers:
 
     def perform(self, _: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> list[OperationResult]:
         """Each operation is one call, those on members one for each `BATCH`."""
-        return one_by_one(operations, lambda operation: self._functions[type(operation)](operation))
+        return one_by_one(operations, self._functions)
 
     @property
     def _functions(self) -> Mapping[type, Callable[[Any], ObservedLoadBalancer | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import assert_never, cast, get_args
@@ -41,10 +41,23 @@ def perform(operations: Sequence[KubeOperation | Operation], run: apply.Run) -> 
     failures = Failures()
     load_balancers = dict(run.load_balancers)
     for _, group in groupby(operations, _change_of):
-        if permitted := [operation for operation in group if failures.permit(operation)]:
-            for outcome in _performed(permitted, load_balancers, run):
-                failures.record(outcome.operation, outcome.error)
-                yield outcome
+        change = [operation for operation in group if failures.permit(operation)]
+        if not change or run.stop.is_set():
+            continue
+        first = change[0]
+        outcomes: Iterable[apply.Outcome]
+        try:
+            if isinstance(first, KubeOperation):
+                outcomes = [apply.Outcome(first, answer=change_service(run.kube, first))]
+            else:
+                with run.changing():
+                    results = _change(load_balancers_of(run.cloud), cast("Sequence[Operation]", change), load_balancers)
+                outcomes = [apply.Outcome(each.operation, each.error, each.created) for each in results]
+        except (CloudError, ApiError) as error:
+            outcomes = [apply.Outcome(first, error)]
+        for outcome in outcomes:
+            failures.record(outcome.operation, outcome.error)
+            yield outcome
 
 
 def _change_of(operation: KubeOperation | Operation) -> object:
@@ -58,20 +71,6 @@ def _hands_over(operation: Operation) -> bool:
         (isinstance(operation, RemoveMembers) and operation.hand_over)
         or (isinstance(operation, PutListener) and operation.instead_of)
     )
-
-
-def _performed(
-    operations: Sequence[KubeOperation | Operation], load_balancers: dict[str, ObservedLoadBalancer], run: apply.Run
-) -> Sequence[apply.Outcome]:
-    first = operations[0]
-    try:
-        if isinstance(first, KubeOperation):
-            return [apply.Outcome(first, answer=change_service(run.kube, first))]
-        with run.changing():
-            results = _change(load_balancers_of(run.cloud), cast("Sequence[Operation]", operations), load_balancers)
-    except (CloudError, ApiError) as error:
-        return [apply.Outcome(first, error)]
-    return [apply.Outcome(result.operation, result.error, result.created) for result in results]
 
 
 def _change(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from cloud_controller.cloud_errors import (
@@ -94,7 +96,9 @@ def test_a_change_made_singly_reports_every_operation_that_was_attempted() -> No
             raise conflict
         return None
 
-    results = one_by_one([UPDATE, NEW_POOL, ADD, DeletePool(LB, "old"), REMOVE], perform)
+    results = one_by_one(
+        [UPDATE, NEW_POOL, ADD, DeletePool(LB, "old"), REMOVE], dict.fromkeys(get_args(Operation), perform)
+    )
 
     assert results == [
         OperationResult(UPDATE),

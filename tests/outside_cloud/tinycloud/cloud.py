@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import get_args
 
 import yaml
 
@@ -191,7 +192,7 @@ class Tiny:
     def perform(self, lb: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
         """The API takes a whole load balancer: one call makes a change, however many operations it has."""
         if lb is None or any(isinstance(each, DeleteLoadBalancer) for each in operations):
-            return one_by_one(operations, self._one)
+            return one_by_one(operations, dict.fromkeys(get_args(Operation), self._one))
         error = self._put(lb.id, operations)
         results = {id(each): OperationResult(each, error) for each in operations}
         failures = Failures()
