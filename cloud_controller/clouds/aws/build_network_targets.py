@@ -113,7 +113,7 @@ def target_attributes(asked: Request, number: int, protocol: str, targets: str, 
                 raise InvalidConfiguration(
                     where[key],
                     f"{key}={refused} is not supported by {protocol} target groups",
-                    "{key}={refused} only on ports without UDP",
+                    f"{key}={refused} only on ports without UDP",
                 )
     if aws.DRAIN_UNHEALTHY in given and found.get(aws.TERMINATE_UNHEALTHY, defaults[aws.TERMINATE_UNHEALTHY]) == "true":
         why = f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true"
