@@ -26,6 +26,9 @@ from tests.contract.process import Process
 
 PART = "load_balancers"
 
+MOST_ATTEMPTS = 20
+"""At a request that the cloud keeps throttling: retries are not multiplied by further ones above them."""
+
 
 def a_change(harness: Harness, one: Object | None = None) -> tuple[ObservedLoadBalancer, list[Operation]]:
     """A load balancer with two ports, and operations that give it a third port and other members, and close a port."""
@@ -156,6 +159,7 @@ def test_while_the_cloud_throttles_a_change_reports_it_and_attempts_nothing_more
     assert [result.operation for result in results] == operations[: len(results) or 1]
     assert all(isinstance(each.error, Throttled) and each.error.retry_after > 0 for each in results)
     assert len({*harness.wire.writes}) == 1
+    assert len(harness.wire.writes) <= MOST_ATTEMPTS
 
 
 def test_a_change_without_an_answer_is_reported_as_unavailable(harness: Harness) -> None:

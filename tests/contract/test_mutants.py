@@ -10,8 +10,6 @@ import pytest
 from tests.contract.clouds import of
 from tests.contract.mutants import MUTANTS, Mutant, Planted
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.mark.parametrize("mutant", [pytest.param(each, marks=of(each.of).MARKS, id=str(each)) for each in MUTANTS])
 def test_the_suite_finds_the_defect_of(mutant: Mutant, request: pytest.FixtureRequest) -> None:

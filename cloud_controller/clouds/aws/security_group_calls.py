@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Throttled, Unavailable
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.errors import error_code
 from cloud_controller.clouds.aws.ip_permissions import MOST_RULES, ip_permissions
@@ -218,7 +218,7 @@ class SecurityGroupCalls:
     ) -> None:
         permissions = ip_permissions(rules, descriptions)
 
-        def once(_: int) -> None:
+        def once(_: int) -> CloudError | None:
             try:
                 self._api.call("ec2", operation, idempotent=True, GroupId=group.id, IpPermissions=permissions)
             except NotFound as error:
@@ -226,9 +226,13 @@ class SecurityGroupCalls:
                     raise
                 # A new group is not visible everywhere at once.
                 raise Unavailable(str(error)) from error.__cause__
+            except (Throttled, Unavailable) as error:
+                return error  # The client has already retried.
+            return None
 
         try:
-            call(once, _SOON, idempotent=True)
+            if error := call(once, _SOON, idempotent=True):
+                raise error
         except Unavailable as error:
             if error_code(error) != _GONE:
                 raise
