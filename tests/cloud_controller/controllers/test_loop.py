@@ -123,6 +123,24 @@ def test_a_pass_that_fails_is_repeated_for_the_same_keys(bench: Bench) -> None:
     assert 'cloud_controller_reconcile_errors_total{controller="test",error="Unavailable"} 1.0' in text(bench)
 
 
+def test_a_pass_that_fails_does_not_wait_for_a_key_that_has_failed_often(bench: Bench) -> None:
+    class Stop(threading.Event):
+        waited = 0.0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            self.waited = timeout or 0.0
+            return False
+
+    for _ in range(20):
+        bench.controller._queue.add_rate_limited("often")
+    bench.passes.outcomes = [Unavailable("down")]
+    stop = Stop()
+
+    bench.controller._pass(frozenset({"often", "new"}), stop)
+
+    assert 0 < stop.waited < 1
+
+
 def test_trouble_is_told_while_it_lasts(bench: Bench) -> None:
     told: list[str | None] = []
     bench.passes.outcomes = [Unavailable("down"), []]
