@@ -14,6 +14,7 @@ from cloud_controller.cloud import Throttled, Unavailable
 from cloud_controller.controllers.loop import EVERYTHING, ControllerContext, LoopController
 from cloud_controller.kube import NODES, Object
 from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Action, ActionKind, Plan
 from tests.cloud_controller.guard import guard
 from tests.fake_kubernetes import FakeKubernetes
 
@@ -187,6 +188,12 @@ def test_a_full_pass_does_not_end_the_backoff_of_a_key_that_still_waits(bench: B
     controller._pass(frozenset({EVERYTHING}), bench.stop)
 
     assert controller._queue.failures("a") == 1
+
+
+def test_ignored_differences_are_counted(bench: Bench) -> None:
+    bench.controller.apply(Plan.of([Action(ActionKind.IGNORE, "node/a", "stays", reason="somebody made it")]))
+
+    assert 'cloud_controller_ignored_differences{controller="test"} 1.0' in text(bench)
 
 
 class Waits(threading.Event):
