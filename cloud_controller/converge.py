@@ -16,7 +16,7 @@ from typing import Any
 
 from cloud_controller import apply
 from cloud_controller.binding import judge
-from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.cloud import Cloud, CloudError, ForeignCluster
 from cloud_controller.controllers.service.checkpoint import without_checkpoint
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.events import EventRecorder
@@ -113,11 +113,12 @@ class Converge:
             for name, find in self.finders.items():
                 try:
                     found = find()
+                except ForeignCluster:
+                    raise
                 except (CloudError, ApiError) as error:
-                    if not worth_another_round(error):
-                        raise
+                    # Raised, it would hide what has been done.
                     unplanned.append(f"{name}: {error}")
-                    hopeful = True
+                    hopeful = hopeful or worth_another_round(error)
                     continue
                 hopeful = hopeful or bool(found.busy)
                 left += [f"{name}: the cloud is still working on {busy}" for busy in found.busy]

@@ -59,17 +59,23 @@ class NeverReached(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The limits of retries. Times are seconds; `deadline` bounds one call with all its attempts and pauses."""
+    """The limits of retries. Times are seconds; `deadline` bounds one call with all its attempts and pauses.
+
+    `throttled_attempts`: the most attempts if the server throttles the call, if more than `attempts`.
+    """
 
     deadline: float = 60.0
     attempts: int = 6
     first_delay: float = 0.2
     longest_delay: float = 5.0
     longest_retry_after: float = math.inf
+    throttled_attempts: int = 0
 
     def pause(self, error: Exception, attempt: int, idempotent: bool, left: float) -> float | None:
         """Seconds to wait before the next attempt after this error (`attempt` counts from 0), or None to give up."""
+        attempts = self.attempts
         if isinstance(error, Throttled | TooManyRequestsError):
+            attempts = max(attempts, self.throttled_attempts)
             if error.retry_after is None or error.retry_after > self.longest_retry_after:
                 return None
             # The server names the delay; jitter spreads the retries of many throttled callers.
@@ -78,7 +84,7 @@ class RetryPolicy:
             wait = random.uniform(0.5, 1.0) * backoff(attempt + 1, self.first_delay, self.longest_delay)
         else:
             return None
-        return wait if attempt + 1 < self.attempts and wait < left else None
+        return wait if attempt + 1 < attempts and wait < left else None
 
 
 def call(

@@ -65,7 +65,7 @@ class LoopController(ABC):
     """One thread that runs `reconcile` for triggered keys, and for all keys (None) every `period` seconds.
 
     The keys that a pass returns are retried with backoff, unless they are triggered before. After a pass that raises,
-    nothing is reconciled until its keys are due again.
+    nothing is reconciled until the first of its keys is due again.
     """
 
     name: ClassVar[str]
@@ -213,7 +213,8 @@ class LoopController(ABC):
                 again = frozenset(self.reconcile(keys))
         except (CloudError, ApiError) as error:
             self._trouble = f"{type(error).__name__}: {error}"
-            delay = max(self._queue.add_after_error(key, error) for key in batch)
+            # The shortest: a key that has failed often must not delay the others.
+            delay = min(self._queue.add_after_error(key, error) for key in batch)
             _log.warning("pass failed controller=%s retry_in=%.1fs error=%r", self.name, delay, str(error))
         else:
             self._trouble = None

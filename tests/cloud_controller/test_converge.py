@@ -11,10 +11,19 @@ from typing import Any
 import pytest
 
 from cloud_controller import apply, converge
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, Postponed, Unavailable
+from cloud_controller.cloud import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    ForeignCluster,
+    InvalidConfiguration,
+    Postponed,
+    Unavailable,
+)
 from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.fence import Fence, WriteRefused
+from cloud_controller.kube import ApiError, ForbiddenError
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
 from tests.cloud_controller.guard import guard
@@ -43,7 +52,7 @@ class World:
 
     tasks: dict[str, list[CloudError]]
     busy: int = 0
-    errors: list[CloudError] = field(default_factory=list)
+    errors: list[CloudError | ApiError] = field(default_factory=list)
     shown: list[int] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
@@ -201,6 +210,36 @@ def test_a_plan_that_can_not_be_made_for_a_while_is_made_later() -> None:
     world.approve = approve  # type: ignore[method-assign]
 
     assert world.run().complete
+
+
+@pytest.mark.parametrize("error", [AccessDenied("no right"), ForbiddenError(403, "Forbidden", "no right")])
+def test_what_is_done_is_reported_though_a_later_plan_cannot_be_made(error: CloudError | ApiError) -> None:
+    world = World({"a": []})
+    do = world.work
+
+    def work(name: str) -> None:
+        do(name)
+        world.errors = [error]
+
+    world.work = work  # type: ignore[method-assign]
+    report = world.run(deadline=3600)
+
+    assert (report.applied, report.complete) == (1, False)
+    assert report.failed == ("node: no right",)
+
+
+def test_a_later_plan_for_another_cluster_ends_the_work() -> None:
+    world = World({"a": []})
+    ask = world.approve
+
+    def approve(changes: int) -> bool:
+        world.errors = [ForeignCluster("not this cluster's")]
+        return ask(changes)
+
+    world.approve = approve  # type: ignore[method-assign]
+    with pytest.raises(ForeignCluster):
+        world.run()
+    assert "a" in world.tasks
 
 
 def test_what_no_repetition_mends_ends_the_work_long_before_its_deadline() -> None:

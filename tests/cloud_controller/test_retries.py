@@ -116,6 +116,24 @@ def test_another_round_is_worth_it_unless_somebody_has_to_fix_the_error_first(
     assert worth_another_round(error) is worth
 
 
+def test_a_throttled_call_may_have_more_attempts_than_one_without_an_answer() -> None:
+    policy = RetryPolicy(attempts=2, throttled_attempts=3)
+
+    def attempts(error: CloudError) -> int:
+        made: list[int] = []
+
+        def fail(attempt: int) -> None:
+            made.append(attempt)
+            raise error
+
+        with pytest.raises(type(error)):
+            call(fail, policy, idempotent=True, sleep=lambda _: None)
+        return len(made)
+
+    assert attempts(Throttled("busy", 1.0)) == 3
+    assert attempts(Unavailable("down")) == 2
+
+
 def test_rounds_without_progress_are_made_at_growing_intervals() -> None:
     assert [round_pause(rounds) for rounds in range(1, 8)] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
 

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cloud_controller.cloud import CloudError
+from cloud_controller.fence import WriteRefused
 from tests.contract.clouds import of
+from tests.contract.harness import Harness
 from tests.contract.mutants import MUTANTS, Mutant, Planted
+
+FAILURES = (AssertionError, CloudError, ValueError, WriteRefused, pytest.fail.Exception)
+"""How a test finds a defect. ValueError: too many or too few results. Others, such as AttributeError, are faults of the
+defect itself, which would otherwise find nothing for ever."""
 
 
 @pytest.mark.parametrize("mutant", [pytest.param(each, marks=of(each.of).MARKS, id=str(each)) for each in MUTANTS])
 def test_the_suite_finds_the_defect_of(mutant: Mutant, request: pytest.FixtureRequest) -> None:
-    planted: Any
     with contextmanager(of(mutant.of).running)(request) as harness:
-        planted = Planted(harness, mutant.plant)
-        with pytest.raises((Exception, pytest.fail.Exception)) as found:
-            mutant.found_by(planted)
+        find(mutant, harness)
+
+
+def find(mutant: Mutant, harness: Any) -> None:
+    """Require that the mutant's test fails because of the defect."""
+    planted: Any = Planted(harness, mutant.plant)
+    with pytest.raises(FAILURES) as found:
+        mutant.found_by(planted)
     print(f"{mutant.found_by.__name__}: {found.value!r}")
+
+
+def test_a_defect_that_cannot_be_planted_is_not_found() -> None:
+    def plant(cloud: Any) -> None:
+        cloud.renamed_meanwhile()
+
+    def found_by(harness: Harness) -> None:
+        harness.new_cloud()
+
+    mutant = Mutant("tinycloud", "none", plant, found_by)
+    with pytest.raises(AttributeError, match="renamed_meanwhile"):
+        find(mutant, SimpleNamespace(new_cloud=object))

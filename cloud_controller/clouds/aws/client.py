@@ -31,7 +31,7 @@ __all__ = ["Api", "error_code"]
 
 _CALL_DEADLINE = 20.0
 """Seconds after which a call is no longer retried: the controller has other objects to reconcile."""
-_ATTEMPTS = 20
+_THROTTLED_ATTEMPTS = 20
 """Throttled calls are repeated every second, until the deadline: one that gives up fails the read of all."""
 _TOKENS = {"NextToken": "NextToken", "NextMarker": "Marker", "nextToken": "nextToken"}
 """Pagination: the token's key in the response, and the parameter for the next request."""
@@ -75,7 +75,7 @@ class Api:
         """Called after every attempt; see `Cloud.observe_calls`."""
         self.fence: Fence = unfenced
         """Called before every attempt that may change something; see `Cloud.fence_writes`."""
-        self._policy = RetryPolicy(deadline=deadline, attempts=_ATTEMPTS)
+        self._policy = RetryPolicy(deadline=deadline, throttled_attempts=_THROTTLED_ATTEMPTS)
         self._sleep = sleep
         self._making = threading.RLock()
         self._session: boto3.Session | None = None

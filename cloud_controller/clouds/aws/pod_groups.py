@@ -49,12 +49,16 @@ class PodGroups:
         return {each: groups[each] for each in addresses if each in groups}
 
     def _listed(self, vpc_id: str, *, all: bool) -> Mapping[str, tuple[str, ...]]:
+        with self._lock:
+            # The list may lack pods that are asked for while it is read.
+            asked_for = {*self._asked_for}
         found = dict(self._read(vpc_id))
         with self._lock:
             if all:
-                self._looked_for, self._asked_for = self._asked_for, set()
+                self._looked_for = asked_for
+                self._asked_for -= asked_for
             else:
-                self._looked_for |= self._asked_for
+                self._looked_for |= asked_for
         return found
 
     def _read(self, vpc_id: str) -> Iterator[tuple[str, tuple[str, ...]]]:

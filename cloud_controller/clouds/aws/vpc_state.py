@@ -196,8 +196,8 @@ class VpcState:
         self._vpc_id = facts.vpc_id
         return facts
 
-    def _with_own_changes(self, facts: Facts) -> Facts:
-        for group_id, group in self._changed.fresh().items():
+    def _with_own_changes(self, facts: Facts, read_at: float) -> Facts:
+        for group_id, group in self._changed.fresh(read_at).items():
             facts = _with_group(facts, group_id, group)
         return facts
 

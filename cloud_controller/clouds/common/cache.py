@@ -105,10 +105,10 @@ class Entries(Generic[T]):
         with self.cache.lock:
             return {each: entry.value for each, entry in self._entries.items()}
 
-    def fresh(self) -> dict[str, T]:
-        """The values by ID that are not due; drops the others."""
+    def fresh(self, at: float | None = None) -> dict[str, T]:
+        """The values by ID that are not due, or were not `at` that time; drops the others."""
         with self.cache.lock:
-            now = self.cache.clock()
+            now = self.cache.clock() if at is None else at
             self._entries = {each: entry for each, entry in self._entries.items() if entry.due_at >= now}
             return self.all()
 
@@ -145,11 +145,12 @@ class Entries(Generic[T]):
                 self._entries.pop(each, None)
 
     def fetch(
-        self, id: str, read: Callable[[], T], max_age: float | None = None, amend: Callable[[T], T] | None = None
+        self, id: str, read: Callable[[], T], max_age: float | None = None, amend: Callable[[T, float], T] | None = None
     ) -> T:
         """The value, read if it is due. Concurrent callers share one read.
 
-        `amend` adds this process's own changes to what was read, with the lock held.
+        `amend` adds this process's own changes to what was read (it also gets the time when the read began), with the
+        lock held.
         """
         at = self.cache.clock()
         with self.cache.lock:
@@ -162,7 +163,7 @@ class Entries(Generic[T]):
             since, began = self.cache.moment(), self.cache.clock()
             value = read()
             with self.cache.lock:
-                return self.read(id, amend(value) if amend else value, since, at=began)
+                return self.read(id, amend(value, began) if amend else value, since, at=began)
 
     def fetch_many(
         self, ids: Collection[str], read: Callable[[list[str]], Mapping[str, T]], *, missing: T

@@ -14,6 +14,7 @@ from cloud_controller.cloud import Throttled, Unavailable
 from cloud_controller.controllers.loop import EVERYTHING, ControllerContext, LoopController
 from cloud_controller.kube import NODES, Object
 from cloud_controller.metrics import Metrics
+from cloud_controller.plan import Action, ActionKind, Plan
 from tests.cloud_controller.guard import guard
 from tests.fake_kubernetes import FakeKubernetes
 
@@ -123,6 +124,24 @@ def test_a_pass_that_fails_is_repeated_for_the_same_keys(bench: Bench) -> None:
     assert 'cloud_controller_reconcile_errors_total{controller="test",error="Unavailable"} 1.0' in text(bench)
 
 
+def test_a_pass_that_fails_does_not_wait_for_a_key_that_has_failed_often(bench: Bench) -> None:
+    class Stop(threading.Event):
+        waited = 0.0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            self.waited = timeout or 0.0
+            return False
+
+    for _ in range(20):
+        bench.controller._queue.add_rate_limited("often")
+    bench.passes.outcomes = [Unavailable("down")]
+    stop = Stop()
+
+    bench.controller._pass(frozenset({"often", "new"}), stop)
+
+    assert 0 < stop.waited < 1
+
+
 def test_trouble_is_told_while_it_lasts(bench: Bench) -> None:
     told: list[str | None] = []
     bench.passes.outcomes = [Unavailable("down"), []]
@@ -169,6 +188,12 @@ def test_a_full_pass_does_not_end_the_backoff_of_a_key_that_still_waits(bench: B
     controller._pass(frozenset({EVERYTHING}), bench.stop)
 
     assert controller._queue.failures("a") == 1
+
+
+def test_ignored_differences_are_counted(bench: Bench) -> None:
+    bench.controller.apply(Plan.of([Action(ActionKind.IGNORE, "node/a", "stays", reason="somebody made it")]))
+
+    assert 'cloud_controller_ignored_differences{controller="test"} 1.0' in text(bench)
 
 
 class Waits(threading.Event):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -183,6 +185,25 @@ def test_the_interface_of_a_new_pod_is_found_within_a_minute() -> None:
     assert api.lists == 2
 
 
+def test_a_pod_that_is_asked_for_while_the_list_is_read_is_looked_for_again() -> None:
+    api, now = Interfaces("10.0.0.9"), 0.0
+    groups = PodGroups(api, Cache(lambda: now))  # type: ignore[arg-type]
+    other = threading.Thread(target=groups.of, args=("vpc-1", ["10.0.0.10"]))
+
+    def ask() -> None:
+        other.start()
+        while "10.0.0.10" not in groups._asked_for:
+            time.sleep(0.001)
+
+    api.during = ask
+    groups.of("vpc-1", ["10.0.0.9"])
+    other.join()
+    api.addresses.append("10.0.0.10")
+    now = 61.0
+
+    assert groups.of("vpc-1", ["10.0.0.10"]) == {"10.0.0.10": ("sg-pods",)}
+
+
 def test_a_list_that_failed_is_read_again_at_the_next_visit() -> None:
     api = Interfaces("10.0.0.9")
     groups = PodGroups(api, Cache(lambda: 0.0))  # type: ignore[arg-type]
@@ -202,11 +223,16 @@ class Interfaces:
         self.addresses = [*addresses]
         self.lists = 0
         self.failure: CloudError | None = None
+        self.during: Callable[[], None] | None = None
+        """Happens once while a list is read."""
 
     def pages(self, *_: Any, **__: Any) -> list[dict[str, Any]]:
         if self.failure:
             raise self.failure
         self.lists += 1
+        during, self.during = self.during, None
+        if during:
+            during()
         return [{"PrivateIpAddress": each, "Groups": [{"GroupId": "sg-pods"}]} for each in self.addresses]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.vpc_state import LIFETIME, SecurityGroup, Subnet, VpcState
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts, SecurityGroup, Subnet, VpcState, read_facts
 from cloud_controller.clouds.common.cache import Cache
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
@@ -163,6 +164,23 @@ def test_a_list_that_lags_does_not_undo_what_was_just_changed(account: AwsAccoun
 
     clock.now += 100
     assert "sg-new" not in [group.id for group in kept.facts(max_age=0).groups]
+
+
+def test_what_was_just_changed_outlives_a_list_that_lags_and_takes_long(
+    account: AwsAccount, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    kept = vpc_state(account, calls, clock)
+    kept.changed("sg-new", SecurityGroup("sg-new", "new"))
+
+    def slow(*asked: Any) -> Facts:
+        clock.now += 30
+        return read_facts(*asked)
+
+    monkeypatch.setattr("cloud_controller.clouds.aws.vpc_state.read_facts", slow)
+    clock.now += 45
+
+    assert "sg-new" in [group.id for group in kept.facts().groups]
 
 
 def test_groups_of_machines_are_told_from_those_of_load_balancers(account: AwsAccount, calls: Calls) -> None:

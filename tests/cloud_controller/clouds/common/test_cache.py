@@ -153,8 +153,24 @@ def test_an_own_change_outlives_a_list_that_lags_and_no_longer(cache: Cache, clo
 def test_own_changes_are_added_to_what_is_read(cache: Cache) -> None:
     kind = Entries[str](cache)
 
-    assert kind.fetch("a", lambda: "list", amend=lambda read: f"{read} and own") == "list and own"
+    assert kind.fetch("a", lambda: "list", amend=lambda read, _: f"{read} and own") == "list and own"
     assert kind.get("a") == "list and own"
+
+
+def test_an_own_change_outlives_a_list_that_was_read_slowly(cache: Cache, clock: Clock) -> None:
+    kind: Entries[frozenset[str]] = Entries(cache)
+    changed: Entries[str] = Entries(cache, LAG)
+    changed.put("new", "own")
+
+    def read() -> frozenset[str]:
+        clock.now += 30
+        return frozenset()
+
+    clock.now += LAG - 15
+    found = kind.fetch("all", read, amend=lambda listed, at: listed | {*changed.fresh(at)})
+
+    assert found == {"new"}
+    assert kind.fetch("all", read, 0, lambda listed, at: listed | {*changed.fresh(at)}) == frozenset()
 
 
 def test_a_value_changed_by_this_process_is_due_when_it_would_have_been(cache: Cache, clock: Clock) -> None:
