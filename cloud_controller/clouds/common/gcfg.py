@@ -174,6 +174,10 @@ def _value(raw: str, number: int) -> str:
             value += escaped
             kept = len(value)
         elif not in_quotes and character in "#;":
+            if len(value) > kept and not value[-1].isspace():
+                # gcfg would cut the value off here, and nobody would notice: it may be a token.
+                why = f"{character!r} inside the value starts a comment"
+                raise wrong(f"line {number}", why, f"the value in quotes, or a space before {character!r}")
             break
         else:
             value += character

@@ -81,6 +81,8 @@ def test_an_empty_value_counts_as_missing() -> None:
         ("Region = a\nregion = b", r"line 3: \[Global\] Region appears twice$"),
         (f'Token = "{SECRET}', "line 2: unclosed quote"),
         (f"Token = {SECRET}\\n", "line 2: a backslash may escape only"),
+        (f"Token = {SECRET}#1", "line 2: '#' inside the value starts a comment"),
+        (f"Token = {SECRET};1", "line 2: ';' inside the value starts a comment"),
         (f"= {SECRET}", "line 2: not of the form 'key = value'"),
         (f"Token {SECRET}", "line 2: not of the form 'key = value'"),
         (f"Token {SECRET}==", "line 2: not of the form 'key = value'"),
