@@ -50,6 +50,10 @@ _FINAL = (
 )
 """Errors that somebody has to fix first."""
 
+RETRY_AFTER = 1.0
+"""Seconds after a throttled call, if the server names none."""
+_LONGEST_RETRY_AFTER = 3600.0
+
 _log = logging.getLogger(__name__)
 
 
@@ -110,6 +114,14 @@ def call(
             _log.debug("call failed retry_in=%.1fs error=%r", wait, str(error))
         sleep(wait)
         attempt += 1
+
+
+def retry_after(header: str | None) -> float:
+    """The seconds of a response's Retry-After header; `RETRY_AFTER` if it has none, or a date."""
+    try:
+        return min(_LONGEST_RETRY_AFTER, max(0.0, float(header or RETRY_AFTER)))
+    except ValueError:  # A date: no API of ours sends one, but a proxy may.
+        return RETRY_AFTER
 
 
 def backoff(failures: int, first: float, longest: float) -> float:

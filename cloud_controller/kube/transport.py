@@ -159,10 +159,7 @@ def _failure(response: urllib3.BaseHTTPResponse, asked: str) -> kube_errors.ApiE
     body = response.data
     response.release_conn()
     header = response.headers.get("Retry-After")
-    try:
-        retry_after = None if header is None else float(header)
-    except ValueError:  # An HTTP date; the API server never sends one, but a proxy may.
-        retry_after = 1.0
+    retry_after = None if header is None else retries.retry_after(header)
     return kube_errors.from_response(response.status, body, asked, retry_after)
 
 

@@ -29,7 +29,7 @@ from cloud_controller.kube_errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from cloud_controller.retries import NeverReached, RetryPolicy, call, round_pause, worth_another_round
+from cloud_controller.retries import NeverReached, RetryPolicy, call, retry_after, round_pause, worth_another_round
 
 POLICY = RetryPolicy(attempts=4, longest_retry_after=30.0)
 
@@ -148,3 +148,22 @@ def test_a_refused_write_is_never_repeated() -> None:
     with pytest.raises(WriteRefused):
         call(write, POLICY, idempotent=True)
     assert attempts == [0]
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, 1),
+        ("", 1),
+        ("0", 0),
+        ("2.5", 2.5),
+        ("inf", 3600),
+        ("1e300", 3600),
+        ("-5", 0),
+        ("nan", 0),
+        ("soon", 1),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", 1),
+    ],
+)
+def test_the_delay_of_a_response_is_bounded_whatever_its_header_says(header: str | None, seconds: float) -> None:
+    assert retry_after(header) == seconds

@@ -13,6 +13,7 @@ from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts, VpcState
 from cloud_controller.clouds.common.cache import Cache, Entries
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Object
 
 _VALUES = 200
@@ -66,8 +67,8 @@ class BuildFactsReader:
 
     def _tags_of_groups(self, group_ids: list[str]) -> dict[str, Tags]:
         found: dict[str, Tags] = {}
-        for start in range(0, len(group_ids), _VALUES):
-            filters = [{"Name": "group-id", "Values": group_ids[start : start + _VALUES]}]
+        for batch in batches(group_ids, _VALUES):
+            filters = [{"Name": "group-id", "Values": batch}]
             pages = self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters)
             found |= {group["GroupId"]: tags_of(group) for group in pages}
         return found

@@ -22,10 +22,9 @@ from cloud_controller.cloud import CallObserver, CloudError, Fence, Throttled
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.errors import error_code, translated
 from cloud_controller.clouds.aws.sessions import session_of
-from cloud_controller.clouds.common.error_codes import RETRY_AFTER
 from cloud_controller.clouds.common.rate_limiter import RateLimiter
 from cloud_controller.fence import WriteRefused, unfenced
-from cloud_controller.retries import RetryPolicy
+from cloud_controller.retries import RETRY_AFTER, RetryPolicy
 
 __all__ = ["Api", "error_code"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
@@ -105,16 +106,15 @@ class Memory(Entries[Known]):
         return [arn for arn, tags in self.tags.all().items() if name_in(arn) and id_in(arn, tags) == id]
 
     def keep_only(self, ids: Collection[str], arns: Collection[str], since: int) -> None:
-        """Drop everything that a complete list, begun at `since`, does not show; nothing if anything changed
-        meanwhile."""
+        """Drop what a complete list, begun at `since`, does not show, unless its load balancer has changed since."""
         with self.cache.lock:
-            if self.cache.is_unchanged(since):
-                new, known = self.made.fresh(), self.tags.all().items()
-                self.tags.forget(
-                    *(arn for arn, tags in known if arn not in arns and tags.get(LOAD_BALANCER_TAG) not in new)
-                )
-                self.forget(*({*self.all(), *self.views.all()} - {*ids}))
-                self._past = {each: past for each, past in self._past.items() if each in ids}
+            changed = partial(self.cache.has_changed, since=since)
+            kept = {*ids, *filter(changed, (*self.all(), *self.views.all(), *self._past))}
+            new, known = self.made.fresh(), self.tags.all().items()
+            lists_lack = {arn: id_in(arn, tags) for arn, tags in known if arn not in arns}
+            self.tags.forget(*(arn for arn, of in lists_lack.items() if of not in new and not changed(of)))
+            self.forget(*({*self.all(), *self.views.all()} - kept))
+            self._past = {each: past for each, past in self._past.items() if each in kept}
 
     def saved(self) -> tuple[dict[str, Known], dict[str, Mapping[str, str]]]:
         """All load balancers by ID, and all tags by ARN."""

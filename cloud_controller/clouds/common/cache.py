@@ -68,11 +68,6 @@ class Cache:
         with self.lock:
             return self._changing[id] > 0 or self._changed.get(id, 0) > since
 
-    def is_unchanged(self, since: int) -> bool:
-        """Whether this process has changed nothing since this revision, and is changing nothing."""
-        with self.lock:
-            return self._moment == since and not self._changing.total()
-
 
 @dataclass(slots=True)
 class _Entry(Generic[T]):
@@ -123,13 +118,16 @@ class Entries(Generic[T]):
     def read(self, id: str, value: T, since: int, *, anew: bool = True, at: float | None = None) -> T:
         """Store the result of a read that began at revision `since` (and time `at`); return the value now cached.
 
-        `anew`: the object was read completely, so its lifetime starts again.
+        `anew`: the object was read completely, so its lifetime starts again; otherwise a new entry is due at once.
         """
         with self.cache.lock:
             if self.cache.has_changed(id, since):
                 entry = self._entries.get(id)
                 return value if entry is None else entry.value
-            lifetime = self._lifetime * random.uniform(0.5, 1.0) if self._spread else self._lifetime
+            if not anew:
+                lifetime = -math.inf
+            else:
+                lifetime = self._lifetime * random.uniform(0.5, 1.0) if self._spread else self._lifetime
             self._store(id, value, lifetime, anew=anew, at=at)
             return value
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 
 from cloud_controller.cloud_errors import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
-
-RETRY_AFTER = 1.0
-"""The delay in seconds after a throttled call, if the cloud names none."""
-_LONGEST_RETRY_AFTER = 3600.0
+from cloud_controller.retries import RETRY_AFTER
 
 
 class ErrorCodes:
@@ -37,11 +34,3 @@ def typed(
     if kind is InvalidConfiguration:
         return invalid
     return Throttled(text, retry_after) if kind is Throttled else kind(text)
-
-
-def retry_after(header: str | None) -> float:
-    """The seconds of a response's Retry-After header; a default if it has none, or a date."""
-    try:
-        return min(_LONGEST_RETRY_AFTER, max(0.0, float(header or RETRY_AFTER)))
-    except ValueError:
-        return RETRY_AFTER

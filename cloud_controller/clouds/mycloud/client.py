@@ -37,10 +37,10 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.common.concurrent_calls import batches
-from cloud_controller.clouds.common.error_codes import RETRY_AFTER, ErrorCodes, retry_after, typed
+from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 from cloud_controller.clouds.common.gcfg import is_url
 from cloud_controller.fence import unfenced
-from cloud_controller.retries import NeverReached, RetryPolicy
+from cloud_controller.retries import RETRY_AFTER, NeverReached, RetryPolicy, retry_after
 
 Object = dict[str, Any]
 S = TypeVar("S")

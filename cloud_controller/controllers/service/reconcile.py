@@ -296,7 +296,7 @@ class ServiceReconciler:
 
 
 def _raise_failure(results: Sequence[ActionResult]) -> None:
-    """Raise the error of the first failed action, if any; rather that of a cloud that does not answer."""
+    """Raise the first error, if any; preferably that of a cloud that does not answer."""
     errors = [result.error for result in apply.failures(results) if result.error]
     if errors:
         raise next((error for error in errors if isinstance(error, Throttled | Unavailable)), errors[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -87,7 +87,8 @@ def scripted(answers: Sequence[Answer] = ()) -> Iterator[ScriptedAws]:
             self.send_header("Content-Type", "text/xml")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(BrokenPipeError):  # A client that no longer waits has hung up.
+                self.wfile.write(body)
 
         def do_PUT(self) -> None:
             self._tell("a-token")

@@ -134,13 +134,27 @@ def test_but_not_what_was_made_while_the_list_was_read() -> None:
     memory = Memory(Cache())
     began = memory.cache.moment()
     with memory.cache.changing(WEB):
-        memory.tags.put(GROUP, {})
+        memory.tags.put(GROUP, {LOAD_BALANCER_TAG: WEB})
+        memory.tags.put(LB, {})
         memory.put(WEB, known())
 
     memory.keep_only((), (), began)
 
     assert memory.get(WEB) == known()
-    assert memory.tags.get(GROUP) == {}
+    assert memory.tags.get(GROUP) == {LOAD_BALANCER_TAG: WEB}
+    assert memory.tags.get(LB) == {}
+
+
+def test_what_a_list_does_not_show_is_forgotten_while_other_load_balancers_change() -> None:
+    memory = Memory(Cache())
+    memory.put(WEB, known())
+    memory.tags.put(GROUP, {LOAD_BALANCER_TAG: WEB})
+    began = memory.cache.moment()
+    with memory.cache.changing("another"):
+        memory.keep_only((), (), began)
+
+    assert memory.last(WEB) is None
+    assert memory.tags.get(GROUP) is None
 
 
 def test_what_was_made_is_believed_for_a_minute_though_no_list_shows_it() -> None:

@@ -185,6 +185,15 @@ def test_a_value_changed_by_this_process_is_due_when_it_would_have_been(cache: C
     assert not kind.is_due("a")
 
 
+def test_a_value_that_was_read_only_in_part_is_due_at_once(cache: Cache) -> None:
+    kind = Entries[str](cache, 60.0)
+
+    kind.read("a", "1", cache.moment(), anew=False)
+
+    assert kind.get("a") == "1"
+    assert kind.is_due("a")
+
+
 def test_values_read_together_are_not_due_together(cache: Cache, clock: Clock) -> None:
     kind = Entries[str](cache, 3600.0, spread=True)
     for number in range(100):

@@ -1,4 +1,4 @@
-"""The table of a cloud's error codes, and the delay that a throttled response names."""
+"""The table of a cloud's error codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cloud_controller.cloud_errors import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.clouds.common.error_codes import ErrorCodes, retry_after, typed
+from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 
 CODES = ErrorCodes(
     (Throttled, "Throttled"),
@@ -69,22 +69,3 @@ def test_an_error_has_its_text_and_a_throttled_one_its_delay() -> None:
     assert isinstance(throttled, Throttled)
     assert (str(throttled), throttled.retry_after) == ("slow down", 7)
     assert typed(InvalidConfiguration, "bad", invalid) is invalid
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, 1),
-        ("", 1),
-        ("0", 0),
-        ("2.5", 2.5),
-        ("inf", 3600),
-        ("1e300", 3600),
-        ("-5", 0),
-        ("nan", 0),
-        ("soon", 1),
-        ("Wed, 21 Oct 2026 07:28:00 GMT", 1),
-    ],
-)
-def test_the_delay_of_a_response_is_bounded_whatever_its_header_says(header: str | None, seconds: float) -> None:
-    assert retry_after(header) == seconds
