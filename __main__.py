@@ -17,6 +17,7 @@ from components.destroy_guard import DestroyGuard
 from components.load_balancer_service import LoadBalancerService
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
+from components.stack_model import AUTO
 from components.workload import Workload
 
 
@@ -62,6 +63,8 @@ def main() -> None:
     settings = adapter.manager_settings(config, cluster.ccm_role)
     if flags := config.service_flags():
         settings["arguments"] = [*settings.get("arguments", ()), *flags]
+    if config.readiness_gates != AUTO:
+        settings["readiness_gates"] = config.readiness_gates
     manager = CloudControllerManager(
         "cloud-controller-manager",
         {

@@ -105,6 +105,8 @@ class ManagerSettings(TypedDict):
     """Further environment variables of its container; no secrets."""
     arguments: NotRequired[Sequence[str]]
     """Further flags of our daemon."""
+    readiness_gates: NotRequired[str]
+    """How it serves readiness gates of pods: `off`, `by-hand` or `inject`; the cloud's default if not given."""
     lease: NotRequired[str]
     """The Lease by which one of several of our daemons leads, where another CCM of the cluster holds the usual one."""
     vendor_version: NotRequired[str]

@@ -140,7 +140,7 @@ def plan_service(
     if not wants_load_balancer(service, rules, builder):
         return _clean_up(service, observed, builder, rules)
     try:
-        backends, excluded = _allowed(service, backends, builder, facts)
+        backends, excluded = allowed(service, backends, builder, facts)
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
     found = _ensure(service, observed, backends, builder, facts, rules)
@@ -261,7 +261,7 @@ def _fault(found: ServicePlan, target: str) -> Plan:
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
 
 
-def _allowed(
+def allowed(
     service: Object, backends: Backends, builder: LoadBalancerBuilder, facts: Facts
 ) -> tuple[Backends, str | None]:
     """The backends that the Service may use, and which endpoints are excluded and why.
