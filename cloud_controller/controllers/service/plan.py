@@ -46,6 +46,7 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.load_balancers.parts import PRESERVE, diff_parts, has_parts, leave, release
 from cloud_controller.load_balancers.pods import admitted
+from cloud_controller.load_balancers.readiness_gates import ANNOTATION, OPTION, ReadinessGates
 from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, is_of, require_free_ports
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
@@ -288,6 +289,7 @@ def _ensure(
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
     try:
+        asks_for_gates = (rules.gates or ReadinessGates()).asked(service)
         built = rules.binding.tagged(builder.build(service, backends, facts))
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
@@ -320,6 +322,8 @@ def _ensure(
         actions += _left_behind(elsewhere, current, owner, builder.catalogue, target)
     warnings = [*built.warnings]
     warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
+    if asks_for_gates and rules.gates is None:
+        warnings.append((NOT_OFFERED, f"annotation {ANNOTATION} has no effect: the controller runs without {OPTION}"))
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
