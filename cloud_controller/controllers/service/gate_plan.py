@@ -20,7 +20,7 @@ from cloud_controller.load_balancers.sharing import is_of
 
 UNKNOWN_PATIENCE = 600.0
 """Seconds after which a member of unknown health counts as healthy: its cloud does not check it. Longer than the first
-checks of any cloud take (AWS: several minutes)."""
+checks of any cloud, which may take minutes."""
 
 _UNCHECKED = "NONE"
 
