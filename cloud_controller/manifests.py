@@ -66,13 +66,13 @@ class Manifests:
     admission: tuple[Manifest, ...] = ()
 
     def __iter__(self) -> Iterator[Manifest]:
+        # `kubectl delete` uses this order too: without the daemon, nothing would open the gates that the policy adds.
+        yield from self.admission
         yield from (self.service_account, self.cluster_role, self.cluster_role_binding, self.role, self.role_binding)
         yield self.workload
         if self.budget is not None:
             yield self.budget
         yield from self.storage
-        # Last: until the daemon runs, nothing opens the gates that the policy adds.
-        yield from self.admission
 
 
 def arguments(

@@ -98,7 +98,10 @@ def rules(
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}
-    more = (*((_REVIEWS,) if protected else ()), *((_READINESS_GATES,) if readiness_gates and "service" in chosen else ()))
+    more = (
+        *((_REVIEWS,) if protected else ()),
+        *((_READINESS_GATES,) if readiness_gates and "service" in chosen else ()),
+    )
     for table in (_SHARED, *more, *(_CONTROLLERS[controller] for controller in sorted(chosen))):
         for resource, allowed in table.items():
             verbs.setdefault(resource, set()).update(allowed)

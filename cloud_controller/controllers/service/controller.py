@@ -49,6 +49,7 @@ from cloud_controller.kube import (
     Object,
     ObjectCache,
     key,
+    uid,
 )
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.facts import Facts
@@ -153,8 +154,9 @@ def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Bindi
     follow = any(builder.follows_endpoints(service) for service in services)
     slices: Mapping[str, Sequence[Object]] = by_service(kube.list(ENDPOINT_SLICES).items) if follow else {}
     if follow and (gates := options.gates) is not None:
-        pods = (pod for pod in kube.list(PODS).items if gates.of_pod(pod) and is_otherwise_ready(pod, gates))
-        waiting = {str(pod["metadata"]["uid"]) for pod in pods}
+        namespaces = {service["metadata"]["namespace"] for service in services if builder.follows_endpoints(service)}
+        pods = [pod for namespace in sorted(namespaces) for pod in kube.list(PODS, namespace).items]
+        waiting = {uid(pod) for pod in pods if gates.of_pod(pod) and is_otherwise_ready(pod, gates)}
         slices = {service: with_waiting(each, waiting) for service, each in slices.items()}
     return ServiceObservation(
         services=services,

@@ -192,7 +192,9 @@ def _members_of(pod: Object, view: ServiceView) -> Verdict | dict[tuple[str, int
     return _matching(view, lambda member: member.instance_id == machine)
 
 
-def _matching(view: ServiceView, is_of_pod: Callable[[Member], bool]) -> dict[tuple[str, int], frozenset[tuple[str, int]]]:
+def _matching(
+    view: ServiceView, is_of_pod: Callable[[Member], bool]
+) -> dict[tuple[str, int], frozenset[tuple[str, int]]]:
     found = {listener: frozenset(m.key for m in members if is_of_pod(m)) for listener, members in view.wanted.items()}
     return {listener: keys for listener, keys in found.items() if keys}
 

@@ -90,7 +90,7 @@ class PodGates:
         self._since: dict[str, float] = {}
         self._settling: dict[str, tuple[float, Object]] = {}
         self._passed: defaultdict[str, set[str]] = defaultdict(set)
-        self._opened: set[tuple[str, str]] = set()
+        self._opened: defaultdict[str, set[str]] = defaultdict(set)
         self.queue: WorkQueue[str] = WorkQueue()
         services.add_handler(self._service_changed)
         pods.add_handler(self._pod_changed)
@@ -136,7 +136,7 @@ class PodGates:
                 self._since.pop(uid, None)
             if new is None:
                 self._passed.pop(uid, None)
-                self._opened = {each for each in self._opened if each[0] != uid}
+                self._opened.pop(uid, None)
                 if waited:
                     self._settling[uid] = self._clock() + _ENDPOINTS_LAG, pod
             services = [each for each in self._services.get(namespace, {}).values() if selects(each, pod)]
@@ -205,10 +205,9 @@ class PodGates:
 
     def _open(self, pod: Object, condition: str, verdict: Verdict) -> None:
         if self._write(pod, condition, verdict, {}):
-            metadata = pod["metadata"]
             _log.info("gate opened pod=%s condition=%s why=%r", key(pod), condition, verdict.message)
             with self._lock:
-                self._opened.add((metadata["uid"], condition))
+                self._opened[_uid(pod)].add(condition)
 
     def _write(self, pod: Object, condition: str, verdict: Verdict, required: dict[str, str]) -> bool:
         """Write the condition; False if the pod is gone or has changed. Raises ApiError."""
@@ -235,14 +234,18 @@ class PodGates:
     def _waiting_for(self, key: str) -> list[Object]:
         """The pods that only wait for gates of ours, among others for this Service."""
         with self._lock:
+            service = self._services.get(_namespace(key), {}).get(key)
             pods = [*self._pods.get(_namespace(key), {}).values()]
             passed = {uid for uid, keys in self._passed.items() if key in keys}
+        if service is None or not wants_load_balancer(service, self._rules, self._load_balancers.builder):
+            return []
         return [
             pod
             for pod in pods
-            if is_otherwise_ready(pod, self._gates)
+            if selects(service, pod)
+            and is_otherwise_ready(pod, self._gates)
             and _uid(pod) not in passed
-            and any(key in self._services_of(pod, condition) for condition in self._closed(pod))
+            and any(self._gates.waits_for(condition, service) for condition in self._closed(pod))
         ]
 
     def _waiting_for_none(self, key: str) -> list[tuple[Object, str]]:
@@ -260,7 +263,8 @@ class PodGates:
     def _closed(self, pod: Object) -> list[str]:
         """The pod's gates of ours that are closed; the cache may not show yet that one has just been opened."""
         with self._lock:
-            return [each for each in closed_gates(pod, self._gates) if (_uid(pod), each) not in self._opened]
+            opened = self._opened.get(_uid(pod), set())
+            return [each for each in closed_gates(pod, self._gates) if each not in opened]
 
     def _services_of(self, pod: Object, condition: str) -> set[str]:
         """The Services whose load balancers must reach the pod before this gate opens."""

@@ -23,7 +23,8 @@ GATES = ReadinessGates("example.com/ready", "service.example.com/", frozenset({"
 
 def pod(*gates: str, phase: str = "Running", deleted: bool = False, **conditions: str) -> dict[str, Any]:
     return {
-        "metadata": {"namespace": "default", "labels": {"app": "web"}} | ({"deletionTimestamp": "x"} if deleted else {}),
+        "metadata": {"namespace": "default", "labels": {"app": "web"}}
+        | ({"deletionTimestamp": "x"} if deleted else {}),
         "spec": {"readinessGates": [{"conditionType": each} for each in gates]},
         "status": {
             "phase": phase,

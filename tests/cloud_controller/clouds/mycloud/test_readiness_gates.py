@@ -10,7 +10,13 @@ import pytest
 from cloud_controller.cloud import Throttled, Unavailable
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.queue import Cause
-from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceController, ServiceOptions
+from cloud_controller.controllers.service.controller import (
+    NODES_CHANGED,
+    POLL,
+    RESYNC,
+    ServiceController,
+    ServiceOptions,
+)
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, EventType, Object
 from cloud_controller.load_balancers.readiness_gates import ANNOTATION, ReadinessGates, is_held
@@ -225,7 +231,9 @@ def test_a_pod_that_waits_for_a_gate_of_others_is_no_member(site: MyCloudSite) -
     gated.settle()
     assert gated.members() == set()
 
-    gated.kube.change(PODS, "default/a", lambda each: each["status"]["conditions"].append(_true("others.example.com/gate")))
+    gated.kube.change(
+        PODS, "default/a", lambda each: each["status"]["conditions"].append(_true("others.example.com/gate"))
+    )
     gated.settle()
 
     assert gated.members() == {"10.244.0.5:8000"}
@@ -320,7 +328,9 @@ def test_a_gate_waits_for_every_load_balancer_of_its_pod(site: MyCloudSite) -> N
 
     first = gated.kube.objects(ENDPOINT_SLICES)["default/web-1"]
     labels = {"kubernetes.io/service-name": "second"}
-    gated.kube.put(ENDPOINT_SLICES, {**first, "metadata": {"namespace": "default", "name": "second-1", "labels": labels}})
+    gated.kube.put(
+        ENDPOINT_SLICES, {**first, "metadata": {"namespace": "default", "name": "second-1", "labels": labels}}
+    )
     gated.settle()
     gated.health |= {("tcp-9090", "10.244.0.5", 8000): True}
     gated.gates.queue.add("default/second", Cause.OBJECT)

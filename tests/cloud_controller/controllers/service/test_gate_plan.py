@@ -27,7 +27,9 @@ POD = {
 A, B = Member("10.1.0.5", 8080, "i-a"), Member("10.1.0.6", 8080, "i-a")
 
 
-def registered(*members: Member, listener: tuple[str, int] = HTTP, lb: str = "lb-1", checked: bool = True) -> Registered:
+def registered(
+    *members: Member, listener: tuple[str, int] = HTTP, lb: str = "lb-1", checked: bool = True
+) -> Registered:
     return Registered(lb, listener, f"pool-{listener[1]}", checked, frozenset(each.key for each in members))
 
 
