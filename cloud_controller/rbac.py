@@ -93,8 +93,8 @@ def rules(
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
     `protected`: it serves beyond loopback, and asks the API server who may read /metrics. `keeps_checkpoint`: as the
-    cloud's descriptor has it. `readiness_gates`: the service controller serves those of pods. `lease`: the Lease by which it leads. Raises `InvalidConfiguration` for a name that is
-    not a controller.
+    cloud's descriptor has it. `readiness_gates`: the service controller serves those of pods. `lease`: the Lease by
+    which it leads. Raises `InvalidConfiguration` for a name that is not a controller.
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}

@@ -91,8 +91,9 @@ class CloudControllerManager(pulumi.ComponentResource):
         if "role" in args and cloud.identity is None:
             raise inputs.WrongInput("role", f"must not be set: cloud {cloud.name} does not support roles for pods")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
-        mode = _gates(args, cloud)
-        daemon = _daemon(args, adapter, cloud, mode)
+        named = _controllers(args)
+        mode = _gates(args, named, cloud)
+        daemon = _daemon(args, named, adapter, cloud, mode)
         made = manifests.make(
             daemon,
             machines=machines,
@@ -100,7 +101,7 @@ class CloudControllerManager(pulumi.ComponentResource):
             checksum=pulumi.Output.unsecret(cloud_config.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())),
             identity=cloud.identity(args["role"], manifests.TOKEN_FILE) if cloud.identity and "role" in args else None,
             environment=args.get("environment"),
-            storage=cloud.storage if "volume" in map(canonical, args["controllers"]) else (),
+            storage=cloud.storage if "volume" in named else (),
             admission=manifests.readiness_gates(cloud.readiness_gates, mode, args.get("arguments", ())),
         )
         super().__init__(
@@ -137,37 +138,40 @@ def _argument(field: str) -> str:
     return re.sub("([A-Z])", r"_\1", field).lower()
 
 
-def _gates(args: CloudControllerManagerArgs, cloud: CloudDescriptor) -> Mode:
+def _controllers(args: CloudControllerManagerArgs) -> list[str]:
+    """The names of the daemon's controllers."""
+    if not args["controllers"]:
+        raise inputs.WrongInput("controllers", "empty; allowed: at least one controller for the daemon to run")
+    try:
+        return [canonical(controller) for controller in args["controllers"]]
+    except InvalidConfiguration as error:
+        raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
+
+
+def _gates(args: CloudControllerManagerArgs, named: Sequence[str], cloud: CloudDescriptor) -> Mode:
     """How it serves the readiness gates of pods."""
     given = args.get("readiness_gates")
-    inputs.check("readiness_gates", given, f"{', '.join(Mode)}", lambda v: v is None or v in [*Mode])
+    inputs.check("readiness_gates", given, ", ".join(Mode), lambda v: v is None or v in [*Mode])
     if "vendor_version" in args:
         if given not in (None, Mode.OFF):
             raise inputs.WrongInput("readiness_gates", "must not be set: only this project's daemon serves them")
         return Mode.OFF
-    return cloud.readiness_gates.mode(given, [canonical(each) for each in args["controllers"]])
+    return cloud.readiness_gates.mode(given, named)
 
 
 def _daemon(
-    args: CloudControllerManagerArgs, adapter: CloudAdapter, cloud: CloudDescriptor, mode: Mode
+    args: CloudControllerManagerArgs, named: Sequence[str], adapter: CloudAdapter, cloud: CloudDescriptor, mode: Mode
 ) -> manifests.Daemon:
     """What runs, and its rights."""
-    controllers = args["controllers"]
-    if not controllers:
-        raise inputs.WrongInput("controllers", "empty; allowed: at least one controller for the daemon to run")
-    try:
+    lease = args.get("lease", rbac.LEASE_NAME)
+    rules = rbac.rules(
+        named,
         # It listens on the pod's address, where its metrics need protection.
-        lease = args.get("lease", rbac.LEASE_NAME)
-        rules = rbac.rules(
-            controllers,
-            protected=True,
-            keeps_checkpoint=cloud.keeps_checkpoint,
-            readiness_gates=mode is not Mode.OFF,
-            lease=lease,
-        )
-    except InvalidConfiguration as error:
-        raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
-    named = [canonical(controller) for controller in controllers]
+        protected=True,
+        keeps_checkpoint=cloud.keeps_checkpoint,
+        readiness_gates=mode is not Mode.OFF,
+        lease=lease,
+    )
     if "vendor_version" in args:
         vendor = adapter.vendor_manager(
             args["vendor_version"],
@@ -182,7 +186,7 @@ def _daemon(
             raise inputs.WrongInput("controllers", f"{controller}: {cloud.not_offered[controller]}")
     arguments = manifests.arguments(
         args["cloud"],
-        controllers,
+        args["controllers"],
         cluster_name=args["cluster_name"],
         cluster_cidr=args["cluster_cidr"],
         lease=lease,

@@ -304,12 +304,12 @@ class FakeInformer:
         old, new = (each if each and self._keep(each) else None for each in (old, new))
         if old is None and new is None:
             return
-        type = EventType.DELETED if new is None else type if old else EventType.ADDED
+        kind = EventType.DELETED if new is None else type if old else EventType.ADDED
         if new is None and old is not None:
             for deleted in self._deletion_handlers:
                 deleted(old)
         for handler in self._handlers:
-            handler(type, old, new)
+            handler(kind, old, new)
 
 
 def merged(target: Any, patch: Any, type: PatchType = PatchType.MERGE) -> Any:

@@ -1,7 +1,7 @@
 """A web server that is slow to warm up, for pods: run as text by `python -c`, so it imports nothing of the project.
 
-Like the `web` image it names its pod, at once. But `/warm`, which the load balancer checks, answers 503 for WARM_SECONDS.
-After SIGTERM it serves LINGER_SECONDS longer, as programs behind a load balancer must.
+Like the `web` image it names its pod, at once. But `/warm`, which the load balancer checks, answers 503 for
+WARM_SECONDS. After SIGTERM it serves LINGER_SECONDS longer, as programs behind a load balancer must.
 """
 
 import json

@@ -59,8 +59,9 @@ class ServiceView:
     - `by_pod`: its members are the pods themselves.
     - `wanted`: the members that each listener should have; `registered`: those that the load balancers have whose
       addresses are in the Service's status.
-    - `endpoints`: the UIDs of the pods in its EndpointSlices. `nodes`: the machine of each eligible node; `known_nodes`:
-      all nodes.
+    - `serves`: whether it has such load balancers.
+    - `endpoints`: the UIDs of the pods in its EndpointSlices.
+    - `nodes`: the machine of each eligible node; `known_nodes`: all nodes.
     """
 
     name: str

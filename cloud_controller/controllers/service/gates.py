@@ -37,9 +37,9 @@ from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.operations import LoadBalancers
 from cloud_controller.load_balancers.readiness_gates import (
     ReadinessGates,
+    closed_gates,
     is_otherwise_ready,
     message_of,
-    closed_gates,
     selects,
 )
 
@@ -194,14 +194,16 @@ class PodGates:
         """Open the pod's gates that wait for no other Service; if this one is not open yet, say why."""
         with self._lock:
             passed = {*self._passed.get(_uid(pod), ())}
+        explained = self._waited(pod) >= _EXPLAINED_AFTER
         for condition in self._closed(pod):
             services = self._services_of(pod, condition)
-            if key in services and services <= passed:
+            if key not in services:
+                continue
+            if services <= passed:
                 self._open(pod, condition, verdict)
-            elif key in services and not verdict.opens and self._waited(pod) >= _EXPLAINED_AFTER:
+            elif not verdict.opens and explained and message_of(pod, condition) != verdict.message:
                 # Required to be unchanged: a gate that is open must never be closed, which would end the pod's traffic.
-                if message_of(pod, condition) != verdict.message:
-                    self._write(pod, condition, verdict, {"resourceVersion": pod["metadata"]["resourceVersion"]})
+                self._write(pod, condition, verdict, {"resourceVersion": pod["metadata"]["resourceVersion"]})
 
     def _open(self, pod: Object, condition: str, verdict: Verdict) -> None:
         if self._write(pod, condition, verdict, {}):

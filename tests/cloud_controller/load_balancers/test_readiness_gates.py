@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,14 +22,16 @@ ALIAS = "example.com/readiness-gate"
 GATES = ReadinessGates("example.com/ready", "service.example.com/", frozenset({"example.com/nlb"}), (ALIAS,))
 
 
-def pod(*gates: str, phase: str = "Running", deleted: bool = False, **conditions: str) -> dict[str, Any]:
+def pod(*gates: str, true: Sequence[str] = (), phase: str = "Running", deleted: bool = False) -> dict[str, Any]:
+    """A pod with these gates; the conditions of `true` are True, all others False."""
+    types = dict.fromkeys([*gates, "ContainersReady", "Ready", *true])
     return {
         "metadata": {"namespace": "default", "labels": {"app": "web"}}
         | ({"deletionTimestamp": "x"} if deleted else {}),
         "spec": {"readinessGates": [{"conditionType": each} for each in gates]},
         "status": {
             "phase": phase,
-            "conditions": [{"type": type.replace("_", "/"), "status": status} for type, status in conditions.items()],
+            "conditions": [{"type": each, "status": "True" if each in true else "False"} for each in types],
         },
     }
 
@@ -80,8 +83,8 @@ def test_the_general_gate_waits_for_every_service_and_one_that_names_a_service_f
     ("the_pod", "held"),
     [
         (pod("example.com/ready"), True),
-        (pod("example.com/ready", **{"example.com_ready": "True"}), True),
-        (pod("example.com/ready", Ready="True"), False),
+        (pod("example.com/ready", true=["example.com/ready"]), True),
+        (pod("example.com/ready", true=["Ready"]), False),
         (pod("example.com/ready", phase="Succeeded"), False),
         (pod("others.com/x"), False),
         (pod(), False),
@@ -94,12 +97,12 @@ def test_a_living_pod_with_a_gate_of_ours_is_held_until_it_is_ready(the_pod: dic
 @pytest.mark.parametrize(
     ("the_pod", "ready"),
     [
-        (pod("example.com/ready", ContainersReady="True"), True),
-        (pod("example.com/ready", ContainersReady="False"), False),
+        (pod("example.com/ready", true=["ContainersReady"]), True),
         (pod("example.com/ready"), False),
-        (pod("example.com/ready", ContainersReady="True", deleted=True), False),
-        (pod("example.com/ready", "others.com/x", ContainersReady="True"), False),
-        (pod("example.com/ready", "others.com/x", ContainersReady="True", **{"others.com_x": "True"}), True),
+        ({**pod("example.com/ready"), "status": {"phase": "Pending"}}, False),
+        (pod("example.com/ready", true=["ContainersReady"], deleted=True), False),
+        (pod("example.com/ready", "others.com/x", true=["ContainersReady"]), False),
+        (pod("example.com/ready", "others.com/x", true=["ContainersReady", "others.com/x"]), True),
     ],
 )
 def test_only_a_pod_whose_containers_and_other_gates_are_ready_waits_for_ours_alone(
@@ -110,9 +113,10 @@ def test_only_a_pod_whose_containers_and_other_gates_are_ready_waits_for_ours_al
 
 def test_closed_are_the_gates_whose_condition_is_missing_or_not_true() -> None:
     types = ("example.com/ready", "service.example.com/a", "service.example.com/b")
-    conditions = {"example.com_ready": "True", "service.example.com_a": "False"}
+    without_b = pod(*types, true=["example.com/ready"])
+    without_b["status"]["conditions"] = [c for c in without_b["status"]["conditions"] if not c["type"].endswith("/b")]
 
-    assert closed_gates(pod(*types, **conditions), GATES) == ("service.example.com/a", "service.example.com/b")
+    assert closed_gates(without_b, GATES) == ("service.example.com/a", "service.example.com/b")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def pod(name: str, address: str, *gates: str, app: str = "web", **conditions: st
         "status": {
             "phase": "Running",
             "podIPs": [{"ip": address}],
-            "conditions": [{"type": type, "status": status} for type, status in found.items()],
+            "conditions": [{"type": kind, "status": status} for kind, status in found.items()],
         },
     }
 

@@ -59,8 +59,8 @@ def _identity(control_plane: ControlPlane, kube: Kube, *, readiness_gates: bool)
     kube.delete(CLUSTER_ROLES, USER)
 
 
-@pytest.fixture
-def node(kube: Kube, site: MyCloudSite) -> Iterator[str]:
+@pytest.fixture(autouse=True)
+def _node(kube: Kube, site: MyCloudSite) -> Iterator[None]:
     """A node with a machine behind it, and a route to its pods."""
     machine = site.machine("worker-7")
     spec = {"providerID": provider_id(machine), "podCIDR": POD_CIDR, "podCIDRs": [POD_CIDR]}
@@ -70,7 +70,7 @@ def node(kube: Kube, site: MyCloudSite) -> Iterator[str]:
     route = {"destination_cidr": POD_CIDR, "next_hop_machine_id": machine["id"]}
     table = f"route_tables/{site.network['route_table_id']}/routes:batch_create"
     assert site.client.post(table, {"routes": [route]})["results"][0]["error"] is None
-    yield "worker-7"
+    yield
     for pod in kube.list(PODS, "default", label_selector="app=gated").items:
         kube.delete(PODS, pod["metadata"]["name"], "default", uid=pod["metadata"]["uid"])
     kube.delete(NODES, "worker-7")
@@ -129,7 +129,7 @@ class Health:
 
 
 def test_a_gate_opens_with_health_and_over_a_restart_and_when_the_service_goes(
-    kube: Kube, daemon: Kube, site: MyCloudSite, node: str
+    kube: Kube, daemon: Kube, site: MyCloudSite
 ) -> None:
     create_service(kube)
     with Running(daemon, site, gates=GATES) as first:
@@ -160,7 +160,7 @@ def test_a_gate_opens_with_health_and_over_a_restart_and_when_the_service_goes(
         eventually(site, lambda: not _exists(kube))
 
 
-def test_two_controllers_at_once_open_each_gate(kube: Kube, daemon: Kube, site: MyCloudSite, node: str) -> None:
+def test_two_controllers_at_once_open_each_gate(kube: Kube, daemon: Kube, site: MyCloudSite) -> None:
     create_service(kube)
     with Running(daemon, site, gates=GATES) as one, Running(daemon, site, gates=GATES) as other:
         health = Health(one, other)

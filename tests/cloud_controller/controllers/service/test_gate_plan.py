@@ -34,7 +34,7 @@ def registered(
 
 
 def view(*found: Registered, wanted: tuple[Member, ...] = (A,), **more: Any) -> ServiceView:
-    given = {"by_pod": True, "wanted": {HTTP: wanted}, "serves": True, "known_nodes": {"node-a"}} | more
+    given: dict[str, Any] = {"by_pod": True, "wanted": {HTTP: wanted}, "serves": True, "known_nodes": {"node-a"}} | more
     return ServiceView("web", registered=found, **given)
 
 
@@ -117,7 +117,7 @@ def test_endpoints_of_waiting_pods_count_as_ready_unless_they_end() -> None:
     def endpoint(uid: str, **conditions: bool) -> dict[str, Any]:
         return {"addresses": ["10.1.0.5"], "conditions": conditions, "targetRef": {"kind": "Pod", "uid": uid}}
 
-    slices = [
+    slices: list[dict[str, Any]] = [
         {"endpoints": [endpoint("waits", ready=False), endpoint("ends", ready=False, terminating=True)]},
         {"endpoints": [endpoint("other", ready=False), endpoint("ready", ready=True)]},
         {"endpoints": None},
@@ -127,4 +127,4 @@ def test_endpoints_of_waiting_pods_count_as_ready_unless_they_end() -> None:
 
     ready = [each["conditions"]["ready"] for one in found for each in one["endpoints"]]
     assert ready == [True, False, False, True]
-    assert slices[0]["endpoints"][0]["conditions"]["ready"] is False, "the cached objects stay as they are"  # type: ignore[index]
+    assert slices[0]["endpoints"][0]["conditions"]["ready"] is False, "the cached objects stay as they are"
