@@ -154,7 +154,7 @@ def _deployment() -> dict[str, Any]:
 
 
 def _service() -> dict[str, Any]:
-    checks = {"health_check_protocol": "HTTP", "health_check_path": "/warm", "health_check_interval": 1}
+    checks: dict[str, Any] = {"health_check_protocol": "HTTP", "health_check_path": "/warm", "health_check_interval": 1}
     annotations = CATALOGUE.annotations({"backend_type": "pod-ip", **checks})
     ports = [{"port": 8090, "targetPort": 8080}]
     return {

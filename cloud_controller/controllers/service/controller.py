@@ -264,6 +264,7 @@ class ServiceController:
                 self._endpoints,
                 self._rules,
                 options.gates,
+                events,
                 backends=lambda: self._backends,
                 members_changed=self._endpoints_changed,
             )

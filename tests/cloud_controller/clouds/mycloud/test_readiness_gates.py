@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller.cloud import Throttled, Unavailable
+from cloud_controller.cloud import CloudError, Throttled, Unavailable
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.queue import Cause
 from cloud_controller.controllers.service.controller import (
@@ -67,7 +67,8 @@ class Gated:
         self.cloud = site.new_cloud()
         self.health: dict[tuple[str, str, int], bool] = {}
         self.asked = 0
-        self.error: Exception | None = None
+        self._recorder = EventRecorder(self.kube, "test")
+        self.error: CloudError | None = None
         self.cloud.load_balancers.health = self._health  # type: ignore[method-assign,assignment]
         kinds = (SERVICES, NODES, ENDPOINT_SLICES)
         services, nodes, slices = (self.kube.informer(kind) for kind in kinds)
@@ -78,7 +79,7 @@ class Gated:
             services,
             nodes,
             slices,
-            EventRecorder(self.kube, "test"),
+            self._recorder,
             Metrics(),
             ServiceOptions(gates=gates),
             guard(self.kube),
@@ -141,6 +142,11 @@ class Gated:
                 self.gates.handle(each)
             finally:
                 self.gates.queue.done(each)
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """The events so far; no more can be reported."""
+        assert self._recorder.close(60)
+        return self.kube.events
 
     def members(self) -> set[str]:
         return members(only(self.site.load_balancers()))
@@ -341,7 +347,7 @@ def test_a_gate_waits_for_every_load_balancer_of_its_pod(site: MyCloudSite) -> N
 
 def test_behind_node_ports_a_gate_opens_once_the_pods_node_is_a_member(site: MyCloudSite) -> None:
     gated = Gated(site)
-    local = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}
+    local: Any = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}
     gated.kube.put(SERVICES, service({}, port(8080), selector={"app": "web"}, **local))
     gated.settle()
     gated.add(pod("a", "10.244.0.5", GATE))
@@ -379,7 +385,7 @@ def test_a_member_that_is_not_checked_needs_no_health(site: MyCloudSite) -> None
 def test_a_cloud_that_never_reports_health_holds_no_pod_for_ever(site: MyCloudSite) -> None:
     gated = Gated(site)
     now = 1000.0
-    gated.gates._clock = lambda: now
+    gated.gates._waiting.clock = lambda: now
     gated.serve()
     gated.add(pod("a", "10.244.0.5", GATE))
     gated.settle()
@@ -396,7 +402,7 @@ def test_a_cloud_that_never_reports_health_holds_no_pod_for_ever(site: MyCloudSi
 def test_after_a_while_a_closed_gate_says_what_it_waits_for_and_is_not_written_again(site: MyCloudSite) -> None:
     gated = Gated(site)
     now = 1000.0
-    gated.gates._clock = lambda: now
+    gated.gates._waiting.clock = lambda: now
     gated.serve()
     gated.add(pod("a", "10.244.0.5", GATE))
     gated.settle()
@@ -415,7 +421,7 @@ def test_after_a_while_a_closed_gate_says_what_it_waits_for_and_is_not_written_a
 
 @pytest.mark.parametrize("error", [Throttled("slow down", retry_after=30.0), Unavailable("no answer")])
 def test_a_cloud_that_does_not_answer_is_asked_again_later_and_new_pods_do_not_hurry_it(
-    site: MyCloudSite, error: Exception
+    site: MyCloudSite, error: CloudError
 ) -> None:
     gated = Gated(site).serve()
     gated.add(pod("a", "10.244.0.5", GATE))
@@ -423,7 +429,9 @@ def test_a_cloud_that_does_not_answer_is_asked_again_later_and_new_pods_do_not_h
     gated.error = error
     with pytest.raises(type(error)):
         gated.decide()
-    gated.gates.queue.add_after_error(WEB, error)  # type: ignore[arg-type]
+    gated.gates.queue.add_after_error(WEB, error)
+    reasons = [reason for _, reason, _ in gated.events()]
+    assert ("ReadinessGatesFailed" in reasons) == isinstance(error, Unavailable), "throttling is no error"
 
     gated.kube.change(PODS, "default/a", lambda each: each["metadata"].update(annotations={"x": "y"}))
 
