@@ -231,6 +231,51 @@ def test_a_pod_stays_a_member_while_its_endpoint_lags_behind_its_open_gate(site:
     assert gated.members() == {"10.244.0.5:8000"}, "the pod is ready, its endpoint not yet"
 
 
+def test_a_pod_whose_containers_become_ready_wakes_its_service_although_its_endpoint_stays_the_same(
+    site: MyCloudSite,
+) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE, ContainersReady="False"))
+    gated.settle()
+    queue = gated.controller._queue
+
+    def next_service(patience: float) -> str | None:
+        while (found := queue.get(timeout=patience)) is not None:
+            queue.done(found)
+            if found == WEB:
+                return found
+        return None
+
+    while next_service(0.6):
+        pass
+
+    def ready(each: Object) -> None:
+        each["status"]["conditions"] = [_true("ContainersReady"), {"type": "Ready", "status": "False"}]
+
+    gated.kube.change(PODS, "default/a", ready)
+
+    assert next_service(10)
+
+
+def test_nothing_is_remembered_of_a_pod_that_is_gone(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    now = 1000.0
+    waiting = gated.gates._waiting
+    waiting.clock = lambda: now
+    gated.serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.decide()
+    assert gated.is_open("a")
+
+    gated.kube.remove(PODS, "default/a")
+    now += 100
+    gated.settle()
+
+    assert not any((waiting._pods, waiting._since, waiting._passed, waiting._opened, waiting._settling))
+
+
 def test_a_pod_that_waits_for_a_gate_of_others_is_no_member(site: MyCloudSite) -> None:
     gated = Gated(site).serve()
     gated.add(pod("a", "10.244.0.5", GATE, "others.example.com/gate"))
@@ -338,11 +383,13 @@ def test_a_gate_waits_for_every_load_balancer_of_its_pod(site: MyCloudSite) -> N
         ENDPOINT_SLICES, {**first, "metadata": {"namespace": "default", "name": "second-1", "labels": labels}}
     )
     gated.settle()
+    asked = gated.asked
     gated.health |= {("tcp-9090", "10.244.0.5", 8000): True}
     gated.gates.queue.add("default/second", Cause.OBJECT)
     gated.decide()
 
     assert gated.is_open("a")
+    assert gated.asked == asked + 1, "the first Service has let the pod pass already"
 
 
 def test_behind_node_ports_a_gate_opens_once_the_pods_node_is_a_member(site: MyCloudSite) -> None:
