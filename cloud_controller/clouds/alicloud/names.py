@@ -9,5 +9,6 @@ VERSIONS = {
     "slb": "2014-05-15",
     "nlb": "2022-04-30",
     "sts": "2015-04-01",
+    "quotas": "2020-05-10",
 }
 """The version of each product's API; `slb` is CLB's."""
