@@ -143,7 +143,7 @@ class InstanceSnapshot:
             if not ids & self._listed_provider_ids and self._listed_at < self._since(None):
                 self._list()  # All machines may have been replaced since the last list.
             # A provider ID may have several spellings.
-            known = (self._by_provider_id.get(id) for id in ids if id)
+            known = (self._by_provider_id.get(each) for each in ids if each)
             described = {each.instance.id for each in known if each is not None and each.instance is not None}
             return bool(ids & self._listed_provider_ids or described & self._listed)
 

@@ -85,9 +85,9 @@ class EcsInstances:
         region (None would delete the node), and Conflict if two machines have a node's name.
         """
         wanted = {ref: machine_id(ref, self._config.region) for ref in refs}
-        by_id = self._by_id({id for id in wanted.values() if id is not None})
-        by_name = self._by_name({ref.node_name for ref, id in wanted.items() if id is None})
-        return {ref: by_name.get(ref.node_name) if id is None else by_id.get(id) for ref, id in wanted.items()}
+        by_id = self._by_id({each for each in wanted.values() if each is not None})
+        by_name = self._by_name({ref.node_name for ref, each in wanted.items() if each is None})
+        return {ref: by_name.get(ref.node_name) if each is None else by_id.get(each) for ref, each in wanted.items()}
 
     def leaves_alone(self, node: Object) -> bool:
         """See `Selective.leaves_alone`."""
@@ -96,21 +96,21 @@ class EcsInstances:
     def missing(self, ids: Collection[str]) -> frozenset[str]:
         """Which of these machines do not exist. Those seen lately are not asked for again."""
         since = self._clock() - _SEEN_KEPT
-        unknown = {id for id in ids if self._seen.get(id, -math.inf) < since}
+        unknown = {each for each in ids if self._seen.get(each, -math.inf) < since}
         return frozenset(unknown - self._by_id(unknown).keys())
 
     def primary_interfaces(self, ids: Collection[str]) -> Mapping[str, str]:
         """The primary network interface of each machine that has one."""
         self._by_id({*ids} - self._primary.keys())
-        return {id: self._primary[id] for id in ids if id in self._primary}
+        return {each: self._primary[each] for each in ids if each in self._primary}
 
     def _by_id(self, ids: Collection[str]) -> dict[str, Instance]:
         found: dict[str, Instance] = {}
         for some in batches(sorted(ids), BATCH):
             for each in self._pages(InstanceIds=orjson.dumps(some).decode()):
                 found[each["InstanceId"]] = self._instance(each)
-        for id in {*ids} - found.keys():
-            self._confirm_gone(id)
+        for absent in {*ids} - found.keys():
+            self._confirm_gone(absent)
         return found
 
     def _confirm_gone(self, id: str) -> None:
@@ -167,13 +167,13 @@ class EcsInstances:
         self._primary.pop(id, None)
 
     def _instance(self, instance: EcsInstance) -> Instance:
-        id, zone, region = instance["InstanceId"], instance["ZoneId"], instance["RegionId"]
+        machine, zone, region = instance["InstanceId"], instance["ZoneId"], instance["RegionId"]
         if instance["Status"] not in _STATES:
-            raise CloudError(f"Alibaba Cloud: machine {id} is in the unknown state {instance['Status']!r}")
+            raise CloudError(f"Alibaba Cloud: machine {machine} is in the unknown state {instance['Status']!r}")
         return Instance(
-            id=id,
-            provider_id=provider_id(region, zone, id, self._config.provider_id_format),
-            name=instance.get("HostName") or instance.get("InstanceName") or id,
+            id=machine,
+            provider_id=provider_id(region, zone, machine, self._config.provider_id_format),
+            name=instance.get("HostName") or instance.get("InstanceName") or machine,
             type=instance["InstanceType"],
             zone=zone,
             region=region,
