@@ -12,7 +12,7 @@ from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.credentials import of_config
 from cloud_controller.clouds.alicloud.endpoints import endpoint
 from cloud_controller.clouds.alicloud.instances import EcsInstances
-from cloud_controller.clouds.alicloud.provider_ids import PROVIDER_NAME
+from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
 from cloud_controller.clouds.alicloud.routes import VpcRoutes
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 

@@ -34,12 +34,11 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from cloud_controller.clouds.alicloud.names import VERSIONS
+from cloud_controller.clouds.alicloud.names import VERSIONS, ProviderIdFormat
 from cloud_controller.clouds.common.gcfg import Section, did_you_mean, is_url, wrong
 from cloud_controller.clouds.common.http import sendable
 
 Network = Literal["public", "vpc"]
-ProviderIdFormat = Literal["region", "uri"]
 
 METADATA = "metadata"
 """The key in `Endpoints` of an instance's metadata service."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-CLOUD_NAME = "alicloud"
+from typing import Literal
+
+PROVIDER_NAME = "alicloud"
+"""The cloud's name, and the scheme of provider IDs in their form as a URI."""
+ProviderIdFormat = Literal["region", "uri"]
 VERSIONS = {
     "ecs": "2014-05-26",
     "vpc": "2016-04-28",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
-from cloud_controller.clouds.alicloud.config import ProviderIdFormat
+from cloud_controller.clouds.alicloud.names import PROVIDER_NAME, ProviderIdFormat
 from cloud_controller.kube import Object
-
-PROVIDER_NAME = "alicloud"
 
 _ALLOWED = "REGION.i-…, alicloud:///REGION/i-… or alicloud:///ZONE/i-…"
 _PROVIDER_ID = re.compile(
