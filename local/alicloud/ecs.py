@@ -47,6 +47,22 @@ def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]
     return {"Instances": {"Instance": shown}, **fields}
 
 
+@ECS.action("DescribeInstanceAttribute")
+def describe_instance_attribute(account: Account, arguments: Arguments) -> dict[str, Any]:
+    """One machine; unlike DescribeInstances, an error if there is none."""
+    machine = arguments["InstanceId"]
+    missing = Refusal(404, "InvalidInstanceId.NotFound", f"The specified InstanceId does not exist: {machine}.")
+    instance = account.find(INSTANCE, machine, missing)
+    return {
+        "InstanceId": instance["id"],
+        "InstanceName": instance["name"],
+        "InstanceType": instance["type"],
+        "RegionId": account.region,
+        "ZoneId": instance["zone"],
+        "Status": instance["status"],
+    }
+
+
 @ECS.action("DescribeNetworkInterfaces")
 def describe_network_interfaces(account: Account, arguments: Arguments) -> dict[str, Any]:
     """By ids (at most 100), addresses, instance, VPC, status, type; pages of both kinds."""

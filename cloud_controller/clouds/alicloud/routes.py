@@ -71,8 +71,8 @@ class VpcRoutes:
         """
         try:
             return int(self._client.call("quotas", "GetProductQuota", _QUOTA)["Quota"]["TotalQuota"])
-        except (NotFound, AccessDenied, Unavailable) as error:
-            # No permission, or no network route to this service.
+        except (AccessDenied, InvalidConfiguration, NotFound, Unavailable) as error:
+            # No permission, no network route to this service, or none in this region.
             _log.warning("could not read the route quota error=%r", str(error))
             return None
 
@@ -193,7 +193,7 @@ def _creation(table: str, route: Route) -> Entry:
 
 
 def _route(entry: Mapping[str, Any]) -> Route:
-    hops = (entry.get("NextHops") or {}).get("NextHop") or ()
+    hops: Sequence[Mapping[str, Any]] = (entry.get("NextHops") or {}).get("NextHop") or ()
     to_machine = len(hops) == 1 and hops[0].get("NextHopType") == "Instance"
     return Route(
         destination_cidr=entry["DestinationCidrBlock"],
