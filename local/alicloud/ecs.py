@@ -17,7 +17,7 @@ MOST_IDS = 100
 """In a call."""
 
 
-@ECS.action("DescribeInstances", "AdditionalAttributes", "NeedSaleCycle")
+@ECS.action("DescribeInstances", "AdditionalAttributes", "InstanceNetworkType", "NeedSaleCycle")
 def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]:
     """By ids (JSON text, at most 100), VPC, zone, status, name, tags; pages of both kinds."""
     if "InstanceIds" in arguments:

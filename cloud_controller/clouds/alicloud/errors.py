@@ -39,7 +39,7 @@ _CODES: Final = ErrorCodes(
         InvalidConfiguration,
         r"VSwitchAvailableIpNotExist|\w*(VSwitch|SecurityGroup|Certificate|ResourceGroup|Eip)\w*NotExist\w*",
     ),
-    (NotFound, r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExist(s|ed)?(\..+)?|[A-Z_]+_NOT_(EXISTS?|FOUND)"),
+    (NotFound, r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExist(s|ed)?(\..+)?|[A-Z_.]+[._]NOT[._](EXISTS?|FOUND)"),
     (
         QuotaExceeded,
         r"(.+\.)?\w*Quota\w*(\..+)?|(.+\.)?\w*LimitExceed\w*(\..+)?|(.+\.)?TooMany\w*|\w*ExceedLimit\w*(\..+)?",
