@@ -23,6 +23,7 @@ from cloud_controller.clouds.alicloud.config import METADATA, AccessKey, Config
 from cloud_controller.clouds.alicloud.endpoints import endpoint
 from cloud_controller.clouds.common.http import Http, sendable
 from cloud_controller.fence import unfenced
+from cloud_controller.retries import NeverReached
 
 ROLE, PROVIDER, TOKEN_FILE = (
     "ALIBABA_CLOUD_ROLE_ARN",
@@ -161,7 +162,10 @@ class MachineRole:
 
     def _ask(self, method: str, path: str, headers: Mapping[str, str]) -> str:
         what = f"{method} {path}"
-        answer = self._http.send(method, self._url, path, what=what, headers=headers, fence=unfenced)
+        try:
+            answer = self._http.send(method, self._url, path, what=what, headers=headers, fence=unfenced)
+        except NeverReached as error:
+            raise NeverReached(f"{error}; the cloud config has no access key, and the pod no role") from None
         if answer.status == 404:
             raise AccessDenied("Alibaba Cloud: no access key in the cloud config, no role of the pod or the machine")
         if answer.status >= 300:
