@@ -64,6 +64,8 @@ class EcsInstances:
         self._primary: dict[str, str] = {}
         """The primary network interface of each machine seen."""
         self._seen: dict[str, float] = {}
+        self._gone: set[str] = set()
+        """Machines that ECS has said not to exist: IDs are not used again."""
         self._listed: Sequence[EcsInstance] = ()
         self._listed_at = -math.inf
 
@@ -109,7 +111,7 @@ class EcsInstances:
         for some in batches(sorted(ids), BATCH):
             for each in self._pages(InstanceIds=orjson.dumps(some).decode()):
                 found[each["InstanceId"]] = self._instance(each)
-        for absent in {*ids} - found.keys():
+        for absent in {*ids} - found.keys() - self._gone:
             self._confirm_gone(absent)
         return found
 
@@ -124,6 +126,7 @@ class EcsInstances:
             if error_code(error) != _GONE:
                 raise
             self._forget(id)
+            self._gone.add(id)
             return
         raise Unavailable(f"Alibaba Cloud: machine {id} exists, but DescribeInstances does not return it")
 
