@@ -18,7 +18,7 @@ MOST_IDS = 100
 """In a call."""
 
 
-@ECS.action("DescribeInstances", "AdditionalAttributes", "NeedSaleCycle")
+@ECS.action("DescribeInstances", "AdditionalAttributes", "InstanceNetworkType", "NeedSaleCycle")
 def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]:
     """By ids (JSON text, at most 100), VPC, zone, status, name, tags; pages of both kinds."""
     if "InstanceIds" in arguments:
@@ -45,6 +45,22 @@ def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]
     elastic = {eip["instance"]: eip for eip in account.store.all(EIP) if eip["instance"]}
     shown = [_instance(account, each, elastic.get(each["id"])) for each in page]
     return {"Instances": {"Instance": shown}, **fields}
+
+
+@ECS.action("DescribeInstanceAttribute")
+def describe_instance_attribute(account: Account, arguments: Arguments) -> dict[str, Any]:
+    """One machine; unlike DescribeInstances, an error if there is none."""
+    machine = arguments["InstanceId"]
+    missing = Refusal(404, "InvalidInstanceId.NotFound", f"The specified InstanceId does not exist: {machine}.")
+    instance = account.find(INSTANCE, machine, missing)
+    return {
+        "InstanceId": instance["id"],
+        "InstanceName": instance["name"],
+        "InstanceType": instance["type"],
+        "RegionId": account.region,
+        "ZoneId": instance["zone"],
+        "Status": instance["status"],
+    }
 
 
 @ECS.action("DescribeNetworkInterfaces")
