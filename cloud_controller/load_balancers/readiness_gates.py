@@ -81,15 +81,20 @@ class ReadinessGates:
 
     def waits_for(self, condition: str, service: Object) -> bool:
         """Whether the pods' condition of this type depends on this Service, if it selects them."""
-        if condition != self.condition and condition != f"{self.service_prefix}{service['metadata']['name']}":
+        if condition != self.condition and self.service_named(condition) != service["metadata"]["name"]:
             return False
         try:
             return self.asked(service) is not False
         except InvalidConfiguration:
             return True  # Its event tells of the value; until it is corrected, pods stay on the safe side.
 
+    def service_named(self, condition: str) -> str | None:
+        """The name of the Service in a condition type that names one."""
+        prefix = self.service_prefix
+        return condition.removeprefix(prefix) if prefix and condition.startswith(prefix) else None
+
     def _is_ours(self, condition: str) -> bool:
-        return condition == self.condition or bool(self.service_prefix and condition.startswith(self.service_prefix))
+        return condition == self.condition or self.service_named(condition) is not None
 
 
 def is_held(pod: Object, gates: ReadinessGates) -> bool:

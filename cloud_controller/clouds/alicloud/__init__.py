@@ -9,6 +9,7 @@ from cloud_controller.clouds.alicloud.permissions import actions
 from cloud_controller.clouds.alicloud.pod_identity import pod_identity
 from cloud_controller.clouds.descriptor import CloudDescriptor
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.alicloud.cloud import AliCloud
@@ -27,6 +28,10 @@ CLOUD = CloudDescriptor(
     provider_id_scheme=PROVIDER_NAME,
     catalogue=Catalogue(PROVIDER_NAME, (), ()),
     load_balancer_classes=frozenset(),
+    readiness_gates=ReadinessGates(
+        condition="cloud.alibabacloud.com/load-balancer-backend-ready",
+        service_prefix="service.readiness.alibabacloud.com/",
+    ),
     rights=actions,
     not_offered={
         "service": "load balancers of Alibaba Cloud are not supported yet",

@@ -116,9 +116,16 @@ class WaitingPods:
         ]
 
     def waiting_for_none(self, namespace: str) -> list[tuple[Object, str]]:
-        """The closed gates in this namespace that wait for no Service, each with its pod."""
+        """The closed gates in this namespace that wait for no Service, each with its pod.
+
+        A gate that names a Service of another controller is that controller's to open.
+        """
         waiting = ((pod, condition) for pod in self._waiting(namespace) for condition in self.closed(pod))
-        return [(pod, condition) for pod, condition in waiting if not self.services_of(pod, condition)]
+        return [
+            (pod, condition)
+            for pod, condition in waiting
+            if not self.services_of(pod, condition) and not self._is_of_another(condition, namespace)
+        ]
 
     def counted(self, service: Object) -> set[str]:
         """The pods (UIDs) of this Service that count as ready, although their endpoints are not."""
@@ -153,6 +160,16 @@ class WaitingPods:
         """Seconds for which the pod has waited."""
         with self._lock:
             return self.clock() - self._since.get(uid(pod), self.clock())
+
+    def _is_of_another(self, condition: str, namespace: str) -> bool:
+        named = self._gates.service_named(condition)
+        service = None if named is None else self.service(f"{namespace}/{named}")
+        return (
+            service is not None
+            and service["spec"].get("type") == "LoadBalancer"
+            and not service["metadata"].get("deletionTimestamp")
+            and not self._wanted(service)
+        )
 
     def _waiting(self, namespace: str) -> list[Object]:
         with self._lock:

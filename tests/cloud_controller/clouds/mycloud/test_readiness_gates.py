@@ -319,6 +319,20 @@ def test_a_gate_that_names_a_service_waits_for_that_one_alone(site: MyCloudSite)
     assert gated.is_open("a", mine)
 
 
+def test_a_gate_that_names_a_service_of_another_controller_is_left_to_that_controller(site: MyCloudSite) -> None:
+    gated = Gated(site).serve(loadBalancerClass="others.example.com/nlb")
+    gated.add(pod("a", "10.244.0.5", GATE, "ready.example.com/web"))
+    gated.decide()
+
+    assert gated.is_open("a"), "the general gate is ours alone"
+    assert gated.condition("a", "ready.example.com/web") is None
+
+    gated.kube.remove(SERVICES, WEB)
+    gated.decide()
+
+    assert gated.is_open("a", "ready.example.com/web"), "nobody else opens it any more"
+
+
 @pytest.mark.parametrize(
     "change",
     [
