@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from cloud_controller.cloud import Cloud
-from cloud_controller.controllers.service.rules import finalizers
+from cloud_controller.controllers.service.rules import finalizers, has_finalizer
 from cloud_controller.controllers.volume import objects as view
 from cloud_controller.kube import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -101,6 +101,16 @@ def among(
         _users(pods),
         tuple(leaving),
     )
+
+
+def find_served(kube: KubeApi, cloud: Cloud, declared: Declared) -> Unmanaged:
+    """The Services with load balancers that this cloud's controller serves; no claims. Raises `ApiError`.
+
+    For a cluster that stays: there, what other controllers serve matters to nobody's destroy.
+    """
+    ours = (None, *cloud.load_balancer_classes)
+    services = [each for each in kube.list(SERVICES).items if each["spec"].get("loadBalancerClass") in ours]
+    return among([each for each in services if has_finalizer(each)], (), (), (), declared)
 
 
 def ownerless(kube: KubeApi, cloud: Cloud) -> tuple[list[str], list[str]]:
