@@ -625,6 +625,22 @@ def test_the_copy_adds_endpoint_and_encrypted_token_and_keeps_the_rest(fakes: Fa
     assert (tmp_path / "dir" / "passphrase").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(("cluster", "given"), [(None, "10.0.0.0/16"), ("new", "10.0.0.0/16"), ("existing", None)])
+def test_a_stack_on_an_existing_cluster_gets_nothing_for_a_new_one(
+    fakes: Fakes, tmp_path: Path, cluster: str | None, given: str | None
+) -> None:
+    file = yaml.safe_load(fakes.stack_file.read_text())
+    file["config"] |= {"cloud-controller:cluster": cluster} if cluster else {}
+    fakes.stack_file.write_text(yaml.safe_dump(file))
+    section = "cloud-controller:mycloud"
+    site = SiteConfig({section: {"endpoint": ENDPOINT}}, {}, {section: {"cidr": "10.0.0.0/16"}})
+
+    copy = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site).read_text())["config"][section]
+
+    assert copy["endpoint"] == ENDPOINT
+    assert copy.get("cidr") == given
+
+
 def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -> None:
     first = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("a")).read_text())
     second = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site_of("b")).read_text())
