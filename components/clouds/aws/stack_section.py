@@ -175,6 +175,9 @@ def _check_network(config: StackConfig, aws: AwsConfig) -> None:
         if "node_subnets" in aws.model_fields_set:
             why = "aws.network.subnets are the machines' subnets; with aws.network remove the key"
             raise ConfigError(line("aws.nodeSubnets", aws.node_subnets, why))
+        if config.executor(Controller.ROUTE) is Executor.DAEMON:
+            why = "the VPC's route table outlives the cluster and its daemon; allowed with aws.network: pulumi, vendor"
+            raise ConfigError(line(f"executors.{Controller.ROUTE}", Executor.DAEMON, why))
         for index, pool in enumerate(config.node_pools):
             for place, zone in enumerate(pool.zones):
                 if zone not in network.subnets:

@@ -143,16 +143,31 @@ def in_network(stack: str, **more: Any) -> dict[str, Any]:
     given = config(stack, network=NETWORK, **more)
     given["aws"].setdefault("vpcCidr", "10.0.0.0/16")
     given["aws"].pop("nodeSubnets", None)
+    return by_pulumi(given)
+
+
+def by_pulumi(given: dict[str, Any]) -> dict[str, Any]:
+    """The same stack, whose routes Pulumi writes, where the daemon would."""
+    if given["aws"].get("controlPlane") == "ec2":
+        given["executors"] = {**given["executors"], "route": "pulumi"}
     return given
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
 def test_a_new_cluster_in_an_existing_network_makes_no_part_of_it(stack: str, run_stack: Any) -> None:
-    made, anew = of_aws(run_stack(in_network(stack))), of_aws(run_stack(config(stack)))
+    made, anew = of_aws(run_stack(in_network(stack))), of_aws(run_stack(by_pulumi(config(stack))))
 
     of_networks = ("vpc:Vpc", "subnet:Subnet", "routeTable", "route:Route", "internetGateway", "natGateway", "eip:Eip")
     assert {type_ for type_ in anew if any(each in type_ for each in of_networks)}
     assert {t: n for t, n in anew.items() if not any(each in t for each in of_networks)} == made
+
+
+def test_routes_in_a_table_that_stays_are_not_left_to_the_daemon() -> None:
+    stack = in_network("aws-staging")
+    stack["executors"] = {**stack["executors"], "route": "daemon"}
+
+    why = "the VPC's route table outlives the cluster and its daemon; allowed with aws.network: pulumi, vendor"
+    assert f'executors.route is "daemon": {why}' in refused(stack)
 
 
 def test_an_existing_network_may_be_smaller_than_one_that_is_cut_into_subnets() -> None:
