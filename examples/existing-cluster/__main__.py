@@ -5,6 +5,7 @@ from pulumi_cloud_controller.cluster import Cluster
 from pulumi_cloud_controller.controller_manager import CloudControllerManager
 from pulumi_cloud_controller.destroy_guard import DestroyGuard
 from pulumi_cloud_controller.load_balancer_service import LoadBalancerService
+from pulumi_cloud_controller.workload import Workload
 
 config = pulumi.Config()
 cloud = config.require_object("mycloud")
@@ -46,15 +47,17 @@ initialised = CloudController(
     cluster_id=cluster.cluster_id,
     network_id=cluster.network_id,
     cluster_cidr=cluster.pod_cidr,
-    machines=[],
+    machines=[{"name": name} for name in ("plane", "a", "b")],
     executors=dict.fromkeys(controllers, "daemon"),
     existing=True,
     opts=pulumi.ResourceOptions(depends_on=[manager]),
 )
+ready = pulumi.ResourceOptions(providers=[api], depends_on=[initialised])
+web = Workload("web", {"image": "registry.local/web:1", "port": 8080, "health_path": "/healthz"}, opts=ready)
 shop = LoadBalancerService(
     "shop",
-    {"cloud": "mycloud", "selector": {"app.kubernetes.io/name": "web"}, "ports": [{"port": 8081, "target_port": 8080}]},
-    opts=pulumi.ResourceOptions(providers=[api], depends_on=[initialised]),
+    {"cloud": "mycloud", "selector": web.selector, "ports": [{"port": 8081, "target_port": "main"}]},
+    opts=ready,
 )
 DestroyGuard(
     "destroy-guard",
@@ -64,6 +67,6 @@ DestroyGuard(
     cluster_uid=initialised.cluster_uid,
     services=[shop.key],
     existing=True,
-    opts=pulumi.ResourceOptions(depends_on=[manager, initialised, shop]),
+    opts=pulumi.ResourceOptions(depends_on=[manager, initialised, web, shop]),
 )
-pulumi.export("address", shop.address)
+pulumi.export("url", pulumi.Output.concat("http://", shop.address, ":8081/"))
