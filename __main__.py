@@ -11,7 +11,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from components import clouds, stack_config
-from components.cloud_controller import CloudController
+from components.cloud_controller import CloudController, MachineArgs
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.destroy_guard import DestroyGuard
@@ -93,16 +93,19 @@ def main() -> None:
             pulumi.ResourceOptions(depends_on=control_plane or list(pools.values())),
         ),
     )
+    machines: list[MachineArgs] = [
+        {"name": machine.name, "provider_id": machine.provider_id}
+        for pool in pools.values()
+        for machine in pool.machines
+    ]
+    machines += [{"name": name} for name in (existing.machines if existing else ())]
     controller = CloudController(
         "cloud-controller",
         cloud=config.cloud,
         cluster_id=cluster.cluster_id,
         network_id=cluster.network_id,
         cluster_cidr=cluster.pod_cidr,
-        machines=[
-            *({"name": m.name, "provider_id": m.provider_id} for pool in pools.values() for m in pool.machines),
-            *({"name": name} for name in (existing.machines if existing else ())),
-        ],
+        machines=machines,
         pools=[{"name": pool.pool, "count": pool.unnamed} for pool in pools.values() if pool.unnamed],
         executors={name.value: config.executor(name).value for name in stack_config.Controller},
         existing=existing is not None,

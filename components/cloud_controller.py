@@ -70,6 +70,9 @@ class CloudControllerProvider(ResourceProvider):
             plan = cluster_plan.not_evaluated("the inputs are not known yet")
             return CheckResult({**news, "plan": plan}, [])
         failures = _wrong_inputs(news)
+        if news.get("existing") and _olds.get("cluster_id") and not _olds.get("existing"):
+            why = "the stack made its cluster, so `cluster: existing` would delete it; use another stack for that"
+            failures.append(CheckFailure("existing", why))
         if failures:
             return CheckResult(news, failures)
         target = _target(news, _olds)
@@ -194,7 +197,7 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
     Depends on the machines and the CCM (`opts.depends_on`); what runs in the cluster depends on it.
 
     `existing`: the cluster is not the program's. Then the stack's config has its kubeconfig, and a destroy leaves
-    the routes and what claims hold: the cluster goes on using both.
+    routes, and volumes that claims hold: the cluster still uses them.
     """
 
     # Loosely typed: the SDK checks what an older state holds against these.
@@ -311,7 +314,7 @@ def _has_unknown(*values: Any) -> bool:
 
 def _gone(machine: Machine, target: Target) -> str:
     if target.existing:
-        return f"machine {machine.name} is not in the cloud; allowed: names of the cluster's nodes, whose machines exist"
+        return f"machine {machine.name} is not in the cloud; allowed: names of nodes of the cluster"
     advice = "no longer exists in the cloud: run `refresh`, then `up` to create it again"
     return f"machine {machine.name} ({machine.provider_id}) {advice}"
 

@@ -9,7 +9,9 @@ import pulumi
 
 from . import clouds, inputs
 from .arguments import checked
-from .clouds.interface import ClusterSettings
+from .clouds.interface import ClusterParts, ClusterSettings, NetworkParts
+
+TYPE = "cloudcontroller:index:Cluster"
 
 
 class ClusterArgs(ClusterSettings):
@@ -71,9 +73,18 @@ class Cluster(pulumi.ComponentResource):
     ) -> None:
         inputs.check_dns_label("name", name)
         if _is_read:
-            self._read(name, checked(ExistingClusterArgs, cast("ExistingClusterArgs", args)), opts)
+            network, cluster = self._read(name, checked(ExistingClusterArgs, cast("ExistingClusterArgs", args)), opts)
         else:
-            self._make(name, checked(ClusterArgs, cast("ClusterArgs", args)), opts)
+            network, cluster = self._make(name, checked(ClusterArgs, cast("ClusterArgs", args)), opts)
+        self.cluster_id = cluster.id
+        self.network_id = network.complete_id or network.id
+        self.pod_cidr = network.pod_cidr
+        self.kubeconfig = pulumi.Output.secret(cluster.kubeconfig)
+        # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
+        self.subnet_ids: dict[str, pulumi.Output[str]] = dict(network.subnet_ids)
+        self.join: dict[str, pulumi.Input[str]] = dict(cluster.join)
+        self.ccm_role: pulumi.Output[str] | None = cluster.ccm_role
+        self.control_plane: pulumi.Resource | None = cluster.resource
         self.register_outputs(
             {
                 "cluster_id": self.cluster_id,
@@ -84,38 +95,27 @@ class Cluster(pulumi.ComponentResource):
             }
         )
 
-    def _read(self, name: str, args: ExistingClusterArgs, opts: pulumi.ResourceOptions | None) -> None:
-        clouds.descriptor(args["cloud"])
-        inputs.check_cidr("pod_cidr", args["pod_cidr"])
-        known = {key: value for key, value in args.items() if key != "kubeconfig"}
-        super().__init__("cloudcontroller:index:Cluster", name, known, opts)
-        self.cluster_id = pulumi.Output.from_input(args["cluster_id"])
-        self.network_id = pulumi.Output.from_input(args["network_id"])
-        self.pod_cidr = pulumi.Output.from_input(args["pod_cidr"])
-        self.kubeconfig = pulumi.Output.secret(args["kubeconfig"])
-        self.subnet_ids = {}
-        self.join = {}
-        self.ccm_role = None
-        self.control_plane = None
-
-    def _make(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None) -> None:
+    def _make(
+        self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None
+    ) -> tuple[NetworkParts, ClusterParts]:
         if not args["zones"]:
             raise inputs.WrongInput("zones", "empty; allowed: at least one zone of the cloud")
         cloud = clouds.descriptor(args["cloud"])
         if "settings" in args:
             args["settings"] = checked(cloud.cluster_args, args["settings"], "settings")
         adapter = cloud.adapter()
-        super().__init__("cloudcontroller:index:Cluster", name, dict(args), opts)
+        super().__init__(TYPE, name, dict(args), opts)
         child = pulumi.ResourceOptions(parent=self)
         settings = args.get("settings", {})
         network = adapter.network(name, args["zones"], settings, child)
-        cluster = adapter.cluster(name, network, settings, child)
-        self.cluster_id = cluster.id
-        self.network_id = network.complete_id or network.id
-        self.pod_cidr = network.pod_cidr
-        self.kubeconfig = pulumi.Output.secret(cluster.kubeconfig)
-        # Annotated here and not on the class, where the SDK would take it for the type of an output of that name.
-        self.subnet_ids: dict[str, pulumi.Output[str]] = dict(network.subnet_ids)
-        self.join: dict[str, pulumi.Input[str]] = dict(cluster.join)
-        self.ccm_role: pulumi.Output[str] | None = cluster.ccm_role
-        self.control_plane: pulumi.Resource | None = cluster.resource
+        return network, adapter.cluster(name, network, settings, child)
+
+    def _read(
+        self, name: str, args: ExistingClusterArgs, opts: pulumi.ResourceOptions | None
+    ) -> tuple[NetworkParts, ClusterParts]:
+        clouds.descriptor(args["cloud"])
+        inputs.check_cidr("pod_cidr", args["pod_cidr"])
+        super().__init__(TYPE, name, {key: value for key, value in args.items() if key != "kubeconfig"}, opts)
+        known = pulumi.Output.from_input
+        network = NetworkParts(known(args["network_id"]), known(args["pod_cidr"]), subnet_ids={})
+        return network, ClusterParts(known(args["cluster_id"]), known(args["kubeconfig"]), resource=None)

@@ -44,9 +44,7 @@ def clear(
     and ForeignCluster if the API server belongs to another Kubernetes cluster than `binding` says.
     An API server that does not answer stops this only where the cloud has load balancers, which would be left behind.
     """
-    _repeat(
-        cloud, open_kube, deadline, report, lambda kube: _look(kube, cloud, declared, binding, delete=delete)
-    )
+    _repeat(cloud, open_kube, deadline, report, lambda kube: _look(kube, cloud, declared, binding, delete=delete))
 
 
 def clear_existing(
@@ -66,8 +64,8 @@ def clear_existing(
     """
     if delete:
         raise NotConverged(
-            f"{DELETE_UNMANAGED} (--delete-unmanaged) is only for clusters that the stack made: in this one the Services "
-            "and claims of others stay. Nothing was deleted. Run the destroy without it"
+            f"{DELETE_UNMANAGED} (--delete-unmanaged) is only for clusters that the stack made. This one stays, with "
+            "the Services and claims of others. Nothing was deleted. Run the destroy without it"
         )
     _repeat(cloud, open_kube, deadline, report, lambda kube: _look_at_existing(kube, cloud, declared, binding, report))
 

@@ -103,7 +103,7 @@ def _check_existing(stack: StackConfig) -> None:
 def check_id(key: str, value: str, prefix: str) -> None:
     """Raise ConfigError for an id of the section `existing` that does not begin as the cloud's ids do."""
     if not re.fullmatch(rf"{prefix}-[A-Za-z0-9]+", value):
-        raise ConfigError(line(f"existing.{key}", value, f"is not an id of the cloud; allowed: {prefix}-…"))
+        raise ConfigError(line(f"existing.{key}", value, f"not an id of the cloud; allowed: {prefix}-…"))
 
 
 def is_kubeconfig(text: str) -> bool:

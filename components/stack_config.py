@@ -216,7 +216,7 @@ def _description(location: Sequence[int | str]) -> str:
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:
     """The class of the innermost map on the way to this place."""
-    found = MODEL
+    found: type[BaseModel] = MODEL
     for part in location:
         annotation = next((f.annotation for f in found.model_fields.values() if f.alias == part), None)
         found = next(_models(annotation), found)

@@ -44,11 +44,11 @@ def schema() -> dict[str, Any]:
 
 
 def _shapes() -> dict[str, Any]:
-    """What a new cluster must and must not have, and an existing one."""
+    """What a new cluster must and must not have, and an existing one, whose ids and kubeconfig a site may add."""
     cluster, pools, *of_existing = (f"{NAMESPACE}:{key}" for key in ("cluster", "nodePools", "existing", KUBECONFIG))
     return {
         "if": {"properties": {cluster: {"const": EXISTING}}, "required": [cluster]},
-        "then": {"required": of_existing, "properties": {pools: {"maxItems": 0}}},
+        "then": {"properties": {pools: {"maxItems": 0}}},
         "else": {
             "required": [pools],
             "properties": {pools: {"minItems": 1}, **dict.fromkeys(of_existing, False)},

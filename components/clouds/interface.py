@@ -40,11 +40,11 @@ class NetworkParts:
 
 @dataclass(frozen=True)
 class ClusterParts:
-    """A control plane. The deletion of `resource` takes the objects in the cluster with it."""
+    """A control plane. The deletion of `resource` takes the objects in the cluster with it; None: the cluster stays."""
 
     id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
-    resource: pulumi.Resource
+    resource: pulumi.Resource | None
     join: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     """What the adapter's `pool` needs to join machines to the cluster."""
     ccm_role: pulumi.Output[str] | None = None

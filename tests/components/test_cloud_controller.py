@@ -313,7 +313,9 @@ def test_an_existing_cluster_without_a_kubeconfig_or_with_a_placeholder_is_not_c
 
 
 def test_a_machine_that_an_existing_clusters_list_no_longer_has_is_not_removed(cluster: Cluster) -> None:
-    provider(kubeconfig=TOKEN).update("c-1", inputs("a", "b", existing=True), inputs("a", existing=True, machines=[{"name": "a"}]))
+    fewer = inputs("a", existing=True)
+
+    provider(kubeconfig=TOKEN).update("c-1", inputs("a", "b", existing=True), fewer)
 
     assert cluster.targets[0].removed == frozenset()
 
@@ -324,7 +326,14 @@ def test_a_machine_that_an_existing_cluster_lacks_fails_the_check(cluster: Clust
 
     [(_, reason)] = failures(provider(kubeconfig=TOKEN).check({}, named))
 
-    assert reason.startswith("machine b is not in the cloud; allowed: names of the cluster's nodes")
+    assert reason.startswith("machine b is not in the cloud; allowed: names of nodes")
+
+
+def test_a_stack_that_made_its_cluster_cannot_call_it_existing(cluster: Cluster) -> None:
+    [(name, reason)] = failures(provider(kubeconfig=TOKEN).check(inputs(), inputs(existing=True)))
+
+    assert (name, "would delete it" in reason) == ("existing", True)
+    assert cluster.kubeconfigs == []
 
 
 def test_a_state_from_before_there_were_existing_clusters_does_not_change() -> None:

@@ -292,7 +292,7 @@ def test_a_load_balancer_that_another_cluster_uses_stops_a_destroy() -> None:
 
 
 def of_class(name: str | None) -> Object:
-    return {**SHOP, "spec": {**SHOP["spec"], **({"loadBalancerClass": name} if name else {})}}
+    return {**SHOP, "spec": {"type": "LoadBalancer", **({"loadBalancerClass": name} if name else {})}}
 
 
 def test_an_existing_cluster_keeps_undeclared_services_and_claims_and_the_first_are_named() -> None:

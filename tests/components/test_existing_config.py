@@ -60,17 +60,29 @@ def test_pulumis_default_for_node_pools_counts_as_not_given() -> None:
         ({"nodePools": [POOL]}, "nodePools is only for `cluster: new`; with `cluster: existing` remove the key"),
         ({"existing": None}, "existing is missing: an existing cluster needs {clusterId, networkId, podCidr}"),
         ({"existing": {}}, "existing.clusterId is missing: The cluster's id in the cloud"),
-        ({"existing": {**EXISTING, "clusterID": "x"}}, "existing.clusterID is not a known key; did you mean 'clusterId'?"),
-        ({"existing": {**EXISTING, "clusterId": "shop"}}, 'existing.clusterId is "shop": is not an id of the cloud'),
-        ({"existing": {**EXISTING, "networkId": "vpc-1"}}, 'networkId is "vpc-1": is not an id of the cloud; allowed: net-'),
+        (
+            {"existing": {**EXISTING, "clusterID": "x"}},
+            "existing.clusterID is not a known key; did you mean 'clusterId'?",
+        ),
+        ({"existing": {**EXISTING, "clusterId": "shop"}}, 'existing.clusterId is "shop": not an id of the cloud'),
+        (
+            {"existing": {**EXISTING, "networkId": "vpc-1"}},
+            'networkId is "vpc-1": not an id of the cloud; allowed: net-',
+        ),
         ({"existing": {**EXISTING, "podCidr": "10.20.0.1/16"}}, "existing.podCidr is"),
         ({"existing": {**EXISTING, "controlPlaneNodes": -1}}, "controlPlaneNodes is -1: allowed: a whole number"),
         ({"existing": {**EXISTING, "machines": ["A b"]}}, 'existing.machines[0] is "A b": allowed: the name of a node'),
         ({"existing": {**EXISTING, "machines": ["a", "a"]}}, 'existing.machines[1] is "a": duplicate name'),
         ({"existing": "c-1"}, "existing is text: allowed: a map of clusterId, networkId"),
         ({"kubeconfig": None}, "kubeconfig is missing: an existing cluster needs its kubeconfig"),
-        ({"kubeconfig": "~/.kube/config"}, 'kubeconfig is "[secret]": allowed: the text of a kubeconfig (not its path)'),
-        ({"cluster": "new", "nodePools": [POOL]}, "existing is only for `cluster: existing`; with `cluster: new` remove"),
+        (
+            {"kubeconfig": "~/.kube/config"},
+            'kubeconfig is "[secret]": allowed: the text of a kubeconfig (not its path)',
+        ),
+        (
+            {"cluster": "new", "nodePools": [POOL]},
+            "existing is only for `cluster: existing`; with `cluster: new` remove",
+        ),
         (
             {"cluster": None, "existing": None, "nodePools": [POOL]},
             "kubeconfig is only for `cluster: existing`; with `cluster: new` remove",
@@ -101,7 +113,7 @@ def test_a_preview_without_the_stacks_secrets_takes_their_placeholders() -> None
 
 @pytest.mark.parametrize(
     "more",
-    [{"nodePools": [POOL]}, {"existing": None}, {"kubeconfig": None}, {"cluster": "new"}, {"cluster": "old"}],
+    [{"nodePools": [POOL]}, {"cluster": "new"}, {"cluster": None, "nodePools": [POOL]}, {"cluster": "old"}],
 )
 def test_an_editor_marks_keys_of_the_other_kind(more: dict[str, Any]) -> None:
     def in_a_file(values: dict[str, Any]) -> dict[str, Any]:

@@ -112,6 +112,14 @@ def test_the_state_has_no_resource_of_the_cloud(stack: LocalStack) -> None:
     assert "cloudcontroller:index:Cluster" in types
 
 
+def test_the_kubeconfig_is_in_no_file_of_the_stack_in_plain_text(cluster: MycloudCluster, stack: LocalStack) -> None:
+    key = yaml.safe_load(cluster.kubeconfig)["users"][0]["user"]["client-key-data"]
+    files = [file for folder in ("stacks", "input") for file in (stack.state / folder).rglob("*") if file.is_file()]
+
+    assert files
+    assert not [file for file in files if key.encode() in file.read_bytes()]
+
+
 def test_neither_preview_nor_refresh_nor_up_changes_anything(stack: LocalStack) -> None:
     assert stack.changes("preview") == {}
     assert stack.changes("refresh") == {}

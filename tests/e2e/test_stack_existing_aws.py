@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -89,9 +88,8 @@ def nodes(cluster: AwsCluster) -> list[dict[str, Any]]:
     return Kube.from_file(kubeconfig).list(NODES).items
 
 
-def test_the_stack_adds_a_role_load_balancers_and_nothing_else(
-    cluster: AwsCluster, stack: LocalStack, before: set[str]
-) -> None:
+@pytest.mark.usefixtures("stack")
+def test_the_stack_adds_a_role_load_balancers_and_nothing_else(cluster: AwsCluster, before: set[str]) -> None:
     assert not [each["metadata"]["name"] for each in nodes(cluster) if has_taint(each, UNINITIALIZED_TAINT)]
     assert len(cluster.routes()) == 2
     kinds = {each.partition(" ")[0] for each in cluster.left() - before}
@@ -122,10 +120,3 @@ def test_down_removes_what_the_stack_made_and_leaves_the_cluster_as_it_was(
     with pytest.raises(NotFoundError):
         Kube.from_file(kubeconfig).get(DEPLOYMENTS, "cloud-controller-manager", "kube-system")
     assert {each["metadata"]["name"] for each in nodes(cluster)} == set(instances)
-
-
-def test_no_credentials_of_the_cluster_are_in_the_state_in_plain_text(cluster: AwsCluster, stack: LocalStack) -> None:
-    states = [file for file in cluster.site.folder.root.glob("stacks/**/*.json") if file.is_file()]
-
-    assert states
-    assert not [file for file in states if json.dumps(cluster.kubeconfig)[1:-1] in file.read_text()]

@@ -34,9 +34,7 @@ def _own_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def previewed(
-    stack: str, state: Path, capsys: pytest.CaptureFixture[str], *options: str
-) -> Sequence[dict[str, Any]]:
+def previewed(stack: str, state: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Sequence[dict[str, Any]]:
     """The events of the preview, which must succeed."""
     assert main(["preview", "--stack", stack, "--state", str(state), "--json", *options]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -1,4 +1,4 @@
-"""What is there already, in the section `aws` of a stack file: the network of a new cluster, or parts of an existing one."""
+"""What is there already, in the section `aws` of a stack file: a new cluster's network, or an existing one's parts."""
 
 from __future__ import annotations
 

@@ -104,9 +104,7 @@ def check(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs) -> None
         raise inputs.WrongInput(f"settings.{setting}", f"{found!r}; {why}")
 
 
-def _existing(
-    zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs, network: AwsNetworkArgs
-) -> NetworkParts:
+def _existing(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs, network: AwsNetworkArgs) -> NetworkParts:
     """The parts of a VPC that is there already; makes nothing."""
     if "vpc_cidr" not in settings:
         raise inputs.WrongInput("settings.vpc_cidr", "is missing; allowed with network: the VPC's IPv4 range")

@@ -122,8 +122,8 @@ def refused(given: dict[str, Any]) -> str:
         ({"vpcCidr": "10.0.0.0/16"}, "aws.vpcCidr is only for `cluster: new`; with `cluster: existing` remove the key"),
         ({"nodes": "asg"}, "aws.nodes is only for `cluster: new`"),
         ({"network": NETWORK}, "aws.network is only for `cluster: new`"),
-        ({"existing": {"oidcProvider": "https://x"}}, 'aws.existing.oidcProvider is "https://x": allowed: arn:aws:iam::'),
-        ({"existing": {"subnet": "x"}}, "aws.existing.subnet is not a known key; did you mean 'subnetId'? allowed: oidc"),
+        ({"existing": {"oidcProvider": "https://x"}}, 'existing.oidcProvider is "https://x": allowed: arn:aws:iam::'),
+        ({"existing": {"subnet": "x"}}, "existing.subnet is not a known key; did you mean 'subnetId'? allowed: oidc"),
         ({"existing": {"subnetId": "x"}}, 'aws.existing.subnetId is "x": allowed: subnet-…'),
         ({"ccmImage": None}, "aws.ccmImage is null: nodes on AWS cannot pull the default image"),
     ],
@@ -135,7 +135,7 @@ def test_a_mistake_of_an_existing_cluster_on_aws_is_one_line(more: dict[str, Any
 def test_the_network_of_an_existing_cluster_is_a_vpc() -> None:
     given = {**EXISTING, "existing": {**EXISTING["existing"], "networkId": "net-1"}}
 
-    assert 'existing.networkId is "net-1": is not an id of the cloud; allowed: vpc-…' in refused(given)
+    assert 'existing.networkId is "net-1": not an id of the cloud; allowed: vpc-…' in refused(given)
 
 
 def in_network(stack: str, **more: Any) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def test_machines_and_control_plane_are_in_the_subnets_that_are_named(run_stack:
     [
         ({"vpcCidr": None}, "aws.vpcCidr is missing: with aws.network it is the range of the VPC"),
         ({"nodeSubnets": "public"}, 'aws.nodeSubnets is "public": aws.network.subnets are the machines\' subnets'),
-        ({"network": {**NETWORK, "subnets": {"eu-central-1a": "subnet-a"}}}, "has no subnet; allowed: zones of aws.network"),
+        ({"network": {**NETWORK, "subnets": {"eu-central-1a": "subnet-a"}}}, "has no subnet; allowed: zones of aws."),
         ({"network": {**NETWORK, "vpcId": "v"}}, 'aws.network.vpcId is "v": allowed: vpc-…'),
         ({"network": {"vpcId": "vpc-1"}}, "aws.network.subnets is missing: The subnets of the machines"),
         ({"existing": {}}, "aws.existing is only for `cluster: existing`"),
@@ -223,18 +223,13 @@ def test_a_network_without_a_subnet_in_a_zone_is_refused_by_the_component_too(ru
 
 
 def test_a_manager_takes_a_role_or_what_to_make_one_of(run_program: Any) -> None:
-    args: Any = {
-        "cloud": "aws",
-        "cluster_name": "c",
-        "cluster_cidr": "10.0.0.0/16",
-        "cloud_config": "[Global]",
-        "controllers": ["service"],
-        "identity": {"oidc_provider": OIDC},
-    }
+    def manager(**more: Any) -> Any:
+        args = {"cloud": "aws", "cluster_name": "c", "cluster_cidr": "10.0.0.0/16", "cloud_config": "[Global]"}
+        return {**args, "controllers": ["service"], "identity": {"oidc_provider": OIDC}, **more}
 
     with pytest.raises(pulumi.InputPropertyError, match="must not be set with role"):
-        run_program(lambda: CloudControllerManager("m", {**args, "role": "arn:x"}))
+        run_program(lambda: CloudControllerManager("m", manager(role="arn:x")))
     with pytest.raises(pulumi.InputPropertyError, match=r"identity\.cluster_id.*is missing"):
-        run_program(lambda: CloudControllerManager("m", args))
+        run_program(lambda: CloudControllerManager("m", manager()))
     with pytest.raises(pulumi.InputPropertyError, match="cloud mycloud does not support roles for pods"):
-        run_program(lambda: CloudControllerManager("m", {**args, "cloud": "mycloud"}))
+        run_program(lambda: CloudControllerManager("m", manager(cloud="mycloud")))
