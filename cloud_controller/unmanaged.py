@@ -104,13 +104,20 @@ def among(
 
 
 def find_served(kube: KubeApi, cloud: Cloud, declared: Declared) -> Unmanaged:
-    """The Services with load balancers that this cloud's controller serves; no claims. Raises `ApiError`.
+    """As `find`, of the Services that this cloud's controller serves, and of no claims. Raises `ApiError`, `CloudError`.
 
-    For a cluster that stays: there, what other controllers serve matters to nobody's destroy.
+    For a cluster that stays: there, a destroy need not care about what other controllers serve.
     """
+    found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
+    served = {owner.uid for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
     ours = (None, *cloud.load_balancer_classes)
-    services = [each for each in kube.list(SERVICES).items if each["spec"].get("loadBalancerClass") in ours]
-    return among([each for each in services if has_finalizer(each)], (), (), (), declared)
+
+    def counts(service: Object) -> bool:
+        # Its load balancer may be gone already, and only the finalizer left to be removed.
+        leaving = view.is_deleting(service) and service["spec"].get("loadBalancerClass") in ours
+        return has_finalizer(service) and (uid(service) in served or leaving)
+
+    return among(filter(counts, kube.list(SERVICES).items), (), (), (), declared)
 
 
 def ownerless(kube: KubeApi, cloud: Cloud) -> tuple[list[str], list[str]]:

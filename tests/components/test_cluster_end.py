@@ -295,7 +295,7 @@ def of_class(name: str | None) -> Object:
     return {**SHOP, "spec": {"type": "LoadBalancer", **({"loadBalancerClass": name} if name else {})}}
 
 
-def test_an_existing_cluster_keeps_undeclared_services_and_claims_and_the_first_are_named() -> None:
+def test_undeclared_services_and_claims_stay_in_an_existing_cluster_and_the_services_are_named() -> None:
     cluster = with_claim(USER)
 
     told = clear_existing(opening(cluster), OF_SHOP)
@@ -303,6 +303,11 @@ def test_an_existing_cluster_keeps_undeclared_services_and_claims_and_the_first_
     assert len(told) == 1
     assert "no controller of this stack will serve these objects any more: Service default/shop" in told[0]
     assert cluster.writes == []
+
+
+def test_a_service_of_an_existing_cluster_with_another_controllers_load_balancer_is_not_named() -> None:
+    """Upstream's controller uses the same finalizer."""
+    assert clear_existing(opening(with_shop())) == []
 
 
 def test_declared_services_of_an_existing_cluster_are_not_named() -> None:
