@@ -104,7 +104,7 @@ def among(
 
 
 def find_served(kube: KubeApi, cloud: Cloud, declared: Declared) -> Unmanaged:
-    """As `find`, of the Services that this cloud's controller serves, and of no claims. Raises `ApiError`, `CloudError`.
+    """As `find`, of Services that this cloud's controller serves, and of no claims. Raises `ApiError`, `CloudError`.
 
     For a cluster that stays: there, a destroy need not care about what other controllers serve.
     """
