@@ -27,7 +27,7 @@ from local.engine_run import DELETE_UNMANAGED
 from local.mycloud.site import Site
 from local.mycloud.status_text import addresses, render
 from local.stack_copy import SiteConfig, write_stack_copy
-from local.stack_file import StackFileError, is_recorded, read_stack_file
+from local.stack_file import StackFileError, check_stack_file, is_recorded, read_stack_file
 
 ENDPOINT = "http://127.32.0.1:7070"
 
@@ -639,6 +639,19 @@ def test_a_stack_on_an_existing_cluster_gets_nothing_for_a_new_one(
 
     assert copy["endpoint"] == ENDPOINT
     assert copy.get("cidr") == given
+
+
+def test_a_site_may_give_a_stack_the_existing_cluster_that_it_made(fakes: Fakes, tmp_path: Path) -> None:
+    fakes.stack_file.write_text("config:\n  cloud: mycloud\n  cluster: existing\n  clusterName: c\n")
+    ids = {"clusterId": "c-1", "networkId": "net-1", "podCidr": "10.20.0.0/16", "machines": ["a", "b"]}
+    site = SiteConfig({"cloud-controller:existing": ids}, {"cloud-controller:kubeconfig": "the-kubeconfig"})
+    check_stack_file(fakes.stack_file, command_line.PROJECT)
+
+    text = write_stack_copy(fakes.stack_file, tmp_path / "dir", site).read_text()
+
+    config = yaml.safe_load(text)["config"]
+    assert config["cloud-controller:existing"] == ids
+    assert config["cloud-controller:kubeconfig"]["secure"] and "the-kubeconfig" not in text
 
 
 def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -> None:
