@@ -143,6 +143,7 @@ def test_a_key_calls_only_what_its_policies_allow(site: Site) -> None:
 
     assert code_of(site, request(site.cloud, "ecs.DescribeInstances", {}, "reader", "secret")) == ""
     assert code_of(site, request(site.cloud, "vpc.DescribeVpcs", {}, "reader", "secret")) == "Forbidden.RAM"
+    assert code_of(site, request(site.cloud, "sts.GetCallerIdentity", {}, "reader", "secret")) == ""
 
 
 def test_an_injected_error_comes_as_often_as_the_fault_says(site: Site) -> None:
