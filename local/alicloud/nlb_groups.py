@@ -20,7 +20,8 @@ AVAILABLE: Final = "Available"
 _RULES: Final[dict[str, Rule]] = {
     "AddressIPVersion": ("ipv4", "DualStack"),
     "ConnectionDrainTimeout": Range(0, 900),
-    "Protocol": ("TCP", "UDP", "TCP_UDP"),
+    # TCPSSL is not in the SDK's documentation; Alibaba's own controller sends it.
+    "Protocol": ("TCP", "UDP", "TCP_UDP", "TCPSSL"),
     "Scheduler": ("Wrr", "Wlc", "rr", "sch", "tch", "qch"),
     "ServerGroupName": NAME,
     "ServerGroupType": ("Instance", "Ip"),
