@@ -156,6 +156,14 @@ def test_an_injected_error_comes_as_often_as_the_fault_says(site: Site) -> None:
     assert site.cloud.calls == {"ecs.DescribeInstances": 4}
 
 
+def test_a_call_over_its_rate_is_throttled(site: Site) -> None:
+    site.cloud.limits.set("ecs.Describe*", 1)
+
+    assert code_of(site, request(site.cloud, "ecs.DescribeInstances", {})) == ""
+    assert code_of(site, request(site.cloud, "ecs.DescribeInstances", {})) == "Throttling.User"
+    assert code_of(site, request(site.cloud, "ecs.DescribeNetworkInterfaces", {})) == ""
+
+
 def test_after_a_lost_answer_the_same_token_finds_what_was_made(site: Site) -> None:
     site.cloud.faults.add(Fault("slb.CreateLoadBalancer", loses_answer=True))
     wanted = {"LoadBalancerSpec": "slb.s1.small", "ClientToken": "one"}
