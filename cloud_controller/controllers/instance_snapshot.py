@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState
+from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState, Selective
 from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import Object, name, uid
 
@@ -64,9 +64,9 @@ class InstanceSnapshot:
         """The machine of each node, at most `max_age` (default: `lifetime`) seconds old.
 
         Gone machines are cached for `lifetime` at most, and missing names not at all, because a machine with that name
-        may come up at any time.
+        may come up at any time. Nodes that the cloud leaves alone are in neither result.
         """
-        nodes = tuple(nodes)
+        nodes = self._ours(nodes)
         since, gone_since = self._since(max_age), max(self._since(max_age), self._since(None))
         found, unknown = self._known(nodes, since, gone_since)
         if self._are_many(unknown):
@@ -94,7 +94,7 @@ class InstanceSnapshot:
     def describe_afresh(self, nodes: Iterable[Object]) -> view.Described:
         """The machine of each node from a new describe call, never from a cached list."""
         with self._asking:
-            return self._ask(tuple(nodes))
+            return self._ask(self._ours(nodes))
 
     def exclusive(self, described: view.Described, nodes: Iterable[Object]) -> view.Described:
         """`described`, with an error for each node whose machine belongs to an older one of `nodes` (all nodes).
@@ -149,6 +149,11 @@ class InstanceSnapshot:
         with self._listing:
             self._ensure_list(None, frozenset())
             return self._living.intersection(ids)
+
+    def _ours(self, nodes: Iterable[Object]) -> tuple[Object, ...]:
+        if not isinstance(self._instances, Selective):
+            return tuple(nodes)
+        return tuple(node for node in nodes if not self._instances.leaves_alone(node))
 
     def _ensure_list(self, max_age: float | None, wanted: frozenset[str]) -> None:
         if self._listed_at < self._since(max_age) or wanted - self._listed - self._strangers:
@@ -211,14 +216,21 @@ class InstanceSnapshot:
         self._new_since_list = 0
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
         self._living = frozenset(machine.id for machine in machines if machine.state is not InstanceState.TERMINATED)
-        self._listed_provider_ids = frozenset(machine.provider_id for machine in machines)
         # Machines missing from the list may exist, because lists lag: they are described when needed.
         answers = {
             machine.provider_id: _Answer(None if machine.state is InstanceState.TERMINATED else machine, at)
             for machine in machines
         }
-        newer = {of: answer for of, answer in [*self._by_provider_id.items()] if answer.at > at}
-        self._by_provider_id = answers | newer
+        known = [*self._by_provider_id.items()]
+        # Nodes may spell a provider ID otherwise than the cloud.
+        by_id = {machine.id: machine.provider_id for machine in machines}
+        answers |= {
+            spelled: answers[by_id[answer.instance.id]]
+            for spelled, answer in known
+            if answer.instance is not None and answer.instance.id in by_id
+        }
+        self._listed_provider_ids = frozenset(answers)
+        self._by_provider_id = answers | {of: answer for of, answer in known if answer.at > at}
 
     def _sweep(self, at: float) -> None:
         kept = at - _KEPT
