@@ -103,7 +103,7 @@ class StandIn(Generic[W]):
     def receive(self, request: Request) -> Received[W] | Answer:
         """A call that is ready to be carried out, or the refusal of an unreadable one."""
         try:
-            with self._lock, self.world.store.transaction():
+            with self._lock:
                 call = self._dialect.call(self.world, request)
         except Refusal as refusal:
             return self._dialect.refusal(request, refusal)
