@@ -32,6 +32,7 @@ LISTENERS = (
         "listener.server_certificate_id",
         "The certificate of HTTPS listeners, which need one.",
         applies_to=HTTPS,
+        pattern=r"[\w-]+",
         form="the ID of a server certificate",
         default_note="none",
         example="1234567890-cn-hangzhou",

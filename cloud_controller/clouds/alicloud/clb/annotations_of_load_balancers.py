@@ -7,7 +7,11 @@ from cloud_controller.clouds.alicloud.clb.annotation_entries import LISTED, SEED
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
-_ZONE = {"form": "the ID of a zone, such as cn-hangzhou-h", "pattern": "[a-z0-9-]+", "default_note": "the cloud's choice"}
+_ZONE = {
+    "form": "the ID of a zone, such as cn-hangzhou-h",
+    "pattern": "[a-z0-9-]+",
+    "default_note": "the cloud's choice",
+}
 _CLASS_SELECTS = "spec.loadBalancerClass selects the kind of load balancer"
 
 LOAD_BALANCERS = (

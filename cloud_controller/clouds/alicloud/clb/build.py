@@ -78,6 +78,8 @@ def build(request: Request, backends: Backends) -> Built:
             if not request.by_pod:
                 require_node_port(index, port, f"annotation {_BACKEND_TYPE}: eni")
             pools.append(Pool(name, _UNCHECKED, members=found[key], tags=own.tags))
+    # The HTTPS listener must be there before an HTTP one redirects to it.
+    listeners.sort(key=lambda each: not each.pool)
     reuse = _reuse(request)
     model = LoadBalancerModel(
         name=request.settings.text("name")
