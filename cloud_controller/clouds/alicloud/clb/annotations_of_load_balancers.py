@@ -235,6 +235,7 @@ LOAD_BALANCERS = (
         "The kind of load balancer.",
         allowed=("clb",),
         default="clb",
+        mutability=Mutability.REPLACE,
         refused={
             **dict.fromkeys(
                 ("alb", "ALB"),

@@ -221,9 +221,8 @@ def _check_source_ranges(request: Request) -> None:
 
 
 def _named(request: Request, model: LoadBalancerModel) -> Iterator[Named]:
-    if vswitch := model.attributes.get("vswitch_id"):
-        if "vswitch_id" in request.settings.given:
-            yield Named("subnet", field("vswitch_id"), (str(vswitch),))
+    if model.attributes.get("vswitch_id") == request.settings.given.get("vswitch_id", ""):
+        yield Named("subnet", field("vswitch_id"), (str(request.settings.text("vswitch_id")),))
     if any(each.attributes.get("server_certificate_id") for each in model.listeners):
         yield Named("certificate", field("cert_id"), (str(request.settings.text("cert_id")),))
         for _, certificate in further_certificates(request):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.clb.interfaces import interfaces_of
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
-from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, tag_list
+from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone, tag_list
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
@@ -160,12 +161,10 @@ class Changes:
 
     def _delete(self, operation: DeleteLoadBalancer) -> None:
         lb_id = operation.id
-        try:
+        with suppress(NotFound):
             if self._lb is None or self._model.attributes.get("deletion_protection") != "off":
                 self._call("SetLoadBalancerDeleteProtection", LoadBalancerId=lb_id, DeleteProtection="off")
             self._call("DeleteLoadBalancer", LoadBalancerId=lb_id)
-        except NotFound:
-            pass
         self._memory.forget_all_of(lb_id)
 
     # ------------------------------------------------------------------------------------------------ server groups
@@ -228,8 +227,9 @@ class Changes:
         try:
             group_id = self._known_group(operation.id, operation.name)
             self._call("DeleteVServerGroup", VServerGroupId=group_id)
-        except NotFound:
-            pass
+        except CloudError as error:
+            if not is_gone(error):
+                raise
         self._memory.forget_group(operation.id, operation.name)
 
     def _add(self, group_id: str, servers: Sequence[Server]) -> None:

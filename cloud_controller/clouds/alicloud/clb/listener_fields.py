@@ -44,8 +44,8 @@ def _port(value: Any) -> int | None:
 class Field:
     """An attribute: its name on the wire for these protocols, and its value there and back.
 
-    `create`: another name in the Create action. `shown`: another name in answers. `on_top`: the answer has it beside the
-    protocol's own settings.
+    `create`: another name in the Create action. `shown`: another name in answers. `on_top`: the answer has it beside
+    the protocol's own settings.
     """
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from cloud_controller.cloud import NotFound
@@ -48,10 +49,8 @@ class Listeners:
 
     def delete(self, lb_id: str, listener: Listener) -> None:
         """Delete the listener; a missing one is ignored."""
-        try:
+        with suppress(NotFound):
             self._call("DeleteLoadBalancerListener", lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
-        except NotFound:
-            pass
         self._memory.certificates.forget(f"{lb_id}/{listener.port}")
 
     def set_tags(self, kind: str, id: str, wanted: Mapping[str, str], actual: Mapping[str, str]) -> None:
@@ -93,7 +92,7 @@ class Listeners:
     def _certify(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
         """Make the further certificates those of the listener."""
         wanted = dict(str(each).split(":", 1) for each in _words(listener))
-        if before is None and not wanted or before is not None and _words(listener) == _words(before):
+        if _words(listener) == (() if before is None else _words(before)):
             return
         key = f"{lb_id}/{listener.port}"
         actual = {} if before is None else self._reads.certificates(lb_id, listener.port)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.clb.changes import Changes
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
+from cloud_controller.clouds.alicloud.clb.request import Place
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
@@ -24,12 +24,12 @@ class ClassicLoadBalancers:
     """The classic load balancers of one cluster. Safe to share between threads."""
 
     def __init__(
-        self, client: Client, cluster_id: str, vpc_id: str, cache: Cache, concurrently: ConcurrentCalls
+        self, client: Client, place: Place, cache: Cache, concurrently: ConcurrentCalls
     ) -> None:
         self._client = client
-        self._vpc_id = vpc_id
+        self._place = place
         self._memory = Memory(cache)
-        self._reads = Reads(client, cluster_id, self._memory, concurrently)
+        self._reads = Reads(client, place.cluster_id, self._memory, concurrently)
         self._listeners = Listeners(client, self._memory, self._reads)
 
     def read(
@@ -69,8 +69,5 @@ class ClassicLoadBalancers:
         self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
     ) -> list[OperationResult]:
         """The operations singly, as CLB's API takes them."""
-        changes = Changes(self._client, self._vpc_id, self._memory, self._listeners, load_balancer)
+        changes = Changes(self._client, self._place.vpc_id, self._memory, self._listeners, load_balancer)
         return one_by_one(operations, changes.functions)
-
-
-__all__ = ["ENI", "ClassicLoadBalancers"]

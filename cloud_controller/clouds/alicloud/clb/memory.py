@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.alicloud.clb.wire import Group, group_of
+from cloud_controller.cloud import CloudError
+from cloud_controller.clouds.alicloud.clb.wire import Group, group_of, is_gone
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 
@@ -44,9 +44,9 @@ class Memory:
     def forget_group(self, lb_id: str, name: str) -> None:
         """Drop a group that this process deleted."""
         with self.cache.lock:
-            id = self._names.get(lb_id, {}).pop(name, None)
-            if id is not None:
-                self.groups.forget(id)
+            group_id = self._names.get(lb_id, {}).pop(name, None)
+            if group_id is not None:
+                self.groups.forget(group_id)
 
     def forget_all_of(self, lb_id: str) -> None:
         """Drop a load balancer's groups and certificates: it is deleted."""
@@ -69,11 +69,13 @@ class Memory:
             return dict(zip(due, concurrently(partial(_read_one, each, read) for each in due), strict=True))
 
         found = self.groups.fetch_many(ids, read_many, missing=None)
-        return {id: group for id, group in found.items() if group is not None}
+        return {group_id: group for group_id, group in found.items() if group is not None}
 
 
 def _read_one(id: str, read: Callable[[str], Mapping[str, object]]) -> Group | None:
     try:
         return group_of(read(id))
-    except NotFound:
-        return None
+    except CloudError as error:
+        if is_gone(error):
+            return None
+        raise

@@ -1,8 +1,8 @@
 """Reads classic load balancers in few calls: lists by tag, listeners of ten at once, groups one by one (cached).
 
-A load balancer is the cluster's by its tags, or by those of a listener or group on it. What is on the cluster's own load
-balancers is found by tags and by their listeners; of a reused one, all groups are listed, because listeners of others
-may lead to them.
+A load balancer is the cluster's by its tags, or by those of a listener or group on it. What is on the cluster's own
+load balancers is found by tags and by their listeners; of a reused one, all groups are listed, because listeners of
+others may lead to them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Reads:
         )
         balancers = {each["LoadBalancerId"]: each for part in found[::3] for each in part}
         listed = {*balancers}
-        group_ids = {id for part in found[2::3] for id in part}
+        group_ids = {each for part in found[2::3] for each in part}
         groups = self._groups(group_ids)
         elsewhere = {each["LoadBalancerId"] for part in found[1::3] for each in part}
         elsewhere |= {group.load_balancer_id for group in groups.values()}
@@ -66,8 +66,10 @@ class Reads:
         listeners = self._listeners_of(balancers)
         lead_to = {each["VServerGroupId"] for part in listeners.values() for each in part if each.get("VServerGroupId")}
         named = {lb_id: self._listed_groups(lb_id) for lb_id in balancers if lb_id not in listed}
-        ours = {id for part in named.values() for id, group in part.items() if CLUSTER_TAG in group.tags}
-        groups |= self._groups((lead_to | ours) - {id for part in named.values() for id in part if id not in ours})
+        ours = {group.id for part in named.values() for group in part.values() if CLUSTER_TAG in group.tags}
+        groups |= self._groups(
+            (lead_to | ours) - {each for part in named.values() for each in part if each not in ours}
+        )
         return [
             lb
             for lb_id, shown in balancers.items()
@@ -105,8 +107,8 @@ class Reads:
                 found |= {each["LoadBalancerId"]: each for each in listed}
         # Lists may lag behind; the object itself does not.
         missing = sorted({*ids} - found.keys())
-        singles = self._concurrently(partial(self._single, id) for id in missing)
-        return found | {id: single for id, single in zip(missing, singles, strict=True) if single is not None}
+        singles = self._concurrently(partial(self._single, each) for each in missing)
+        return found | {each["LoadBalancerId"]: each for each in singles if each is not None}
 
     def _single(self, id: str) -> Shown | None:
         try:
@@ -158,14 +160,16 @@ class Reads:
         self, shown: Shown, listeners: Sequence[Shown], groups: Mapping[str, Group], named: Mapping[str, Group]
     ) -> ObservedLoadBalancer:
         lb_id = shown["LoadBalancerId"]
-        own = {id: group for id, group in {**named, **groups}.items() if group.load_balancer_id == lb_id}
+        own = {each.id: each for each in {**named, **groups}.values() if each.load_balancer_id == lb_id}
         used = {each.get("VServerGroupId") for each in listeners}
         names = _distinct_names(own, used)
-        self._memory.name_groups(lb_id, {name: id for id, name in names.items()})
+        self._memory.name_groups(lb_id, {name: group_id for group_id, name in names.items()})
         pools = tuple(
-            Pool(names[id], _UNCHECKED, tuple(each.member for each in group.servers), tags=group.tags)
-            for id, group in own.items()
+            Pool(names[group.id], _UNCHECKED, tuple(each.member for each in group.servers), tags=group.tags)
+            for group in own.values()
         )
+        # Redirecting listeners last, as in `build`: they are deleted before what they lead to.
+        found = sorted((self._listener(each, names) for each in listeners), key=lambda each: (not each.pool, each.key))
         state, reason = state_of(shown)
         tags = tags_of((shown.get("Tags") or {}).get("Tag") or [])
         address = self._elastic_ip(lb_id) if EXTERNAL_IP_TAG in tags else shown.get("Address")
@@ -176,7 +180,7 @@ class Reads:
             model=LoadBalancerModel(
                 name=shown.get("LoadBalancerName") or "",
                 attributes=balancer_attributes(shown),
-                listeners=tuple(self._listener(each, names) for each in listeners),
+                listeners=tuple(found),
                 pools=pools,
                 tags=tags,
             ),
@@ -221,9 +225,9 @@ def _distinct_names(groups: Mapping[str, Group], used: Collection[str | None]) -
     """A name for each group. Of several with one name, which an interrupted creation leaves, a used one has it."""
     found: dict[str, str] = {}
     taken: set[str] = set()
-    for id, group in sorted(groups.items(), key=lambda each: (each[0] not in used, each[0])):
-        found[id] = group.name if group.name not in taken else f"{group.name} ({id})"
-        taken.add(found[id])
+    for group in sorted(groups.values(), key=lambda each: (each.id not in used, each.id)):
+        found[group.id] = group.name if group.name not in taken else f"{group.name} ({group.id})"
+        taken.add(found[group.id])
     return found
 
 

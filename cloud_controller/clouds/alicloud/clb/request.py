@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.clb.annotations import field
@@ -14,13 +14,15 @@ from cloud_controller.load_balancers.model import Object, Owner
 _TRANSPORT = {"tcp": "TCP", "udp": "UDP", "http": "TCP", "https": "TCP"}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the cluster's load balancers are: its id, its VPC, and the vSwitch of internal ones by default."""
+class Place(Protocol):
+    """What of the cloud config builds depend on; `vswitch_id` is that of internal load balancers that name none."""
 
-    cluster_id: str
-    vpc_id: str
-    vswitch_id: str | None = None
+    @property
+    def cluster_id(self) -> str: ...
+    @property
+    def vpc_id(self) -> str: ...
+    @property
+    def vswitch_id(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)

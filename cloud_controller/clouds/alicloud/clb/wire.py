@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.alicloud.clb.build import ENI
+from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerState
@@ -112,6 +114,12 @@ def group_of(shown: Mapping[str, Any]) -> Group:
     )
 
 
+def is_gone(error: CloudError) -> bool:
+    """Whether the API says that what was named does not exist; of server groups, its code does not tell."""
+    of_group = error_code(error) == "InvalidParameter" and "does not exist" in str(error)
+    return isinstance(error, NotFound) or of_group
+
+
 def backend_servers(servers: Sequence[Server]) -> str:
     """The parameter `BackendServers` of these."""
     return orjson.dumps([_backend_server(each) for each in servers]).decode()
@@ -119,10 +127,10 @@ def backend_servers(servers: Sequence[Server]) -> str:
 
 def _server_of(shown: Mapping[str, Any]) -> Server:
     # Each node is a backend of many load balancers.
-    id = sys.intern(shown["ServerId"])
+    server = sys.intern(shown["ServerId"])
     pod = shown.get("Type") == "eni"
-    address, instance = (sys.intern(shown.get("ServerIp") or id), ENI) if pod else (id, id)
-    return Server(Member(address, int(shown["Port"]), instance, int(shown.get("Weight") or 0)), id)
+    address, instance = (sys.intern(shown.get("ServerIp") or server), ENI) if pod else (server, server)
+    return Server(Member(address, int(shown["Port"]), instance, int(shown.get("Weight") or 0)), server)
 
 
 def _backend_server(server: Server) -> dict[str, str]:

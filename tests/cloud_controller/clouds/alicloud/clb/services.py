@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
 from cloud_controller.clouds.alicloud.clb.annotations import CLB
 from cloud_controller.clouds.alicloud.clb.build import build
-from cloud_controller.clouds.alicloud.clb.request import Place, Request
+from cloud_controller.clouds.alicloud.clb.request import Request
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Listener
 from tests.cloud_controller.load_balancing import port, service
 
-PLACE = Place("c-1", "vpc-1", "vsw-k")
+
+
+class Place(NamedTuple):
+    """What builds need of a cloud config."""
+
+    cluster_id: str = "c-1"
+    vpc_id: str = "vpc-1"
+    vswitch_id: str | None = "vsw-k"
+
+
+PLACE = Place()
 NODES = Backends(
     tuple(NodeBackend(f"n{each}", f"i-{each}", f"i-{each}", labels={"pool": "ab"[each // 3]}) for each in (1, 2, 3))
 )

@@ -10,21 +10,22 @@ from cloud_controller.clouds.alicloud.clb.annotations import CLB
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from tests.cloud_controller.clouds.alicloud.clb.services import built, effect
 
-REQUIRED = """
+_REQUIRED = """
 address-type id spec name vswitch-id instance-charge-type charge-type bandwidth protocol-port scheduler
 persistence-timeout sticky-session sticky-session-type cookie-timeout health-check-flag health-check-type
 health-check-connect-port health-check-connect-timeout health-check-interval healthy-threshold unhealthy-threshold
 health-check-uri health-check-domain health-check-method cert-id tls-cipher-policy forward-port backend-label
 service.beta.kubernetes.io/backend-type delete-protection modification-protection force-override-listeners
 additional-resource-tags resource-group-id ip-version
-""".split()
-OF_THE_PEER = """
+"""
+_OF_THE_PEER = """
 idle-timeout connection-drain connection-drain-timeout ignore-weight-update preserve-lb-on-delete network-type
 master-zoneid slave-zoneid external-ip-type hostname ip acl-status acl-id acl-type http2-enabled health-check-switch
 health-check-timeout health-check-httpcode cookie vgroup-port xforwardedfor-proto xforwardedfor-slbport
 xforwardedfor-clientsrcport request-timeout established-timeout proxy-protocol domain-extensions backend-ip-version
 remove-unscheduled-backend weight default-weight type tunnel-type service.beta.kubernetes.io/class
-""".split()
+"""
+REQUIRED, OF_THE_PEER = _REQUIRED.split(), _OF_THE_PEER.split()
 NUMBERS = [entry for entry in CLB if entry.type is int and not entry.ignored]
 BESIDE = {
     "bandwidth": {"charge-type": "paybybandwidth", "instance-charge-type": "PayBySpec"},
@@ -133,7 +134,7 @@ def test_a_text_has_its_effect_and_a_wrong_one_is_refused(name: str, text: str, 
         built({**beside, name: " ; "})
 
 
-REPLACING = {"address-type", "vswitch-id", "ip", "ip-version", "id"}
+REPLACING = {"address-type", "vswitch-id", "ip", "ip-version", "id", "type"}
 ONLY_AT_CREATION = {"master-zoneid", "slave-zoneid", "resource-group-id"}
 
 
