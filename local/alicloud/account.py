@@ -55,6 +55,10 @@ class Account(World):
         super().__init__(store, clock, job_seconds)
         self.region = region
         self.quotas = Quotas()
+        self.clb_settles = 0.0
+        """Seconds after a change of a CLB in which it refuses another."""
+        self.unhealthy: set[tuple[str, int]] = set()
+        """Servers (an instance, interface or address), each with the port that fails its health checks; 0: all."""
         self.issuers: dict[str, Issuer] = {}
         """Of OIDC tokens, by the ARN of their provider."""
 
@@ -73,7 +77,11 @@ class Account(World):
             raise refusal
         return found
 
-    def fill(self, kind: str, id: str, **changes: Any) -> Object:
+    def is_healthy(self, server: str, port: int) -> bool:
+        """What health checks find."""
+        return not {(server, port), (server, 0)} & self.unhealthy
+
+    def fill(self, kind: str, id: str, /, **changes: Any) -> Object:
         """Change fields of an object; returns the new one."""
         changed = {**(self.store.get(kind, id) or {}), **changes}
         self.store.put(kind, id, changed)

@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.alicloud import ecs, routes, vpc
+from local.alicloud import (
+    clb_acls,
+    clb_balancers,
+    clb_certificates,
+    clb_groups,
+    clb_listeners,
+    clb_tags,
+    ecs,
+    routes,
+    vpc,
+)
 from local.alicloud.account import REGION, Account
 from local.alicloud.dialect import AlibabaDialect
 from local.alicloud.keys import add_administrator
@@ -16,7 +26,10 @@ from local.standin.server import Application, serving
 from local.standin.standin import StandIn
 from local.standin.store import Store
 
-ACTIONS = (ecs, routes, vpc)
+ACTIONS = (
+    *(clb_acls, clb_balancers, clb_certificates, clb_groups, clb_listeners, clb_tags),
+    *(ecs, routes, vpc),
+)
 """Importing a module registers its actions."""
 
 

@@ -122,7 +122,7 @@ def _operation(request: Request, given: Mapping[str, str]) -> tuple[Product, str
         raise Refusal(
             404,
             "InvalidAction.NotFound",
-            f"Specified api is not found, please check your url and method: the stand-in has no {product.name} {action}.",
+            f"Specified api is not found: the stand-in has no {product.name} {action}.",
         )
     if "Action" in given and given.get("Format", "").upper() != "JSON":
         raise Refusal(501, "NotSimulated", "the stand-in answers in JSON alone; add Format=JSON")

@@ -28,7 +28,7 @@ def add_administrator(account: Account) -> None:
 
 def lend_key(account: Account, name: str, allowed: Sequence[str], seconds: float) -> tuple[str, Object]:
     """A key with a session token, and its id."""
-    id = f"STS.{secrets.token_hex(12)}"
+    key = f"STS.{secrets.token_hex(12)}"
     body = {
         "secret": secrets.token_urlsafe(32),
         "token": secrets.token_urlsafe(64),
@@ -36,8 +36,8 @@ def lend_key(account: Account, name: str, allowed: Sequence[str], seconds: float
         "name": name,
         "allowed": list(allowed),
     }
-    account.store.put(KEY, id, body)
-    return id, body
+    account.store.put(KEY, key, body)
+    return key, body
 
 
 def key_of(account: Account, id: str, token: str | None) -> Object:

@@ -18,6 +18,7 @@ from local.standin.shapes import Misfit
 from local.standin.world import FAILED, JOB, SUCCEEDED, World
 
 W = TypeVar("W", bound=World)
+V = TypeVar("V", bound=World, contravariant=True)
 
 TOKEN: Final = "token"
 TOKEN_SECONDS: Final = 24 * 3600.0
@@ -50,10 +51,10 @@ class Answer:
     """The work is done, and the connection ends instead."""
 
 
-class Dialect(Protocol[W]):
+class Dialect(Protocol[V]):
     """A cloud's wire."""
 
-    def call(self, world: W, request: Request) -> Call:
+    def call(self, world: V, request: Request) -> Call:
         """Who calls what; `arguments` have the types of the operation's schema. Raises Refusal."""
 
     def misfit(self, call: Call, misfit: Misfit) -> Refusal:
