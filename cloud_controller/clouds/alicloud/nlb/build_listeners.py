@@ -64,7 +64,7 @@ def fronts(asked: Request, *, by_pod: bool) -> list[Front]:
         if port["protocol"] not in _TRANSPORTS:
             where = f"spec.ports[{index}].protocol"
             raise InvalidConfiguration(where, f"{port['protocol']!r} is not supported", ", ".join(_TRANSPORTS))
-        protocol = protocols.get((port["protocol"], port["port"]), port["protocol"])
+        protocol = protocols.get((port["protocol"], port["port"])) or str(port["protocol"])
         first, last = ranges.get(port["port"], (port["port"], None))
         by_address = asked.text("server_group_type") == "Ip"
         found.append(Front(index, port, protocol, first, last, by_address))

@@ -152,7 +152,7 @@ def _target_port(port: Port, backends: Backends) -> int:
     if isinstance(target, int):
         return target
     # A named port: as the pods have it, and until there are any, the Service's own.
-    return next((number for _, number, _ in ready_endpoints(backends.slices, dict(port))), int(port["port"]))
+    return next((number for _, number, _ in ready_endpoints(backends.slices, port)), int(port["port"]))
 
 
 def _labels(service: Object) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, Conflict, NotFound, Postponed, Unavailable
+from cloud_controller.clouds.alicloud.nlb.api import Place
 from cloud_controller.clouds.alicloud.nlb.instance import Instances
 from cloud_controller.clouds.alicloud.nlb.listeners import Listeners
 from cloud_controller.clouds.alicloud.nlb.memory import Known, KnownGroup, Memory
@@ -183,9 +184,7 @@ class Changes:
         return known
 
     def _adopt(self, operation: AdoptLoadBalancer) -> Jobs:
-        raise CloudError(
-            f"load balancer {operation.id} cannot be adopted: NLBs of other controllers are not taken over"
-        )
+        raise CloudError(f"load balancer {operation.id} cannot be adopted: no other controller's NLBs are taken over")
 
     def _update(self, operation: UpdateLoadBalancer) -> Jobs:
         """Set its attributes and tags; with tags without an owner, release it and its parts."""

@@ -23,7 +23,7 @@ Attributes = Mapping[str, Value | None]
 
 
 class Instances:
-    """The load balancers themselves, without listeners and server groups. A load balancer takes one change at a time."""
+    """The load balancers without their listeners and server groups. Each takes one change at a time."""
 
     def __init__(self, writes: Writes, own_groups: OwnGroups) -> None:
         self._writes = writes
@@ -54,7 +54,7 @@ class Instances:
                 if package:
                     self._do(view, f"{verb.format('CommonBandwidthPackage')}LoadBalancer", BandwidthPackageId=package)
         named = {"LoadBalancerName": model.name} if view.get("LoadBalancerName") != model.name else {}
-        crossing = {"CrossZoneEnabled": wanted[key] for key in ("cross_zone_enabled",) if key in differs}
+        crossing = {"CrossZoneEnabled": wanted["cross_zone_enabled"]} if "cross_zone_enabled" in differs else {}
         if named or crossing:
             self._do(view, "UpdateLoadBalancerAttribute", **named, **crossing)
         protection = _protection(wanted, differs)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from cloud_controller.cloud import CloudError, NotFound, Postponed
+from cloud_controller.clouds.alicloud.nlb.api import Api, Place
 from cloud_controller.clouds.alicloud.nlb.changes import Changes
 from cloud_controller.clouds.alicloud.nlb.jobs import PATIENCE, Jobs
 from cloud_controller.clouds.alicloud.nlb.listeners import Listeners
 from cloud_controller.clouds.alicloud.nlb.memory import Memory
 from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroups
-from cloud_controller.clouds.alicloud.nlb.reads import Api, NetworkReads
+from cloud_controller.clouds.alicloud.nlb.reads import NetworkReads
 from cloud_controller.clouds.alicloud.nlb.server_groups import ServerGroups
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.common.cache import Cache
@@ -150,7 +151,7 @@ class _Performing:
             # Nobody knows what became of them.
             outcomes = dict.fromkeys(every, error)
         for index, (operation, jobs) in pending.items():
-            errors = [error for job in jobs if (error := outcomes[job]) is not None]
+            errors = [found for job in jobs if (found := outcomes[job]) is not None]
             if errors:
                 self._changes.failed(operation)
             self._record(index, OperationResult(operation, errors[0] if errors else None))

@@ -11,7 +11,7 @@ from cloud_controller.clouds.alicloud.nlb.annotations import NLB, effective, fie
 from cloud_controller.load_balancers.catalogue import Settings, Value
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
-Port = Mapping[str, Any]
+Port = dict[str, Any]
 """An entry of `spec.ports`."""
 
 

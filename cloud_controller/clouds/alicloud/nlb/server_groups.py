@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import Conflict, Postponed
+from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.memory import KnownGroup, Memory
 from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, POOL_TAG
-from cloud_controller.clouds.alicloud.nlb.reads import Api
 from cloud_controller.clouds.alicloud.nlb.wire import (
     Params,
     View,

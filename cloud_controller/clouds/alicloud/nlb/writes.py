@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from cloud_controller.cloud import Conflict, NotFound, Postponed
 from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.jobs import Jobs, job_in
-from cloud_controller.clouds.alicloud.nlb.reads import Api
 from cloud_controller.clouds.alicloud.nlb.wire import Params, tag_list
 
 _BUSY = re.compile(r"Incorrect\w*Status(\..+)?|(.+\.)?\w*(Is|In)?Configuring(\..+)?|OperationConflict|.*Conflict\.Lock")
