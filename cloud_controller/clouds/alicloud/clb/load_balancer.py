@@ -23,9 +23,7 @@ _HEALTH = {"normal": True, "abnormal": False}
 class ClassicLoadBalancers:
     """The classic load balancers of one cluster. Safe to share between threads."""
 
-    def __init__(
-        self, client: Client, place: Place, cache: Cache, concurrently: ConcurrentCalls
-    ) -> None:
+    def __init__(self, client: Client, place: Place, cache: Cache, concurrently: ConcurrentCalls) -> None:
         self._client = client
         self._place = place
         self._memory = Memory(cache)

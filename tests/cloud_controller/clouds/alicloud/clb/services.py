@@ -15,7 +15,6 @@ from cloud_controller.load_balancers.model import Built, Listener
 from tests.cloud_controller.load_balancing import port, service
 
 
-
 class Place(NamedTuple):
     """What builds need of a cloud config."""
 
