@@ -47,7 +47,7 @@ class AliCloudLoadBalancers:
         # Each kind makes concurrent calls itself; on the same threads, reads would deadlock waiting for one another.
         self._both = ConcurrentCalls()
         calls = ConcurrentCalls()
-        self._kinds: Mapping[str, Kind] = {
+        self._kinds: dict[str, Kind] = {
             "clb": ClassicLoadBalancers(client, config, cache, calls),
             "nlb": NetworkLoadBalancers(client, config, cache, calls),
         }
