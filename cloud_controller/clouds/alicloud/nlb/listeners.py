@@ -41,7 +41,7 @@ class Listeners:
 
     def delete(self, listener_id: str) -> dict[str, str]:
         """Delete a listener that may already be gone. Returns its job."""
-        self._memory.made_listeners.forget(listener_id)
+        self._memory.shown(listener_id)
         self._memory.certificates.forget(listener_id)
         return self._writes.delete("DeleteListener", {"ListenerId": listener_id})
 
@@ -71,6 +71,7 @@ class Listeners:
     def _change(
         self, listener: Listener, group_id: str, present: KnownListener
     ) -> tuple[KnownListener, dict[str, str]]:
+        self._memory.shown(present.id)
         before, jobs = present.listener, dict[str, str]()
         attributes = {**before.attributes, **listener.attributes}
         changed = replace(before, pool=listener.pool, attributes=attributes, tags=listener.tags or before.tags)

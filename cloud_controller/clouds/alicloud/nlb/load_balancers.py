@@ -51,7 +51,7 @@ class NetworkLoadBalancers:
         """`patience`: seconds for which one step of a change waits for its jobs."""
         memory = Memory(cache)
         own_groups = OwnGroups(api, place.vpc_id, cache)
-        self._jobs = Jobs(api.call, patience=patience, sleep=sleep)
+        self._jobs = Jobs(api.call, patience=patience, sleep=sleep, clock=cache.clock)
         writes = Writes(api, self._jobs)
         self._reads = NetworkReads(api, place.cluster_id, memory, own_groups, concurrently)
         self._api = api

@@ -92,7 +92,9 @@ class NetworkReads:
         groups = {group_id: view for each in listed[len(tags) :] for group_id, view in each.items()}
         made = {lb_id for lb_id, uid in self._memory.made.fresh().items() if uids is None or uid in uids}
         parts = {tags_of(group)[LOAD_BALANCER_TAG] for group in groups.values() if _is_part(group)}
+        self._memory.made.forget(*views)
         views |= self._by_id(({*ids} | made | parts) - views.keys())
+        self._memory.shown(*groups)
         for group_id, group in self._memory.made_groups.fresh().items():
             if tags_of(group)[LOAD_BALANCER_TAG] in views:
                 groups.setdefault(group_id, group)
@@ -123,6 +125,7 @@ class NetworkReads:
         serving = [lb_id for lb_id, view in views.items() if view.get("LoadBalancerStatus") not in _WITHOUT_LISTENERS]
         pages = self._concurrently([partial(self._listeners, each) for each in batches(sorted(serving), _IDS)])
         listeners = {str(view["ListenerId"]): view for page in pages for view in page}
+        self._memory.shown(*listeners)
         for listener_id, view in self._memory.made_listeners.fresh().items():
             if view["LoadBalancerId"] in views:
                 listeners.setdefault(listener_id, view)

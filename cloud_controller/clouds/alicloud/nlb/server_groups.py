@@ -65,6 +65,7 @@ class ServerGroups:
         if before != after:
             params = {"ServerGroupId": group.id, **after}
             _, jobs = self._writes.send("UpdateServerGroupAttribute", params)
+        self._memory.shown(group.id)
         self._writes.retag("servergroup", group.id, group.pool.tags, tags)
         return replace(group, pool=changed), jobs
 
@@ -107,7 +108,7 @@ class ServerGroups:
         with self._memory.cache.changing(group_id):
             jobs = self._writes.delete("DeleteServerGroup", {"ServerGroupId": group_id})
             self._memory.servers.forget(group_id)
-            self._memory.made_groups.forget(group_id)
+            self._memory.shown(group_id)
         return jobs
 
     def _exchange(self, action: str, group: KnownGroup, servers: Sequence[View]) -> tuple[KnownGroup, dict[str, str]]:
