@@ -1,0 +1,33 @@
+"""Alibaba Cloud: ECS instances, routes of a VPC, classic and network load balancers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE, CLASSES
+from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
+from cloud_controller.clouds.alicloud.permissions import actions
+from cloud_controller.clouds.alicloud.pod_identity import pod_identity
+from cloud_controller.clouds.descriptor import CloudDescriptor
+
+if TYPE_CHECKING:
+    from cloud_controller.clouds.alicloud.cloud import AliCloud
+
+
+def _from_config(text: str) -> AliCloud:
+    from cloud_controller.clouds.alicloud.cloud import AliCloud
+    from cloud_controller.clouds.alicloud.config import parse
+
+    return AliCloud(parse(text))
+
+
+CLOUD = CloudDescriptor(
+    name="alicloud",
+    from_config=_from_config,
+    provider_id_scheme=PROVIDER_NAME,
+    catalogue=CATALOGUE,
+    load_balancer_classes=CLASSES,
+    rights=actions,
+    not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},
+    identity=pod_identity,
+)

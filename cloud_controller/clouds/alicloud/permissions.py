@@ -1,0 +1,80 @@
+"""The controllers' permissions in RAM: every action that this cloud calls, and its callers, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+
+CONTROLLERS = ("node", "node-lifecycle", "route", "service")
+_MACHINES = ("node", "node-lifecycle", "route")
+_ROUTE = ("route",)
+_SERVICE = ("service",)
+_LISTENERS = ("TCP", "UDP", "HTTP", "HTTPS")
+_NOBODY = ()
+"""Actions that need no permission."""
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Actions of a product, and the controllers that call them."""
+
+    product: str
+    actions: tuple[str, ...]
+    controllers: tuple[str, ...]
+
+
+RIGHTS: tuple[Right, ...] = (
+    Right("sts", ("AssumeRoleWithOIDC", "GetCallerIdentity"), _NOBODY),
+    Right("ecs", ("DescribeInstances",), CONTROLLERS),
+    Right("ecs", ("DescribeInstanceAttribute",), _MACHINES),
+    Right("ecs", ("DescribeNetworkInterfaces",), (*_ROUTE, *_SERVICE)),
+    Right("ecs", ("ModifyNetworkInterfaceAttribute",), _ROUTE),
+    Right(
+        "vpc", ("CreateRouteEntries", "DeleteRouteEntries", "DescribeRouteEntryList", "DescribeRouteTableList"), _ROUTE
+    ),
+    Right("vpc", ("DescribeEipAddresses", "DescribeVpcAttribute"), _SERVICE),
+    Right(
+        "slb",
+        (
+            *("AddVServerGroupBackendServers", "CreateDomainExtension", "CreateLoadBalancer", "CreateVServerGroup"),
+            *(f"CreateLoadBalancer{protocol}Listener" for protocol in _LISTENERS),
+            *(f"SetLoadBalancer{protocol}ListenerAttribute" for protocol in _LISTENERS),
+            *("DeleteDomainExtension", "DeleteLoadBalancer", "DeleteLoadBalancerListener", "DeleteVServerGroup"),
+            *("DescribeDomainExtensions", "DescribeHealthStatus", "DescribeLoadBalancerAttribute"),
+            *("DescribeLoadBalancerListeners", "DescribeLoadBalancers", "DescribeVServerGroupAttribute"),
+            *("DescribeVServerGroups", "ListTagResources", "ModifyLoadBalancerInstanceChargeType"),
+            *("ModifyLoadBalancerInstanceSpec", "ModifyLoadBalancerInternetSpec", "RemoveVServerGroupBackendServers"),
+            *(
+                "SetDomainExtensionAttribute",
+                "SetLoadBalancerDeleteProtection",
+                "SetLoadBalancerModificationProtection",
+            ),
+            *("SetLoadBalancerName", "SetVServerGroupAttribute", "StartLoadBalancerListener"),
+            *("StopLoadBalancerListener", "TagResources", "UntagResources"),
+        ),
+        _SERVICE,
+    ),
+    Right("quotas", ("GetProductQuota",), _ROUTE),
+)
+"""Every action that this cloud calls; a test compares it with the code, in both directions."""
+
+
+def actions(controllers: Collection[str] = CONTROLLERS) -> list[str]:
+    """RAM's names of the actions that these controllers call."""
+    rights = [right for right in RIGHTS if {*right.controllers} & {*controllers}]
+    return sorted({f"{right.product}:{action}" for right in rights for action in right.actions})
+
+
+def policy(controllers: Collection[str] = CONTROLLERS) -> dict[str, Any]:
+    """The least-privilege RAM policy for a daemon that runs these controllers.
+
+    Raises InvalidConfiguration for an unknown controller.
+    """
+    for name in controllers:
+        if name not in CONTROLLERS:
+            why = f"{name!r} is not a controller on Alibaba Cloud"
+            raise InvalidConfiguration("controllers", why, ", ".join(CONTROLLERS))
+    return {"Version": "1", "Statement": [{"Effect": "Allow", "Action": actions(controllers), "Resource": ["*"]}]}
