@@ -34,9 +34,11 @@ class Quotas:
     server_groups: int = 50
     """Of a CLB."""
     backends: int = 200
-    """In a server group."""
+    """In a vServer group of CLB."""
     clb_backends_a_call: int = 20
-    nlb_servers_a_call: int = 40
+    servers: int = 1000
+    """In a server group of NLB."""
+    nlb_servers_a_call: int = 200
     acl_entries_a_call: int = 50
     tags: int = 20
     """Of a resource, and in a call."""

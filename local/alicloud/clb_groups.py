@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from local.alicloud.account import Account
-from local.alicloud.checks import PORT, Range, Text, has_tags, require, shown_tags, tags_of
+from local.alicloud.checks import PORT, Range, Rule, Text, has_tags, require, shown_tags, tags_of
 from local.alicloud.clb_balancers import CLB, GROUP, INVALID, LISTENER, balancer_of, ready
 from local.alicloud.machines import ENI, INSTANCE
 from local.alicloud.products import SLB
@@ -19,7 +19,7 @@ Backend = dict[str, Any]
 
 # In any case: clients of the Go SDK send them with a small first letter.
 _FIELDS: Final = {name.lower(): name for name in ("ServerId", "Port", "Weight", "Type", "ServerIp", "Description")}
-_RULES: Final = {
+_RULES: Final[dict[str, Rule]] = {
     "Port": PORT,
     "Weight": Range(0, 100),
     "Type": ("ecs", "eni"),

@@ -15,6 +15,12 @@ from local.alicloud import (
     clb_listeners,
     clb_tags,
     ecs,
+    nlb_balancers,
+    nlb_groups,
+    nlb_jobs,
+    nlb_listeners,
+    nlb_servers,
+    nlb_tags,
     routes,
     vpc,
 )
@@ -28,6 +34,7 @@ from local.standin.store import Store
 
 ACTIONS = (
     *(clb_acls, clb_balancers, clb_certificates, clb_groups, clb_listeners, clb_tags),
+    *(nlb_balancers, nlb_groups, nlb_jobs, nlb_listeners, nlb_servers, nlb_tags),
     *(ecs, routes, vpc),
 )
 """Importing a module registers its actions."""

@@ -10,6 +10,7 @@ from typing import Any
 from local.alicloud.account import Account
 from local.alicloud.sdk import Sdk
 from local.standin.actions import Action, ActionTable, Arguments
+from local.standin.refusals import Refusal
 
 TABLE: ActionTable[Account] = ActionTable()
 
@@ -17,6 +18,19 @@ Function = Callable[[Account, Arguments], dict[str, Any]]
 
 # Of accounts that act for others; no action of the stand-in knows more than one.
 _OF_OTHER_OWNERS = ("OwnerAccount", "OwnerId", "ResourceOwnerAccount", "ResourceOwnerId")
+
+
+def _with_dry_run(function: Function) -> Function:
+    """With DryRun the call is checked, carried out and undone."""
+
+    def run(account: Account, arguments: Arguments) -> dict[str, Any]:
+        result = function(account, arguments)
+        if arguments.get("DryRun", False):
+            message = "Request validation has been passed with DryRun flag set."
+            raise Refusal(400, "DryRunOperation", message)
+        return result
+
+    return run
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,7 @@ class Product:
             TABLE.add(
                 Action(
                     f"{self.name}.{name}",
-                    function,
+                    _with_dry_run(function),
                     lambda: self.sdk.request_schema(name),
                     lambda: self.sdk.answer_schema(name),
                     frozenset({"RegionId", "ClientToken", *_OF_OTHER_OWNERS, *ignored}),

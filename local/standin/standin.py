@@ -15,7 +15,7 @@ from local.standin.actions import ActionTable, Arguments, Call
 from local.standin.faults import Fault, Faults
 from local.standin.refusals import OwnMistake, Refusal
 from local.standin.shapes import Misfit
-from local.standin.world import FAILED, JOB, SUCCEEDED, World
+from local.standin.world import FAILED, SUCCEEDED, World
 
 W = TypeVar("W", bound=World)
 V = TypeVar("V", bound=World, contravariant=True)
@@ -166,7 +166,7 @@ class StandIn(Generic[W]):
         for job in self.world.due_jobs():
             status = SUCCEEDED if job["error"] is None else FAILED
             self._table.steps[job["step"]](self.world, {**job["facts"], "failed": status == FAILED})
-            self.world.store.put(JOB, job["id"], {**job, "status": status})
+            self.world.end_job(job, status)
 
 
 @dataclass(frozen=True, slots=True)
