@@ -16,6 +16,8 @@ from cloud_controller.load_balancers.model import Listener, Owner
 _FIXED = ("protocol", "port_range")
 """Attributes that a listener cannot change."""
 _MOST_CERTIFICATES = 15
+_ASSOCIATE = "AssociateAdditionalCertificatesWithListener"
+_DISASSOCIATE = "DisassociateAdditionalCertificatesWithListener"
 
 
 class Listeners:
@@ -64,7 +66,7 @@ class Listeners:
         further = words(listener.attributes.get("additional_certificates"))
         if further:
             self._writes.jobs.require(jobs)
-            jobs = self._certificates("Associate", listener_id, further)
+            jobs = self._certificates(_ASSOCIATE, listener_id, further)
         self._memory.certificates.put(listener_id, further, anew=True)
         return KnownListener(listener_id, replace(listener, tags=tags)), jobs
 
@@ -79,7 +81,7 @@ class Listeners:
             params = {"ListenerId": present.id, "ServerGroupId": group_id, **listener_params(changed)}
             jobs = self._writes.send("UpdateListenerAttribute", params)[1]
         was, will_be = ({*words(each.get("additional_certificates"))} for each in (before.attributes, attributes))
-        for action, certificates in (("Associate", will_be - was), ("Disassociate", was - will_be)):
+        for action, certificates in ((_ASSOCIATE, will_be - was), (_DISASSOCIATE, was - will_be)):
             if certificates:
                 self._writes.jobs.require(jobs)
                 jobs = self._certificates(action, present.id, sorted(certificates))
@@ -97,8 +99,8 @@ class Listeners:
             self._writes.jobs.require(jobs)
             params = {"ListenerId": listener_id, "AdditionalCertificateIds": [*batch]}
             try:
-                jobs = self._writes.send(f"{action}AdditionalCertificatesWithListener", params)[1]
+                jobs = self._writes.send(action, params)[1]
             except NotFound:
-                if action == "Associate":
+                if action == _ASSOCIATE:
                     raise
         return jobs

@@ -30,9 +30,9 @@ class NetworkReads:
     """Reads of one cluster's NLBs. Safe to share between threads."""
 
     def __init__(
-        self, api: Api, cluster_id: str, memory: Memory, own_groups: OwnGroups, concurrently: ConcurrentCalls
+        self, client: Api, cluster_id: str, memory: Memory, own_groups: OwnGroups, concurrently: ConcurrentCalls
     ) -> None:
-        self._api = api
+        self._client = client
         self._cluster_id = cluster_id
         self._memory = memory
         self._own_groups = own_groups
@@ -64,7 +64,7 @@ class NetworkReads:
     def view(self, lb_id: str) -> View | None:
         """The load balancer as it is now; None if it does not exist."""
         try:
-            view = self._api.call("nlb", "GetLoadBalancerAttribute", {"LoadBalancerId": lb_id})
+            view = self._client.call("nlb", "GetLoadBalancerAttribute", {"LoadBalancerId": lb_id})
         except NotFound:
             return None
         return None if view.get("LoadBalancerStatus") == "Deleted" else view
@@ -101,11 +101,11 @@ class NetworkReads:
         return views, groups
 
     def _views(self, params: Params) -> dict[str, View]:
-        found = self._api.pages("nlb", "ListLoadBalancers", {**params, "MaxResults": _PAGE}, "LoadBalancers")
+        found = self._client.pages("nlb", "ListLoadBalancers", {**params, "MaxResults": _PAGE}, "LoadBalancers")
         return {str(each["LoadBalancerId"]): each for each in found if each.get("LoadBalancerStatus") != "Deleted"}
 
     def _groups(self, params: Params) -> dict[str, View]:
-        found = self._api.pages("nlb", "ListServerGroups", {**params, "MaxResults": _PAGE}, "ServerGroups")
+        found = self._client.pages("nlb", "ListServerGroups", {**params, "MaxResults": _PAGE}, "ServerGroups")
         return {str(each["ServerGroupId"]): each for each in found}
 
     def _by_id(self, ids: Collection[str]) -> dict[str, View]:
@@ -158,7 +158,7 @@ class NetworkReads:
 
     def _listeners(self, ids: Collection[str]) -> list[View]:
         params = {"LoadBalancerIds": [*ids], "MaxResults": _PAGE}
-        found = self._api.pages("nlb", "ListListeners", params, "Listeners")
+        found = self._client.pages("nlb", "ListListeners", params, "Listeners")
         return [each for each in found if each.get("ListenerStatus") not in ("Deleting", "Deleted")]
 
     def _servers(self, groups: Mapping[str, View]) -> dict[str, tuple[View, ...]]:
@@ -179,7 +179,7 @@ class NetworkReads:
 
     def _servers_of(self, group_id: str) -> tuple[View, ...]:
         params = {"ServerGroupId": group_id, "MaxResults": _PAGE}
-        found = self._api.pages("nlb", "ListServerGroupServers", params, "Servers")
+        found = self._client.pages("nlb", "ListServerGroupServers", params, "Servers")
         return tuple(
             {key: each.get(key) for key in ("ServerId", "ServerIp", "ServerType", "Port", "Weight")}
             for each in found
@@ -196,7 +196,7 @@ class NetworkReads:
 
     def _certificates_of(self, listener_id: str) -> tuple[str, ...]:
         params = {"ListenerId": listener_id, "CertType": "Server", "MaxResults": 50}
-        found = self._api.pages("nlb", "ListListenerCertificates", params, "Certificates")
+        found = self._client.pages("nlb", "ListListenerCertificates", params, "Certificates")
         return tuple(
             str(c["CertificateId"]) for c in found if not c.get("IsDefault") and c.get("Status") != "Diassociating"
         )

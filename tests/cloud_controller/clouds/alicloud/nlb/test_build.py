@@ -238,12 +238,12 @@ def test_a_range_of_ports_goes_to_the_same_ports_of_pods() -> None:
 def test_the_members_are_those_of_the_model_even_if_other_settings_are_invalid() -> None:
     on = backends(pods=PODS)
     range_of = {ENI: "eni", "listener-port-range": "1000-2000:80"}
-    for annotations in ({}, {ENI: "eni"}, range_of):
-        model = built(annotations=annotations, on=on).model
+    for given in ({}, {ENI: "eni"}, range_of):
+        model = built(annotations=given, on=on).model
         pools = {pool.name: pool.members for pool in model.pools}
         expected = {each.key: pools[each.pool] for each in model.listeners}
 
-        assert members(service(annotations={**annotations, "cps": "-1"}), on) == expected
+        assert members(service(annotations={**given, "cps": "-1"}), on) == expected
 
 
 def test_source_ranges_are_the_clients() -> None:
