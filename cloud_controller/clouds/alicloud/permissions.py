@@ -57,6 +57,31 @@ RIGHTS: tuple[Right, ...] = (
         ),
         _SERVICE,
     ),
+    Right(
+        "ecs",
+        (
+            *("AuthorizeSecurityGroup", "CreateSecurityGroup", "DeleteSecurityGroup"),
+            *("DescribeSecurityGroupAttribute", "DescribeSecurityGroups", "RevokeSecurityGroup"),
+        ),
+        _SERVICE,
+    ),
+    Right(
+        "nlb",
+        (
+            *("AddServersToServerGroup", "AssociateAdditionalCertificatesWithListener"),
+            *("AttachCommonBandwidthPackageToLoadBalancer", "CreateListener", "CreateLoadBalancer"),
+            *("CreateServerGroup", "DeleteListener", "DeleteLoadBalancer", "DeleteServerGroup"),
+            *("DetachCommonBandwidthPackageFromLoadBalancer", "DisableLoadBalancerIpv6Internet"),
+            *("DisassociateAdditionalCertificatesWithListener", "EnableLoadBalancerIpv6Internet"),
+            *("GetListenerHealthStatus", "GetLoadBalancerAttribute", "ListAsynJobs", "ListListenerCertificates"),
+            *("ListListeners", "ListLoadBalancers", "ListServerGroupServers", "ListServerGroups"),
+            *("LoadBalancerJoinSecurityGroup", "LoadBalancerLeaveSecurityGroup", "RemoveServersFromServerGroup"),
+            *("StartListener", "TagResources", "UntagResources", "UpdateListenerAttribute"),
+            *("UpdateLoadBalancerAddressTypeConfig", "UpdateLoadBalancerAttribute", "UpdateLoadBalancerProtection"),
+            *("UpdateLoadBalancerZones", "UpdateServerGroupAttribute", "UpdateServerGroupServersAttribute"),
+        ),
+        _SERVICE,
+    ),
     Right("quotas", ("GetProductQuota",), _ROUTE),
 )
 """Every action that this cloud calls; a test compares it with the code, in both directions."""

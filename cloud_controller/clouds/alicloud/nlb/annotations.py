@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cloud_controller.clouds.alicloud.nlb.annotation_entries import LEGACY_PREFIX, PREFIX
+from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX
 from cloud_controller.clouds.alicloud.nlb.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.alicloud.nlb.annotations_of_load_balancers import BACKEND_TYPE, LOAD_BALANCERS
 from cloud_controller.clouds.alicloud.nlb.annotations_of_server_groups import SERVER_GROUPS

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTS, ON_OFF, PEER, entry
+from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
+from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTED, entry
 
 _EVERY = "every listener"
 _TLS = "every TCPSSL listener"
-_LISTED = f"{LISTS}; {PEER}"
 _PROXY = "With `proxy-protocol: on`: whether the header tells backends the ID of "
 
 LISTENERS = (
@@ -29,7 +29,7 @@ LISTENERS = (
         applies_to="the listeners of these ports",
         default_note="none",
         example="1000-2000:80",
-        source=_LISTED,
+        source=LISTED,
     ),
     entry(
         "cps",
@@ -73,7 +73,7 @@ LISTENERS = (
             applies_to=_EVERY,
             allowed=ON_OFF,
             default="off",
-            source=_LISTED,
+            source=LISTED,
         )
         for name, what in (
             ("ep-id", "the client's PrivateLink endpoint"),
@@ -103,7 +103,7 @@ LISTENERS = (
         default_note="none",
         example="1234568-cn-hangzhou,1234569-cn-hangzhou",
         names="certificate",
-        source=_LISTED,
+        source=LISTED,
     ),
     entry(
         "cacert",

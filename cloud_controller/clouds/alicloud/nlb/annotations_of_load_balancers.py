@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.nlb.annotation_entries import API, LISTS, ON_OFF, PEER, SEED, entry
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE as BACKEND_TYPE_NAME
+from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
+from cloud_controller.clouds.alicloud.nlb.annotation_entries import API, LISTED, SEED, entry
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
@@ -138,7 +140,7 @@ LOAD_BALANCERS = (
         "Whether the load balancer sends to backends in other zones than its own.",
         allowed=ON_OFF,
         default="on",
-        source=f"{LISTS}; {PEER}",
+        source=LISTED,
     ),
     entry(
         "delete-protection",
@@ -174,7 +176,7 @@ LOAD_BALANCERS = (
 )
 
 BACKEND_TYPE = Annotation(
-    name="service.beta.kubernetes.io/backend-type",
+    name=BACKEND_TYPE_NAME,
     argument="backend_type",
     sets="pool.members",
     type=str,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTS, ON_OFF, PEER, entry
+from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
+from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTED, entry
 
 _EVERY = "every server group"
 _CHECK = "every health check"
 _HTTP = "every HTTP health check"
-_LISTED = f"{LISTS}; {PEER}"
 
 SERVER_GROUPS = (
     entry(
@@ -85,7 +85,7 @@ SERVER_GROUPS = (
         form="comma-separated labels, as key=value",
         default_note="all nodes",
         example="pool=edge",
-        source=_LISTED,
+        source=LISTED,
     ),
     entry(
         "vgroup-port",
@@ -93,7 +93,7 @@ SERVER_GROUPS = (
         "pool.members",
         "The user's own server groups, as GROUP:PORT.",
         applies_to=_EVERY,
-        source=_LISTED,
+        source=LISTED,
         ignored="every Service has server groups of its own, which no one else changes",
     ),
     entry(
@@ -103,7 +103,7 @@ SERVER_GROUPS = (
         "Whether weights set by hand stay.",
         applies_to=_EVERY,
         allowed=ON_OFF,
-        source=_LISTED,
+        source=LISTED,
         ignored="weights always follow the Service, as everything else that it decides",
     ),
     entry(
@@ -209,7 +209,7 @@ SERVER_GROUPS = (
         form="comma-separated words of http_2xx, http_3xx, http_4xx, http_5xx",
         default="http_2xx",
         example="http_2xx,http_3xx",
-        source=_LISTED,
+        source=LISTED,
     ),
     entry(
         "health-check-method",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.nlb.annotations import field
 from cloud_controller.clouds.alicloud.nlb.names import pool_name
 from cloud_controller.clouds.alicloud.nlb.request import Port, Request
@@ -57,7 +58,7 @@ def fronts(asked: Request, *, by_pod: bool) -> list[Front]:
     protocols, ranges = _protocols(asked), _ranges(asked)
     if ranges and not by_pod:
         why = "a range of ports needs pods as backends: each port of the range goes to the same port of the pods"
-        allowed = "none; or annotation service.beta.kubernetes.io/backend-type: eni"
+        allowed = f"none; or annotation {BACKEND_TYPE}: eni"
         raise InvalidConfiguration(field("listener_port_range"), why, allowed)
     found = []
     for index, port in enumerate(asked.ports):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.nlb.annotations import field
 from cloud_controller.clouds.alicloud.nlb.build_listeners import Front
 from cloud_controller.clouds.alicloud.nlb.request import Port, Request, value_of
@@ -34,10 +35,10 @@ def pool(asked: Request, front: Front, name: str, backends: Backends, tags: Mapp
     """The pool behind one listener. Raises InvalidConfiguration that names the field or annotation."""
     pods = by_pod(asked.service)
     if not pods:
-        require_node_port(front.index, front.port, "annotation service.beta.kubernetes.io/backend-type: eni")
+        require_node_port(front.index, front.port, f"annotation {BACKEND_TYPE}: eni")
         if front.by_address:
             why = "Ip holds pods, but the backends are nodes"
-            allowed = "Instance; or annotation service.beta.kubernetes.io/backend-type: eni"
+            allowed = f"Instance; or annotation {BACKEND_TYPE}: eni"
             raise InvalidConfiguration(field("server_group_type"), why, allowed)
     draining = asked.on("connection_drain")
     check = _health_check(asked, front, backends)

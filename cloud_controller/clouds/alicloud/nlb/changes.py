@@ -224,6 +224,7 @@ class Changes:
         ):
             for part, tags in parts.items():
                 if owner is not None and owner.owns(tags):
+                    self._memory.shown(part)
                     self._writes.retag(kind, part, tags, owner.released(tags))
 
     def _delete(self, operation: DeleteLoadBalancer) -> Jobs:

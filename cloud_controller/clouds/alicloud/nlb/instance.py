@@ -45,14 +45,14 @@ class Instances:
             self._do(view, "UpdateLoadBalancerZones", ZoneMappings=zone_mappings(wanted))
         if "ipv6_address_type" in differs:
             public = wanted["ipv6_address_type"] == "Internet"
-            self._do(view, f"{'Enable' if public else 'Disable'}LoadBalancerIpv6Internet")
+            self._do(view, "EnableLoadBalancerIpv6Internet" if public else "DisableLoadBalancerIpv6Internet")
         if "bandwidth_package_id" in differs:
-            for verb, package in (
-                ("Detach{}From", before["bandwidth_package_id"]),
-                ("Attach{}To", wanted["bandwidth_package_id"]),
+            for action, package in (
+                ("DetachCommonBandwidthPackageFromLoadBalancer", before["bandwidth_package_id"]),
+                ("AttachCommonBandwidthPackageToLoadBalancer", wanted["bandwidth_package_id"]),
             ):
                 if package:
-                    self._do(view, f"{verb.format('CommonBandwidthPackage')}LoadBalancer", BandwidthPackageId=package)
+                    self._do(view, action, BandwidthPackageId=package)
         named = {"LoadBalancerName": model.name} if view.get("LoadBalancerName") != model.name else {}
         crossing = {"CrossZoneEnabled": wanted["cross_zone_enabled"]} if "cross_zone_enabled" in differs else {}
         if named or crossing:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol
 
 from cloud_controller.cloud import CloudError, Postponed
+from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.wire import Params
 from cloud_controller.clouds.common.concurrent_calls import batches
 
@@ -17,24 +17,18 @@ _LONGEST_PAUSE = 2.0
 _MOST = 20
 
 
-class Call(Protocol):
-    """See `Client.call`."""
-
-    def __call__(self, product: str, action: str, parameters: Params, /) -> Params: ...
-
-
 class Jobs:
     """The jobs of one account. A job that failed is an error, and one that still runs is `Postponed`: never done."""
 
     def __init__(
         self,
-        call: Call,
+        client: Api,
         *,
         patience: float = PATIENCE,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._call = call
+        self._client = client
         self._patience = patience
         self._sleep = sleep
         self._clock = clock
@@ -45,7 +39,7 @@ class Jobs:
 
         def ask() -> bool:
             for batch in batches([job for job in jobs if job not in found], _MOST):
-                for each in self._call("nlb", "ListAsynJobs", {"JobIds": [*batch]}).get("Jobs") or ():
+                for each in self._client.call("nlb", "ListAsynJobs", {"JobIds": [*batch]}).get("Jobs") or ():
                     job, status = str(each["Id"]), str(each["Status"])
                     if job in jobs and status == "Succeeded":
                         found[job] = None

@@ -16,6 +16,8 @@ from cloud_controller.load_balancers.model import Listener, Owner
 _FIXED = ("protocol", "port_range")
 """Attributes that a listener cannot change."""
 _MOST_CERTIFICATES = 15
+_ASSOCIATE = "AssociateAdditionalCertificatesWithListener"
+_DISASSOCIATE = "DisassociateAdditionalCertificatesWithListener"
 
 
 class Listeners:
@@ -41,7 +43,7 @@ class Listeners:
 
     def delete(self, listener_id: str) -> dict[str, str]:
         """Delete a listener that may already be gone. Returns its job."""
-        self._memory.made_listeners.forget(listener_id)
+        self._memory.shown(listener_id)
         self._memory.certificates.forget(listener_id)
         return self._writes.delete("DeleteListener", {"ListenerId": listener_id})
 
@@ -64,13 +66,14 @@ class Listeners:
         further = words(listener.attributes.get("additional_certificates"))
         if further:
             self._writes.jobs.require(jobs)
-            jobs = self._certificates("Associate", listener_id, further)
+            jobs = self._certificates(_ASSOCIATE, listener_id, further)
         self._memory.certificates.put(listener_id, further, anew=True)
         return KnownListener(listener_id, replace(listener, tags=tags)), jobs
 
     def _change(
         self, listener: Listener, group_id: str, present: KnownListener
     ) -> tuple[KnownListener, dict[str, str]]:
+        self._memory.shown(present.id)
         before, jobs = present.listener, dict[str, str]()
         attributes = {**before.attributes, **listener.attributes}
         changed = replace(before, pool=listener.pool, attributes=attributes, tags=listener.tags or before.tags)
@@ -78,7 +81,7 @@ class Listeners:
             params = {"ListenerId": present.id, "ServerGroupId": group_id, **listener_params(changed)}
             jobs = self._writes.send("UpdateListenerAttribute", params)[1]
         was, will_be = ({*words(each.get("additional_certificates"))} for each in (before.attributes, attributes))
-        for action, certificates in (("Associate", will_be - was), ("Disassociate", was - will_be)):
+        for action, certificates in ((_ASSOCIATE, will_be - was), (_DISASSOCIATE, was - will_be)):
             if certificates:
                 self._writes.jobs.require(jobs)
                 jobs = self._certificates(action, present.id, sorted(certificates))
@@ -96,8 +99,8 @@ class Listeners:
             self._writes.jobs.require(jobs)
             params = {"ListenerId": listener_id, "AdditionalCertificateIds": [*batch]}
             try:
-                jobs = self._writes.send(f"{action}AdditionalCertificatesWithListener", params)[1]
+                jobs = self._writes.send(action, params)[1]
             except NotFound:
-                if action == "Associate":
+                if action == _ASSOCIATE:
                     raise
         return jobs

@@ -40,7 +40,7 @@ class NetworkLoadBalancers:
 
     def __init__(
         self,
-        api: Api,
+        client: Api,
         place: Place,
         cache: Cache,
         concurrently: ConcurrentCalls,
@@ -50,17 +50,17 @@ class NetworkLoadBalancers:
     ) -> None:
         """`patience`: seconds for which one step of a change waits for its jobs."""
         memory = Memory(cache)
-        own_groups = OwnGroups(api, place.vpc_id, cache)
-        self._jobs = Jobs(api.call, patience=patience, sleep=sleep)
-        writes = Writes(api, self._jobs)
-        self._reads = NetworkReads(api, place.cluster_id, memory, own_groups, concurrently)
-        self._api = api
+        own_groups = OwnGroups(client, place.vpc_id, cache)
+        self._jobs = Jobs(client, patience=patience, sleep=sleep, clock=cache.clock)
+        writes = Writes(client, self._jobs)
+        self._reads = NetworkReads(client, place.cluster_id, memory, own_groups, concurrently)
+        self._client = client
         self._changes = Changes(
             place,
             memory,
             self._reads,
             writes,
-            ServerGroups(api, writes, memory, place.cluster_id, place.vpc_id),
+            ServerGroups(client, writes, memory, place.cluster_id, place.vpc_id),
             Listeners(writes, memory),
             own_groups,
         )
@@ -80,7 +80,7 @@ class NetworkLoadBalancers:
         found: dict[tuple[str, str, int], bool] = {}
         for listener in known.listeners.values():
             try:
-                answer = self._api.call("nlb", "GetListenerHealthStatus", {"ListenerId": listener.id})
+                answer = self._client.call("nlb", "GetListenerHealthStatus", {"ListenerId": listener.id})
             except NotFound:
                 continue
             for status in answer.get("ListenerHealthStatus") or ():

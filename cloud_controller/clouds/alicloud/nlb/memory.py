@@ -83,6 +83,11 @@ class Memory:
         self.made_groups: Entries[View] = Entries(cache, LAG)
         self.made_listeners: Entries[View] = Entries(cache, LAG)
 
+    def shown(self, *ids: str) -> None:
+        """Lists show these, or this process has changed what it made of them."""
+        self.made_groups.forget(*ids)
+        self.made_listeners.forget(*ids)
+
     def keep_only(self, load_balancers: Collection[str], groups: Collection[str]) -> None:
         """Forget what is no longer there."""
         with self.cache.lock:

@@ -46,8 +46,8 @@ class OwnGroup:
 class OwnGroups:
     """The own groups of all load balancers. Safe to share between threads."""
 
-    def __init__(self, api: Api, vpc_id: str, cache: Cache) -> None:
-        self._api = api
+    def __init__(self, client: Api, vpc_id: str, cache: Cache) -> None:
+        self._client = client
         self._vpc_id = vpc_id
         self._ids: Entries[str] = Entries(cache, LIFETIME)
         self._rules: Entries[frozenset[Rule]] = Entries(cache, LIFETIME, spread=True)
@@ -75,7 +75,7 @@ class OwnGroups:
         ):
             for batch in batches(sorted(rules, key=lambda rule: (-rule[2], rule)), _MOST):
                 params = {"SecurityGroupId": group.id, "Permissions": [*map(_permission, batch)], **_token()}
-                self._api.call("ecs", action, params)
+                self._client.call("ecs", action, params)
         self._rules.put(group.id, wanted, anew=True)
         return OwnGroup(group.id, wanted)
 
@@ -86,7 +86,7 @@ class OwnGroups:
         if not group_id:
             return
         try:
-            self._api.call("ecs", "DeleteSecurityGroup", {"SecurityGroupId": group_id})
+            self._client.call("ecs", "DeleteSecurityGroup", {"SecurityGroupId": group_id})
         except NotFound:
             pass
         except Conflict as error:
@@ -101,18 +101,18 @@ class OwnGroups:
             "Tag": tag_list({**tags, LOAD_BALANCER_TAG: lb_id}),
             **_token(),
         }
-        group_id = str(self._api.call("ecs", "CreateSecurityGroup", params)["SecurityGroupId"])
+        group_id = str(self._client.call("ecs", "CreateSecurityGroup", params)["SecurityGroupId"])
         self._ids.put(lb_id, group_id, anew=True)
         return OwnGroup(group_id, frozenset())
 
     def _find(self, lb_id: str) -> str:
         params = {"VpcId": self._vpc_id, "Tag": tag_list({LOAD_BALANCER_TAG: lb_id}), "MaxResults": 100}
-        found = self._api.pages("ecs", "DescribeSecurityGroups", params, "SecurityGroups.SecurityGroup")
+        found = self._client.pages("ecs", "DescribeSecurityGroups", params, "SecurityGroups.SecurityGroup")
         return min((str(each["SecurityGroupId"]) for each in found), default="")
 
     def _read(self, group_id: str) -> frozenset[Rule]:
         params = {"SecurityGroupId": group_id, "Direction": "ingress", "MaxResults": 1000}
-        found = self._api.pages("ecs", "DescribeSecurityGroupAttribute", params, "Permissions.Permission")
+        found = self._client.pages("ecs", "DescribeSecurityGroupAttribute", params, "Permissions.Permission")
         return frozenset(map(_rule, found))
 
     def _forget(self, lb_id: str) -> None:

@@ -30,9 +30,9 @@ class NetworkReads:
     """Reads of one cluster's NLBs. Safe to share between threads."""
 
     def __init__(
-        self, api: Api, cluster_id: str, memory: Memory, own_groups: OwnGroups, concurrently: ConcurrentCalls
+        self, client: Api, cluster_id: str, memory: Memory, own_groups: OwnGroups, concurrently: ConcurrentCalls
     ) -> None:
-        self._api = api
+        self._client = client
         self._cluster_id = cluster_id
         self._memory = memory
         self._own_groups = own_groups
@@ -64,7 +64,7 @@ class NetworkReads:
     def view(self, lb_id: str) -> View | None:
         """The load balancer as it is now; None if it does not exist."""
         try:
-            view = self._api.call("nlb", "GetLoadBalancerAttribute", {"LoadBalancerId": lb_id})
+            view = self._client.call("nlb", "GetLoadBalancerAttribute", {"LoadBalancerId": lb_id})
         except NotFound:
             return None
         return None if view.get("LoadBalancerStatus") == "Deleted" else view
@@ -92,18 +92,20 @@ class NetworkReads:
         groups = {group_id: view for each in listed[len(tags) :] for group_id, view in each.items()}
         made = {lb_id for lb_id, uid in self._memory.made.fresh().items() if uids is None or uid in uids}
         parts = {tags_of(group)[LOAD_BALANCER_TAG] for group in groups.values() if _is_part(group)}
+        self._memory.made.forget(*views)
         views |= self._by_id(({*ids} | made | parts) - views.keys())
+        self._memory.shown(*groups)
         for group_id, group in self._memory.made_groups.fresh().items():
             if tags_of(group)[LOAD_BALANCER_TAG] in views:
                 groups.setdefault(group_id, group)
         return views, groups
 
     def _views(self, params: Params) -> dict[str, View]:
-        found = self._api.pages("nlb", "ListLoadBalancers", {**params, "MaxResults": _PAGE}, "LoadBalancers")
+        found = self._client.pages("nlb", "ListLoadBalancers", {**params, "MaxResults": _PAGE}, "LoadBalancers")
         return {str(each["LoadBalancerId"]): each for each in found if each.get("LoadBalancerStatus") != "Deleted"}
 
     def _groups(self, params: Params) -> dict[str, View]:
-        found = self._api.pages("nlb", "ListServerGroups", {**params, "MaxResults": _PAGE}, "ServerGroups")
+        found = self._client.pages("nlb", "ListServerGroups", {**params, "MaxResults": _PAGE}, "ServerGroups")
         return {str(each["ServerGroupId"]): each for each in found}
 
     def _by_id(self, ids: Collection[str]) -> dict[str, View]:
@@ -123,6 +125,7 @@ class NetworkReads:
         serving = [lb_id for lb_id, view in views.items() if view.get("LoadBalancerStatus") not in _WITHOUT_LISTENERS]
         pages = self._concurrently([partial(self._listeners, each) for each in batches(sorted(serving), _IDS)])
         listeners = {str(view["ListenerId"]): view for page in pages for view in page}
+        self._memory.shown(*listeners)
         for listener_id, view in self._memory.made_listeners.fresh().items():
             if view["LoadBalancerId"] in views:
                 listeners.setdefault(listener_id, view)
@@ -155,7 +158,7 @@ class NetworkReads:
 
     def _listeners(self, ids: Collection[str]) -> list[View]:
         params = {"LoadBalancerIds": [*ids], "MaxResults": _PAGE}
-        found = self._api.pages("nlb", "ListListeners", params, "Listeners")
+        found = self._client.pages("nlb", "ListListeners", params, "Listeners")
         return [each for each in found if each.get("ListenerStatus") not in ("Deleting", "Deleted")]
 
     def _servers(self, groups: Mapping[str, View]) -> dict[str, tuple[View, ...]]:
@@ -176,7 +179,7 @@ class NetworkReads:
 
     def _servers_of(self, group_id: str) -> tuple[View, ...]:
         params = {"ServerGroupId": group_id, "MaxResults": _PAGE}
-        found = self._api.pages("nlb", "ListServerGroupServers", params, "Servers")
+        found = self._client.pages("nlb", "ListServerGroupServers", params, "Servers")
         return tuple(
             {key: each.get(key) for key in ("ServerId", "ServerIp", "ServerType", "Port", "Weight")}
             for each in found
@@ -193,7 +196,7 @@ class NetworkReads:
 
     def _certificates_of(self, listener_id: str) -> tuple[str, ...]:
         params = {"ListenerId": listener_id, "CertType": "Server", "MaxResults": 50}
-        found = self._api.pages("nlb", "ListListenerCertificates", params, "Certificates")
+        found = self._client.pages("nlb", "ListListenerCertificates", params, "Certificates")
         return tuple(
             str(c["CertificateId"]) for c in found if not c.get("IsDefault") and c.get("Status") != "Diassociating"
         )

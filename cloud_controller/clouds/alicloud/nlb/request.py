@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.alicloud.nlb.annotations import NLB, effective, field
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE
+from cloud_controller.clouds.alicloud.nlb.annotations import CLASSES, NLB, effective, field
 from cloud_controller.load_balancers.catalogue import Settings, Value
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
@@ -86,7 +87,9 @@ def request(service: Object, config: BuildConfig) -> Request:
     """Parse the Service's annotations. Raises InvalidConfiguration."""
     metadata = service["metadata"]
     owner = Owner(config.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-    return Request(service, NLB.parse(effective(metadata.get("annotations"))), owner)
+    # With the annotations of the other kind, which are reported as having no effect.
+    settings = CATALOGUE.of_class(CLASSES[0]).parse(effective(metadata.get("annotations")))
+    return Request(service, settings, owner)
 
 
 def value_of(service: Object, argument: str) -> Value | None:

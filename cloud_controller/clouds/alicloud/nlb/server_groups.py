@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import Conflict, Postponed
+from cloud_controller.clouds.alicloud.interfaces import interfaces
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.memory import KnownGroup, Memory
 from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, POOL_TAG
@@ -27,15 +28,13 @@ from cloud_controller.load_balancers.model import Owner, Pool
 _MOST = 200
 """Servers in one call."""
 _NAMING = ("ServerId", "ServerIp", "ServerType", "Port")
-_ADDRESSES = 100
-"""Addresses in one question for network interfaces."""
 
 
 class ServerGroups:
     """The server groups of one cluster. Safe to share between threads."""
 
-    def __init__(self, api: Api, writes: Writes, memory: Memory, cluster_id: str, vpc_id: str) -> None:
-        self._api = api
+    def __init__(self, client: Api, writes: Writes, memory: Memory, cluster_id: str, vpc_id: str) -> None:
+        self._client = client
         self._writes = writes
         self._memory = memory
         self._cluster_id = cluster_id
@@ -65,6 +64,7 @@ class ServerGroups:
         if before != after:
             params = {"ServerGroupId": group.id, **after}
             _, jobs = self._writes.send("UpdateServerGroupAttribute", params)
+        self._memory.shown(group.id)
         self._writes.retag("servergroup", group.id, group.pool.tags, tags)
         return replace(group, pool=changed), jobs
 
@@ -107,7 +107,7 @@ class ServerGroups:
         with self._memory.cache.changing(group_id):
             jobs = self._writes.delete("DeleteServerGroup", {"ServerGroupId": group_id})
             self._memory.servers.forget(group_id)
-            self._memory.made_groups.forget(group_id)
+            self._memory.shown(group_id)
         return jobs
 
     def _exchange(self, action: str, group: KnownGroup, servers: Sequence[View]) -> tuple[KnownGroup, dict[str, str]]:
@@ -129,15 +129,7 @@ class ServerGroups:
         """The network interface of each address; "" if there is none."""
 
         def read(due: list[str]) -> dict[str, str]:
-            found: dict[str, str] = {}
-            for batch in batches(due, _ADDRESSES):
-                params: Params = {"PrivateIpAddress": [*batch], "Status": "InUse", "MaxResults": 100}
-                for each in self._api.pages(
-                    "ecs", "DescribeNetworkInterfaces", params, "NetworkInterfaceSets.NetworkInterfaceSet"
-                ):
-                    own = (each.get("PrivateIpSets") or {}).get("PrivateIpSet") or ()
-                    found |= {str(ip["PrivateIpAddress"]): str(each["NetworkInterfaceId"]) for ip in own}
-            return found
+            return interfaces(self._client, self._vpc_id, due)
 
         return self._memory.interfaces.fetch_many(addresses, read, missing="")
 

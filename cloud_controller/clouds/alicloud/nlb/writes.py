@@ -20,8 +20,8 @@ _WITHOUT_TOKEN = frozenset({"LoadBalancerJoinSecurityGroup", "LoadBalancerLeaveS
 class Writes:
     """The writes of one account. Each returns its jobs, which nobody has waited for yet."""
 
-    def __init__(self, api: Api, jobs: Jobs) -> None:
-        self._api = api
+    def __init__(self, client: Api, jobs: Jobs) -> None:
+        self._client = client
         self.jobs = jobs
 
     def send(self, action: str, params: Params) -> tuple[Params, dict[str, str]]:
@@ -34,7 +34,7 @@ class Writes:
 
         def attempt() -> bool:
             try:
-                answer.update(self._api.call("nlb", action, params))
+                answer.update(self._client.call("nlb", action, params))
             except Conflict as error:
                 if not _BUSY.fullmatch(error_code(error)):
                     raise

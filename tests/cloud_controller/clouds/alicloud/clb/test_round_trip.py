@@ -12,7 +12,7 @@ from local.alicloud.clb_balancers import GROUP, LISTENER
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
 from tests.cloud_controller.clouds.alicloud.clb.services import annotations
 from tests.cloud_controller.clouds.alicloud.clb.test_annotations import BESIDE, NUMBERS, TEXTS, port_of
-from tests.cloud_controller.load_balancing import port, service, served
+from tests.cloud_controller.load_balancing import port, served, service
 
 __all__ = ["account"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cloud_controller.clouds.alicloud.nlb.annotation_entries import PREFIX
+from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
 from cloud_controller.clouds.alicloud.nlb.build import build
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.model import Built

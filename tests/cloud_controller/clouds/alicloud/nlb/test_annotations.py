@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.alicloud.nlb.annotation_entries import LEGACY_PREFIX, PREFIX
+from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX
 from cloud_controller.clouds.alicloud.nlb.annotations import NLB, effective
 from cloud_controller.load_balancers.catalogue import Annotation
 

@@ -34,12 +34,20 @@ def test_a_service_with_zones_alone_becomes_a_public_load_balancer_with_the_docu
     }
     assert (listener.protocol, listener.port, listener.pool) == ("TCP", 80, "tcp-80")
     assert listener.attributes == {
-        **{"protocol": "TCP", "port_range": None, "running": True, "cps": 0, "idle_timeout": 900},
+        "protocol": "TCP",
+        "port_range": None,
+        "running": True,
+        "cps": 0,
+        "idle_timeout": 900,
         "proxy_protocol": False,
     }
     assert pool.attributes == {
-        **{"protocol": "TCP", "server_group_type": "Instance", "any_port": False, "scheduler": "wrr"},
-        **{"connection_drain": False, "preserve_client_ip": True},
+        "protocol": "TCP",
+        "server_group_type": "Instance",
+        "any_port": False,
+        "scheduler": "wrr",
+        "connection_drain": False,
+        "preserve_client_ip": True,
     }
     assert pool.health_check == HealthCheck("TCP", interval_seconds=10, timeout_seconds=5)
     assert pool.members == (Member("i-n1", 30080, "i-n1", 100), Member("i-n2", 30080, "i-n2", 100))
@@ -67,7 +75,9 @@ def test_a_service_with_zones_alone_becomes_a_public_load_balancer_with_the_docu
             {"zone-maps": "z-k:vsw-k:192.168.0.201:eip-1, z-h:vsw-h::eip-2\n"},
             {
                 "zones": ("z-h:vsw-h", "z-k:vsw-k"),
-                **{"private_ipv4.z-k": "192.168.0.201", "eip.z-k": "eip-1", "eip.z-h": "eip-2"},
+                "private_ipv4.z-k": "192.168.0.201",
+                "eip.z-k": "eip-1",
+                "eip.z-h": "eip-2",
             },
         ),
     ],
@@ -85,7 +95,8 @@ def test_name_and_tags_are_the_services() -> None:
 
     assert model.name == "edge"
     assert {key: model.tags[key] for key in ("team", "stage", "kubernetes.io/service")} == {
-        **{"team": "web", "stage": "test"},
+        "team": "web",
+        "stage": "test",
         "kubernetes.io/service": "default/web",
     }
 
@@ -102,8 +113,12 @@ def test_name_and_tags_are_the_services() -> None:
         (
             {**TLS, "tls-cipher-policy": "tls_cipher_policy_1_2", "cacert": "on", "cacert-id": "ca-1"},
             {
-                **{"protocol": "TCPSSL", "certificates": ("cert-1",), "security_policy": "tls_cipher_policy_1_2"},
-                **{"ca_enabled": True, "ca_certificates": ("ca-1",), "alpn": False},
+                "protocol": "TCPSSL",
+                "certificates": ("cert-1",),
+                "security_policy": "tls_cipher_policy_1_2",
+                "ca_enabled": True,
+                "ca_certificates": ("ca-1",),
+                "alpn": False,
             },
         ),
         (
@@ -144,9 +159,14 @@ def test_an_annotation_sets_an_attribute_of_server_groups(
 
 def test_every_number_of_a_health_check_is_the_services() -> None:
     annotations = {
-        **{"health-check-type": "http", "health-check-uri": "/ok", "health-check-httpcode": "http_3xx,http_2xx"},
-        **{"health-check-connect-port": "8081", "health-check-connect-timeout": "6", "health-check-interval": "7"},
-        **{"healthy-threshold": "3", "unhealthy-threshold": "4"},
+        "health-check-type": "http",
+        "health-check-uri": "/ok",
+        "health-check-httpcode": "http_3xx,http_2xx",
+        "health-check-connect-port": "8081",
+        "health-check-connect-timeout": "6",
+        "health-check-interval": "7",
+        "healthy-threshold": "3",
+        "unhealthy-threshold": "4",
     }
 
     (pool,) = built(annotations=annotations).model.pools
@@ -218,12 +238,12 @@ def test_a_range_of_ports_goes_to_the_same_ports_of_pods() -> None:
 def test_the_members_are_those_of_the_model_even_if_other_settings_are_invalid() -> None:
     on = backends(pods=PODS)
     range_of = {ENI: "eni", "listener-port-range": "1000-2000:80"}
-    for annotations in ({}, {ENI: "eni"}, range_of):
-        model = built(annotations=annotations, on=on).model
+    for given in ({}, {ENI: "eni"}, range_of):
+        model = built(annotations=given, on=on).model
         pools = {pool.name: pool.members for pool in model.pools}
         expected = {each.key: pools[each.pool] for each in model.listeners}
 
-        assert members(service(annotations={**annotations, "cps": "-1"}), on) == expected
+        assert members(service(annotations={**given, "cps": "-1"}), on) == expected
 
 
 def test_source_ranges_are_the_clients() -> None:
