@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Collection
 
-from cloud_controller.cloud import CallObserver, Fence, NotFound
+from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound
 from cloud_controller.clouds.alicloud.annotations import CLASSES
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
@@ -27,7 +27,9 @@ class AliCloud:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._client = Client(config.region, lambda product: endpoint(config, product), of_config(config, os.environ))
+        self._client = Client(
+            config.region, lambda product: endpoint(config, product), of_config(config, os.environ, self._observe)
+        )
         self._concurrently = ConcurrentCalls()
         self._instances = EcsInstances(self._client, config)
         self._load_balancers = AliCloudLoadBalancers(self._client, config, Cache())
@@ -83,6 +85,10 @@ class AliCloud:
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""
         self._client.observer = observer
+
+    def _observe(self, operation: str, seconds: float, error: CloudError | None) -> None:
+        if (observer := self._client.observer) is not None:
+            observer(operation, seconds, error)
 
     def fence_writes(self, fence: Fence) -> None:
         """See `Cloud.fence_writes`."""

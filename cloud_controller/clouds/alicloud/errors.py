@@ -43,14 +43,14 @@ _CODES: Final = ErrorCodes(
     (
         QuotaExceeded,
         r"(.+\.)?\w*Quota\w*(\..+)?|(.+\.)?\w*LimitExceed\w*(\..+)?|(.+\.)?TooMany\w*|\w*ExceedLimit\w*(\..+)?",
-        r"[A-Z_]*QUOTA[A-Z_]*|OperationDenied\.NoStock|(\w+\.)?NotEnoughBalance|Account\.Arrearage",
+        r"[A-Z_]*QUOTA[A-Z_]*|OperationDenied\.NoStock|InsufficientCapacity|(\w+\.)?NotEnoughBalance|Account\.Arrearage",
     ),
     (
         Conflict,
         r"OperationConflict(\..+)?|Conflict(\..+)?|\w*Conflict|TaskConflict(\..+)?|OperationFailed(\..+)?",
         r"Incorrect\w*(\..+)?|InvalidStatus(\..+)?|\w*StatusNotSupport\w*|(.+\.)?\w*InConfiguring(\..+)?",
         r"(Resource)?InUse(\..+)?|(.+\.)?\w*InUse|DependencyViolation(\..+)?|OperationDenied(\..+)?",
-        r"(.+\.)?\w*Duplicate\w*|[A-Z_]+_DUPLICATE|[A-Z_]+_STATUS_ERROR|(.+\.)?\w*AlreadyExist\w*(\..+)?",
+        r"(.+\.)?\w*Duplicate\w*|[A-Z_]+_DUPLICATE|[A-Z_]+_STATUS_ERROR|(.+\.)?\w*Already\w+(\..+)?",
         r"Idempot\w*Mis[Mm]atch(\..+)?|IdempotenceParamNotMatch|\w*DeleteProtection\w*(\..+)?|\w*DeletionProtection\w*(\..+)?",
     ),
     (

@@ -50,7 +50,7 @@ _GONE = "InvalidInstanceId.NotFound"
 _NAMES_KEPT = 20.0
 """Seconds for which the names in a list stay valid: far less than the time in which a machine can end, and another one
 with its name boot and register."""
-_SEEN_KEPT = 300.0
+_SEEN_KEPT = 600.0
 """Seconds for which a machine that was seen counts as existing for `missing`."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,12 +15,15 @@ from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.clb.interfaces import interfaces_of
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
+from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone, tag_list
 from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     Ingress,
+    Listener,
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
@@ -40,6 +44,8 @@ from cloud_controller.load_balancers.operations import (
 
 A_CALL = 20
 """The most backends in one call."""
+_NO_LOAD_BALANCER = "InvalidLoadBalancerId.NotFound"
+_LISTENER_EXISTS = "ListenerAlreadyExists"
 _REASON = "managed-by-cloud-controller"
 _AT_CREATION = {
     "address_type": "AddressType",
@@ -66,12 +72,14 @@ class Changes:
         client: Client,
         vpc_id: str,
         memory: Memory,
+        reads: Reads,
         listeners: Listeners,
         lb: ObservedLoadBalancer | None,
     ) -> None:
         self._client = client
         self._vpc_id = vpc_id
         self._memory = memory
+        self._reads = reads
         self._listeners = listeners
         self._lb = lb
 
@@ -100,11 +108,18 @@ class Changes:
             asked["ModificationProtectionReason"] = _REASON
         if model.attributes.get("address_type") == "intranet":
             asked["VpcId"] = self._vpc_id
+        asked |= {"LoadBalancerName": model.name, "Tag": tag_list(model.tags)}
         # The API takes 64 characters.
         token = hashlib.sha256(operation.client_token.encode()).hexdigest()
-        answer = self._call(
-            "CreateLoadBalancer", **asked, LoadBalancerName=model.name, Tag=tag_list(model.tags), ClientToken=token
-        )
+        try:
+            return self._with_parts(model, self._call("CreateLoadBalancer", **asked, ClientToken=token))
+        except NotFound as error:
+            if error_code(error) != _NO_LOAD_BALANCER:
+                raise
+        # The API remembers a token for longer than its load balancer exists: nothing is left to be found again.
+        return self._with_parts(model, self._call("CreateLoadBalancer", **asked, ClientToken=uuid.uuid4().hex))
+
+    def _with_parts(self, model: LoadBalancerModel, answer: Mapping[str, Any]) -> ObservedLoadBalancer:
         lb_id = answer["LoadBalancerId"]
         lb = ObservedLoadBalancer(
             lb_id,
@@ -116,7 +131,7 @@ class Changes:
         for pool in model.pools:
             self._make_group(lb_id, pool)
         for listener in model.listeners:
-            self._listeners.put(lb_id, listener, None, self._group_of_pool(lb_id, listener.pool))
+            self._put_or_change(lb_id, listener, None)
         return replace(lb, model=model)
 
     def _adopt(self, operation: AdoptLoadBalancer) -> None:
@@ -180,6 +195,10 @@ class Changes:
             self._remember(group_id, tags=operation.pool.tags)
 
     def _make_group(self, lb_id: str, pool: Pool) -> None:
+        if self._memory.group_id(lb_id, pool.name) is not None:
+            # The creation is repeated.
+            self._add_members(AddMembers(lb_id, pool.name, pool.members))
+            return
         first, *rest = [*batches(self._servers(pool.members), A_CALL)] or [()]
         answer = self._call(
             "CreateVServerGroup",
@@ -244,9 +263,6 @@ class Changes:
         interfaces = interfaces_of(self._client, self._vpc_id, pods) if pods else {}
         return [Server(each, interfaces.get(each.address, each.instance_id)) for each in members]
 
-    def _group_of_pool(self, lb_id: str, pool: str) -> str | None:
-        return self._known_group(lb_id, pool) if pool else None
-
     def _known_group(self, lb_id: str, name: str) -> str:
         """The ID of the group. Raises NotFound."""
         found = self._memory.group_id(lb_id, name)
@@ -286,8 +302,19 @@ class Changes:
     def _put_listener(self, operation: PutListener) -> None:
         listener = operation.listener
         before = next((each for each in self._model.listeners if each.key == listener.key), None)
-        group_id = self._group_of_pool(operation.id, listener.pool)
-        self._listeners.put(operation.id, listener, before, group_id)
+        self._put_or_change(operation.id, listener, before)
+
+    def _put_or_change(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
+        group_id = self._known_group(lb_id, listener.pool) if listener.pool else None
+        try:
+            self._listeners.put(lb_id, listener, before, group_id)
+        except Conflict as error:
+            if before is not None or error_code(error) != _LISTENER_EXISTS:
+                raise
+            # The creation is repeated, by a process that had not seen it.
+            [lb] = self._reads.read((), (lb_id,)) or [None]
+            present = next((each for each in lb.model.listeners if each.key == listener.key), None) if lb else None
+            self._listeners.put(lb_id, listener, present, group_id)
 
     def _delete_listener(self, operation: DeleteListener) -> None:
         key = (operation.protocol, operation.port)

@@ -11,15 +11,12 @@ from typing import Any
 
 from cloud_controller.load_balancers.catalogue import Value
 
-ACTION_WORDS = {"tcp": "TCP", "udp": "UDP", "http": "HTTP", "https": "HTTPS"}
-"""The protocols, as the names of actions (`CreateLoadBalancerTCPListener`) and of answers spell them."""
-
 BACKENDS_OWN_PORT = -520
 """In a request: health checks connect to the backend's own port again. The API shows it as this, or not at all."""
 OWN_ADDRESS = "$_ip"
 """In a request: the host name of health checks is the backend's address again."""
 
-_TCP, _UDP, _HTTP, _HTTPS = (frozenset({each}) for each in ACTION_WORDS)
+_TCP, _UDP, _HTTP, _HTTPS = (frozenset({each}) for each in ("tcp", "udp", "http", "https"))
 _L4, _L7 = _TCP | _UDP, _HTTP | _HTTPS
 
 
@@ -152,7 +149,7 @@ def set_parameters(attributes: Mapping[str, Value | None]) -> dict[str, Any]:
 def attributes_of(shown: Mapping[str, Any]) -> dict[str, Value | None]:
     """The model's attributes of a listener as DescribeLoadBalancerListeners shows it."""
     protocol = str(shown["ListenerProtocol"]).lower()
-    own = shown.get(f"{ACTION_WORDS[protocol]}ListenerConfig") or {}
+    own = shown.get(f"{protocol.upper()}ListenerConfig") or {}
     found: dict[str, Value | None] = {"protocol": protocol, "status": _status(shown.get("Status"))}
     for each in FIELDS:
         if protocol in each.protocols:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.alicloud.clb.listener_fields import ACTION_WORDS, create_parameters, set_parameters
+from cloud_controller.clouds.alicloud.clb.listener_fields import create_parameters, set_parameters
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.wire import tag_keys, tag_list
@@ -15,6 +15,18 @@ from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Listener
 
+_CREATE = {
+    "tcp": "CreateLoadBalancerTCPListener",
+    "udp": "CreateLoadBalancerUDPListener",
+    "http": "CreateLoadBalancerHTTPListener",
+    "https": "CreateLoadBalancerHTTPSListener",
+}
+_SET = {
+    "tcp": "SetLoadBalancerTCPListenerAttribute",
+    "udp": "SetLoadBalancerUDPListenerAttribute",
+    "http": "SetLoadBalancerHTTPListenerAttribute",
+    "https": "SetLoadBalancerHTTPSListenerAttribute",
+}
 _MADE_ANEW = ("protocol", "forward_port")
 """The attributes that no call changes."""
 _APART = ("status", "domain_extensions")
@@ -68,7 +80,7 @@ class Listeners:
 
     def _create(self, lb_id: str, listener: Listener, group_id: str | None) -> None:
         self._call(
-            f"CreateLoadBalancer{_word(listener)}Listener",
+            _CREATE[_of(listener, "protocol")],
             lb_id,
             listener,
             **create_parameters(listener.attributes),
@@ -84,8 +96,7 @@ class Listeners:
 
         if settings(listener) != settings(before) or listener.pool != before.pool:
             group = {"VServerGroup": "on", "VServerGroupId": group_id} if group_id else {}
-            action = f"SetLoadBalancer{_word(listener)}ListenerAttribute"
-            self._call(action, lb_id, listener, **set_parameters(listener.attributes), **group)
+            self._call(_SET[_of(listener, "protocol")], lb_id, listener, **set_parameters(listener.attributes), **group)
         resource = f"{lb_id}_{_of(listener, 'protocol')}_{listener.port}"
         self.set_tags("listener", resource, listener.tags, before.tags)
 
@@ -120,7 +131,3 @@ def _of(listener: Listener, name: str) -> Any:
 def _words(listener: Listener) -> tuple[str, ...]:
     found = _of(listener, "domain_extensions")
     return found if isinstance(found, tuple) else ()
-
-
-def _word(listener: Listener) -> str:
-    return ACTION_WORDS[str(_of(listener, "protocol"))]

@@ -66,6 +66,8 @@ class ClassicLoadBalancers:
     def perform(
         self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
     ) -> list[OperationResult]:
-        """The operations singly, as CLB's API takes them."""
-        changes = Changes(self._client, self._place.vpc_id, self._memory, self._listeners, load_balancer)
+        """The operations singly, as CLB's API takes them. What exists as wanted is not written again."""
+        # So that a process that no longer leads never takes such an operation for done.
+        self._client.fence()
+        changes = Changes(self._client, self._place.vpc_id, self._memory, self._reads, self._listeners, load_balancer)
         return one_by_one(operations, changes.functions)
