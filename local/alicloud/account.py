@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -61,8 +61,6 @@ class Account(World):
         """Seconds after a change of a CLB in which it refuses another."""
         self.unhealthy: set[tuple[str, int]] = set()
         """Servers (an instance, interface or address), each with the port that fails its health checks; 0: all."""
-        self.issuers: dict[str, Issuer] = {}
-        """Of OIDC tokens, by the ARN of their provider."""
 
     def new_id(self, prefix: str) -> str:
         """An id that was never given."""
@@ -88,16 +86,6 @@ class Account(World):
         changed = {**(self.store.get(kind, id) or {}), **changes}
         self.store.put(kind, id, changed)
         return changed
-
-
-@dataclass(frozen=True, slots=True)
-class Issuer:
-    """An OIDC provider that the account trusts."""
-
-    url: str
-    public_key: str
-    """PEM, of RSA."""
-    client_ids: tuple[str, ...] = field(default=("sts.aliyuncs.com",))
 
 
 def as_text(seconds: float) -> str:

@@ -23,11 +23,13 @@ from local.alicloud import (
     nlb_tags,
     routes,
     security_groups,
+    sts,
     vpc,
 )
 from local.alicloud.account import REGION, Account
 from local.alicloud.dialect import AlibabaDialect
 from local.alicloud.keys import add_administrator
+from local.alicloud.metadata import Metadata
 from local.alicloud.products import TABLE
 from local.standin.server import Application, serving
 from local.standin.standin import StandIn
@@ -36,7 +38,7 @@ from local.standin.store import Store
 ACTIONS = (
     *(clb_acls, clb_balancers, clb_certificates, clb_groups, clb_listeners, clb_tags),
     *(nlb_balancers, nlb_groups, nlb_jobs, nlb_listeners, nlb_servers, nlb_tags),
-    *(ecs, routes, security_groups, vpc),
+    *(ecs, routes, security_groups, sts, vpc),
 )
 """Importing a module registers its actions."""
 
@@ -53,11 +55,12 @@ class AliCloud(StandIn[Account]):
         job_seconds: float = 0.2,
     ) -> None:
         super().__init__(TABLE, AlibabaDialect(), Account(Store(path), clock, job_seconds, region))
+        self.metadata = Metadata(self)
         with self.changing() as account:
             add_administrator(account)
 
     @contextmanager
     def served(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-        """Its URL, the endpoint of every product, while a thread serves it."""
-        with serving(Application(self), host, port) as url:
+        """Its URL, the endpoint of every product and of the metadata service, while a thread serves it."""
+        with serving(Application(self, self.metadata), host, port) as url:
             yield url

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from local.alicloud.account import Account
+from local.alicloud.account import Account, given
 from local.alicloud.checks import Range, Rule, Text, has_tags, require, shown_tags, tags_of
 from local.alicloud.machines import VPC
 from local.alicloud.nlb_balancers import NAME, at_most
@@ -122,7 +122,7 @@ def update_server_group_attribute(account: Account, arguments: Arguments) -> dic
     """What a group has beside servers; not its protocol, type and VPC."""
     require(arguments, _RULES, ILLEGAL)
     group = available(account, arguments)
-    changes = {name: arguments[name] for name in _CHANGEABLE if name in arguments}
+    changes = given(arguments, *_CHANGEABLE)
     _require_scheduler(changes.get("Scheduler", group["Scheduler"]), group["Protocol"])
     check = _check(group["HealthCheck"], arguments.get("HealthCheckConfig", {}))
     job = begin(account, GROUP, group["id"], "Configuring", AVAILABLE, **changes, HealthCheck=check)

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from local.alicloud.account import Account
+from local.alicloud.account import Account, given
 from local.alicloud.checks import Range, Rule, Text, require
 from local.alicloud.machines import ENI, INSTANCE
 from local.alicloud.nlb_groups import AVAILABLE, available, group_of
@@ -58,7 +58,7 @@ def update_server_group_servers_attribute(account: Account, arguments: Arguments
     group = available(account, arguments)
     asked = _asked(account, arguments["Servers"])
     _found(group, asked)
-    changes = {_key(each): {name: each[name] for name in ("Weight", "Description") if name in each} for each in asked}
+    changes = {_key(each): given(each, "Weight", "Description") for each in asked}
     return _change(account, group, [{**each, **changes.get(_key(each), {})} for each in group["servers"]])
 
 
