@@ -45,6 +45,7 @@ class AliCloudHarness:
     """See `Harness`."""
 
     stride = 1
+    load_balancer_class: str | None = None
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {}

@@ -62,7 +62,8 @@ class ServerGroups:
         changed = replace(changed, attributes={**group.pool.attributes, **pool.attributes})
         jobs: dict[str, str] = {}
         before, after = (group_params(replace(each, members=())) for each in (group.pool, changed))
-        if before != after:
+        # If nothing differs, what was read is old: then all is set.
+        if before != after or changed == group.pool:
             params = {"ServerGroupId": group.id, **after}
             _, jobs = self._writes.send("UpdateServerGroupAttribute", params)
         self._memory.shown(group.id)
