@@ -22,6 +22,7 @@ from local.alicloud import (
     nlb_servers,
     nlb_tags,
     routes,
+    security_groups,
     sts,
     vpc,
 )
@@ -37,7 +38,7 @@ from local.standin.store import Store
 ACTIONS = (
     *(clb_acls, clb_balancers, clb_certificates, clb_groups, clb_listeners, clb_tags),
     *(nlb_balancers, nlb_groups, nlb_jobs, nlb_listeners, nlb_servers, nlb_tags),
-    *(ecs, routes, sts, vpc),
+    *(ecs, routes, security_groups, sts, vpc),
 )
 """Importing a module registers its actions."""
 

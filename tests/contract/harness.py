@@ -39,7 +39,7 @@ class Harness(Protocol):
 
     @property
     def load_balancer_class(self) -> str | None:
-        """The class of such a Service."""
+        """The class of such a Service, if it selects the kind."""
         ...
 
     @property
@@ -156,8 +156,8 @@ def web(
     """A Service with these ports and further annotations; `offset`: of its node ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
     ports += [port(number, "UDP") for number in udp]
-    of_class = {"loadBalancerClass": harness.load_balancer_class} if harness.load_balancer_class else {}
-    return service({**harness.annotations, **(annotations or {})}, *ports, name=name, **of_class)
+    spec = {"loadBalancerClass": harness.load_balancer_class} if harness.load_balancer_class else {}
+    return service({**harness.annotations, **(annotations or {})}, *ports, name=name, **spec)
 
 
 def desired(cloud: Cloud, wanted: Object, nodes: Sequence[Object]) -> LoadBalancerModel:

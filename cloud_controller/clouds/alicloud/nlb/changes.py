@@ -154,7 +154,8 @@ class Changes:
         self._writes.jobs.require(jobs)
         jobs = {}
         for pool in model.pools:
-            group, more = self._groups.add(known.groups[pool.name], pool.members)
+            made = token_of(token, known.id, pool.name, "servers")
+            group, more = self._groups.add(known.groups[pool.name], pool.members, made)
             known, jobs = known.with_group(pool.name, group), jobs | more
         self._writes.jobs.require(jobs)
         return known

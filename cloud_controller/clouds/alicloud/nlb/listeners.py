@@ -77,7 +77,8 @@ class Listeners:
         before, jobs = present.listener, dict[str, str]()
         attributes = {**before.attributes, **listener.attributes}
         changed = replace(before, pool=listener.pool, attributes=attributes, tags=listener.tags or before.tags)
-        if listener_params(before) != listener_params(changed) or before.pool != changed.pool:
+        # If nothing differs, what was read is old: then all is set.
+        if listener_params(before) != listener_params(changed) or before.pool != changed.pool or before == changed:
             params = {"ListenerId": present.id, "ServerGroupId": group_id, **listener_params(changed)}
             jobs = self._writes.send("UpdateListenerAttribute", params)[1]
         was, will_be = ({*words(each.get("additional_certificates"))} for each in (before.attributes, attributes))

@@ -7,7 +7,7 @@ the load balancer's only if it has its tag.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller.cloud import Conflict, NotFound, Postponed
@@ -69,13 +69,10 @@ class OwnGroups:
         group = self.of(lb_id) or self._create(lb_id, tags)
         wanted = _rules(ranges, dual_stack=dual_stack)
         # First what is added: no client is locked out meanwhile, and a new group is closed before anything joins it.
-        for action, rules in (
-            ("AuthorizeSecurityGroup", wanted - group.rules),
-            ("RevokeSecurityGroup", group.rules - wanted),
-        ):
-            for batch in batches(sorted(rules, key=lambda rule: (-rule[2], rule)), _MOST):
-                params = {"SecurityGroupId": group.id, "Permissions": [*map(_permission, batch)], **_token()}
-                self._client.call("ecs", action, params)
+        for params in _permissions(group.id, wanted - group.rules):
+            self._client.call("ecs", "AuthorizeSecurityGroup", params)
+        for params in _permissions(group.id, group.rules - wanted):
+            self._client.call("ecs", "RevokeSecurityGroup", params)
         self._rules.put(group.id, wanted, anew=True)
         return OwnGroup(group.id, wanted)
 
@@ -126,6 +123,12 @@ def _rules(ranges: Sequence[str], *, dual_stack: bool) -> frozenset[Rule]:
     everybody = ("0.0.0.0/0", "::/0") if dual_stack else ("0.0.0.0/0",)
     # Without a rule that refuses, the load balancer admits whom no rule mentions.
     return frozenset([*(("accept", each, _FIRST) for each in ranges), *(("drop", each, _LAST) for each in everybody)])
+
+
+def _permissions(group_id: str, rules: Iterable[Rule]) -> Iterator[Params]:
+    """The parameters of the calls for these rules, those that refuse first."""
+    for batch in batches(sorted(rules, key=lambda rule: (-rule[2], rule)), _MOST):
+        yield {"SecurityGroupId": group_id, "Permissions": [*map(_permission, batch)], **_token()}
 
 
 def _permission(rule: Rule) -> Params:

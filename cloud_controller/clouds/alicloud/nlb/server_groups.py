@@ -19,6 +19,7 @@ from cloud_controller.clouds.alicloud.nlb.wire import (
     new_group_params,
     server_of,
     tag_list,
+    token_of,
 )
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.common.concurrent_calls import batches
@@ -61,16 +62,19 @@ class ServerGroups:
         changed = replace(changed, attributes={**group.pool.attributes, **pool.attributes})
         jobs: dict[str, str] = {}
         before, after = (group_params(replace(each, members=())) for each in (group.pool, changed))
-        if before != after:
+        # If nothing differs, what was read is old: then all is set.
+        if before != after or changed == group.pool:
             params = {"ServerGroupId": group.id, **after}
             _, jobs = self._writes.send("UpdateServerGroupAttribute", params)
         self._memory.shown(group.id)
         self._writes.retag("servergroup", group.id, group.pool.tags, tags)
         return replace(group, pool=changed), jobs
 
-    def add(self, group: KnownGroup, members: Collection[Member]) -> tuple[KnownGroup, dict[str, str]]:
-        """Add these members, or set the weight of those that are there. Raises Postponed for pods without a network
-        interface, once all others are added."""
+    def add(
+        self, group: KnownGroup, members: Collection[Member], token: str | None = None
+    ) -> tuple[KnownGroup, dict[str, str]]:
+        """Add these members, or set the weight of those that are there; the same `token` adds none twice. Raises
+        Postponed for pods without a network interface, once all others are added."""
         by_address = group.pool.attributes.get("server_group_type") == "Ip"
         pods = [] if by_address else [each.address for each in members if _is_pod(each)]
         interfaces = self._interfaces(pods) if pods else {}
@@ -86,7 +90,7 @@ class ServerGroups:
         present = [server for key, server in servers.items() if key in group.servers]
         new = [server for key, server in servers.items() if key not in group.servers]
         group, jobs = self._exchange("UpdateServerGroupServersAttribute", group, present)
-        group, more = self._exchange("AddServersToServerGroup", group, new)
+        group, more = self._exchange("AddServersToServerGroup", group, new, token)
         if lost:
             self._memory.interfaces.forget(*lost)
             self._writes.jobs.require(jobs | more)
@@ -110,13 +114,18 @@ class ServerGroups:
             self._memory.shown(group_id)
         return jobs
 
-    def _exchange(self, action: str, group: KnownGroup, servers: Sequence[View]) -> tuple[KnownGroup, dict[str, str]]:
+    def _exchange(
+        self, action: str, group: KnownGroup, servers: Sequence[View], token: str | None = None
+    ) -> tuple[KnownGroup, dict[str, str]]:
         """Send the servers in as few calls as possible; a group takes one change at a time."""
         jobs: dict[str, str] = {}
-        for batch in batches(servers, _MOST):
+        for number, batch in enumerate(batches(servers, _MOST)):
             self._writes.jobs.require(jobs)
+            params: Params = {"ServerGroupId": group.id, "Servers": [*batch]}
+            if token:
+                params["ClientToken"] = token_of(token, str(number))
             with self._memory.cache.changing(group.id):
-                _, jobs = self._writes.send(action, {"ServerGroupId": group.id, "Servers": [*batch]})
+                _, jobs = self._writes.send(action, params)
                 if action == "RemoveServersFromServerGroup":
                     gone = {member_of(each).key for each in batch}
                     group = _filled(group, {key: each for key, each in group.servers.items() if key not in gone})

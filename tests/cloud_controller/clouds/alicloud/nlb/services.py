@@ -10,7 +10,8 @@ from cloud_controller.clouds.alicloud.nlb.build import build
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.model import Built
 
-ZONES = "cn-hangzhou-k:vsw-k,cn-hangzhou-h:vsw-h"
+ZONE_H, ZONE_K = "cn-hangzhou-h", "cn-hangzhou-k"
+ZONES = f"{ZONE_K}:vsw-k,{ZONE_H}:vsw-h"
 ENI = "service.beta.kubernetes.io/backend-type"
 
 
