@@ -313,6 +313,7 @@ HEALTH_CHECKS = (
         maximum=50,
         unit="seconds",
         default=2,
+        default_note="2; UDP: 5",
     ),
     entry(
         "health-check-connect-timeout",
@@ -324,6 +325,7 @@ HEALTH_CHECKS = (
         maximum=300,
         unit="seconds",
         default=5,
+        default_note="5; UDP: 10",
     ),
     entry(
         "health-check-timeout",

@@ -12,6 +12,9 @@ from cloud_controller.load_balancers.catalogue import Value
 
 Attributes = dict[str, Value | None]
 
+_UDP_CHECK: Attributes = {"health_check_interval": 5, "health_check_connect_timeout": 10}
+"""The API's defaults for UDP, which differ from those of other protocols."""
+
 _BY_HASH = ("sch", "tch")
 _NOT_HTTP = "wrr, rr, wlc for HTTP and HTTPS listeners"
 
@@ -132,11 +135,14 @@ def _check(request: Request, protocol: str) -> Attributes:
     if switch == "off":
         return {"health_check": "off"}
     timeout = "health_check_timeout" if of_http else "health_check_connect_timeout"
+    usual = _UDP_CHECK if protocol == "udp" else {}
     found: Attributes = {
         "health_check": "on",
         "health_check_port": settings.number("health_check_connect_port"),
-        "health_check_interval": settings.integer("health_check_interval"),
-        "health_check_timeout": settings.integer(timeout),
+        "health_check_interval": {**usual, **given}.get(
+            "health_check_interval", settings.number("health_check_interval")
+        ),
+        "health_check_timeout": {**usual, **given}.get(timeout, settings.number(timeout)),
         "healthy_threshold": settings.integer("healthy_threshold"),
         "unhealthy_threshold": settings.integer("unhealthy_threshold"),
     }

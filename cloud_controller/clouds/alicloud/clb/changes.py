@@ -9,16 +9,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
 from cloud_controller.clouds.alicloud.clb.annotations import field
 from cloud_controller.clouds.alicloud.clb.build import ENI
-from cloud_controller.clouds.alicloud.clb.interfaces import interfaces_of
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone, tag_list
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.interfaces import interfaces
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
@@ -46,6 +46,7 @@ A_CALL = 20
 """The most backends in one call."""
 _NO_LOAD_BALANCER = "InvalidLoadBalancerId.NotFound"
 _LISTENER_EXISTS = "ListenerAlreadyExists"
+_NAMED = 5
 _REASON = "managed-by-cloud-controller"
 _AT_CREATION = {
     "address_type": "AddressType",
@@ -128,11 +129,13 @@ class Changes:
             ingress=(Ingress(ip=answer["Address"]),) if answer.get("Address") else (),
             network=answer.get("VpcId") or None,
         )
-        for pool in model.pools:
-            self._make_group(lb_id, pool)
+        groups = [self._make_group(lb_id, pool) for pool in model.pools]
         for listener in model.listeners:
             self._put_or_change(lb_id, listener, None)
-        return replace(lb, model=model)
+        # Pods that have no network interface yet are missing: the next plan adds them.
+        made = (tuple(each.member for each in group.servers) for group in groups)
+        pools = tuple(replace(pool, members=members) for pool, members in zip(model.pools, made, strict=True))
+        return replace(lb, model=replace(model, pools=pools))
 
     def _adopt(self, operation: AdoptLoadBalancer) -> None:
         raise CloudError(f"Alibaba Cloud: load balancer {operation.id} cannot be adopted")
@@ -186,7 +189,8 @@ class Changes:
 
     def _put_pool(self, operation: PutPool) -> None:
         if operation.new:
-            self._make_group(operation.id, operation.pool)
+            made = self._make_group(operation.id, operation.pool)
+            self._require_all(operation.pool.members, made.servers)
             return
         group_id = self._known_group(operation.id, operation.pool.name)
         before = next((each.tags for each in self._model.pools if each.name == operation.pool.name), {})
@@ -194,11 +198,13 @@ class Changes:
             self._listeners.set_tags("vservergroup", group_id, operation.pool.tags, before)
             self._remember(group_id, tags=operation.pool.tags)
 
-    def _make_group(self, lb_id: str, pool: Pool) -> None:
-        if self._memory.group_id(lb_id, pool.name) is not None:
+    def _make_group(self, lb_id: str, pool: Pool) -> Group:
+        known = self._memory.group_id(lb_id, pool.name)
+        if known is not None:
             # The creation is repeated.
-            self._add_members(AddMembers(lb_id, pool.name, pool.members))
-            return
+            with suppress(Postponed):
+                self._add_members(AddMembers(lb_id, pool.name, pool.members))
+            return self._group(known)
         first, *rest = [*batches(self._servers(pool.members), A_CALL)] or [()]
         answer = self._call(
             "CreateVServerGroup",
@@ -211,6 +217,7 @@ class Changes:
         self._memory.add_group(group)
         for batch in rest:
             self._add(group.id, batch)
+        return self._group(group.id)
 
     def _add_members(self, operation: AddMembers) -> None:
         group_id = self._known_group(operation.id, operation.pool)
@@ -221,13 +228,15 @@ class Changes:
             for each in operation.members
             if each.key in known and each != known[each.key].member
         ]
-        for batch in batches(self._servers(new), A_CALL):
+        servers = self._servers(new)
+        for batch in batches(servers, A_CALL):
             self._add(group_id, batch)
         for batch in batches(changed, A_CALL):
             with self._memory.changing(group_id):
-                servers = backend_servers(batch)
-                self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=servers)
+                texts = backend_servers(batch)
+                self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
                 self._remember(group_id, added=batch)
+        self._require_all(new, servers)
 
     def _remove_members(self, operation: RemoveMembers) -> None:
         try:
@@ -258,10 +267,19 @@ class Changes:
             self._remember(group_id, added=servers)
 
     def _servers(self, members: Sequence[Member]) -> list[Server]:
-        """The members as backends; pods by their network interfaces."""
+        """The members as backends; pods by their network interfaces, without those that have none."""
         pods = sorted({each.address for each in members if each.instance_id == ENI})
-        interfaces = interfaces_of(self._client, self._vpc_id, pods) if pods else {}
-        return [Server(each, interfaces.get(each.address, each.instance_id)) for each in members]
+        of_pods = interfaces(self._client, self._vpc_id, pods) if pods else {}
+        found = ((each, of_pods.get(each.address) if each.instance_id == ENI else each.instance_id) for each in members)
+        return [Server(each, server) for each, server in found if server is not None]
+
+    def _require_all(self, members: Sequence[Member], servers: Sequence[Server]) -> None:
+        """Raise Postponed if some pods could not be added."""
+        missing = sorted({each.address for each in members} - {each.member.address for each in servers})
+        if missing:
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            named = f"{', '.join(missing[:_NAMED])}{more}"
+            raise Postponed(f"no network interface of {self._vpc_id} has the pod address {named} (yet)")
 
     def _known_group(self, lb_id: str, name: str) -> str:
         """The ID of the group. Raises NotFound."""
