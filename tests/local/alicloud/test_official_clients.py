@@ -13,7 +13,7 @@ import pytest
 
 from local.alicloud.account import ACCESS_KEY, REGION, SECRET
 from local.alicloud.cloud import AliCloud
-from local.alicloud.products import BY_VERSION
+from local.alicloud.products import BY_VERSION, ECS, NLB, SLB, STS, VPC
 from local.alicloud.sts import add_role
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
@@ -34,9 +34,7 @@ class Lazy:
         return getattr(importlib.import_module(self._name), name)
 
 
-ecs, nlb, slb, sts, vpc = (
-    Lazy(f"{each.package}.models") for each in sorted(BY_VERSION.values(), key=lambda product: product.name)
-)
+ecs, nlb, slb, sts, vpc = (Lazy(f"{each.package}.models") for each in (ECS, NLB, SLB, STS, VPC))
 
 
 @functools.cache

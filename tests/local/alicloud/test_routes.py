@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from local.alicloud import machines
+from local.alicloud.quota_center import ROUTES
 from local.alicloud.routes import DUPLICATE
 from tests.local.alicloud.caller import Refused, call
 from tests.local.alicloud.conftest import Site
@@ -155,6 +156,16 @@ def test_one_route_is_created_and_deleted_by_the_single_actions(site: Site) -> N
     call(site.cloud, "vpc.DeleteRouteEntry", RouteEntryId=made["RouteEntryId"])
 
     assert listed(site, RouteEntryType="Custom") == []
+
+
+def test_the_quota_of_routes_is_told_by_the_quota_center(site: Site) -> None:
+    site.cloud.world.quotas.custom_routes = 7
+
+    answer = call(site.cloud, "quotas.GetProductQuota", **ROUTES)
+
+    assert answer["Quota"]["TotalQuota"] == 7
+    with pytest.raises(Refused, match="does not know the quota"):
+        call(site.cloud, "quotas.GetProductQuota", ProductCode="ecs", QuotaActionCode="q")
 
 
 def test_networks_are_described(site: Site) -> None:
