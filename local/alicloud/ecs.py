@@ -40,7 +40,7 @@ def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]
     if "PrivateIpAddresses" in arguments:
         wanted = set(_ids(arguments["PrivateIpAddresses"], "PrivateIpAddresses"))
         found = [each for each in found if wanted & set(_primary(account, each)["addresses"])]
-    tags = arguments.get("Tag", [])
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
     found = [each for each in found if has_tags(each["tags"], tags)]
     page, fields = _page(arguments, found)
     elastic = {eip["instance"]: eip for eip in account.store.all(EIP) if eip["instance"]}

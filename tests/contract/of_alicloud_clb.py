@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 import orjson
 import pytest
@@ -36,11 +35,6 @@ class AliCloudClbHarness(AliCloudHarness):
     @property
     def replacing_annotations(self) -> Mapping[str, str]:
         return {f"{PREFIX}address-type": "intranet", f"{PREFIX}vswitch-id": self._account.vswitch}
-
-    def new_cloud(self) -> Cloud:
-        made: Any = super().new_cloud()
-        del made.load_balancers._kinds["nlb"]
-        return made  # type: ignore[no-any-return]
 
     def ask(self, cloud: Cloud) -> None:
         assert cloud.load_balancers is not None

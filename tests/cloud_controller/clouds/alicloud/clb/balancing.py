@@ -30,10 +30,8 @@ class Balancing(Account):
         self.standin.calls.clear()
 
     def new_cloud(self, **config: Any) -> Any:
-        """The cloud as a new process sees it, with classic load balancers alone."""
-        made = self.cloud(**{"vswitch_id": self.vswitch, **config})
-        del made.load_balancers._kinds["nlb"]
-        return made
+        """The cloud as a new process sees it."""
+        return self.cloud(**{"vswitch_id": self.vswitch, **config})
 
     def settle(self) -> None:
         """Nothing: the stand-in's CLB does everything at once."""
