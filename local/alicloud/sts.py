@@ -60,6 +60,12 @@ def assume_role_with_oidc(account: Account, arguments: Arguments) -> dict[str, A
     return {**_lent(account, role, arguments), "OIDCTokenInfo": told}
 
 
+@STS.action("GetCallerIdentity")
+def get_caller_identity(account: Account, arguments: Arguments) -> dict[str, Any]:  # noqa: ARG001
+    """The account, whoever of it asks."""
+    return {"AccountId": str(OWNER), "Arn": f"acs:ram::{OWNER}:root", "IdentityType": "Account"}
+
+
 def add_issuer(account: Account, name: str, url: str, public_key: str, audience: str = "sts.aliyuncs.com") -> str:
     """Trust the issuer of OIDC tokens with this key (PEM). Returns the provider's ARN."""
     arn = f"acs:ram::{OWNER}:oidc-provider/{name}"

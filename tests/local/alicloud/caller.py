@@ -63,7 +63,7 @@ def request(
         "AccessKeyId": key,
         **flat("", parameters),
     }
-    if product not in ("sts", "nlb") and "RegionId" not in pairs:
+    if product not in ("sts", "nlb", "quotas") and "RegionId" not in pairs:
         pairs["RegionId"] = cloud.world.region
     pairs |= more
     pairs["Signature"] = rpc("POST", list(pairs.items()), secret)
