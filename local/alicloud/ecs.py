@@ -40,7 +40,7 @@ def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]
     if "PrivateIpAddresses" in arguments:
         wanted = set(_ids(arguments["PrivateIpAddresses"], "PrivateIpAddresses"))
         found = [each for each in found if wanted & set(_primary(account, each)["addresses"])]
-    tags = arguments.get("Tag", [])
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
     found = [each for each in found if has_tags(each["tags"], tags)]
     page, fields = _page(arguments, found)
     elastic = {eip["instance"]: eip for eip in account.store.all(EIP) if eip["instance"]}
@@ -82,8 +82,8 @@ def describe_network_interfaces(account: Account, arguments: Arguments) -> dict[
             found = [each for each in found if wanted & set(each[field])]
     if "PrimaryIpAddress" in arguments:
         found = [each for each in found if each["addresses"][0] == arguments["PrimaryIpAddress"]]
-    if status := arguments.get("Status"):
-        found = [each for each in found if _eni_status(each) == status]
+    if "Status" in arguments:
+        found = [each for each in found if _eni_status(each) == arguments["Status"]]
     if "SecurityGroupId" in arguments:
         found = [each for each in found if arguments["SecurityGroupId"] in each["groups"]]
     page, fields = _page(arguments, found)

@@ -18,6 +18,7 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERV
 from local.alicloud import machines
 from local.alicloud.account import REGION
 from local.alicloud.nlb_jobs import BALANCER, GROUP, LISTENER
+from local.standin.standin import TOKEN
 from tests.cloud_controller.clouds.alicloud.account import CONFIG, VPC, Account
 from tests.contract.harness import UID, Snapshot
 from tests.contract.of_alicloud import MARKS as MARKS
@@ -65,6 +66,14 @@ class AliCloudNlbHarness(AliCloudHarness):
     def ask(self, cloud: Cloud) -> None:
         assert cloud.load_balancers is not None
         cloud.load_balancers.read()
+
+    def settle(self) -> None:
+        """Also let the cloud forget tokens of load balancers that are gone, as it does after a day."""
+        with self._account.standin.changing() as world:
+            present = {each["id"] for each in world.store.all(BALANCER)}
+            for key, kept in world.store.snapshot().get(TOKEN, {}).items():
+                if kept["result"].get("LoadbalancerId", "") not in ("", *present):
+                    world.store.remove(TOKEN, key)
 
     def snapshot(self) -> Snapshot:
         objects = {kind: self._account.objects(kind) for kind in (BALANCER, GROUP, LISTENER)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -41,7 +42,6 @@ from cloud_controller.load_balancers.operations import (
 from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 Jobs = dict[str, str]
-_MOST_TOKENS = 3
 
 
 class Changes:
@@ -107,30 +107,31 @@ class Changes:
                 self._memory.known.put(lb_id, known)
             except Postponed:
                 waits = True
+            except Conflict as error:
+                # To the caller, Conflict says that the token is another's, and it would make a second load balancer.
+                raise Unavailable(f"load balancer {lb_id} is not complete: {error}") from error
         own = self._own_groups.of(lb_id) if model.attributes["source_ranges"] and not waits else None
         found = observed(known, own)
         # Unless all is there, it is still being created: the next read tells what is lacking.
         return replace(found, state=LoadBalancerState.PENDING, settled=False) if waits else found
 
     def _made(self, model: LoadBalancerModel, client_token: str) -> View:
-        """The load balancer of this token, which may exist. A token whose load balancer was deleted is used up, and
-        gets a successor."""
+        """The load balancer of this token, which may exist. Raises Conflict if the token has another owner's."""
         owner = Owner.of_tags(model.tags)
-        lb_id, token = "", client_token
-        for _ in range(_MOST_TOKENS):
-            params = {"ClientToken": token_of(token), **load_balancer_params(model, self._place.vpc_id)}
+        # The API remembers a token for longer than its load balancer exists: then nothing is left to be found again.
+        for token in (token_of(client_token), str(uuid.uuid4())):
+            params = {"ClientToken": token, **load_balancer_params(model, self._place.vpc_id)}
             lb_id = str(self._writes.send("CreateLoadBalancer", params)[0]["LoadbalancerId"])
             self._memory.made.put(lb_id, owner.uid if owner else "", anew=True)
             view = self._once_shown(lb_id)
-            if view is not None:
-                break
-            self._memory.made.forget(lb_id)
-            token = f"{token}-after-{lb_id}"
-        else:
-            raise Unavailable(f"nlb CreateLoadBalancer: {lb_id} does not appear")
-        if owner is None or not owner.owns(tags_of(view)):
-            raise Conflict(f"load balancer {lb_id} exists, but does not have the tags of {owner}")
-        return view
+            if view is None or view.get("LoadBalancerStatus") == "Deleting":
+                self._memory.made.forget(lb_id)
+                continue
+            if owner is None or not owner.owns(tags_of(view)):
+                self._memory.made.forget(lb_id)
+                raise Conflict(f"load balancer {lb_id} of this token does not have the tags of {owner}")
+            return view
+        raise Unavailable(f"nlb CreateLoadBalancer: {lb_id} does not appear")
 
     def _once_shown(self, lb_id: str) -> View | None:
         found: list[View | None] = [None]
