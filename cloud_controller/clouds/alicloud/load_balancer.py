@@ -98,7 +98,10 @@ class AliCloudLoadBalancers:
         first = operations[0]
         of_new = isinstance(first, CreateLoadBalancer)
         kind = str(first.model.attributes[KIND]) if isinstance(first, CreateLoadBalancer) else kind_of_id(first.id)
-        return self._kinds[kind].perform(None if of_new else load_balancer, operations)
+        results = self._kinds[kind].perform(None if of_new else load_balancer, operations)
+        return [
+            each if each.created is None else replace(each, created=_with_kind(each.created, kind)) for each in results
+        ]
 
 
 def kind_of_id(id: str) -> str:

@@ -17,8 +17,9 @@ from cloud_controller.clouds.alicloud.nlb.observed import observed
 from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroups
 from cloud_controller.clouds.alicloud.nlb.reads import NetworkReads
 from cloud_controller.clouds.alicloud.nlb.server_groups import ServerGroups
-from cloud_controller.clouds.alicloud.nlb.wire import View, load_balancer_params, tag_list, tags_of, token_of
+from cloud_controller.clouds.alicloud.nlb.wire import View, load_balancer_params, tags_of, token_of
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     LoadBalancerModel,
@@ -197,6 +198,7 @@ class Changes:
         with self._memory.cache.changing(lb_id):
             before = tags_of(view)
             if Owner.of_tags(model.tags) is None:
+                self._memory.made.forget(lb_id)
                 self._release(known, expected)
                 view = view if not model.attributes else self._instances.put(view, model)
                 self._writes.retag("loadbalancer", lb_id, before, model.tags)
@@ -318,6 +320,8 @@ class Changes:
         lb_id, listener = operation.id, operation.listener
         known, group = self._group(lb_id, listener.pool)
         present = known.listeners.get(listener.key)
+        if present is not None and not listener.tags and Owner.of_tags(known.tags) is not None:
+            listener = replace(listener, tags=present.listener.tags)
         with self._memory.cache.changing(lb_id):
             put, jobs = self._listeners.put(lb_id, listener, group.id, present, _tags_for(listener.tags, known))
             self._memory.known.put(lb_id, known.with_listener(listener.key, put))
@@ -342,7 +346,7 @@ class Changes:
 
 def _tags_for(own: Mapping[str, str], known: Known) -> Mapping[str, str]:
     """The tags of a new part: its own on a load balancer that others own, otherwise the load balancer's."""
-    if own:
+    if own or Owner.of_tags(known.tags) is None:
         return own
     return {key: value for key, value in _without_system(known.tags).items() if key != LEFT_TAG}
 
