@@ -43,6 +43,8 @@ from cloud_controller.load_balancers.operations import (
 from cloud_controller.load_balancers.sharing import LEFT_TAG
 
 Jobs = dict[str, str]
+_PAST = ("CreateFailed", "Deleting", "Deleted")
+"""Of load balancers that will never serve."""
 
 
 class Changes:
@@ -102,6 +104,11 @@ class Changes:
             try:
                 known = self._with_groups(known, model, operation.client_token)
                 known = replace(known, view=self._when_active(view))
+                if known.view.get("LoadBalancerStatus") in _PAST:
+                    self._memory.known.put(lb_id, known)
+                    # Left behind, each attempt would add one.
+                    self._writes.jobs.require(self._delete(DeleteLoadBalancer(lb_id)))
+                    raise CloudError(f"Alibaba Cloud: nlb CreateLoadBalancer of {lb_id} failed")
                 waits = known.view.get("LoadBalancerStatus") != "Active"
                 if not waits:
                     known = self._with_front(known, model, operation.client_token)
@@ -125,8 +132,10 @@ class Changes:
             lb_id = str(self._writes.send("CreateLoadBalancer", params)[0]["LoadbalancerId"])
             self._memory.made.put(lb_id, owner.uid if owner else "", anew=True)
             view = self._once_shown(lb_id)
-            if view is None or view.get("LoadBalancerStatus") == "Deleting":
+            if view is None or view.get("LoadBalancerStatus") in _PAST:
                 self._memory.made.forget(lb_id)
+                if view is not None and view["LoadBalancerStatus"] == "CreateFailed":
+                    self._writes.jobs.require(self._delete(DeleteLoadBalancer(lb_id)))
                 continue
             if owner is None or not owner.owns(tags_of(view)):
                 self._memory.made.forget(lb_id)
