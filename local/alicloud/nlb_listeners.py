@@ -51,7 +51,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "ServerGroupId": "",
 }
 _OF_TLS: Final = ("AlpnEnabled", "AlpnPolicy", "CaCertificateIds", "CaEnabled", "CertificateIds", "SecurityPolicyId")
-_GROUPS_OF: Final = {"TCP": ("TCP", "TCP_UDP"), "UDP": ("UDP", "TCP_UDP"), "TCPSSL": ("TCP",)}
+_GROUPS_OF: Final = {"TCP": ("TCP", "TCP_UDP"), "UDP": ("UDP", "TCP_UDP"), "TCPSSL": ("TCP", "TCPSSL")}
 
 
 @NLB.action("CreateListener")
@@ -101,7 +101,8 @@ def list_listeners(account: Account, arguments: Arguments) -> dict[str, Any]:
             found = [each for each in found if each[field] in wanted]
     if "ListenerProtocol" in arguments:
         found = [each for each in found if each["protocol"] == arguments["ListenerProtocol"]]
-    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in found if has_tags(each["tags"], tags)]
     page, fields = tokened(arguments, found, 20, 100)
     shown = [{**_shown(account, each), "Tags": shown_tags(each["tags"], "Key", "Value")} for each in page]
     return {"Listeners": shown, "MaxResults": arguments.get("MaxResults", 20), **fields}
@@ -260,7 +261,7 @@ def _changed(
     if group["status"] == "Creating":
         require_status("serverGroup", group)
     fits = group["Protocol"] in _GROUPS_OF[protocol]
-    if not fits or (protocol == "TCPSSL" and group["PreserveClientIpEnabled"]):
+    if not fits or (protocol == "TCPSSL" and group["Protocol"] == "TCP" and group["PreserveClientIpEnabled"]):
         message = f"A listener of {protocol} can't use a group of {group['Protocol']}"
         raise Refusal(
             400, "Mismatch.Protocol", f"{message} that preserves client addresses." if fits else f"{message}."

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cloud_controller.controllers.service.plan import allowed, owner_of
+from cloud_controller.controllers.service.plan import allowed, is_published, owner_of
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.facts import Facts
@@ -89,10 +89,11 @@ def view_of(
     by_pod = builder.pod_ranges(service, facts) is not None
     usable, _ = allowed(service, backends, builder, facts)
     owner = owner_of(service, rules.cluster_id)
-    status = (service.get("status") or {}).get("loadBalancer") or {}
-    addresses = status.get("ingress") or []
-    # Clients use the addresses in the status: while a load balancer is replaced, the old one decides.
-    serving = [lb for lb in load_balancers if any(_is_at(each.to_json(), addresses) for each in lb.ingress)]
+    serving: Sequence[ObservedLoadBalancer] = ()
+    if ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress"):
+        # Clients use the address in the status: while a load balancer is replaced, the old one decides. An annotation
+        # may have put a name there that no load balancer has.
+        serving = [lb for lb in load_balancers if is_published(service, lb)] or load_balancers
     registered = []
     for lb in serving:
         pools = {pool.name: pool for pool in lb.model.pools}
@@ -198,10 +199,6 @@ def _matching(
 ) -> dict[tuple[str, int], frozenset[tuple[str, int]]]:
     found = {listener: frozenset(m.key for m in members if is_of_pod(m)) for listener, members in view.wanted.items()}
     return {listener: keys for listener, keys in found.items() if keys}
-
-
-def _is_at(ingress: Mapping[str, str], addresses: Sequence[Mapping[str, str]]) -> bool:
-    return any(all(ingress.get(field) == each.get(field) for field in ("ip", "hostname")) for each in addresses)
 
 
 def _pod_uids(slices: Sequence[Object]) -> list[str]:

@@ -316,7 +316,8 @@ def _ensure(
     actions += adoption.actions
     # Publish the new address before the old load balancer is removed.
     actions += [action for action in changes if not _ends_another(action, current)]
-    status = _status(service, [ingress.to_json() for ingress in current.ingress]) if current is not None else []
+    addresses = (built.published or current.ingress) if current is not None and current.ingress else ()
+    status = _status(service, [ingress.to_json() for ingress in addresses]) if current is not None else []
     if serves:
         actions += status
     actions += [action for action in changes if _ends_another(action, current)]
@@ -469,7 +470,7 @@ def _clean_up(
         if stays:
             # Do not preserve replacements that do not serve yet, or partly deleted load balancers.
             whole = [lb for lb in own if lb.state is not LoadBalancerState.PARTIAL]
-            serving = [lb for lb in whole if _is_published(service, lb)] or whole
+            serving = [lb for lb in whole if is_published(service, lb)] or whole
             spare = [lb for lb in own if lb not in serving]
             preserved = _preserve(serving, shared, owner, target)
             # Deletions first: once the others are released, nothing distinguishes the spare ones.
@@ -539,7 +540,7 @@ def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
     ]
 
 
-def _is_published(service: Object, lb: ObservedLoadBalancer) -> bool:
+def is_published(service: Object, lb: ObservedLoadBalancer) -> bool:
     """Whether the Service's status contains its address."""
     present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
     return any(entry.items() >= ingress.to_json().items() for ingress in lb.ingress for entry in present)
