@@ -22,8 +22,6 @@ UNKNOWN_PATIENCE = 600.0
 """Seconds after which a member of unknown health counts as healthy: its cloud does not check it. Longer than the first
 checks of any cloud, which may take minutes."""
 
-_UNCHECKED = "NONE"
-
 
 class Verdict(NamedTuple):
     """Whether the gate may open as far as one Service is concerned, and why (for the pod's condition)."""
@@ -101,8 +99,7 @@ def view_of(
             pool = pools.get(listener.pool)
             if pool is not None and is_of(owner, listener.tags, lb):
                 members = frozenset(member.key for member in pool.members)
-                checked = pool.health_check.protocol != _UNCHECKED
-                registered.append(Registered(lb.id, listener.key, pool.name, checked, members))
+                registered.append(Registered(lb.id, listener.key, pool.name, listener.checks(pool), members))
     return ServiceView(
         name=owner.name,
         by_pod=by_pod,
