@@ -422,6 +422,36 @@ def test_behind_node_ports_a_gate_opens_once_the_pods_node_is_a_member(site: MyC
     assert gated.asked == 0, "without a ready pod the node would never be healthy"
 
 
+def test_a_gate_opens_although_the_status_has_a_name_that_no_load_balancer_has(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+
+    def publish(service: Object) -> None:
+        service["status"]["loadBalancer"]["ingress"] = [{"hostname": "web.example.com"}]
+
+    gated.kube.change(SERVICES, WEB, publish)
+    gated.decide()
+
+    assert gated.is_open("a")
+
+
+def test_no_gate_opens_before_the_service_has_an_address(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    gated.kube.put(SERVICES, service(named(backend_type="pod-ip"), port(8080), selector={"app": "web"}))
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.controller.handle(WEB)
+    gated.decide()
+    assert not gated.is_open("a")
+
+    gated.settle()
+    gated.decide()
+
+    assert gated.is_open("a")
+
+
 def test_a_pod_that_may_be_no_member_does_not_wait(site: MyCloudSite) -> None:
     gated = Gated(site).serve()
     gated.add(pod("a", "192.0.2.7", GATE))
