@@ -104,7 +104,7 @@ class Changes:
 
     def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         model = operation.model
-        asked = {wire: model.attributes.get(name) for name, wire in _AT_CREATION.items()}
+        asked: dict[str, Any] = {wire: model.attributes.get(name) for name, wire in _AT_CREATION.items()}
         if model.attributes.get("modification_protection") == "ConsoleProtection":
             asked["ModificationProtectionReason"] = _REASON
         if model.attributes.get("address_type") == "intranet":
@@ -330,7 +330,7 @@ class Changes:
             if before is not None or error_code(error) != _LISTENER_EXISTS:
                 raise
             # The creation is repeated, by a process that had not seen it.
-            [lb] = self._reads.read((), (lb_id,)) or [None]
+            lb = next(iter(self._reads.read((), (lb_id,))), None)
             present = next((each for each in lb.model.listeners if each.key == listener.key), None) if lb else None
             self._listeners.put(lb_id, listener, present, group_id)
 

@@ -45,7 +45,7 @@ class ClassicLoadBalancers:
             answer = self._client.call("slb", "DescribeHealthStatus", {"LoadBalancerId": id})
         except NotFound:
             return {}
-        [lb] = self._reads.read((), (id,)) or [None]
+        lb = next(iter(self._reads.read((), (id,))), None)
         pools = {each.key: each.pool for each in lb.model.listeners} if lb else {}
         members = {
             (pool.name, member.key): member for pool in (lb.model.pools if lb else ()) for member in pool.members
