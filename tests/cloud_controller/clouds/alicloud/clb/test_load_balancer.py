@@ -14,7 +14,7 @@ from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud import machines
 from local.alicloud.clb_balancers import CLB, GROUP, LISTENER
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
-from tests.cloud_controller.clouds.alicloud.clb.services import annotations
+from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
 from tests.cloud_controller.load_balancing import service as _service
 
@@ -26,7 +26,7 @@ HTTPS = {"protocol-port": "https:443", "cert-id": "cert-1"}
 
 
 def service(given: dict[str, str] | None = None, *ports: dict[str, Any], **more: Any) -> Any:
-    return _service(annotations(given or {}), *ports, **more)
+    return _service(prefixed(given or {}), *ports, **more)
 
 
 def calls(account: Balancing) -> list[str]:
@@ -158,7 +158,7 @@ def test_a_change_of_https_takes_the_fewest_calls(account: Balancing) -> None:
 
 def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: Balancing) -> None:
     running = start(account)
-    changed(running.cluster, annotations({"instance-charge-type": "PayBySpec"}))
+    changed(running.cluster, prefixed({"instance-charge-type": "PayBySpec"}))
 
     with pytest.raises(InvalidConfiguration, match="does not change a load balancer from PayByCLCU to PayBySpec"):
         running.handle()
@@ -264,6 +264,25 @@ def test_pods_are_backends_by_their_network_interface(account: Balancing) -> Non
     pods(running, 102)
     running.settle()
     assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-102"]
+
+
+def test_a_pod_without_a_network_interface_waits_and_the_others_are_added(account: Balancing) -> None:
+    running = Running(account, account.cluster())
+    machine = account.objects(machines.INSTANCE)[0]["id"]
+    with account.standin.changing() as world:
+        machines.add_eni(world, account.vswitch, "eni-101", address="192.168.0.101", instance=machine)
+    running.cluster.put(service({BACKEND_TYPE: "eni"}))
+    pods(running, 101, 102)
+
+    running.settle()
+
+    waiting = "no network interface of vpc-cluster has the pod address 192.168.0.102 (yet)"
+    assert any(reason == "Waiting" and waiting in message for reason, message in running.cluster.events)
+    assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101"]
+    with account.standin.changing() as world:
+        machines.add_eni(world, account.vswitch, "eni-102", address="192.168.0.102", instance=machine)
+    running.settle()
+    assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101", "eni-102"]
 
 
 def test_a_host_name_is_published(account: Balancing) -> None:
