@@ -16,9 +16,9 @@ from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.tagging import set_tags
-from cloud_controller.clouds.alicloud.clb.wire import tag_list
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.load_balancers.model import (
     Ingress,
     Listener,

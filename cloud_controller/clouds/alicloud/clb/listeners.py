@@ -10,8 +10,8 @@ from cloud_controller.clouds.alicloud.clb.listener_fields import create_paramete
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.tagging import set_tags
-from cloud_controller.clouds.alicloud.clb.wire import tag_list
 from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.load_balancers.model import Listener
 
 _CREATE = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from cloud_controller.clouds.alicloud.clb.wire import tag_keys, tag_list
 from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.tags import stored, tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 
 _A_CALL = 20
@@ -21,8 +21,7 @@ def set_tags(
     actual: Mapping[str, str],
 ) -> None:
     """Make the tags of a resource those that are wanted. A listener's ID is LOAD-BALANCER_PROTOCOL_PORT."""
-    kept = {stored for key, value in wanted.items() for stored in tag_keys(key, value)}
-    left = [key for each, value in actual.items() for key in tag_keys(each, value) if key not in kept]
+    left = sorted(stored(actual).keys() - stored(wanted).keys())
     changed = tag_list({key: value for key, value in wanted.items() if actual.get(key) != value})
     resource = {"ResourceType": kind, "ResourceId": [id]}
     for part in batches(changed, _A_CALL):
