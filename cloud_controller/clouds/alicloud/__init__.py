@@ -28,6 +28,7 @@ CLOUD = CloudDescriptor(
     catalogue=CATALOGUE,
     load_balancer_classes=CLASSES,
     rights=actions,
+    keeps_checkpoint=True,
     not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},
     identity=pod_identity,
 )

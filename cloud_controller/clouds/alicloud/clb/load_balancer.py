@@ -65,6 +65,14 @@ class ClassicLoadBalancers:
                 found[key] = found.get(key, False) or healthy
         return found
 
+    def dump(self, limit: int) -> bytes:
+        """See `Remembering.dump`: the details that the API returns one by one."""
+        return self._memory.dump(limit)
+
+    def restore(self, memory: bytes) -> None:
+        """See `Remembering.restore`."""
+        self._memory.restore(memory)
+
     def perform(
         self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
     ) -> list[OperationResult]:
