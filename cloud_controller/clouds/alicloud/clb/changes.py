@@ -25,6 +25,7 @@ from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
+    Owner,
 )
 from cloud_controller.load_balancers.operations import (
     AddMembers,
@@ -193,6 +194,12 @@ class Changes:
     def _put_listener(self, operation: PutListener) -> None:
         listener = operation.listener
         before = next((each for each in self._model.listeners if each.key == listener.key), None)
+        if listener.attributes.get("protocol") != "https":
+            # The cloud keeps a listener to which another one redirects. Those of this Service change later in the plan.
+            for each in self._model.listeners:
+                mine = Owner.of_tags(each.tags) == Owner.of_tags(listener.tags)
+                if mine and each.attributes.get("forward_port") == listener.port:
+                    self._listeners.delete(operation.id, each)
         self._put_or_change(operation.id, listener, before)
 
     def _put_or_change(self, lb_id: str, listener: Listener, before: Listener | None) -> None:

@@ -156,6 +156,18 @@ def test_a_change_of_https_takes_the_fewest_calls(account: Balancing) -> None:
     ]
 
 
+def test_an_https_port_to_which_another_redirects_may_become_another_protocol(account: Balancing) -> None:
+    ports = port(443), port(8080)
+    https = {"protocol-port": "https:443,http:8080", "cert-id": "cert-1", "forward-port": "8080:443"}
+    running = start(account, https, *ports)
+
+    running.apply(service({}, *ports))
+
+    assert [(each["protocol"], each["status"]) for each in account.objects(LISTENER)] == [("tcp", "running")] * 2
+    running.apply(service(https, *ports))
+    assert {each["protocol"] for each in account.objects(LISTENER)} == {"http", "https"}
+
+
 def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: Balancing) -> None:
     running = start(account)
     changed(running.cluster, prefixed({"instance-charge-type": "PayBySpec"}))
