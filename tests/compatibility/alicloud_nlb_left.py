@@ -56,7 +56,7 @@ class PeersAccount(NlbAccount):
             for number, address in enumerate(_PODS, start=1):
                 machines.add_eni(world, "vsw-h", id=f"eni-pod{number}", address=address, instance="i-n1")
 
-    def left(self) -> dict[str, Any]:
+    def compared(self) -> dict[str, Any]:
         """The load balancers, listeners and server groups, by name of field."""
         found: dict[str, Any] = {}
         for each in self.objects(BALANCER):
@@ -97,7 +97,7 @@ def of_peer(recorded: dict[str, Any]) -> dict[str, Any]:
         if made:
             key = next(each for each in ("LoadbalancerId", "ListenerId", "ServerGroupId") if each in answer)
             ids[made] = answer[key]
-    return account.left()
+    return account.compared()
 
 
 def of_ours(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def of_ours(recorded: dict[str, Any]) -> dict[str, Any]:
     nodes = tuple(NodeBackend(f"node-{number}", f"i-n{number}", f"i-n{number}") for number in (1, 2, 3))
     account = PeersAccount()
     Process(account).converge(build(wanted, Backends(nodes, slices), Facts(), Config()))
-    return account.left()
+    return account.compared()
 
 
 def _sent(action: str, given: dict[str, Any]) -> dict[str, Any]:
