@@ -30,6 +30,7 @@ CLOUD = CloudDescriptor(
     load_balancer_classes=CLASSES,
     readiness_gates=GATES,
     rights=actions,
+    keeps_checkpoint=True,
     not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},
     identity=pod_identity,
 )

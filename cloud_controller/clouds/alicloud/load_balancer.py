@@ -47,8 +47,9 @@ class AliCloudLoadBalancers:
         # Each kind makes concurrent calls itself; on the same threads, reads would deadlock waiting for one another.
         self._both = ConcurrentCalls()
         calls = ConcurrentCalls()
+        self._classic = ClassicLoadBalancers(client, config, cache, calls)
         self._kinds: dict[str, Kind] = {
-            "clb": ClassicLoadBalancers(client, config, cache, calls),
+            "clb": self._classic,
             "nlb": NetworkLoadBalancers(client, config, cache, calls),
         }
 
@@ -100,6 +101,16 @@ class AliCloudLoadBalancers:
         kind = str(first.model.attributes[KIND]) if isinstance(first, CreateLoadBalancer) else kind_of_id(first.id)
         results = self._kinds[kind].perform(None if of_new else load_balancer, operations)
         return [replace(each, created=each.created and _with_kind(each.created, kind)) for each in results]
+
+    # ---------------------------------------------------------------------------------------------------- a restart
+
+    def dump(self, limit: int) -> bytes:
+        """See `Remembering.dump`: CLB's groups, which the API returns one by one. NLB's come in lists."""
+        return self._classic.dump(limit)
+
+    def restore(self, memory: bytes) -> None:
+        """See `Remembering.restore`."""
+        self._classic.restore(memory)
 
 
 def kind_of_id(id: str) -> str:
