@@ -103,9 +103,11 @@ def test_a_site_has_a_cluster_whose_nodes_join_and_come_back(running: AliCloudSi
     config = running.stack_config()
 
     with closing(Kube.from_kubeconfig(config.secrets["cloud-controller:kubeconfig"])) as kube:
-        eventually(
-            lambda: {each["metadata"]["name"] for each in kube.list(NODES).items} == {*WORKERS}, "the nodes join", 120
-        )
+
+        def names() -> set[str]:
+            return {each["metadata"]["name"] for each in kube.list(NODES).items}
+
+        eventually(lambda: names() == {*WORKERS}, "the nodes join", 120)
         assert all(not each["spec"].get("providerID") for each in kube.list(NODES).items)
     assert running.left() == []
     assert "the account is empty" in str(running.nothing_left())
