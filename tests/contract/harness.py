@@ -6,7 +6,7 @@ A cloud implements `Harness` in `of_NAME.py`; docs/adding-a-cloud.md shows how. 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.kube import Object
@@ -35,6 +35,11 @@ class Harness(Protocol):
     @property
     def annotations(self) -> Mapping[str, str]:
         """The annotations of a Service that this harness is about: the kind of load balancer, if there are several."""
+        ...
+
+    @property
+    def load_balancer_class(self) -> str | None:
+        """The class of such a Service, if it selects the kind."""
         ...
 
     @property
@@ -151,7 +156,9 @@ def web(
     """A Service with these ports and further annotations; `offset`: of its node ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
     ports += [port(number, "UDP") for number in udp]
-    return service({**harness.annotations, **(annotations or {})}, *ports, name=name)
+    of_class = harness.load_balancer_class
+    spec: dict[str, Any] = {"loadBalancerClass": of_class} if of_class else {}
+    return service({**harness.annotations, **(annotations or {})}, *ports, name=name, **spec)
 
 
 def desired(cloud: Cloud, wanted: Object, nodes: Sequence[Object]) -> LoadBalancerModel:
