@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import pulumi
-
-T = TypeVar("T")
 
 CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
@@ -76,22 +74,6 @@ def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, 
             why = f"overlaps the range of the {whose}, {taken}; allowed: an unused range"
             return "service_cidr", services, why
     return None
-
-
-def with_what_it_needs(value: pulumi.Output[T], needed: Iterable[pulumi.Resource]) -> pulumi.Output[T]:
-    """The value; what uses it is made after `needed`, and is gone before them.
-
-    A subnet is useless without its route, and a role without its policy, but the engine does not know that: a destroy
-    would begin with them, and the CCM could no longer delete its load balancers. Unlike a value computed from theirs,
-    it stays known in a preview that changes one of them.
-    """
-
-    async def together() -> set[pulumi.Resource]:
-        return {*await value.resources(), *needed}
-
-    # The SDK's type for the future of a value that may not be known yet is wider than what its own Output takes.
-    future = cast("Awaitable[T]", value.future())
-    return pulumi.Output(together(), future, value.is_known(), value.is_secret())
 
 
 def tags(name: str, cluster: str | None = None, **more: str) -> dict[str, str]:
