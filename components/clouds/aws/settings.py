@@ -9,6 +9,8 @@ from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import pulumi
 
+from ..common.ranges import overlap_problem
+
 CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
 OWNED = "owned"
@@ -64,16 +66,13 @@ def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, 
     of_vpc, of_services = IPv4Network(vpc), IPv4Network(services)
     if not 16 <= of_vpc.prefixlen <= 20:
         return "vpc_cidr", vpc, "allowed: an IPv4 range from /16 to /20"
-    if pods is not None and IPv4Network(pods).overlaps(of_vpc):
-        return "pod_cidr", pods, f"overlaps the VPC's {vpc}; allowed: a range outside of it, as routes to pods require"
+    problem = overlap_problem(vpc, pods, services)
+    if problem and problem[0] == "pod_cidr":
+        return problem
     if not (12 <= of_services.prefixlen <= 24 and any(of_services.subnet_of(block) for block in _PRIVATE)):
         blocks = ", ".join(map(str, _PRIVATE))
         return "service_cidr", services, f"allowed: a range from /12 to /24 of one of {blocks}"
-    for whose, taken in (("VPC", vpc), ("pods", pods)):
-        if taken is not None and of_services.overlaps(IPv4Network(taken)):
-            why = f"overlaps the range of the {whose}, {taken}; allowed: an unused range"
-            return "service_cidr", services, why
-    return None
+    return problem
 
 
 def tags(name: str, cluster: str | None = None, **more: str) -> dict[str, str]:

@@ -1,0 +1,106 @@
+"""Alibaba Cloud in the shape that the components need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_alicloud as alicloud
+
+from ... import inputs
+from ...config_values import Executor
+from ...load_balancer_service_args import LoadBalancerServiceArgs
+from ...stack_model import StackConfig
+from ..interface import (
+    CloudAdapter,
+    ClusterParts,
+    ClusterSettings,
+    MachineParts,
+    ManagerSettings,
+    NetworkParts,
+    PoolSpec,
+)
+from . import ack, control_plane, network, nodes
+from .access import rendered
+from .settings import checked_settings
+from .stack_section import AlicloudConfig, pod_range
+
+CLB_CLASS = "cloud-controller/clb"
+LEASE_ON_ACK = "cloud-controller"
+"""ACK's own CCM holds a Lease of its own."""
+
+
+class AlicloudAdapter(CloudAdapter):
+    """Makes Alibaba Cloud's resources; holds nothing."""
+
+    def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
+        return [alicloud.Provider("alicloud", region=config.section(AlicloudConfig).region)]
+
+    def cluster_settings(self, config: StackConfig) -> ClusterSettings:
+        settings = config.section(AlicloudConfig)
+        given: dict[str, Any] = {
+            "region": settings.region,
+            "control_plane": settings.control_plane,
+            "kubernetes_version": settings.kubernetes_version,
+            "vpc_cidr": settings.vpc_cidr,
+            "pod_cidr": pod_range(settings),
+            "service_cidr": settings.service_cidr,
+            "public_api": settings.public_api or None,
+            "api_sources": settings.api_sources or None,
+            "image": settings.image,
+            "kms_instance": settings.kms_instance,
+            "kms_key": settings.kms_key,
+            "autoscaling": settings.autoscaling or None,
+            "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+        }
+        return {"settings": {key: value for key, value in given.items() if value is not None}}
+
+    def network(
+        self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> NetworkParts:
+        if not settings:
+            why = "is missing; allowed: at least region, control_plane, kubernetes_version"
+            raise inputs.WrongInput("settings", why)
+        given = checked_settings(settings)
+        if given["control_plane"] == "ecs":
+            for key in ("image", "kms_instance", "kms_key"):
+                if key not in given:
+                    raise inputs.WrongInput(f"settings.{key}", "is missing; required with control_plane ecs")
+        return network.make(name, zones, given, opts)
+
+    def cluster(
+        self, name: str, network: NetworkParts, settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> ClusterParts:
+        given = checked_settings(settings)
+        return (ack if given["control_plane"] == "ack" else control_plane).make(name, network, given, opts)
+
+    def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts] | None:
+        if spec.ingress:
+            why = "is not supported on Alibaba Cloud; label the pool, and name the label in its Services' backend_label"
+            raise inputs.WrongInput("ingress", why)
+        return nodes.make(name, spec, opts)
+
+    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
+        settings = config.section(AlicloudConfig)
+        found: ManagerSettings = {}
+        if settings.control_plane == "ack":
+            # ACK's own CCM takes every Service without a class.
+            found["arguments"] = ["--require-load-balancer-class"]
+            found["lease"] = LEASE_ON_ACK
+        if settings.ccm_image is not None:
+            found["image"] = settings.ccm_image
+        if role is not None:
+            found["role"] = role
+        return found
+
+    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+        if config.section(AlicloudConfig).control_plane == "ack":
+            return {**args, "load_balancer_class": CLB_CLASS}
+        return args
+
+    def cloud_config(
+        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+    ) -> pulumi.Output[str]:
+        region = config.section(AlicloudConfig).region
+        return pulumi.Output.all(cluster_id, network_id).apply(lambda ids: rendered(region, ids[0], ids[1]))
