@@ -31,7 +31,7 @@ def address_changes(
     return [
         f"{entry.name} changes from {_shown(was)} to {_shown(will_be)}: a new load balancer replaces the old one, "
         "and the address changes; outputs show the new address after the next refresh"
-        for entry, was, will_be in catalogue.replacing(before, after, of_class)
+        for entry, was, will_be in catalogue.of_class(of_class).replacing(before, after, of_class)
     ]
 
 

@@ -121,9 +121,11 @@ def _port(port: PortArgs) -> ServicePortArgsDict:
 def _annotations(component: str, catalogue: Catalogue, args: LoadBalancerServiceArgs) -> dict[str, pulumi.Input[str]]:
     """Settings as annotations, then the raw ones; plain values are checked now, outputs when they are known."""
     annotations: dict[str, pulumi.Input[str]] = {}
+    of_class = args.get("load_balancer_class")
+    of_kind = catalogue.of_class(of_class) if of_class is None or isinstance(of_class, str) else catalogue
     for argument, value in args.get("settings", {}).items():
         path = f"settings.{argument}"
-        stem = catalogue.by_argument[argument]
+        stem = of_kind.by_argument[argument]
         members = _refusing(path, lambda stem=stem, value=value: stem.given(value))
         for entry, of in members:
             if inputs.is_known(of):
@@ -133,7 +135,7 @@ def _annotations(component: str, catalogue: Catalogue, args: LoadBalancerService
     annotations |= args.get("annotations", {})
     # Together: an annotation that this cloud does not know may be refused for want of one that it does.
     known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}
-    _refusing(None, lambda: catalogue.parse(known))
+    _refusing(None, lambda: of_kind.parse(known))
     return annotations
 
 

@@ -33,22 +33,30 @@ def page() -> str:
     """The whole page in Markdown."""
     lines = [_HEAD, *(f"- **{mutability.value}**: {effect}" for mutability, effect in _EFFECTS.items())]
     for cloud in clouds.descriptors():
-        lines += ["", f"## {cloud.name}", *_section(cloud.catalogue)]
+        lines += ["", f"## {cloud.name}"]
+        for catalogue in cloud.catalogue.kinds or (cloud.catalogue,):
+            lines += _section(catalogue)
     return "\n".join(lines) + "\n"
 
 
 def _section(catalogue: Catalogue) -> Iterator[str]:
     offered = [entry for entry in catalogue if not entry.ignored]
     ignored = [entry for entry in catalogue if entry.ignored]
+    level = "###"
+    if catalogue.kind:
+        classes = ", ".join(f"`{each}`" if each else "none" for each in catalogue.classes)
+        yield from ("", f"### {catalogue.kind}", "", f"Services whose `spec.loadBalancerClass` is: {classes}.")
+        level = "####"
     yield ""
     yield from _table(
         ("annotation", "argument", "allowed", "default", "a change is"),
         [(f"`{e.name}`", f"`{e.argument}`", _allowed(e), _default(e), e.mutability.value) for e in offered],
     )
     for entry in offered:
-        yield from ("", f"### `{entry.name}`", "", *_paragraph(entry))
+        yield from ("", f"{level} `{entry.name}`", "", *_paragraph(entry))
     if ignored:
-        yield from ("", f"### Known, but not offered by {catalogue.cloud}", "")
+        offering = f"{catalogue.kind} load balancers of {catalogue.cloud}" if catalogue.kind else catalogue.cloud
+        yield from ("", f"{level} Known, but not offered by {offering}", "")
         yield "The plan and a Warning event `NotOffered` name one that is ignored, and say why. One that restricts"
         yield "access is an error: without it, more clients could connect than its author believes."
         yield ""
@@ -71,6 +79,8 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
     example = entry.example or _example(entry)
     yield f'- Example: `{_example_name(entry)}: "{example}"`'
     yield f"- Since version {entry.since}; source: {entry.source}."
+    if entry.aliases:
+        yield f"- Older names: {', '.join(f'`{alias}`' for alias in entry.aliases)}."
     if entry.exclusive:
         yield "- Where a new load balancer shall have one that the old one has, the old one goes first."
     if entry.names:

@@ -46,6 +46,7 @@ class Annotation:
     - `honoured_by`: other controllers that honour it, and since when.
     - `exclusive`: only one load balancer at a time can have what it names (such as its own addresses).
     - `names`: the kind of existing resource that it names, one of `nameable.KINDS`.
+    - `aliases`: older names of the same annotation, without a `suffix`.
 
     A family has a `suffix`, the placeholder at the end of its name, such as `PORT`; `suffix_pattern` defines valid
     suffixes, and `suffix_example` is one. Its typed argument is a mapping from suffix to value; each member is an
@@ -79,6 +80,7 @@ class Annotation:
     honoured_by: str | None = None
     exclusive: bool = False
     names: str | None = None
+    aliases: tuple[str, ...] = ()
     restricts: bool = False
     harmless: tuple[str, ...] = ()
     suffix: str | None = None
@@ -121,6 +123,18 @@ class Annotation:
             return f"{bounds}, in {self.unit}" if self.unit else bounds
         return "comma-separated words" if self.type is tuple else self.form
 
+    def text_in(self, annotations: Mapping[str, str]) -> str | None:
+        """The annotation's text, under its name or an older one; None if it is not set.
+
+        Raises InvalidConfiguration if two of its names are set to different texts.
+        """
+        texts = {name: annotations[name] for name in (self.name, *self.aliases) if name in annotations}
+        if len({text.strip() for text in texts.values()}) > 1:
+            (name, text), (other, its_text), *_ = texts.items()
+            why = f"{_shown(text)} contradicts {_shown(its_text)} of {other}, an older name of the same annotation"
+            raise InvalidConfiguration(f"annotation {name}", why, f"one of the two; remove {other}")
+        return next(iter(texts.values()), None)
+
     def parse(self, text: str) -> Value:
         """The typed value of `text`. Raises InvalidConfiguration, naming annotation, value and what is allowed."""
         value = text.strip()
@@ -152,10 +166,10 @@ class Annotation:
     def check_refused(self, text: str) -> None:
         """Raise InvalidConfiguration with the reason if `text` is a refused value."""
         why = self.refused.get(text.strip())
-        if self.restricts and text.strip() not in self.harmless:
+        if self.ignored and self.restricts and text.strip() not in self.harmless:
             why = self.ignored
         if why:
-            allowed = ", ".join(self.harmless) if self.restricts else self.allowed_text
+            allowed = ", ".join(self.harmless) if self.ignored and self.restricts else self.allowed_text
             raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)}: {why}", allowed or "none")
 
     def to_text(self, value: Value) -> str:

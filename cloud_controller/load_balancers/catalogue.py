@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from cloud_controller.cloud_errors import InvalidConfiguration
@@ -70,24 +70,55 @@ class Settings:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The annotations of one cloud. Every name with one of `prefixes` belongs to the cloud."""
+    """The annotations of one cloud. Every name with one of `prefixes` belongs to the cloud.
+
+    A cloud whose kinds of load balancers differ in annotations or defaults has a catalogue for each `kind`, with the
+    `spec.loadBalancerClass` values (None: no class) that select it, and one of all (`joined`). What concerns one
+    Service asks `of_class` for its kind's.
+    """
 
     cloud: str
     prefixes: tuple[str, ...]
     entries: tuple[Annotation, ...]
+    kind: str = ""
+    classes: tuple[str | None, ...] = ()
+    kinds: tuple[Catalogue, ...] = ()
     by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     _domains: frozenset[str] = field(init=False, repr=False, compare=False)
     _families: tuple[Annotation, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for attribute, keys in (("by_name", "name"), ("by_argument", "argument")):
-            index = {getattr(entry, keys): entry for entry in self.entries}
-            if len(index) != len(self.entries):
-                raise ValueError(f"catalogue {self.cloud}: duplicate {keys}")
+        names = [(name, entry) for entry in self.entries for name in (entry.name, *entry.aliases)]
+        arguments = [(entry.argument, entry) for entry in self.entries]
+        for attribute, pairs in (("by_name", names), ("by_argument", arguments)):
+            index = dict(pairs)
+            if len(index) != len(pairs):
+                raise ValueError(f"catalogue {self.cloud}: duplicate {attribute.removeprefix('by_')}")
             object.__setattr__(self, attribute, index)
         object.__setattr__(self, "_domains", frozenset(map(_domain, self.by_name)))
         object.__setattr__(self, "_families", tuple(entry for entry in self.entries if entry.suffix))
+
+    @classmethod
+    def joined(cls, *kinds: Catalogue) -> Catalogue:
+        """The catalogue of a cloud with these kinds of load balancers; its own entries are those of any kind.
+
+        In each kind's catalogue, an annotation that only other kinds have is an ignored entry that says so. Raises
+        ValueError if kinds disagree on what an annotation is.
+        """
+        entries: dict[str, Annotation] = {}
+        for entry in sorted((entry for kind in kinds for entry in kind), key=lambda each: bool(each.ignored)):
+            known = entries.setdefault(entry.name, entry)
+            if (known.argument, known.type, known.aliases) != (entry.argument, entry.type, entry.aliases):
+                raise ValueError(f"catalogue {entry.name}: kinds differ in argument, type or aliases")
+        every = tuple(entries.values())
+        return cls(
+            kinds[0].cloud, kinds[0].prefixes, every, kinds=tuple(_of_kind(kind, every, kinds) for kind in kinds)
+        )
+
+    def of_class(self, load_balancer_class: str | None) -> Catalogue:
+        """The catalogue for Services of this class; the whole one for a class that selects no kind."""
+        return next((kind for kind in self.kinds if load_balancer_class in kind.classes), self)
 
     def __iter__(self) -> Iterator[Annotation]:
         return iter(self.entries)
@@ -99,16 +130,22 @@ class Catalogue:
         near miss of one of its names, and for another cloud's annotation that restricts access. Checks only the first
         `_COMPARED` unknown names for near misses.
         """
-        given: dict[str, Value] = {}
-        ignored: list[Annotation] = []
+        texts = annotations or {}
+        set_here: dict[str, Annotation] = {}
         others: dict[str, str] = {}
-        for name, text in sorted((annotations or {}).items()):
+        for name, text in sorted(texts.items()):
             entry = self.entry(name)
             if entry is None and name.startswith(self.prefixes):
                 raise self._not_known(name)
             if entry is None:
                 others[name] = text
-            elif entry.ignored:
+            else:
+                set_here[entry.argument] = entry
+        given: dict[str, Value] = {}
+        ignored: list[Annotation] = []
+        for entry in set_here.values():
+            text = entry.text_in(texts) or ""
+            if entry.ignored:
                 entry.check_refused(text)
                 ignored.append(entry)
             else:
@@ -142,7 +179,7 @@ class Catalogue:
         entry = self.by_argument.get(argument)
         if entry is None:
             return None
-        text = (annotations or {}).get(entry.name)
+        text = entry.text_in(annotations or {})
         return entry.default if text is None else entry.parse(text)
 
     def annotations(self, arguments: Mapping[str, Value | Mapping[str, Value]]) -> dict[str, str]:
@@ -166,7 +203,7 @@ class Catalogue:
         """
         found = []
         for entry in self.entries:
-            if entry.mutability is Mutability.REPLACE and before.get(entry.name) != after.get(entry.name):
+            if entry.mutability is Mutability.REPLACE:
                 with suppress(InvalidConfiguration):
                     was, will_be = (_effective(entry, each, of_class) for each in (before, after))
                     if was != will_be:
@@ -187,8 +224,17 @@ class Catalogue:
 
 
 def _effective(entry: Annotation, annotations: Mapping[str, str], of_class: str | None) -> Value | None:
-    text = annotations.get(entry.name)
+    text = entry.text_in(annotations)
     return entry.default_of_class.get(of_class, entry.default) if text is None else entry.parse(text)
+
+
+def _of_kind(kind: Catalogue, every: Iterable[Annotation], kinds: Iterable[Catalogue]) -> Catalogue:
+    others = []
+    for entry in every:
+        if entry.name not in kind.by_name:
+            have_it = " and ".join(each.kind for each in kinds if entry.name in each.by_name)
+            others.append(replace(entry, ignored=entry.ignored or f"only {have_it} load balancers have it"))
+    return replace(kind, entries=(*kind.entries, *others))
 
 
 def _domain(name: str) -> str:

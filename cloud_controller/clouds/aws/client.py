@@ -18,13 +18,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from cloud_controller import retries
-from cloud_controller.cloud import CallObserver, CloudError, Fence, Throttled
+from cloud_controller.cloud import CallObserver, Fence
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.errors import error_code, translated
 from cloud_controller.clouds.aws.sessions import session_of
+from cloud_controller.clouds.common.http import observed
 from cloud_controller.clouds.common.rate_limiter import RateLimiter
 from cloud_controller.fence import WriteRefused, unfenced
-from cloud_controller.retries import RETRY_AFTER, RetryPolicy
+from cloud_controller.retries import RetryPolicy
 
 __all__ = ["Api", "error_code"]
 
@@ -102,14 +103,12 @@ class Api:
         end = time.monotonic() + self._policy.deadline
 
         def attempt(_: int) -> dict[str, Any]:
-            left = end - time.monotonic()
-            wait = limiter.turn(left)
-            if wait is None:
-                why = f"AWS: {service} {operation} is throttled for longer than the call's deadline"
-                raise Throttled(why, max(left, RETRY_AFTER))
-            if wait:
-                self._sleep(wait)
-            return self._observed(service, operation, method, params, limiter)
+            return limiter.paced(
+                lambda: self._observed(service, operation, method, params),
+                what=f"AWS: {service} {operation}",
+                until=end,
+                sleep=self._sleep,
+            )
 
         return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
 
@@ -179,29 +178,19 @@ class Api:
         yield body
 
     def _observed(
-        self,
-        service: str,
-        operation: str,
-        method: Callable[..., dict[str, Any]],
-        params: dict[str, Any],
-        limiter: RateLimiter,
+        self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any]
     ) -> dict[str, Any]:
-        started = time.monotonic()
-        failure: CloudError | None = None
+        return observed(self.observer, f"{service} {operation}", lambda: self._sent(service, operation, method, params))
+
+    def _sent(
+        self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any]
+    ) -> dict[str, Any]:
         try:
-            answer = method(**params)
+            return method(**params)
         except (BotoCoreError, ClientError, ResponseParserError, OSError) as error:
             cause = getattr(error, "kwargs", {}).get("error")  # botocore wraps what is raised while it sends.
             if isinstance(cause, WriteRefused):
                 raise cause from None
-            failure = translated(error, service, operation)
-            if isinstance(failure, Throttled):
-                limiter.throttled(failure.retry_after)
-            elif error_code(error) in _NOT_TAKEN:
+            if error_code(error) in _NOT_TAKEN:
                 self._forget_credentials()
-            raise failure from error
-        finally:
-            if self.observer is not None:
-                self.observer(f"{service} {operation}", time.monotonic() - started, failure)
-        limiter.succeeded()
-        return answer
+            raise translated(error, service, operation) from error

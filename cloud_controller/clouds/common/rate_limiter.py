@@ -6,6 +6,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+from cloud_controller.cloud_errors import Throttled
+from cloud_controller.retries import RETRY_AFTER
+
+T = TypeVar("T")
 
 _FIRST = 0.05
 """The interval in seconds after the first throttled call; each further one doubles it."""
@@ -25,6 +31,25 @@ class RateLimiter:
         self._interval = 0.0
         self._next = 0.0
         self._slowed = float("-inf")
+
+    def paced(self, attempt: Callable[[], T], *, what: str, until: float, sleep: Callable[[float], None]) -> T:
+        """The result of `attempt`, which begins when its turn comes; its throttling slows down all.
+
+        Raises Throttled if the turn comes after `until` (on the monotonic clock).
+        """
+        left = until - self._clock()
+        wait = self.turn(left)
+        if wait is None:
+            raise Throttled(f"{what} is throttled for longer than the call's deadline", max(left, RETRY_AFTER))
+        if wait:
+            sleep(wait)
+        try:
+            result = attempt()
+        except Throttled as error:
+            self.throttled(error.retry_after)
+            raise
+        self.succeeded()
+        return result
 
     def turn(self, patience: float) -> float | None:
         """Reserve the next slot; return the seconds until then, or None if they exceed `patience`."""

@@ -15,15 +15,8 @@ from urllib.parse import quote, urlencode
 
 import orjson
 import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    LocationParseError,
-    NewConnectionError,
-    ReadTimeoutError,
-)
 
-from cloud_controller import fenced_http, logs, retries
+from cloud_controller import retries
 from cloud_controller.cloud import (
     AccessDenied,
     CallObserver,
@@ -39,8 +32,9 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 from cloud_controller.clouds.common.gcfg import is_url
+from cloud_controller.clouds.common.http import Http, observed, sendable
 from cloud_controller.fence import unfenced
-from cloud_controller.retries import RETRY_AFTER, NeverReached, RetryPolicy, retry_after
+from cloud_controller.retries import RETRY_AFTER, RetryPolicy, retry_after
 
 Object = dict[str, Any]
 S = TypeVar("S")
@@ -89,7 +83,7 @@ class Client:
         if not is_url(self.endpoint):
             # Not quoted: if lines of the config were joined, it may contain the token.
             raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT or https://HOST:PORT")
-        self._token = _sendable(token)
+        self._token = sendable("token", token)
         self._refresh_token = refresh_token
         self.observer: CallObserver | None = None
         """Called after every attempt; see `Cloud.observe_calls`."""
@@ -98,10 +92,7 @@ class Client:
         self._page = page
         self._policy = RetryPolicy(deadline=deadline)
         self._sleep = sleep
-        self._http = urllib3.PoolManager(
-            maxsize=32, timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout), retries=False
-        )
-        self._http.pool_classes_by_scheme = fenced_http.POOLS
+        self._http = Http("mycloud", timeout=timeout)
 
     def __repr__(self) -> str:
         return f"Client({self.endpoint!r})"
@@ -233,23 +224,13 @@ class Client:
         try:
             return self._observed(method, path, body, token)
         except Unauthorized:
-            if self._refresh_token is None or (fresh := _sendable(self._refresh_token())) == token:
+            if self._refresh_token is None or (fresh := sendable("token", self._refresh_token())) == token:
                 raise
             self._token = fresh
         return self._observed(method, path, body, fresh)
 
     def _observed(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> Any:
-        if self.observer is None:
-            return self._send(method, path, body, token)
-        started = time.monotonic()
-        failure: CloudError | None = None
-        try:
-            return self._send(method, path, body, token)
-        except CloudError as error:
-            failure = error
-            raise
-        finally:
-            self.observer(operation_of(method, path), time.monotonic() - started, failure)
+        return observed(self.observer, operation_of(method, path), lambda: self._send(method, path, body, token))
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> Any:
         what = f"{method} /v1/{path.partition('?')[0]}"
@@ -258,21 +239,9 @@ class Client:
         if data is not None:
             headers["Content-Type"] = "application/json"
         fence = unfenced if method == "GET" or path in _READING else self.fence
-        try:
-            with fenced_http.checking(fence):
-                answer = self._http.request(
-                    method, f"{self.endpoint}/v1/{path}", body=data, headers=headers, redirect=False
-                )
-        except LocationParseError:
-            raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT") from None
-        except (NewConnectionError, ConnectTimeoutError) as error:
-            raise NeverReached(
-                f"could not connect to mycloud at {self.endpoint} ({_cause(error)}); check the endpoint and its API"
-            ) from None
-        except ReadTimeoutError:
-            raise Unavailable(f"mycloud at {self.endpoint} did not respond to {what} in time") from None
-        except HTTPError as error:
-            raise Unavailable(f"mycloud at {self.endpoint}: connection lost during {what} ({_cause(error)})") from None
+        answer = self._http.send(
+            method, self.endpoint, f"/v1/{path}", what=what, headers=headers, body=data, fence=fence
+        )
         if answer.status < 300:
             return self._decoded(answer.data) if answer.data else None
         raise self._error(what, answer)
@@ -325,18 +294,6 @@ def known_state(obj: Object, states: Mapping[str, S]) -> S:
     return states[obj["state"]]
 
 
-def _sendable(token: str) -> str:
-    if not (token.isascii() and token.isprintable() and " " not in token):
-        # Refused here because the HTTP library's own error would quote it.
-        raise InvalidConfiguration(
-            "token",
-            "not valid in an HTTP header",
-            "one line of printable ASCII without spaces",
-        )
-    logs.hide(token)
-    return token
-
-
 def _segment(id: str) -> str:
     return quote(id, safe="")
 
@@ -349,12 +306,3 @@ def _object(answer: Any) -> Object:
             f"mycloud returned a {type(answer).__name__} instead of an object; check that the endpoint is mycloud's"
         )
     return answer
-
-
-def _cause(error: HTTPError) -> str:
-    """The innermost cause as text; urllib3 wraps it in texts full of object addresses."""
-    cause: BaseException = error
-    while (inner := cause.__cause__ or cause.__context__) is not None:
-        cause = inner
-    strerror = cause.strerror if isinstance(cause, OSError) else None
-    return strerror or (str(cause) if not isinstance(cause, HTTPError) else type(cause).__name__)

@@ -38,6 +38,7 @@ def adopt(
     observed: Sequence[ObservedLoadBalancer],
     owner: Owner,
     builder: LoadBalancerBuilder,
+    catalogue: Catalogue,
     *,
     target: str,
     tags: Mapping[str, str],
@@ -60,7 +61,7 @@ def adopt(
             reason = "the Service already has its own load balancer; this one is deleted with the Service"
             actions.append(Action(ActionKind.IGNORE, target, f"keep {_named(lb)}", reason=reason))
             continue
-        _require_adoptable(lb, desired, builder.catalogue)
+        _require_adoptable(lb, desired, catalogue)
         operation = AdoptLoadBalancer(lb.id, tags)
         changes = (FieldChange("owner", lb.adoptable.maker, "this Service"),)
         summary = f"adopt {_named(lb)}"

@@ -17,6 +17,7 @@ from cloud_controller.controllers.service.rules import (
     FINALIZER,
     Rules,
     backends_of,
+    catalogue_of,
     finalizers,
     preserves,
     reused_id,
@@ -287,12 +288,13 @@ def _ensure(
 ) -> ServicePlan:
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
+    catalogue = catalogue_of(service, builder.catalogue)
     try:
         built = rules.binding.tagged(builder.build(service, backends, facts))
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
-        adoption = adopt(built.model, observed, owner, builder, target=target, tags=tags)
-        changes, current, serves = _wanted(built, adoption.observed, owner, builder.catalogue, rules, target)
+        adoption = adopt(built.model, observed, owner, builder, catalogue, target=target, tags=tags)
+        changes, current, serves = _wanted(built, adoption.observed, owner, catalogue, rules, target)
     except InvalidConfiguration as fault:
         followed = _followed(service, observed, backends, builder, owner, target)
         return ServicePlan(Plan.of(followed), fault=fault)
@@ -317,7 +319,7 @@ def _ensure(
         actions += status
     actions += [action for action in changes if _ends_another(action, current)]
     if current is not None and serves:
-        actions += _left_behind(elsewhere, current, owner, builder.catalogue, target)
+        actions += _left_behind(elsewhere, current, owner, catalogue, target)
     warnings = [*built.warnings]
     warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
     if not any(pool.members for pool in built.model.pools):
@@ -448,7 +450,7 @@ def _clean_up(
         observed = [lb for lb in observed if lb.adoptable is None]
     try:
         tags = {**owner.tags, **rules.binding.tags}
-        adoption = adopt(None, observed, owner, builder, target=target, tags=tags)
+        adoption = adopt(None, observed, owner, builder, builder.catalogue, target=target, tags=tags)
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
     observed = adoption.observed

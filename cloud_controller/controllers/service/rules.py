@@ -126,10 +126,15 @@ def service_traits(service: Object) -> tuple[Any, ...]:
     )
 
 
+def catalogue_of(service: Object, catalogue: Catalogue) -> Catalogue:
+    """The annotations of the kind of load balancer that the Service's class selects."""
+    return catalogue.of_class(service["spec"].get("loadBalancerClass"))
+
+
 def reused_id(service: Object, catalogue: Catalogue) -> str | None:
     """The load balancer that the Service names in an annotation; None for an invalid value, which `build` rejects."""
     try:
-        found = catalogue.value(service["metadata"].get("annotations"), "id")
+        found = catalogue_of(service, catalogue).value(service["metadata"].get("annotations"), "id")
     except InvalidConfiguration:
         return None
     return None if found is None else str(found)
@@ -140,7 +145,7 @@ def preserves(service: Object, catalogue: Catalogue) -> bool:
 
     Raises InvalidConfiguration for an invalid value: NOTHING MAY BE DELETED until it is corrected.
     """
-    return catalogue.value(service["metadata"].get("annotations"), "preserve_on_delete") is True
+    return catalogue_of(service, catalogue).value(service["metadata"].get("annotations"), "preserve_on_delete") is True
 
 
 # ----------------------------------------------------------------------------------------------------------- nodes

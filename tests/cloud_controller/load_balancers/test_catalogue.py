@@ -227,6 +227,75 @@ def test_duplicate_names_or_arguments_in_a_catalogue_are_an_error(twin: dict[str
         catalogue(entry(), entry(name, **twin))
 
 
+# ------------------------------------------------------------------------------------------- older names and kinds
+
+OLD = "old.example.com/limit"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "limit"),
+    [({OLD: "3"}, 3), ({f"{PREFIX}limit": "4"}, 4), ({f"{PREFIX}limit": "4", OLD: " 4"}, 4), ({}, 5)],
+)
+def test_an_older_name_sets_the_same_annotation(annotations: dict[str, str], limit: int) -> None:
+    known = catalogue(entry(aliases=(OLD,), minimum=1, maximum=9, default=5))
+
+    assert known.parse(annotations).number("limit") == limit
+    assert known.value(annotations, "limit") == limit
+
+
+def test_two_names_of_an_annotation_must_not_contradict_each_other() -> None:
+    known = catalogue(entry(aliases=(OLD,), mutability=Mutability.REPLACE))
+    both = {f"{PREFIX}limit": "4", OLD: "5"}
+
+    for read in (known.parse, lambda given: known.value(given, "limit")):
+        with pytest.raises(InvalidConfiguration, match=f"lb-limit: '4' contradicts '5' of {OLD}") as refused:
+            read(both)
+        assert refused.value.allowed == f"one of the two; remove {OLD}"
+    assert [was for _, was, _ in known.replacing({OLD: "5"}, {f"{PREFIX}limit": "4"})] == [5]
+    assert not known.replacing({OLD: "5"}, {f"{PREFIX}limit": "5"})
+
+
+def kind(name: str, classes: tuple[str | None, ...], *entries: Annotation) -> Catalogue:
+    return Catalogue("example", (PREFIX,), entries, kind=name, classes=classes)
+
+
+def two_kinds() -> Catalogue:
+    flat = kind("flat", (None, "example.com/flat"), entry(default=5), entry("mode", type=str))
+    tall = kind("tall", ("example.com/tall",), entry(default=9, maximum=9), entry("zones", type=tuple))
+    return Catalogue.joined(flat, tall)
+
+
+@pytest.mark.parametrize(("of_class", "default"), [(None, 5), ("example.com/flat", 5), ("example.com/tall", 9)])
+def test_a_services_class_selects_the_kinds_defaults(of_class: str | None, default: int) -> None:
+    assert two_kinds().of_class(of_class).parse({}).number("limit") == default
+
+
+def test_a_cloud_with_one_kind_has_the_same_annotations_for_every_class() -> None:
+    known = catalogue()
+
+    assert known.of_class("example.com/any") is known
+
+
+def test_an_annotation_that_only_another_kind_has_is_reported_as_ignored() -> None:
+    settings = two_kinds().of_class(None).parse({f"{PREFIX}zones": "a,b"})
+
+    assert [(each.argument, each.ignored) for each in settings.ignored] == [
+        ("zones", "only tall load balancers have it")
+    ]
+
+
+def test_the_joined_catalogue_offers_what_any_kind_offers() -> None:
+    known = two_kinds()
+
+    assert {each.argument for each in known if not each.ignored} == {"limit", "mode", "zones"}
+    assert known.of_class("example.com/unknown") is known
+
+
+def test_kinds_must_agree_on_what_an_annotation_is() -> None:
+    with pytest.raises(ValueError, match="kinds differ"):
+        Catalogue.joined(kind("flat", (None,), entry()), kind("tall", ("x",), entry(type=str)))
+
+
 def test_mycloud_offers_its_qps_limit_from_one_to_ten_million() -> None:
     name = "service.beta.kubernetes.io/dlb-listener-maxqps"
 

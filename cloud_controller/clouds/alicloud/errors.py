@@ -1,0 +1,100 @@
+"""Translates Alibaba Cloud's error codes into the errors of `cloud_errors`, with the code kept.
+
+The codes are those of the products' API references and of what Alibaba's own Terraform provider waits out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cloud_controller.cloud_errors import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
+from cloud_controller.retries import RETRY_AFTER
+
+_CODES: Final = ErrorCodes(
+    (Throttled, r"Throttl\w*(\..+)?|.+\.Throttl\w*|\w*FlowControl\w*(\..+)?|TooManyRequests|QpsLimit\w*(\..+)?"),
+    (
+        AccessDenied,
+        r"Forbidden(\..+)?|NoPermission(\..+)?|\w*Unauthorized\w*(\..+)?|NotAuthorized(\..+)?|AccessDenied(\..+)?",
+        r"InvalidAccessKeyId(\..+)?|InvalidAccessKeySecret|InactiveAccessKey|InvalidSecurityToken(\..+)?",
+        r"(Missing|Malformed)SecurityToken|SignatureDoesNotMatch|IncompleteSignature|InvalidTimeStamp(\..+)?",
+        r"SignatureNonceUsed|AuthenticationFail(\..+)?|EntityNotExist\.Role|InvalidParameter\.OIDC\w*|OIDC\w*(\..+)?",
+    ),
+    (
+        Unavailable,
+        r"Internal\w*(\..+)?|ServiceUnavailable(\..+)?|UnknownError|SystemBusy|.+\.SystemBusy|BackendServer\.error",
+        r"RequestTimeout|LastTokenProcessing|IdempotentProcessing|OperationFailed\.LastTokenProcessing",
+    ),
+    # What users name in annotations and configuration; a read of the controller's own objects never has these.
+    (
+        InvalidConfiguration,
+        r"VSwitchAvailableIpNotExist|\w*(VSwitch|SecurityGroup|Certificate|ResourceGroup|Eip)\w*NotExist\w*",
+    ),
+    (NotFound, r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExist(s|ed)?(\..+)?"),
+    (
+        QuotaExceeded,
+        r"(.+\.)?\w*Quota\w*(\..+)?|(.+\.)?\w*LimitExceed\w*(\..+)?|(.+\.)?TooMany\w*|\w*ExceedLimit\w*(\..+)?",
+        r"OperationDenied\.NoStock|\w*NotEnoughBalance|InvalidAccountStatus\.NotEnoughBalance|Account\.Arrearage",
+    ),
+    (
+        Conflict,
+        r"OperationConflict(\..+)?|Conflict(\..+)?|\w*Conflict|TaskConflict(\..+)?|OperationFailed(\..+)?",
+        r"Incorrect\w*(\..+)?|InvalidStatus(\..+)?|\w*StatusNotSupport\w*|(.+\.)?\w*InConfiguring(\..+)?",
+        r"(Resource)?InUse(\..+)?|(.+\.)?\w*InUse|DependencyViolation(\..+)?|OperationDenied(\..+)?",
+        r"(.+\.)?\w*Duplicate\w*|\w*_DUPLICATE|(.+\.)?\w*AlreadyExist\w*(\..+)?|Idempot\w*Mis[Mm]atch(\..+)?",
+        r"IdempotenceParamNotMatch|\w*DeleteProtection\w*(\..+)?|\w*DeletionProtection\w*(\..+)?",
+    ),
+    (
+        InvalidConfiguration,
+        r"(Invalid|Illegal|Missing|Malformed|Unsupported|NotSupport|Mismatch|Param|Mandatory)\w*(\..+)?",
+    ),
+)
+
+_CREDENTIALS = ("InvalidAccessKeyId", "InvalidAccessKeySecret", "InactiveAccessKey", "InvalidSecurityToken")
+_SECRET_FROM = "server string to sign"
+"""Where the API begins to quote the signed headers, which include the session token."""
+
+
+class Refusal(Exception):
+    """The API's answer to a call that it refused: the cause of the typed error."""
+
+    def __init__(self, code: str, message: str, status: int, request_id: str) -> None:
+        super().__init__(f"{code} (HTTP {status}, request {request_id})")
+        self.code = code
+        self.message = message
+        self.status = status
+        self.request_id = request_id
+
+
+def error_code(error: BaseException) -> str:
+    """Alibaba Cloud's code (`ResourceInUse.serverGroup`) behind an error of `cloud_errors`; "" if it has none."""
+    return error.__cause__.code if isinstance(error.__cause__, Refusal) else ""
+
+
+def names_credentials(error: CloudError) -> bool:
+    """Whether the API refused the credentials themselves, so that fresh ones may help."""
+    return error_code(error).partition(".")[0] in _CREDENTIALS
+
+
+def translated(refusal: Refusal, what: str, retry_after: float = RETRY_AFTER) -> CloudError:
+    """The typed error for the API's answer to `what` (`slb CreateLoadBalancer`). Raise it from the refusal."""
+    return of_code(refusal.code, refusal.message, what, refusal.status, refusal.request_id, retry_after)
+
+
+def of_code(
+    code: str, message: str, what: str, status: int = 0, request_id: str = "", retry_after: float = RETRY_AFTER
+) -> CloudError:
+    """The typed error for a code that stands in an answer, such as that of one route among many."""
+    told = message[:found] if (found := message.lower().find(_SECRET_FROM)) >= 0 else message
+    words = f"{code}: {told.strip()}" + (f" (request {request_id})" if request_id else "")
+    where = f"Alibaba Cloud: {what}"
+    return typed(_CODES.kind(code, status), f"{where}: {words}", InvalidConfiguration(where, words), retry_after)

@@ -1,0 +1,13 @@
+"""Names that more than one module of this cloud needs, and its Pulumi components and simulator too."""
+
+from __future__ import annotations
+
+CLOUD_NAME = "alicloud"
+VERSIONS = {
+    "ecs": "2014-05-26",
+    "vpc": "2016-04-28",
+    "slb": "2014-05-15",
+    "nlb": "2022-04-30",
+    "sts": "2015-04-01",
+}
+"""The version of each product's API; `slb` is CLB's."""

@@ -1,0 +1,114 @@
+"""Sends requests to a cloud's HTTP API: the fence is checked at the socket, and every failure has its type.
+
+Which failure it is decides whether a write may be sent again: `NeverReached` had no effect, `Unavailable` may have.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    LocationParseError,
+    NewConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from cloud_controller import fenced_http, logs
+from cloud_controller.cloud import CallObserver, CloudError, Fence, InvalidConfiguration, Unavailable
+from cloud_controller.retries import NeverReached
+
+T = TypeVar("T")
+
+_CONNECT_TIMEOUT = 5.0
+
+
+class Http:
+    """Connections to the API of one cloud, whose name is in every error. May be shared by threads.
+
+    `timeout`: seconds for one attempt. TLS certificates are verified; redirects are not followed.
+    """
+
+    def __init__(self, cloud: str, *, timeout: float) -> None:
+        self._cloud = cloud
+        self._pool = urllib3.PoolManager(
+            maxsize=32, timeout=urllib3.Timeout(connect=min(_CONNECT_TIMEOUT, timeout), read=timeout), retries=False
+        )
+        self._pool.pool_classes_by_scheme = fenced_http.POOLS
+
+    def send(
+        self,
+        method: str,
+        endpoint: str,
+        target: str,
+        *,
+        what: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        fence: Fence,
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer to one request to `endpoint` (`https://HOST`) and `target` (`/path?query`), whatever its status.
+
+        `what` names the request in errors, without its query. The fence is checked right before the request is sent.
+        """
+        where = f"{self._cloud} at {endpoint}"
+        try:
+            with fenced_http.checking(fence):
+                return self._pool.request(method, endpoint + target, body=body, headers=headers, redirect=False)
+        except LocationParseError:
+            raise InvalidConfiguration("endpoint", "not a valid URL", "http://HOST:PORT or https://HOST") from None
+        except (NewConnectionError, ConnectTimeoutError) as error:
+            raise NeverReached(
+                f"could not connect to {where} ({_cause(error)}); check the endpoint and its API"
+            ) from None
+        except SSLError as error:
+            if isinstance(_innermost(error), ssl.SSLCertVerificationError):
+                raise NeverReached(f"could not verify the certificate of {where} ({_cause(error)})") from None
+            raise Unavailable(f"{where}: connection lost during {what} ({_cause(error)})") from None
+        except ReadTimeoutError:
+            raise Unavailable(f"{where} did not respond to {what} in time") from None
+        except HTTPError as error:
+            raise Unavailable(f"{where}: connection lost during {what} ({_cause(error)})") from None
+
+
+def observed(observer: CallObserver | None, operation: str, attempt: Callable[[], T]) -> T:
+    """The result of one attempt, which the observer hears of: see `Cloud.observe_calls`."""
+    if observer is None:
+        return attempt()
+    started = time.monotonic()
+    failure: CloudError | None = None
+    try:
+        return attempt()
+    except CloudError as error:
+        failure = error
+        raise
+    finally:
+        observer(operation, time.monotonic() - started, failure)
+
+
+def sendable(field: str, secret: str) -> str:
+    """The secret, hidden from logs from now on. Raises InvalidConfiguration if no HTTP header can hold it."""
+    if not (secret.isascii() and secret.isprintable() and " " not in secret):
+        # Refused here because the HTTP library's own error would quote it.
+        raise InvalidConfiguration(field, "not valid in an HTTP header", "one line of printable ASCII without spaces")
+    logs.hide(secret)
+    return secret
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return error
+
+
+def _cause(error: HTTPError) -> str:
+    """The innermost cause as text; urllib3 wraps it in texts full of object addresses."""
+    cause = _innermost(error)
+    strerror = cause.strerror if isinstance(cause, OSError) else None
+    return strerror or (str(cause) if not isinstance(cause, HTTPError) else type(cause).__name__)
