@@ -49,6 +49,8 @@ class ClusterParts:
     """What the adapter's `pool` needs to join machines to the cluster."""
     ccm_role: pulumi.Output[str] | None = None
     """The cloud's role that the CCM's ServiceAccount takes, where the cloud has such."""
+    ccm_environment: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    """Environment variables that the CCM's container needs to take that role, beside those that follow from it."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ class ManagerSettings(TypedDict):
     """Further environment variables of its container; no secrets."""
     arguments: NotRequired[Sequence[str]]
     """Further flags of our daemon."""
+    name: NotRequired[str]
+    """The name of its objects in the cluster, where another CCM's have the usual one."""
     lease: NotRequired[str]
     """The Lease by which one of several of our daemons leads, where another CCM of the cluster holds the usual one."""
     vendor_version: NotRequired[str]

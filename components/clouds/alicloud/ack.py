@@ -8,10 +8,11 @@ from __future__ import annotations
 import pulumi
 import pulumi_alicloud as alicloud
 
+from ..common.dependencies import with_what_it_needs
 from ..interface import ClusterParts, NetworkParts
 from . import ram, security_groups
-from .network import vswitch_cidrs
-from .settings import DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, AlicloudClusterArgs, tags
+from .network import machine_ranges
+from .settings import DEFAULT_SERVICE_CIDR, AlicloudClusterArgs, tags
 
 SPECIFICATION = "ack.pro.small"
 """The managed control plane with a service level; `ack.standard` has none."""
@@ -22,8 +23,7 @@ PROVIDER_VARIABLE = "ALIBABA_CLOUD_OIDC_PROVIDER_ARN"
 def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: pulumi.ResourceOptions) -> ClusterParts:
     """The ACK cluster, its nodes' security group, and the role of the CCM's ServiceAccount."""
     pod_cidr = settings.get("pod_cidr")
-    cidrs = vswitch_cidrs(settings.get("vpc_cidr", DEFAULT_VPC_CIDR), sorted(network.subnet_ids))
-    group = security_groups.of_nodes(name, network.id, [of for of, _ in cidrs.values()], pod_cidr, opts).id
+    group = security_groups.of_nodes(name, network.id, machine_ranges(network, settings), pod_cidr, opts).id
     cluster = alicloud.cs.ManagedKubernetes(
         name,
         name=name,
@@ -61,13 +61,14 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
         "node_security_group_id": group,
         **{f"most/{pool}": str(most) for pool, most in settings.get("autoscaling", {}).items()},
     }
+    role = ram.role_of_ccm(name, cluster, settings, opts) if settings.get("controllers") else None
     environment = {PROVIDER_VARIABLE: cluster.rrsa_metadata.apply(lambda of: of.ram_oidc_provider_arn or "")}
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
         cluster,
         join,
-        ram.role_of_ccm(name, cluster, settings, opts),
+        role,
         environment,
     )
 
@@ -75,4 +76,5 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
 def _kubeconfig(cluster: alicloud.cs.ManagedKubernetes) -> pulumi.Output[str]:
     """An administrator's, read in each run: its client certificate is valid for years, and is in no output of ACK's."""
     found = alicloud.cs.get_cluster_credential_output(cluster_id=cluster.id, opts=pulumi.InvokeOptions(parent=cluster))
-    return pulumi.Output.secret(found.kube_config)
+    # What a function returns does not depend on what made its arguments, as far as the SDK knows.
+    return with_what_it_needs(pulumi.Output.secret(found.kube_config), [cluster])

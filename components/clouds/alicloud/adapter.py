@@ -9,7 +9,7 @@ import pulumi
 import pulumi_alicloud as alicloud
 
 from ... import inputs
-from ...config_values import Executor
+from ...config_values import Controller, Executor
 from ...load_balancer_service_args import LoadBalancerServiceArgs
 from ...stack_model import StackConfig
 from ..interface import (
@@ -23,12 +23,10 @@ from ..interface import (
 )
 from . import ack, control_plane, network, nodes
 from .access import rendered
-from .settings import checked_settings
+from .settings import NAME_ON_ACK, checked_settings
 from .stack_section import AlicloudConfig, pod_range
 
 CLB_CLASS = "cloud-controller/clb"
-LEASE_ON_ACK = "cloud-controller"
-"""ACK's own CCM holds a Lease of its own."""
 
 
 class AlicloudAdapter(CloudAdapter):
@@ -87,7 +85,8 @@ class AlicloudAdapter(CloudAdapter):
         if settings.control_plane == "ack":
             # ACK's own CCM takes every Service without a class.
             found["arguments"] = ["--require-load-balancer-class"]
-            found["lease"] = LEASE_ON_ACK
+            # Its ServiceAccount, its roles and its Lease have the usual names.
+            found["name"] = found["lease"] = NAME_ON_ACK
         if settings.ccm_image is not None:
             found["image"] = settings.ccm_image
         if role is not None:
@@ -95,9 +94,12 @@ class AlicloudAdapter(CloudAdapter):
         return found
 
     def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
-        if config.section(AlicloudConfig).control_plane == "ack":
+        if config.section(AlicloudConfig).control_plane == "ecs":
+            return args
+        if config.executor(Controller.SERVICE) is Executor.DAEMON:
             return {**args, "load_balancer_class": CLB_CLASS}
-        return args
+        # ACK's own CCM does not limit the clients of a CLB by source ranges.
+        return {**args, "settings": {"address_type": "intranet"}}
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

@@ -17,7 +17,7 @@ from ..common.kubeconfigs import as_base64
 from ..interface import ClusterParts, NetworkParts
 from . import ram
 from .access import KUBECONFIG, secret_name
-from .network import vswitch_cidrs
+from .network import machine_ranges
 from .security_groups import EVERYTHING, SecurityGroup, of_nodes
 from .settings import DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, AlicloudClusterArgs, tags
 
@@ -34,7 +34,7 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
     keys = certificates.make(name, opts)
     kubeconfig = keys.kubeconfig(name, pulumi.Output.concat("https://", address, f":{API_PORT}"))
     secrets = _secrets(name, settings, keys.authority_key, kubeconfig, opts)
-    plane = [*ram.ccm_statements(settings), *_may(settings, name, _EXCHANGED + ("ca-key",), _EXCHANGED)]
+    plane = [*ram.ccm_statements(settings), *_may(settings, name, (*_EXCHANGED, "ca-key"), _EXCHANGED)]
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "ecs",
         "region": settings["region"],
@@ -64,18 +64,18 @@ def _groups(
 ) -> dict[str, pulumi.Output[str]]:
     """Nodes and control plane reach each other's kubelets and API; the API's NLB lets in the VPC and `api_sources`."""
     vpc_cidr = settings.get("vpc_cidr", DEFAULT_VPC_CIDR)
-    ranges = [of for of, _ in vswitch_cidrs(vpc_cidr, sorted(network.subnet_ids)).values()]
+    ranges = machine_ranges(network, settings)
     nodes = of_nodes(name, network.id, ranges, pod_cidr, opts)
     plane = SecurityGroup(f"{name}-control-plane", name, network.id, f"Control plane of {name}", opts)
     api = SecurityGroup(f"{name}-api", name, network.id, f"The way to the API servers of {name}", opts)
     nodes.allow("control-plane", EVERYTHING, "all", group=plane)
     plane.allow("nodes", _PORTS, group=nodes)
     plane.allow("pods", _PORTS, cidr=pod_cidr)
-    for index, cidr in enumerate(ranges):
+    for zone, cidr in ranges.items():
         # The NLB's addresses.
-        plane.allow(f"nlb-{index}", _PORTS, cidr=cidr)
-    for index, cidr in enumerate([vpc_cidr, *settings.get("api_sources", ())]):
-        api.allow(f"source-{index}", _PORTS, cidr=cidr)
+        plane.allow(f"nlb-{zone}", _PORTS, cidr=cidr)
+    for cidr in (vpc_cidr, *settings.get("api_sources", ())):
+        api.allow(cidr, _PORTS, cidr=cidr)
     return {"nodes": nodes.id, "plane": plane.id, "api": api.id}
 
 

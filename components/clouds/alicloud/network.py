@@ -31,6 +31,12 @@ def vswitch_cidrs(vpc_cidr: str, zones: Sequence[str]) -> dict[str, tuple[str, s
     return {zone: (str(machines[place]), str(pods[place])) for zone, place in places.items()}
 
 
+def machine_ranges(network: NetworkParts, settings: AlicloudClusterArgs) -> dict[str, str]:
+    """The ranges of the machines' vSwitches, by zone."""
+    cidrs = vswitch_cidrs(settings.get("vpc_cidr", DEFAULT_VPC_CIDR), sorted(network.subnet_ids))
+    return {zone: machines for zone, (machines, _) in cidrs.items()}
+
+
 def make(name: str, zones: Sequence[str], settings: AlicloudClusterArgs, opts: pulumi.ResourceOptions) -> NetworkParts:
     """The VPC with its vSwitches and its NAT gateway. Raises WrongInput for zones or ranges that don't fit."""
     vpc_cidr = settings.get("vpc_cidr", DEFAULT_VPC_CIDR)
@@ -47,7 +53,7 @@ def make(name: str, zones: Sequence[str], settings: AlicloudClusterArgs, opts: p
     out = _way_out(name, vpc, machines, pods, opts)
     return NetworkParts(
         vpc.id,
-        pulumi.Output.from_input(settings["pod_cidr"]) if "pod_cidr" in settings else pulumi.Output.from_input(vpc_cidr),
+        pulumi.Output.from_input(settings.get("pod_cidr", vpc_cidr)),
         # Machines fetch what they start with from the internet.
         {zone: with_what_it_needs(vswitch.id, out) for zone, vswitch in machines.items()},
         {zone: with_what_it_needs(vswitch.id, out) for zone, vswitch in pods.items()},

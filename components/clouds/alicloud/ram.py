@@ -15,11 +15,10 @@ import pulumi_alicloud as alicloud
 
 from cloud_controller import manifests
 from cloud_controller.clouds import descriptor
-from cloud_controller.clouds.alicloud.names import CLOUD_NAME
-from cloud_controller.clouds.alicloud.rrsa import AUDIENCE
+from cloud_controller.clouds.alicloud.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
-from .settings import AlicloudClusterArgs, tags
+from .settings import NAME_ON_ACK, AlicloudClusterArgs, tags
 
 Statement = Mapping[str, Any]
 
@@ -29,7 +28,7 @@ _READ = re.compile(r"[a-z]+:(Describe|Get|List|Query)\w*")
 def ccm_statements(settings: AlicloudClusterArgs) -> list[Statement]:
     """What the CCM's controllers call: reads of everything, because not all have a resource; writes in the region."""
     region = settings["region"]
-    calls = descriptor(CLOUD_NAME).rights(settings.get("controllers", ()))
+    calls = descriptor("alicloud").rights(settings.get("controllers", ()))
     reads = [call for call in calls if _READ.fullmatch(call)]
     writes = [call for call in calls if call not in reads]
     products = sorted({call.partition(":")[0] for call in writes})
@@ -54,10 +53,13 @@ def role_of_machines(
 
 
 def role_of_ccm(
-    cluster_name: str, cluster: alicloud.cs.ManagedKubernetes, settings: AlicloudClusterArgs, opts: pulumi.ResourceOptions
+    cluster_name: str,
+    cluster: alicloud.cs.ManagedKubernetes,
+    settings: AlicloudClusterArgs,
+    opts: pulumi.ResourceOptions,
 ) -> pulumi.Output[str]:
     """The ARN of the role that only the CCM's ServiceAccount may take (RRSA: RAM roles for service accounts)."""
-    account = f"system:serviceaccount:{manifests.NAMESPACE}:{manifests.NAME}"
+    account = f"system:serviceaccount:{manifests.NAMESPACE}:{NAME_ON_ACK}"
 
     def trust(metadata: alicloud.cs.outputs.ManagedKubernetesRrsaMetadata) -> str:
         believed = {

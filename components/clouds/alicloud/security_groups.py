@@ -5,7 +5,7 @@ Members of one group reach each other; between groups and from ranges only what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pulumi
 import pulumi_alicloud as alicloud
@@ -69,17 +69,17 @@ class SecurityGroup:
 
 
 def of_nodes(
-    name: str, vpc_id: pulumi.Input[str], ranges: Sequence[str], pod_cidr: str | None, opts: pulumi.ResourceOptions
+    name: str, vpc_id: pulumi.Input[str], ranges: Mapping[str, str], pod_cidr: str | None, opts: pulumi.ResourceOptions
 ) -> SecurityGroup:
     """The nodes' group: load balancers reach node ports, pods (where they have no addresses of members) everything.
 
-    `ranges`: those of the machines' vSwitches, in which NLBs have their addresses.
+    `ranges`: those of the machines' vSwitches, by zone, in which NLBs have their addresses.
     """
     nodes = SecurityGroup(f"{name}-nodes", name, vpc_id, f"Nodes of {name}", opts)
     for protocol in ("tcp", "udp"):
         nodes.allow("clb", NODE_PORTS, protocol, cidr=str(RESERVED))
-        for index, cidr in enumerate(ranges):
-            nodes.allow(f"nlb-{index}", NODE_PORTS, protocol, cidr=cidr)
+        for zone, cidr in ranges.items():
+            nodes.allow(f"nlb-{zone}", NODE_PORTS, protocol, cidr=cidr)
     if pod_cidr is not None:
         nodes.allow("pods", EVERYTHING, "all", cidr=pod_cidr)
     return nodes

@@ -15,6 +15,9 @@ REGION = re.compile(r"[a-z]{2}(-[a-z]+)+(-[0-9]+)?")
 CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's name: the tag by which people find what belongs to a cluster."""
 
+NAME_ON_ACK = "cloud-controller"
+"""Of our CCM's objects in a cluster of ACK, whose own are called `cloud-controller-manager`."""
+
 DEFAULT_VPC_CIDR = "10.0.0.0/16"
 DEFAULT_POD_CIDR = "172.20.0.0/16"
 DEFAULT_SERVICE_CIDR = "172.21.0.0/20"

@@ -147,7 +147,9 @@ def _check_ack(config: StackConfig, alicloud: AlicloudConfig) -> None:
         raise ConfigError(line("alicloud.kubernetesVersion", alicloud.kubernetes_version, why))
     for index, pool in enumerate(config.node_pools):
         if pool.role is Role.CONTROL_PLANE:
-            raise ConfigError(line(f"nodePools[{index}].role", pool.role, "ACK runs the control plane; allowed: worker"))
+            raise ConfigError(
+                line(f"nodePools[{index}].role", pool.role, "ACK runs the control plane; allowed: worker")
+            )
     counts = {pool.name: pool.count for pool in config.node_pools}
     for name, most in alicloud.autoscaling.items():
         if name not in counts:
@@ -158,6 +160,9 @@ def _check_ack(config: StackConfig, alicloud: AlicloudConfig) -> None:
     for key in _OF_ECS:
         if value := getattr(alicloud, key):
             raise ConfigError(line(f"alicloud.{to_camel(key)}", value, "allowed only with controlPlane ecs"))
+    if config.source_ranges and config.executor(Controller.SERVICE) is Executor.VENDOR:
+        why = "ACK's CCM does not limit a CLB's clients by them; allowed with executors.service vendor: none, for then"
+        raise ConfigError(line("sourceRanges", config.source_ranges, f"{why} the load balancers are internal"))
     if alicloud.api_sources:
         why = "an ACK cluster's API server cannot be limited to them; allowed with controlPlane ack: none"
         raise ConfigError(line("alicloud.apiSources", alicloud.api_sources, why))

@@ -1,4 +1,4 @@
-"""What ECS instances run when they first start, as text (user data). It holds no secrets: a role lets them fetch them."""
+"""What ECS instances run when they first start, as text (user data). It holds no secrets: their role may read those."""
 
 from __future__ import annotations
 

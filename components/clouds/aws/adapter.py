@@ -10,7 +10,8 @@ import pulumi_aws as aws
 
 from cloud_controller.clouds.aws.config import Config as CloudConfig
 from cloud_controller.clouds.aws.config import render
-from cloud_controller.clouds.aws.versions import Verdict, judge
+from cloud_controller.clouds.aws.versions import judge
+from cloud_controller.clouds.common.versions import Verdict
 
 from ... import inputs
 from ...config_values import Executor

@@ -51,7 +51,9 @@ def wait(endpoint: str, authority: str, deadline: float, period: float = _PERIOD
                 return
         except OSError as error:  # urllib's errors are such: no route, no answer, not ready (500).
             if time.monotonic() + period > end:
-                raise TimeoutError(f"the API server at {endpoint} is not ready after {deadline:.0f} s: {error}") from None
+                raise TimeoutError(
+                    f"the API server at {endpoint} is not ready after {deadline:.0f} s: {error}"
+                ) from None
         time.sleep(period)
 
 

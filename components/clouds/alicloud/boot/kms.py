@@ -4,11 +4,11 @@
 It runs on the Python that the system itself has (3.6), with nothing installed.
 """
 
-import datetime
 import hashlib
 import hmac
 import json
 import sys
+import time
 import urllib.parse
 import urllib.request
 import uuid
@@ -42,27 +42,24 @@ def signed(host, action, parameters, key, now, nonce):
         "x-acs-version": "2016-01-20",
     }
     names = ";".join(sorted(headers))
-    lines = "".join("%s:%s\n" % (name, headers[name]) for name in sorted(headers))
+    lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
     canonical = "\n".join(["POST", "/", "", lines, names, headers["x-acs-content-sha256"]])
     text = "ACS3-HMAC-SHA256\n" + hashlib.sha256(canonical.encode()).hexdigest()
     signature = hmac.new(key["AccessKeySecret"].encode(), text.encode(), hashlib.sha256).hexdigest()
-    headers["authorization"] = "ACS3-HMAC-SHA256 Credential=%s,SignedHeaders=%s,Signature=%s" % (
-        key["AccessKeyId"],
-        names,
-        signature,
-    )
-    return urllib.request.Request("https://%s/" % host, data=body, headers=headers, method="POST")
+    credential = f"Credential={key['AccessKeyId']},SignedHeaders={names}"
+    headers["authorization"] = f"ACS3-HMAC-SHA256 {credential},Signature={signature}"
+    return urllib.request.Request(f"https://{host}/", data=body, headers=headers, method="POST")
 
 
 def main(region, verb, name):
     key = json.loads(metadata("ram/security-credentials/" + metadata("ram/security-credentials/").strip()))
     nonce = uuid.uuid4().hex
-    now = datetime.datetime.utcnow().strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     parameters = {"SecretName": name}
     if verb == "put":
         parameters.update(VersionId=nonce, SecretData=sys.stdin.read())
     action = "PutSecretValue" if verb == "put" else "GetSecretValue"
-    answer = fetched(signed("kms.%s.aliyuncs.com" % region, action, parameters, key, now, nonce))
+    answer = fetched(signed(f"kms.{region}.aliyuncs.com", action, parameters, key, now, nonce))
     if verb == "get":
         sys.stdout.write(json.loads(answer)["SecretData"])
 
