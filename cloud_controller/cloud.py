@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from cloud_controller.cloud_errors import (
     AccessDenied,
@@ -47,6 +47,7 @@ __all__ = [
     "Route",
     "RouteFailure",
     "Routes",
+    "Selective",
     "Throttled",
     "Unavailable",
 ]
@@ -117,6 +118,15 @@ class Instances(Protocol):
         ...
 
 
+@runtime_checkable
+class Selective(Protocol):
+    """`Instances` of a cloud where some nodes are not the controllers' (optional)."""
+
+    def leaves_alone(self, node: Mapping[str, Any]) -> bool:
+        """Whether no controller may describe, change or delete this node, or route to it."""
+        ...
+
+
 # ---------------------------------------------------------------------------------------------------------- routes
 
 
@@ -127,12 +137,14 @@ class Route:
     - `blackhole`: the machine is gone; `target_instance` is "" if the cloud no longer reports it.
     - `owned`: whether it has this cluster's tag; None if the cloud's routes have no tags. Then it is owned if it is
       inside a pod CIDR and its target is a machine of `Instances.list`, or unknown.
+    - `partial`: one of several tables lacks it; `create` adds it there.
     """
 
     destination_cidr: str
     target_instance: str
     blackhole: bool = False
     owned: bool | None = True
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState
+from cloud_controller.cloud import CloudError, Conflict, Instance, Instances, InstanceState, Selective
 from cloud_controller.controllers import nodes as view
 from cloud_controller.kube import Object, name, uid
 
@@ -64,9 +64,9 @@ class InstanceSnapshot:
         """The machine of each node, at most `max_age` (default: `lifetime`) seconds old.
 
         Gone machines are cached for `lifetime` at most, and missing names not at all, because a machine with that name
-        may come up at any time.
+        may come up at any time. Nodes that the cloud leaves alone are in neither result.
         """
-        nodes = tuple(nodes)
+        nodes = self._ours(nodes)
         since, gone_since = self._since(max_age), max(self._since(max_age), self._since(None))
         found, unknown = self._known(nodes, since, gone_since)
         if self._are_many(unknown):
@@ -94,7 +94,7 @@ class InstanceSnapshot:
     def describe_afresh(self, nodes: Iterable[Object]) -> view.Described:
         """The machine of each node from a new describe call, never from a cached list."""
         with self._asking:
-            return self._ask(tuple(nodes))
+            return self._ask(self._ours(nodes))
 
     def exclusive(self, described: view.Described, nodes: Iterable[Object]) -> view.Described:
         """`described`, with an error for each node whose machine belongs to an older one of `nodes` (all nodes).
@@ -142,13 +142,21 @@ class InstanceSnapshot:
             ids = {node["spec"].get("providerID") for node in nodes}
             if not ids & self._listed_provider_ids and self._listed_at < self._since(None):
                 self._list()  # All machines may have been replaced since the last list.
-            return bool(ids & self._listed_provider_ids)
+            # A provider ID may have several spellings.
+            known = (self._by_provider_id.get(each) for each in ids if each)
+            described = {each.instance.id for each in known if each is not None and each.instance is not None}
+            return bool(ids & self._listed_provider_ids or described & self._listed)
 
     def living(self, ids: Iterable[str]) -> frozenset[str]:
         """The machines among `ids` that are not terminated, by a list that is at most `lifetime` old."""
         with self._listing:
             self._ensure_list(None, frozenset())
             return self._living.intersection(ids)
+
+    def _ours(self, nodes: Iterable[Object]) -> tuple[Object, ...]:
+        if not isinstance(self._instances, Selective):
+            return tuple(nodes)
+        return tuple(node for node in nodes if not self._instances.leaves_alone(node))
 
     def _ensure_list(self, max_age: float | None, wanted: frozenset[str]) -> None:
         if self._listed_at < self._since(max_age) or wanted - self._listed - self._strangers:

@@ -206,8 +206,8 @@ def _node_actions(node: Object, observation: NodeObservation) -> Iterator[Action
     if error is not None:
         yield Action(ActionKind.IGNORE, target, _left(initialise), reason=str(error))
     elif instance is None:
-        # The node-lifecycle controller handles initialised nodes without a machine.
-        if initialise:
+        # The node-lifecycle controller handles initialised nodes without a machine; some the cloud leaves alone.
+        if initialise and name(node) in observation.instances:
             which = view.ref(node).provider_id or f"named {name(node)} (spec.providerID is empty)"
             yield Action(ActionKind.IGNORE, target, _left(initialise), reason=f"the cloud has no machine {which}")
     elif changes := tuple(_changes(operation)):

@@ -155,14 +155,15 @@ def plan(observation: RouteObservation, options: RouteOptions) -> Plan:
         found = existing.get(cidr)
         route = Route(cidr, instance.id)
         summary = f"route pods of {name(node)} to {instance.name}"
-        if found is not None and found.target_instance == instance.id and not found.blackhole:
+        right = found is not None and found.target_instance == instance.id and not found.blackhole
+        if right and not (found and found.partial):
             continue
         if cidr in observation.refused:
             blocked.append(_unreachable(cidr, node, observation.refused[cidr]))
         elif not _within(cidr, options.cluster_cidrs):
             outside = f"it is outside --cluster-cidr={','.join(options.cluster_cidrs)}"
             blocked.append(_unreachable(cidr, node, outside))
-        elif found is None:
+        elif found is None or right:
             change = FieldChange("next_hop", None, instance.id)
             creates.append(_action(ActionKind.CREATE, cidr, summary, CreateRoute(route, node), change))
         elif options.delete_foreign or observation.owns(found, options.cluster_cidrs):
@@ -306,7 +307,7 @@ def _conditions(
 ) -> Iterator[Action]:
     for node in nodes:
         targets = frozenset(f"route/{_canonical(cidr)}" for cidr in view.pod_cidrs(node))
-        if not targets or name(node) in observation.errors:
+        if not targets or name(node) not in observation.instances:
             continue
         available = observation.instances.get(name(node)) is not None
         available = available and not any((name(node), target) in hindered for target in targets)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from local.abortable_http import AbortableProtocol
 from local.mycloud.access import SITES_OWN, Access, access_of, is_same
 from local.mycloud.context import Context
 from local.mycloud.errors import ApiError, Throttled, Unauthorized
@@ -26,29 +25,6 @@ OPEN_PATHS = frozenset({"/healthz", "/openapi.json", "/docs"})
 
 class AnswerDropped(Exception):
     """A `drop_answer` fault without a connection to close (in-process tests)."""
-
-
-class AbortableProtocol(H11Protocol):
-    """Uvicorn's HTTP protocol that can end a client's connection without an answer."""
-
-    _transports: dict[tuple[str, int], Any] = {}  # noqa: RUF012 - one table for all connections of the process
-
-    def connection_made(self, transport: Any) -> None:
-        self._transports[transport.get_extra_info("peername")] = transport
-        super().connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._transports.pop(self.transport.get_extra_info("peername"), None)
-        super().connection_lost(exc)
-
-    @classmethod
-    def abort(cls, client: tuple[str, int] | None) -> bool:
-        """Reset the connection of this client; False if there is none."""
-        transport = cls._transports.get(client) if client is not None else None
-        if transport is None:
-            return False
-        transport.abort()
-        return True
 
 
 class Gate:

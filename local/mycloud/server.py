@@ -14,12 +14,12 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
+from local.abortable_http import AbortableProtocol
 from local.addresses import API_PORT
 from local.folder_guard import FolderGuard, running
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
 from local.mycloud.folder import MyCloudFolder
-from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import LocalMachinery
 from local.mycloud.models.compute import Cluster

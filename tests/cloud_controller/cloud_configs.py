@@ -4,6 +4,8 @@ from __future__ import annotations
 
 TOKEN = "not-to-be-shown"
 CONFIGS = {
+    "alicloud": '{"Global": {"clusterID": "c-1", "region": "cn-hangzhou", "vpcid": "vpc-1", '
+    f'"accessKeyID": "LTAI1", "accessKeySecret": "{TOKEN}"}}}}',
     "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
     "mycloud": f"[Global]\nendpoint = http://127.0.0.1:1\ntoken = {TOKEN}\ncluster-id = c-0123456789ab\n",
 }

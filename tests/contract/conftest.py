@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cloud_controller.clouds.alicloud.conftest import _alicloud_server as _alicloud_server
+from tests.cloud_controller.clouds.alicloud.conftest import alicloud as alicloud
+from tests.cloud_controller.clouds.alicloud.conftest import alicloud_url as alicloud_url
 from tests.cloud_controller.clouds.aws.conftest import _account as _account
 from tests.cloud_controller.clouds.aws.conftest import _credentials as _credentials
 from tests.cloud_controller.clouds.aws.conftest import _moto as _moto

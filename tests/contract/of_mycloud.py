@@ -76,14 +76,14 @@ class MyCloudHarness:
         client = cloud._client
         if self._page is not None:
             client._page = self._page
-        self._pools.append(client._http)
-        request = client._http.request
+        self._pools.append(client._http._pool)
+        request = client._http._pool.request
 
         def sent(method: str, url: str, **more: Any) -> Any:
             operation = f"{method} {url.removeprefix(client.endpoint).partition('?')[0]}"
             return self.wire.send(operation, method != "GET", lambda: request(method, url, **more))
 
-        client._http.request = sent  # type: ignore[method-assign, assignment]
+        client._http._pool.request = sent  # type: ignore[method-assign, assignment]
         return cloud
 
     def disconnect(self) -> None:

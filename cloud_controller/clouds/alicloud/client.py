@@ -61,8 +61,9 @@ class Client:
     """Alibaba Cloud's APIs for one account and region.
 
     Raises the errors of `cloud_controller.cloud`; `errors.error_code(error)` is the API's own code. Calls that were
-    throttled or never reached the API are retried; calls that may have had an effect only if they read or have a
-    `ClientToken`. When the API throttles an action, all its callers slow down. A refused key is replaced once.
+    throttled or never reached the API are retried; calls that may have had an effect only if they read, have a
+    `ClientToken` or are `repeatable`. When the API throttles an action, all its callers slow down. A refused key is
+    replaced once.
     """
 
     def __init__(
@@ -91,10 +92,13 @@ class Client:
     def __repr__(self) -> str:
         return f"Client(region={self.region!r})"
 
-    def call(self, product: str, action: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer of `action` (`DescribeInstances`) of `product` (`ecs`, `vpc`, `slb`, `nlb`, `sts`).
+    def call(
+        self, product: str, action: str, parameters: Mapping[str, Any], *, repeatable: bool = False
+    ) -> dict[str, Any]:
+        """The answer of `action` (`DescribeInstances`) of `product` (see `names.VERSIONS`).
 
-        None values are left out, lists and dicts flattened (`Tag.1.Key`); the region is added.
+        None values are left out, lists and dicts flattened (`Tag.1.Key`); the region is added. `repeatable`: whether a
+        write without a `ClientToken` may be sent again after a lost answer.
         """
         what = f"{product} {action}"
         limiter = self._rate_limiters.setdefault((product, action), RateLimiter())
@@ -108,8 +112,8 @@ class Client:
                 sleep=self._sleep,
             )
 
-        repeatable = is_read(action) or bool(parameters.get("ClientToken"))
-        return retries.call(attempt, self._policy, idempotent=repeatable, sleep=self._sleep)
+        safe = repeatable or is_read(action) or bool(parameters.get("ClientToken"))
+        return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
 
     def pages(self, product: str, action: str, parameters: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:
         """The objects at `path` (`LoadBalancers.LoadBalancer`) on every page; each page is one call.
@@ -146,6 +150,8 @@ class Client:
     def _send(self, product: str, action: str, parameters: Mapping[str, Any], key: Key | None) -> dict[str, Any]:
         endpoint, what = self._endpoint(product), f"{product} {action}"
         query, form = query_and_form(product, action, parameters, self.region)
+        if key is None:
+            query["Format"] = "json"  # Unsigned calls are answered in XML otherwise.
         target, body = canonical_query(query), urlencode(form).encode()
         headers = _headers(endpoint.partition("://")[2], VERSIONS[product], action, body, key)
         if key is not None:

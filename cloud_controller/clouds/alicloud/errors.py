@@ -39,19 +39,19 @@ _CODES: Final = ErrorCodes(
         InvalidConfiguration,
         r"VSwitchAvailableIpNotExist|\w*(VSwitch|SecurityGroup|Certificate|ResourceGroup|Eip)\w*NotExist\w*",
     ),
-    (NotFound, r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExist(s|ed)?(\..+)?"),
+    (NotFound, r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExist(s|ed)?(\..+)?|[A-Z_.]+[._]NOT[._](EXISTS?|FOUND)"),
     (
         QuotaExceeded,
         r"(.+\.)?\w*Quota\w*(\..+)?|(.+\.)?\w*LimitExceed\w*(\..+)?|(.+\.)?TooMany\w*|\w*ExceedLimit\w*(\..+)?",
-        r"OperationDenied\.NoStock|\w*NotEnoughBalance|InvalidAccountStatus\.NotEnoughBalance|Account\.Arrearage",
+        r"[A-Z_]*QUOTA[A-Z_]*|OperationDenied\.NoStock|(\w+\.)?NotEnoughBalance|Account\.Arrearage",
     ),
     (
         Conflict,
         r"OperationConflict(\..+)?|Conflict(\..+)?|\w*Conflict|TaskConflict(\..+)?|OperationFailed(\..+)?",
         r"Incorrect\w*(\..+)?|InvalidStatus(\..+)?|\w*StatusNotSupport\w*|(.+\.)?\w*InConfiguring(\..+)?",
         r"(Resource)?InUse(\..+)?|(.+\.)?\w*InUse|DependencyViolation(\..+)?|OperationDenied(\..+)?",
-        r"(.+\.)?\w*Duplicate\w*|\w*_DUPLICATE|(.+\.)?\w*AlreadyExist\w*(\..+)?|Idempot\w*Mis[Mm]atch(\..+)?",
-        r"IdempotenceParamNotMatch|\w*DeleteProtection\w*(\..+)?|\w*DeletionProtection\w*(\..+)?",
+        r"(.+\.)?\w*Duplicate\w*|[A-Z_]+_DUPLICATE|[A-Z_]+_STATUS_ERROR|(.+\.)?\w*AlreadyExist\w*(\..+)?",
+        r"Idempot\w*Mis[Mm]atch(\..+)?|IdempotenceParamNotMatch|\w*DeleteProtection\w*(\..+)?|\w*DeletionProtection\w*(\..+)?",
     ),
     (
         InvalidConfiguration,

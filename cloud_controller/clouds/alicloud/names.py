@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-CLOUD_NAME = "alicloud"
+from typing import Literal
+
+PROVIDER_NAME = "alicloud"
+"""The cloud's name, and the scheme of provider IDs in their form as a URI."""
+ProviderIdFormat = Literal["region", "uri"]
 VERSIONS = {
     "ecs": "2014-05-26",
     "vpc": "2016-04-28",
     "slb": "2014-05-15",
     "nlb": "2022-04-30",
     "sts": "2015-04-01",
+    "quotas": "2020-05-10",
 }
 """The version of each product's API; `slb` is CLB's."""

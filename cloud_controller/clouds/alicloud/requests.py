@@ -29,10 +29,10 @@ _NLB_IN_QUERY = frozenset(
 _NLB_TAG_IN_QUERY = frozenset({"ListSecurityPolicy", "ListServerGroups"})
 _WITHOUT_REGION = frozenset(
     {
-        ("ecs", "DescribeInstanceTypes"),
-        ("ecs", "DescribeRegions"),
+        ("ecs", "DescribeInstanceAttribute"),
         ("nlb", "GetJobStatus"),
         ("nlb", "ListAsynJobs"),
+        ("quotas", "GetProductQuota"),
         ("sts", "AssumeRoleWithOIDC"),
         ("sts", "GetCallerIdentity"),
     }

@@ -182,9 +182,9 @@ class _Server:
 def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Server]:
     import uvicorn
 
+    from local.abortable_http import AbortableProtocol
     from local.mycloud.api import create_app
     from local.mycloud.context import Context
-    from local.mycloud.gate import AbortableProtocol
 
     store = Store(tmp_path_factory.mktemp("mycloud") / "first.db")
     first = Context(AddressBlock(80), store, TOKEN, _Kubeconfigs(), first_port=1024)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -377,3 +379,37 @@ def test_an_idle_cluster_costs_one_list_per_period_whatever_the_number_of_caller
         clock.now += LIFETIME / 3
 
     assert calls(cloud) <= (21, 0)
+
+
+class Choosy(FakeCloud):
+    """A cloud that leaves nodes alone whose name begins with "alone"."""
+
+    def leaves_alone(self, node: Mapping[str, Any]) -> bool:
+        return bool(node["metadata"]["name"].startswith("alone"))
+
+
+def test_nodes_that_the_cloud_leaves_alone_are_neither_asked_for_nor_in_any_result(clock: Clock) -> None:
+    cloud = Choosy()
+    cloud.machine("a")
+    snapshot = InstanceSnapshot(cloud, LIFETIME, clock=clock)
+    nodes = [node("a"), node("alone-1"), node("alone-2", identified=False)]
+
+    for ask in (snapshot.describe, snapshot.describe_surely, snapshot.describe_afresh):
+        found, errors = ask(nodes)
+        assert (found.keys(), errors) == ({"a"}, {})
+
+    assert cloud.describes == [1, 1]
+
+
+def test_a_node_whose_provider_id_is_spelled_otherwise_than_in_lists_anchors_the_cluster(
+    cloud: FakeCloud, snapshot: InstanceSnapshot
+) -> None:
+    machine = cloud.machine("a")
+    spelled = {"metadata": {"name": "a", "uid": "uid-a"}, "spec": {"providerID": "fake://i-a"}}
+    assert not snapshot.anchored([spelled])
+    cloud.machines["other spelling"] = replace(machine, provider_id="fake://i-a")
+
+    snapshot.describe([spelled])
+    del cloud.machines["other spelling"]
+
+    assert snapshot.anchored([spelled])

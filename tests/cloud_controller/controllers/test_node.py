@@ -236,6 +236,10 @@ def test_a_host_name_that_the_kubelet_gave_itself_is_no_address_of_the_machine()
     assert action.kind is ActionKind.IGNORE
 
 
+def test_a_new_node_that_the_cloud_leaves_alone_stays_as_it_is_without_a_word() -> None:
+    assert len(plan(NodeObservation((new_node(),), {}))) == 0
+
+
 def test_a_new_node_without_a_machine_stays_tainted_and_says_what_was_asked_for() -> None:
     unnamed, named = new_node(), new_node()
     named["spec"]["providerID"] = "fake://z/i-1"

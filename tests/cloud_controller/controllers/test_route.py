@@ -73,6 +73,18 @@ def test_nothing_is_to_do_where_every_route_is_there() -> None:
     assert len(plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a")]), CLUSTER)) == 0
 
 
+def test_a_route_that_one_of_several_tables_lacks_is_created_there_and_deleted_nowhere() -> None:
+    found = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a", partial=True)]), CLUSTER)
+
+    assert lines(found) == [("create", "route/10.1.0.0/24")]
+
+
+def test_a_node_that_the_cloud_leaves_alone_gets_no_route_and_keeps_its_condition() -> None:
+    found = plan(observed([node("a", "10.1.0.0/24", network=None)], [], known=()), CLUSTER)
+
+    assert lines(found) == []
+
+
 def test_a_node_without_a_pod_range_is_left_alone() -> None:
     assert len(plan(observed([node("a", network=None)], []), CLUSTER)) == 0
 
@@ -185,7 +197,9 @@ def test_a_route_outside_the_clusters_range_is_none_of_ours(cidr: str) -> None:
 
 
 def test_the_route_of_a_node_whose_machine_the_cloud_does_not_know_is_kept() -> None:
-    found = plan(observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a")], known=""), CLUSTER)
+    observation = observed([node("a", "10.1.0.0/24")], [Route("10.1.0.0/24", "i-a")])
+
+    found = plan(replace(observation, instances={"a": None}), CLUSTER)
 
     assert lines(found) == [("update", "node/a/network-unavailable")]
 

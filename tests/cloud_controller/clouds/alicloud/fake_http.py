@@ -82,8 +82,10 @@ class FakeHttp:
         return SimpleNamespace(status=status, data=data, headers=more)
 
 
-def refusal(code: str, message: str = "no", status: int = 400, **headers: str) -> tuple[int, dict[str, Any]]:
-    return status, {"Code": code, "Message": message, "RequestId": "R-1", "headers": headers}
+def refusal(
+    code: str, message: str = "no", status: int = 400, headers: Mapping[str, str] | None = None
+) -> tuple[int, dict[str, Any]]:
+    return status, {"Code": code, "Message": message, "RequestId": "R-1", "headers": headers or {}}
 
 
 def client(*answers: Any, credentials: Any = None) -> tuple[Client, FakeHttp]:

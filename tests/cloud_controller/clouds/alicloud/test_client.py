@@ -108,9 +108,17 @@ def test_a_write_without_a_token_is_repeated_only_if_it_had_no_effect() -> None:
     assert len(http.sent) == 3
 
 
+def test_a_write_whose_caller_says_so_is_repeated_after_a_lost_answer() -> None:
+    one, http = client(Unavailable("lost"), {})
+
+    one.call("vpc", "DeleteRouteEntries", {}, repeatable=True)
+
+    assert len(http.sent) == 2
+
+
 def test_a_throttled_call_waits_as_long_as_the_api_says() -> None:
     pauses: list[float] = []
-    one, _ = client(refusal("Throttling.Api", **{"x-acs-retry-after": "1500"}), {})
+    one, _ = client(refusal("Throttling.Api", headers={"x-acs-retry-after": "1500"}), {})
     one._sleep = pauses.append
 
     one.call("ecs", "DescribeInstances", {})

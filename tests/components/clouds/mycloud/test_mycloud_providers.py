@@ -28,10 +28,10 @@ from components.clouds.mycloud.providers import (
     SubnetProvider,
 )
 from components.placeholder import PLACEHOLDER
+from local.abortable_http import AbortableProtocol
 from local.addresses import AddressBlock
 from local.mycloud.api import create_app
 from local.mycloud.context import Context
-from local.mycloud.gate import AbortableProtocol
 from local.mycloud.lifecycle import Lifecycle
 from local.mycloud.machinery import ClusterFacts, MachineryError
 from local.mycloud.store import Store

@@ -1,0 +1,180 @@
+"""Where the client's access key comes from: the cloud config, a role of the pod (RRSA), or the machine's role.
+
+Keys of roles expire. One is fetched anew some minutes before; if that fails, the old one is used while it is valid, and
+the fetch is tried again. Tokens travel in headers and form bodies, never in a URL, and are hidden from logs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Unavailable
+from cloud_controller.clouds.alicloud.client import Client, Credentials, Key
+from cloud_controller.clouds.alicloud.config import METADATA, AccessKey, Config
+from cloud_controller.clouds.alicloud.endpoints import endpoint
+from cloud_controller.clouds.common.http import Http, sendable
+from cloud_controller.fence import unfenced
+
+ROLE, PROVIDER, TOKEN_FILE = (
+    "ALIBABA_CLOUD_ROLE_ARN",
+    "ALIBABA_CLOUD_OIDC_PROVIDER_ARN",
+    "ALIBABA_CLOUD_OIDC_TOKEN_FILE",
+)
+"""The environment of a pod with a role; ACK's webhook sets it, and so do our manifests."""
+
+_LIFETIME = 3600
+"""Seconds for which a role is assumed: what every role allows."""
+_MARGIN = 300.0
+"""Seconds before its end when a key is replaced. The metadata service has a new one half an hour before."""
+_PAUSE = 20.0
+"""Seconds after a failed fetch, while the old key is valid."""
+_METADATA_PATH = "/latest/meta-data/ram/security-credentials/"
+_METADATA_TOKEN = "X-aliyun-ecs-metadata-token"
+
+_log = logging.getLogger(__name__)
+
+
+def of_config(config: Config, environment: Mapping[str, str], *, now: Callable[[], float] = time.time) -> Credentials:
+    """The credentials that the cloud config has, otherwise the pod's role, otherwise the machine's."""
+    if config.access_key is not None:
+        return FixedKey(config.access_key)
+    if environment.get(ROLE):
+        missing = [name for name in (PROVIDER, TOKEN_FILE) if not environment.get(name)]
+        if missing:
+            raise InvalidConfiguration(f"environment variable {missing[0]}", f"missing, but {ROLE} is set")
+        return RoleKey(PodRole(config, environment).fetch, now=now)
+    return RoleKey(MachineRole(endpoint(config, METADATA)).fetch, now=now)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedKey:
+    """A key that never changes; None: calls are not signed."""
+
+    given: AccessKey | None
+
+    def key(self) -> Key | None:
+        """See `Credentials.key`."""
+        return self.given
+
+    def refused(self, key: Key) -> bool:  # noqa: ARG002
+        """See `Credentials.refused`: there is no other."""
+        return False
+
+
+class RoleKey:
+    """The key of a role, with the seconds since the epoch when it expires."""
+
+    def __init__(self, fetch: Callable[[], tuple[AccessKey, float]], *, now: Callable[[], float] = time.time) -> None:
+        self._fetch = fetch
+        self._now = now
+        self._lock = threading.Lock()
+        self._key: AccessKey | None = None
+        self._expires = 0.0
+        self._next_fetch = 0.0
+
+    def key(self) -> Key | None:
+        """See `Credentials.key`. One thread fetches while the others wait."""
+        with self._lock:
+            if self._key is None or self._now() >= self._next_fetch:
+                self._renew()
+            return self._key
+
+    def refused(self, key: Key) -> bool:
+        """See `Credentials.refused`: fetch another one."""
+        with self._lock:
+            if self._key is not key:
+                return True  # Another thread has replaced it.
+            self._key, self._expires = None, 0.0
+            self._renew()
+            return self._key is not None and self._key.id != key.id
+
+    def _renew(self) -> None:
+        try:
+            self._key, self._expires = self._fetch()
+        except CloudError as error:
+            if self._key is None or self._now() >= self._expires:
+                raise
+            self._next_fetch = self._now() + _PAUSE
+            _log.warning("could not renew the key of the role retry_in=%.0fs error=%r", _PAUSE, str(error))
+            return
+        left = self._expires - self._now()
+        self._next_fetch = self._now() + max(left / 2, left - _MARGIN)
+
+
+class PodRole:
+    """RRSA: the token of the pod's ServiceAccount is exchanged for the key of a role."""
+
+    def __init__(self, config: Config, environment: Mapping[str, str]) -> None:
+        self._role, self._provider = environment[ROLE], environment[PROVIDER]
+        self._token_file = Path(environment[TOKEN_FILE])
+        self._session = config.session_name
+        self._client = Client(config.region, lambda product: endpoint(config, product), FixedKey(None))
+
+    def fetch(self) -> tuple[AccessKey, float]:
+        """Assume the role. Raises CloudError."""
+        parameters = {
+            "RoleArn": self._role,
+            "OIDCProviderArn": self._provider,
+            "OIDCToken": self._token(),
+            "RoleSessionName": self._session,
+            "DurationSeconds": _LIFETIME,
+        }
+        answer = self._client.call("sts", "AssumeRoleWithOIDC", parameters, repeatable=True)
+        return _role_key(answer.get("Credentials"), "sts AssumeRoleWithOIDC")
+
+    def _token(self) -> str:
+        """Kubernetes replaces the token in the file."""
+        field = f"environment variable {TOKEN_FILE}"
+        try:
+            return sendable(field, self._token_file.read_text().strip())
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not a text file"
+            raise InvalidConfiguration(field, f"could not read the file: {why}") from None
+
+
+class MachineRole:
+    """The role of the machine that this process runs on, by its metadata service in the mode that asks for a token."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._http = Http("Alibaba Cloud's metadata service", timeout=5.0)
+
+    def fetch(self) -> tuple[AccessKey, float]:
+        """Read the key. Raises CloudError."""
+        token = self._ask("PUT", "/latest/api/token", {f"{_METADATA_TOKEN}-ttl-seconds": "60"})
+        headers = {_METADATA_TOKEN: sendable("metadata token", token)}
+        role = self._ask("GET", _METADATA_PATH, headers).strip()
+        content = self._ask("GET", f"{_METADATA_PATH}{role}", headers)
+        try:
+            return _role_key(orjson.loads(content), "metadata service")
+        except orjson.JSONDecodeError:
+            raise Unavailable("Alibaba Cloud: the metadata service did not return the key of a role") from None
+
+    def _ask(self, method: str, path: str, headers: Mapping[str, str]) -> str:
+        what = f"{method} {path}"
+        answer = self._http.send(method, self._url, path, what=what, headers=headers, fence=unfenced)
+        if answer.status == 404:
+            raise AccessDenied("Alibaba Cloud: no access key in the cloud config, no role of the pod or the machine")
+        if answer.status >= 300:
+            raise Unavailable(f"Alibaba Cloud: metadata service: {what}: HTTP {answer.status}")
+        return answer.data.decode(errors="replace")
+
+
+def _role_key(content: Any, what: str) -> tuple[AccessKey, float]:
+    try:
+        token = sendable("session token", content["SecurityToken"])
+        secret = sendable("access key", content["AccessKeySecret"])
+        expires = datetime.strptime(content["Expiration"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        return AccessKey(content["AccessKeyId"], secret, token), expires.timestamp()
+    except (KeyError, TypeError, ValueError, AttributeError):
+        # Without the answer, which holds the key.
+        raise Unavailable(f"Alibaba Cloud: {what} did not return the key of a role") from None

@@ -1,0 +1,239 @@
+"""ECS instances as the machines behind nodes: listed by the cluster's tags, described in batches of 100."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from cloud_controller.cloud import (
+    CloudError,
+    Conflict,
+    Instance,
+    InstanceRef,
+    InstanceState,
+    NodeAddress,
+    NotFound,
+    Unavailable,
+)
+from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.config import Config
+from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine_id, provider_id
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.kube import Object
+from cloud_controller.load_balancers.model import CLUSTER_TAG
+
+EcsInstance = Mapping[str, Any]
+
+BATCH = 100
+"""The most IDs in one call, and the largest page."""
+ACK_TAG = "ack.aliyun.com"
+"""The key of the tag that ACK gives the machines of a cluster; the value is the cluster's ID."""
+_NODE_POOL_TAG = "ack.alibabacloud.com/nodepool-id"
+
+_STATES = {
+    "Pending": InstanceState.PENDING,
+    "Starting": InstanceState.PENDING,
+    "Running": InstanceState.RUNNING,
+    # They exist, but run nothing.
+    "Stopping": InstanceState.STOPPED,
+    "Stopped": InstanceState.STOPPED,
+}
+_GONE = "InvalidInstanceId.NotFound"
+
+_NAMES_KEPT = 20.0
+"""Seconds for which the names in a list stay valid: far less than the time in which a machine can end, and another one
+with its name boot and register."""
+_SEEN_KEPT = 300.0
+"""Seconds for which a machine that was seen counts as existing for `missing`."""
+
+
+class EcsInstances:
+    """The machines of one cluster. Safe to share between threads: each entry of its memory is replaced as a whole."""
+
+    def __init__(self, client: Client, config: Config, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._config = config
+        self._clock = clock
+        self._primary: dict[str, str] = {}
+        """The primary network interface of each machine seen."""
+        self._seen: dict[str, float] = {}
+        self._listed: Sequence[EcsInstance] = ()
+        self._listed_at = -math.inf
+
+    def list(self) -> Sequence[Instance]:
+        """Every machine with the cluster's tag, ACK's or ours. ECS does not list released machines."""
+        found: dict[str, EcsInstance] = {}
+        for key in (CLUSTER_TAG, ACK_TAG):
+            for each in self._pages(Tag=[{"Key": key, "Value": self._config.cluster_id}]):
+                found[each["InstanceId"]] = each
+        for gone in {each["InstanceId"] for each in self._listed} - found.keys():
+            self._forget(gone)
+        self._listed, self._listed_at = [*found.values()], self._clock()
+        return [self._instance(each) for each in self._listed]
+
+    def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
+        """Each machine, by ID or, for a node without one, by name among the cluster's machines.
+
+        None: ECS says that it does not exist. Raises InvalidConfiguration for the provider ID of another cloud or
+        region (None would delete the node), and Conflict if two machines have a node's name.
+        """
+        wanted = {ref: machine_id(ref, self._config.region) for ref in refs}
+        by_id = self._by_id({each for each in wanted.values() if each is not None})
+        by_name = self._by_name({ref.node_name for ref, each in wanted.items() if each is None})
+        return {ref: by_name.get(ref.node_name) if each is None else by_id.get(each) for ref, each in wanted.items()}
+
+    def leaves_alone(self, node: Object) -> bool:
+        """See `Selective.leaves_alone`."""
+        return is_left_alone(node)
+
+    def missing(self, ids: Collection[str]) -> frozenset[str]:
+        """Which of these machines do not exist. Those seen lately are not asked for again."""
+        since = self._clock() - _SEEN_KEPT
+        unknown = {each for each in ids if self._seen.get(each, -math.inf) < since}
+        return frozenset(unknown - self._by_id(unknown).keys())
+
+    def primary_interfaces(self, ids: Collection[str]) -> Mapping[str, str]:
+        """The primary network interface of each machine that has one."""
+        self._by_id({*ids} - self._primary.keys())
+        return {each: self._primary[each] for each in ids if each in self._primary}
+
+    def _by_id(self, ids: Collection[str]) -> dict[str, Instance]:
+        found: dict[str, Instance] = {}
+        for some in batches(sorted(ids), BATCH):
+            for each in self._pages(InstanceIds=orjson.dumps(some).decode()):
+                found[each["InstanceId"]] = self._instance(each)
+        for absent in {*ids} - found.keys():
+            self._confirm_gone(absent)
+        return found
+
+    def _confirm_gone(self, id: str) -> None:
+        """Return if ECS says that this machine does not exist; otherwise raise.
+
+        Its absence from an answer to many IDs is no proof: lists lag, and they leave out what the caller may not see.
+        """
+        try:
+            self._client.call("ecs", "DescribeInstanceAttribute", {"InstanceId": id})
+        except NotFound as error:
+            if error_code(error) != _GONE:
+                raise
+            self._forget(id)
+            return
+        raise Unavailable(f"Alibaba Cloud: machine {id} exists, but DescribeInstances does not return it")
+
+    def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
+        """The cluster's machines with these names: `REGION.IP` as ACK names nodes, a host name or an instance name."""
+        addresses = {name: ip for name in names if (ip := self._address_in(name))}
+        found: dict[str, EcsInstance] = {}
+        for some in batches(sorted(addresses), BATCH):
+            asked = orjson.dumps([addresses[name] for name in some]).decode()
+            more = {"InstanceNetworkType": "vpc", "VpcId": self._config.vpc_id}
+            of_ip = {ip: each for each in self._pages(PrivateIpAddresses=asked, **more) for ip in _private_ips(each)}
+            for name in some:
+                if (each := of_ip.get(addresses[name])) and self._is_of_cluster(each):
+                    found[name] = each
+        if others := {*names} - found.keys():
+            if self._clock() > self._listed_at + _NAMES_KEPT or others - _named(self._listed, others).keys():
+                self.list()
+            found |= _named(self._listed, others)
+        return {name: self._instance(each) for name, each in found.items()}
+
+    def _address_in(self, name: str) -> str | None:
+        try:
+            return str(ipaddress.IPv4Address(name.removeprefix(f"{self._config.region}.")))
+        except ValueError:
+            return None
+
+    def _is_of_cluster(self, instance: EcsInstance) -> bool:
+        tags = _tags(instance)
+        return self._config.cluster_id in (tags.get(CLUSTER_TAG), tags.get(ACK_TAG))
+
+    def _pages(self, **asked: object) -> Iterator[EcsInstance]:
+        parameters = {**asked, "MaxResults": BATCH, "AdditionalAttributes": ["NETWORK_PRIMARY_ENI_IP"]}
+        for each in self._client.pages("ecs", "DescribeInstances", parameters, "Instances.Instance"):
+            self._seen[each["InstanceId"]] = self._clock()
+            if interface := _primary(each).get("NetworkInterfaceId"):
+                self._primary[each["InstanceId"]] = interface
+            yield each
+
+    def _forget(self, id: str) -> None:
+        self._seen.pop(id, None)
+        self._primary.pop(id, None)
+
+    def _instance(self, instance: EcsInstance) -> Instance:
+        machine, zone, region = instance["InstanceId"], instance["ZoneId"], instance["RegionId"]
+        if instance["Status"] not in _STATES:
+            raise CloudError(f"Alibaba Cloud: machine {machine} is in the unknown state {instance['Status']!r}")
+        return Instance(
+            id=machine,
+            provider_id=provider_id(region, zone, machine, self._config.provider_id_format),
+            name=instance.get("HostName") or instance.get("InstanceName") or machine,
+            type=instance["InstanceType"],
+            zone=zone,
+            region=region,
+            state=_STATES[instance["Status"]],
+            addresses=tuple(_addresses(instance)),
+            additional_labels=dict(_labels(instance)),
+            tags=_tags(instance),
+        )
+
+
+def _named(instances: Iterable[EcsInstance], names: Collection[str]) -> dict[str, EcsInstance]:
+    """The machine of each name: host names take precedence. Raises Conflict if two machines have the same."""
+    found: dict[str, EcsInstance] = {}
+    for key in ("InstanceName", "HostName"):
+        of_key: dict[str, EcsInstance] = {}
+        for each in instances:
+            name = str(each.get(key) or "")
+            if name in names and name in of_key:
+                others = f"{of_key[name]['InstanceId']} and {each['InstanceId']}"
+                raise Conflict(f"Alibaba Cloud: machines {others} both have the name {name!r}")
+            of_key[name] = each
+        found |= {name: each for name, each in of_key.items() if name in names}
+    return found
+
+
+def _addresses(instance: EcsInstance) -> Iterator[NodeAddress]:
+    """Without a host name: the node's own stays, which need not be the machine's."""
+    for ip in _private_ips(instance):
+        yield NodeAddress("InternalIP", ip)
+    for each in _inner(_primary(instance), "Ipv6Sets", "Ipv6Set"):
+        yield NodeAddress("InternalIP", each["Ipv6Address"])
+    for ip in _inner(instance, "PublicIpAddress", "IpAddress"):
+        yield NodeAddress("ExternalIP", ip)
+    if elastic := (instance.get("EipAddress") or {}).get("IpAddress"):
+        yield NodeAddress("ExternalIP", elastic)
+
+
+def _private_ips(instance: EcsInstance) -> Sequence[str]:
+    return _inner(instance.get("VpcAttributes") or {}, "PrivateIpAddress", "IpAddress")
+
+
+def _primary(instance: EcsInstance) -> Mapping[str, Any]:
+    interfaces = _inner(instance, "NetworkInterfaces", "NetworkInterface")
+    return next((each for each in interfaces if each.get("Type") == "Primary"), {})
+
+
+def _labels(instance: EcsInstance) -> Iterator[tuple[str, str]]:
+    type_family = re.match(r"ecs\.[^.]+", instance["InstanceType"])
+    labels = {
+        "alibabacloud.com/nodepool-id": _tags(instance).get(_NODE_POOL_TAG),
+        "alibabacloud.com/instance-type-family": instance.get("InstanceTypeFamily") or (type_family and type_family[0]),
+        "node.alibabacloud.com/instance-charge-type": instance.get("InstanceChargeType"),
+        "node.alibabacloud.com/spot-strategy": instance.get("SpotStrategy"),
+    }
+    return ((label, value) for label, value in labels.items() if value)
+
+
+def _tags(instance: EcsInstance) -> Mapping[str, str]:
+    return {each["TagKey"]: each.get("TagValue") or "" for each in _inner(instance, "Tags", "Tag")}
+
+
+def _inner(of: Mapping[str, Any], outer: str, inner: str) -> Sequence[Any]:
+    return (of.get(outer) or {}).get(inner) or ()
