@@ -47,6 +47,17 @@ def test_a_ccm_that_may_fit_the_cluster_passes(pack: PolicyHost, resources: Any)
     assert of(pack.analyze_stack(resources), RULE) == []
 
 
+def test_alibabas_ccm_is_judged_by_its_own_matrix(pack: PolicyHost) -> None:
+    cluster = resource("alicloud:cs/managedKubernetes:ManagedKubernetes", {"version": "1.32.1-aliyun.1"}, "prod")
+    image = "registry.cn-hangzhou.aliyuncs.com/acs/cloud-controller-manager-amd64"
+    wrong, unknown = (ccm(container={"image": f"{image}:{tag}"}) for tag in ("v2.11.2", "v2.13.0"))
+
+    assert of(pack.analyze_stack([cluster, wrong]), RULE) == ["advisory"]
+    assert of(pack.analyze_stack([cluster, wrong]), KNOWN) == []
+    assert of(pack.analyze_stack([cluster, unknown]), RULE) == []
+    assert of(pack.analyze_stack([cluster, unknown]), KNOWN) == ["advisory"]
+
+
 def test_a_ccm_of_unknown_image_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([eks(), ccm(container={"image": UNKNOWN})]), RULE) == ["not-evaluated"]
 
@@ -59,6 +70,7 @@ def test_a_version_that_the_matrix_does_not_have_is_reported_by_a_rule_of_its_ow
     assert of(findings, RULE) == []
 
 
+@pytest.mark.integration
 def test_the_rules_can_be_told_the_version_of_a_cluster_that_is_not_managed() -> None:
     host = start({RULE: {"kubernetesVersion": "1.32"}})
     try:
