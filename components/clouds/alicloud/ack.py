@@ -51,7 +51,7 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
         control_plane_log_ttl="30",
         # An administrator's key has no place in the outputs.
         skip_set_certificate_authority=True,
-        tags=tags(name, name),
+        tags=tags(name),
         # It counts only at creation: what ACK adds later is not taken away.
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["addons"])),
     )

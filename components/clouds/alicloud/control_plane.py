@@ -48,11 +48,9 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
         "control_plane_security_group_id": groups["plane"],
         "server_group_id": with_what_it_needs(server_group.id, [listener]),
         "node_role": with_what_it_needs(
-            ram.role_of_machines(f"{name}-nodes", name, _may(settings, name, ("join-token",), ()), opts), secrets
+            ram.role_of_machines(f"{name}-nodes", _may(settings, name, ("join-token",), ()), opts), secrets
         ),
-        "control_plane_role": with_what_it_needs(
-            ram.role_of_machines(f"{name}-control-plane", name, plane, opts), secrets
-        ),
+        "control_plane_role": with_what_it_needs(ram.role_of_machines(f"{name}-control-plane", plane, opts), secrets),
     }
     # Unknown until the way to the control plane exists, so that nothing looks for the cluster too early.
     cluster_id = balancer.id.apply(lambda _: name)
@@ -66,8 +64,8 @@ def _groups(
     vpc_cidr = settings.get("vpc_cidr", DEFAULT_VPC_CIDR)
     ranges = machine_ranges(network, settings)
     nodes = of_nodes(name, network.id, ranges, pod_cidr, opts)
-    plane = SecurityGroup(f"{name}-control-plane", name, network.id, f"Control plane of {name}", opts)
-    api = SecurityGroup(f"{name}-api", name, network.id, f"The way to the API servers of {name}", opts)
+    plane = SecurityGroup(f"{name}-control-plane", network.id, f"Control plane of {name}", opts)
+    api = SecurityGroup(f"{name}-api", network.id, f"The way to the API servers of {name}", opts)
     nodes.allow("control-plane", EVERYTHING, "all", group=plane)
     plane.allow("nodes", _PORTS, group=nodes)
     plane.allow("pods", _PORTS, cidr=pod_cidr)
@@ -93,7 +91,7 @@ def _way_in(
         zone_mappings=[{"zone_id": zone, "vswitch_id": id_} for zone, id_ in sorted(network.subnet_ids.items())],
         cross_zone_enabled=True,
         security_group_ids=[group_id],
-        tags=tags(full, name),
+        tags=tags(full),
         opts=opts,
     )
     server_group = alicloud.nlb.ServerGroup(
@@ -116,7 +114,7 @@ def _way_in(
             "healthy_threshold": 2,
             "unhealthy_threshold": 2,
         },
-        tags=tags(full, name),
+        tags=tags(full),
         opts=opts,
     )
     listener = alicloud.nlb.Listener(
@@ -128,7 +126,7 @@ def _way_in(
         listener_description=full,
         # A watch may be silent for long.
         idle_timeout=900,
-        tags=tags(full, name),
+        tags=tags(full),
         opts=opts,
     )
     return balancer, server_group, listener
@@ -159,7 +157,7 @@ def _secrets(
             encryption_key_id=settings["kms_key"],
             # Else a new cluster could not use the name for 30 days.
             force_delete_without_recovery=True,
-            tags=tags(f"{name}-{key}", name),
+            tags=tags(f"{name}-{key}"),
             opts=of_whom,
         )
         for values, of_whom in ((read, opts), (written, theirs))

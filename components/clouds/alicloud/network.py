@@ -41,15 +41,11 @@ def make(name: str, zones: Sequence[str], settings: AlicloudClusterArgs, opts: p
     """The VPC with its vSwitches and its NAT gateway. Raises WrongInput for zones or ranges that don't fit."""
     vpc_cidr = settings.get("vpc_cidr", DEFAULT_VPC_CIDR)
     check(zones, vpc_cidr, settings)
-    vpc = alicloud.vpc.Network(name, vpc_name=name, cidr_block=vpc_cidr, tags=tags(name, name), opts=opts)
+    vpc = alicloud.vpc.Network(name, vpc_name=name, cidr_block=vpc_cidr, tags=tags(name), opts=opts)
     cidrs = vswitch_cidrs(vpc_cidr, zones)
-    machines = {zone: _vswitch(f"{name}-{zone}", name, vpc, zone, cidrs[zone][0], opts) for zone in zones}
+    machines = {zone: _vswitch(f"{name}-{zone}", vpc, zone, cidrs[zone][0], opts) for zone in zones}
     routed = "pod_cidr" in settings
-    pods = (
-        {}
-        if routed
-        else {zone: _vswitch(f"{name}-pods-{zone}", name, vpc, zone, cidrs[zone][1], opts) for zone in zones}
-    )
+    pods = {} if routed else {zone: _vswitch(f"{name}-pods-{zone}", vpc, zone, cidrs[zone][1], opts) for zone in zones}
     out = _way_out(name, vpc, machines, pods, opts)
     return NetworkParts(
         vpc.id,
@@ -77,10 +73,10 @@ def check(zones: Sequence[str], vpc_cidr: str, settings: AlicloudClusterArgs) ->
 
 
 def _vswitch(
-    full: str, cluster: str, vpc: alicloud.vpc.Network, zone: str, cidr: str, opts: pulumi.ResourceOptions
+    full: str, vpc: alicloud.vpc.Network, zone: str, cidr: str, opts: pulumi.ResourceOptions
 ) -> alicloud.vpc.Switch:
     return alicloud.vpc.Switch(
-        full, vswitch_name=full, vpc_id=vpc.id, zone_id=zone, cidr_block=cidr, tags=tags(full, cluster), opts=opts
+        full, vswitch_name=full, vpc_id=vpc.id, zone_id=zone, cidr_block=cidr, tags=tags(full), opts=opts
     )
 
 
@@ -106,7 +102,7 @@ def _way_out(
         internet_charge_type="PayByLcu",
         payment_type="PayAsYouGo",
         eip_bind_mode="NAT",
-        tags=tags(full, name),
+        tags=tags(full),
         opts=opts,
     )
     address = alicloud.ecs.EipAddress(
@@ -115,7 +111,7 @@ def _way_out(
         bandwidth="100",
         internet_charge_type="PayByTraffic",
         payment_type="PayAsYouGo",
-        tags=tags(full, name),
+        tags=tags(full),
         opts=opts,
     )
     bound = alicloud.ecs.EipAssociation(

@@ -64,7 +64,8 @@ def _of_ack(name: str, full: str, spec: PoolSpec, opts: pulumi.ResourceOptions) 
         desired_size=None if scaling is not None else str(spec.count),
         scaling_config={"enable": True, "min_size": spec.count, "max_size": scaling} if scaling is not None else None,
         labels=[{"key": key, "value": value} for key, value in sorted(spec.labels.items())],
-        tags=tags(full, spec.cluster_name),
+        # ACK marks the machines as the cluster's itself.
+        tags=tags(full),
         # With autoscaling, the number of machines is the autoscaler's.
         opts=pulumi.ResourceOptions.merge(
             opts, pulumi.ResourceOptions(ignore_changes=["desiredSize"] if scaling is not None else [])
@@ -108,7 +109,7 @@ def _machine(
         # Packets of pods carry the pods' addresses.
         source_dest_check=False,
         user_data=_start(spec, first=plane and index == 0).apply(as_base64),
-        tags=tags(full, spec.cluster_name),
+        tags=tags(full, spec.cluster_id),
         opts=pulumi.ResourceOptions.merge(opts, _changes(plane)),
     )
     role = spec.join["control_plane_role" if plane else "node_role"]

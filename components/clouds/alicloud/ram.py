@@ -44,12 +44,10 @@ def allow(actions: Sequence[str], resources: Sequence[str]) -> Statement:
     return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources)}
 
 
-def role_of_machines(
-    name: str, cluster: str, statements: Collection[Statement], opts: pulumi.ResourceOptions
-) -> pulumi.Output[str]:
+def role_of_machines(name: str, statements: Collection[Statement], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
     """The name of a role that ECS instances take; what uses it is made after its policy."""
     trust = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": ["ecs.aliyuncs.com"]}}
-    return _role(name, cluster, document([trust]), statements, opts)[1]
+    return _role(name, document([trust]), statements, opts)[1]
 
 
 def role_of_ccm(
@@ -77,20 +75,17 @@ def role_of_ccm(
 
     name = f"{cluster_name}-cloud-controller-manager"
     trusted = cluster.rrsa_metadata.apply(trust)
-    return _role(name, cluster_name, trusted, ccm_statements(settings), opts)[0]
+    return _role(name, trusted, ccm_statements(settings), opts)[0]
 
 
 def _role(
     name: str,
-    cluster: str,
     trust: pulumi.Input[str],
     statements: Collection[Statement],
     opts: pulumi.ResourceOptions,
 ) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
     """The ARN and the name of a role with these rights."""
-    role = alicloud.ram.Role(
-        name, role_name=name, assume_role_policy_document=trust, tags=tags(name, cluster), opts=opts
-    )
+    role = alicloud.ram.Role(name, role_name=name, assume_role_policy_document=trust, tags=tags(name), opts=opts)
     if not statements:
         return role.arn, role.role_name
     policy = alicloud.ram.Policy(
@@ -99,7 +94,7 @@ def _role(
         policy_document=document(statements),
         # RAM keeps five versions of a policy, and refuses a sixth.
         rotate_strategy="DeleteOldestNonDefaultVersionWhenLimitExceeded",
-        tags=tags(name, cluster),
+        tags=tags(name),
         opts=opts,
     )
     attached = alicloud.ram.RolePolicyAttachment(

@@ -20,7 +20,7 @@ EVERYTHING = "-1/-1"
 class SecurityGroup:
     """A group and the rules that let into it; all may leave."""
 
-    def __init__(self, name: str, cluster: str, vpc_id: pulumi.Input[str], what: str, opts: pulumi.ResourceOptions):
+    def __init__(self, name: str, vpc_id: pulumi.Input[str], what: str, opts: pulumi.ResourceOptions):
         self._name = name
         self._opts = opts
         self._rules: list[pulumi.Resource] = []
@@ -31,7 +31,7 @@ class SecurityGroup:
             vpc_id=vpc_id,
             security_group_type="normal",
             inner_access_policy="Accept",
-            tags=tags(name, cluster),
+            tags=tags(name),
             opts=opts,
         )
 
@@ -75,7 +75,7 @@ def of_nodes(
 
     `ranges`: those of the machines' vSwitches, by zone, in which NLBs have their addresses.
     """
-    nodes = SecurityGroup(f"{name}-nodes", name, vpc_id, f"Nodes of {name}", opts)
+    nodes = SecurityGroup(f"{name}-nodes", vpc_id, f"Nodes of {name}", opts)
     for protocol in ("tcp", "udp"):
         nodes.allow("clb", NODE_PORTS, protocol, cidr=str(RESERVED))
         for zone, cidr in ranges.items():

@@ -9,11 +9,11 @@ from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import pulumi
 
+from cloud_controller.load_balancers.model import CLUSTER_TAG
+
 from ..common.ranges import overlap_problem
 
 REGION = re.compile(r"[a-z]{2}(-[a-z]+)+(-[0-9]+)?")
-CLUSTER_TAG = "kubernetes.io/cluster/"
-"""Before the cluster's name: the tag by which people find what belongs to a cluster."""
 
 NAME_ON_ACK = "cloud-controller"
 """Of our CCM's objects in a cluster of ACK, whose own are called `cloud-controller-manager`."""
@@ -78,11 +78,12 @@ def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, 
     return overlap_problem(vpc, pods, services)
 
 
-def tags(name: str, cluster: str) -> dict[str, str]:
-    """The tags of a resource: what people find it by, and whose it is."""
+def tags(name: str, cluster_id: pulumi.Input[str] | None = None) -> dict[str, pulumi.Input[str]]:
+    """The tags of a resource: what people find it by, whose stack's it is, and the cluster that a machine joins."""
+    of_cluster = {CLUSTER_TAG: cluster_id} if cluster_id is not None else {}
     return {
         "Name": name,
         "pulumi.com/project": pulumi.get_project(),
         "pulumi.com/stack": pulumi.get_stack(),
-        f"{CLUSTER_TAG}{cluster}": "owned",
+        **of_cluster,
     }

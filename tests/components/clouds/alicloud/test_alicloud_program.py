@@ -208,7 +208,10 @@ def test_machines_on_ecs_are_known_by_name_and_provider_id(run_stack: RunStack) 
 
     machines = {m["name"]: m["provider_id"] for m in recording.one(CONTROLLER, "cloud-controller").inputs["machines"]}
     assert machines["alicloud-staging-workers-2"] == "ap-southeast-1.alicloud-staging-workers-2-id"
-    assert recording.one(INSTANCE, "alicloud-staging-workers-2").inputs["hostName"] == "alicloud-staging-workers-2"
+    machine = recording.one(INSTANCE, "alicloud-staging-workers-2").inputs
+    assert machine["hostName"] == "alicloud-staging-workers-2"
+    # By which the controllers list the cluster's machines.
+    assert machine["tags"]["kubernetes.io/cluster"] == "alicloud-staging"
 
 
 def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_and_say_which_machine_they_are(run_stack: RunStack) -> None:
