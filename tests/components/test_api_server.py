@@ -27,8 +27,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Exception | None]:
             raise error
         yield
 
-    monkeypatch.setattr(api_server.urllib.request, "urlopen", urlopen)
-    monkeypatch.setattr(api_server.ssl, "create_default_context", lambda cadata: cadata)
+    monkeypatch.setattr("urllib.request.urlopen", urlopen)
+    monkeypatch.setattr("ssl.create_default_context", lambda cadata: cadata)
     return given
 
 

@@ -537,7 +537,7 @@ def test_a_stack_of_another_cloud_cannot_run_on_a_local_site(fakes: Fakes, capsy
 
     assert fakes.run("up") == 2
 
-    told = f'{fakes.stack_file}:2: cloud-controller:cloud is "nimbus"; allowed: aws, mycloud\n'
+    told = f'{fakes.stack_file}:2: cloud-controller:cloud is "nimbus"; allowed: alicloud, aws, mycloud\n'
     assert capsys.readouterr().err == f"error: {told}"
     assert fakes.calls == []
 

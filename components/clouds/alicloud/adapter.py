@@ -71,7 +71,9 @@ class AlicloudAdapter(CloudAdapter):
         self, name: str, network: NetworkParts, settings: Mapping[str, Any], opts: pulumi.ResourceOptions
     ) -> ClusterParts:
         given = checked_settings(settings)
-        return (ack if given["control_plane"] == "ack" else control_plane).make(name, network, given, opts)
+        if given["control_plane"] == "ack":
+            return ack.make(name, network, given, opts)
+        return control_plane.make(name, network, given, opts)
 
     def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts] | None:
         if spec.ingress:

@@ -143,8 +143,13 @@ def _secrets(
     kubeconfig: pulumi.Output[str],
     opts: pulumi.ResourceOptions,
 ) -> list[pulumi.Resource]:
-    read = {"ca-key": pulumi.Output.secret(authority_key), KUBECONFIG: pulumi.Output.secret(kubeconfig)}
-    written = {key: pulumi.Output.secret("new" if key == "state" else "none") for key in _EXCHANGED}
+    read: dict[str, pulumi.Output[str]] = {
+        "ca-key": pulumi.Output.secret(authority_key),
+        KUBECONFIG: pulumi.Output.secret(kubeconfig),
+    }
+    written: dict[str, pulumi.Output[str]] = {
+        key: pulumi.Output.secret("new" if key == "state" else "none") for key in _EXCHANGED
+    }
     theirs = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["secretData", "versionId"]))
     return [
         alicloud.kms.Secret(

@@ -16,19 +16,21 @@ import uuid
 METADATA = "http://100.100.100.200/latest/"
 
 
-def metadata(path):
+def metadata(path: str) -> str:
     asked = {"X-aliyun-ecs-metadata-token-ttl-seconds": "60"}
     token = fetched(urllib.request.Request(METADATA + "api/token", method="PUT", headers=asked))
     known = {"X-aliyun-ecs-metadata-token": token}
     return fetched(urllib.request.Request(METADATA + "meta-data/" + path, headers=known))
 
 
-def fetched(request):
+def fetched(request: urllib.request.Request) -> str:
     with urllib.request.urlopen(request, timeout=30) as answer:
-        return answer.read().decode()
+        return str(answer.read().decode())
 
 
-def signed(host, action, parameters, key, now, nonce):
+def signed(
+    host: str, action: str, parameters: "dict[str, str]", key: "dict[str, str]", now: str, nonce: str
+) -> urllib.request.Request:
     """The request, with Alibaba Cloud's signature version 3. Its parameters are in the body: secrets are in no URL."""
     body = urllib.parse.urlencode(parameters).encode()
     headers = {
@@ -51,7 +53,7 @@ def signed(host, action, parameters, key, now, nonce):
     return urllib.request.Request(f"https://{host}/", data=body, headers=headers, method="POST")
 
 
-def main(region, verb, name):
+def main(region: str, verb: str, name: str) -> None:
     key = json.loads(metadata("ram/security-credentials/" + metadata("ram/security-credentials/").strip()))
     nonce = uuid.uuid4().hex
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -237,9 +237,18 @@ def cluster(zones: Sequence[str] = ("cn-hangzhou-h", "cn-hangzhou-i"), **more: A
 
 
 def pool() -> NodePool:
-    made: Any = {"count": 1, "type": "ecs.g8i.large", "zones": ["cn-hangzhou-h"], "ingress": True}
-    joins: Any = {"cluster_id": "c-1", "subnet_ids": {"cn-hangzhou-h": "vsw-1"}, "join": {"control_plane": "ack"}}
-    return NodePool("p", {"cloud": "alicloud", "cluster_name": "c", **joins, **made})
+    args: Any = {
+        "cloud": "alicloud",
+        "cluster_name": "c",
+        "cluster_id": "c-1",
+        "subnet_ids": {"cn-hangzhou-h": "vsw-1"},
+        "join": {"control_plane": "ack"},
+        "count": 1,
+        "type": "ecs.g8i.large",
+        "zones": ["cn-hangzhou-h"],
+        "ingress": True,
+    }
+    return NodePool("p", args)
 
 
 @pytest.mark.parametrize(
