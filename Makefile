@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-fast crash-test properties preview refresh down stop status kubeconfig kubectl logs new-stack docs check format bench lock wheels image set-up binaries clean
+.PHONY: help up test every-test test-fast crash-test properties preview refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [YES=1] [ARGS=\"--target URN ...\"]"
@@ -52,7 +52,11 @@ kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get po
 logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--follow)
 	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
-test: set-up check binaries ## Run the checks and every test
+test: set-up style binaries ## Run the checks and every test
+	@# The type checker uses one processor, and the first tests often wait.
+	@$(MAKE) --no-print-directory -j 2 types every-test
+
+every-test:
 	@# Twice as many as two processors, because whole stacks often wait; a file's tests share its site or control plane.
 	@$(VENV_PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
@@ -68,11 +72,15 @@ properties: set-up ## Test the properties of controllers and engine with many mo
 		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
 		tests/local/engine/steps/test_aliases.py
 
-check: set-up ## Run the linter, the format check, the type checker and the layer check
+check: style types ## Run the linter, the format check, the layer check and the type checker
+
+style: set-up
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
-	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-logo
+
+types: set-up
+	@.venv/bin/mypy
 
 format: set-up ## Format the code and apply the linter's fixes
 	@.venv/bin/ruff format

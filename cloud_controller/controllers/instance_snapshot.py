@@ -142,10 +142,7 @@ class InstanceSnapshot:
             ids = {node["spec"].get("providerID") for node in nodes}
             if not ids & self._listed_provider_ids and self._listed_at < self._since(None):
                 self._list()  # All machines may have been replaced since the last list.
-            # A provider ID may have several spellings.
-            known = (self._by_provider_id.get(each) for each in ids if each)
-            described = {each.instance.id for each in known if each is not None and each.instance is not None}
-            return bool(ids & self._listed_provider_ids or described & self._listed)
+            return bool(ids & self._listed_provider_ids)
 
     def living(self, ids: Iterable[str]) -> frozenset[str]:
         """The machines among `ids` that are not terminated, by a list that is at most `lifetime` old."""
@@ -219,14 +216,21 @@ class InstanceSnapshot:
         self._new_since_list = 0
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
         self._living = frozenset(machine.id for machine in machines if machine.state is not InstanceState.TERMINATED)
-        self._listed_provider_ids = frozenset(machine.provider_id for machine in machines)
         # Machines missing from the list may exist, because lists lag: they are described when needed.
         answers = {
             machine.provider_id: _Answer(None if machine.state is InstanceState.TERMINATED else machine, at)
             for machine in machines
         }
-        newer = {of: answer for of, answer in [*self._by_provider_id.items()] if answer.at > at}
-        self._by_provider_id = answers | newer
+        known = [*self._by_provider_id.items()]
+        # Nodes may spell a provider ID otherwise than the cloud.
+        by_id = {machine.id: machine.provider_id for machine in machines}
+        answers |= {
+            spelled: answers[by_id[answer.instance.id]]
+            for spelled, answer in known
+            if answer.instance is not None and answer.instance.id in by_id
+        }
+        self._listed_provider_ids = frozenset(answers)
+        self._by_provider_id = answers | {of: answer for of, answer in known if answer.at > at}
 
     def _sweep(self, at: float) -> None:
         kept = at - _KEPT

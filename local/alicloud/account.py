@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,9 +34,11 @@ class Quotas:
     server_groups: int = 50
     """Of a CLB."""
     backends: int = 200
-    """In a server group."""
+    """In a vServer group of CLB."""
     clb_backends_a_call: int = 20
-    nlb_servers_a_call: int = 40
+    servers: int = 1000
+    """In a server group of NLB."""
+    nlb_servers_a_call: int = 200
     acl_entries_a_call: int = 50
     tags: int = 20
     """Of a resource, and in a call."""
@@ -55,8 +57,10 @@ class Account(World):
         super().__init__(store, clock, job_seconds)
         self.region = region
         self.quotas = Quotas()
-        self.issuers: dict[str, Issuer] = {}
-        """Of OIDC tokens, by the ARN of their provider."""
+        self.clb_settles = 0.0
+        """Seconds after a change of a CLB in which it refuses another."""
+        self.unhealthy: set[tuple[str, int]] = set()
+        """Servers (an instance, interface or address), each with the port that fails its health checks; 0: all."""
 
     def new_id(self, prefix: str) -> str:
         """An id that was never given."""
@@ -73,21 +77,15 @@ class Account(World):
             raise refusal
         return found
 
-    def fill(self, kind: str, id: str, **changes: Any) -> Object:
+    def is_healthy(self, server: str, port: int) -> bool:
+        """What health checks find."""
+        return not {(server, port), (server, 0)} & self.unhealthy
+
+    def fill(self, kind: str, id: str, /, **changes: Any) -> Object:
         """Change fields of an object; returns the new one."""
         changed = {**(self.store.get(kind, id) or {}), **changes}
         self.store.put(kind, id, changed)
         return changed
-
-
-@dataclass(frozen=True, slots=True)
-class Issuer:
-    """An OIDC provider that the account trusts."""
-
-    url: str
-    public_key: str
-    """PEM, of RSA."""
-    client_ids: tuple[str, ...] = field(default=("sts.aliyuncs.com",))
 
 
 def as_text(seconds: float) -> str:

@@ -7,16 +7,39 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.alicloud import ecs, routes, vpc
+from local.alicloud import (
+    clb_acls,
+    clb_balancers,
+    clb_certificates,
+    clb_groups,
+    clb_listeners,
+    clb_tags,
+    ecs,
+    nlb_balancers,
+    nlb_groups,
+    nlb_jobs,
+    nlb_listeners,
+    nlb_servers,
+    nlb_tags,
+    quota_center,
+    routes,
+    sts,
+    vpc,
+)
 from local.alicloud.account import REGION, Account
 from local.alicloud.dialect import AlibabaDialect
 from local.alicloud.keys import add_administrator
+from local.alicloud.metadata import Metadata
 from local.alicloud.products import TABLE
 from local.standin.server import Application, serving
 from local.standin.standin import StandIn
 from local.standin.store import Store
 
-ACTIONS = (ecs, routes, vpc)
+ACTIONS = (
+    *(clb_acls, clb_balancers, clb_certificates, clb_groups, clb_listeners, clb_tags),
+    *(nlb_balancers, nlb_groups, nlb_jobs, nlb_listeners, nlb_servers, nlb_tags),
+    *(ecs, quota_center, routes, sts, vpc),
+)
 """Importing a module registers its actions."""
 
 
@@ -32,11 +55,12 @@ class AliCloud(StandIn[Account]):
         job_seconds: float = 0.2,
     ) -> None:
         super().__init__(TABLE, AlibabaDialect(), Account(Store(path), clock, job_seconds, region))
+        self.metadata = Metadata(self)
         with self.changing() as account:
             add_administrator(account)
 
     @contextmanager
     def served(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-        """Its URL, the endpoint of every product, while a thread serves it."""
-        with serving(Application(self), host, port) as url:
+        """Its URL, the endpoint of every product and of the metadata service, while a thread serves it."""
+        with serving(Application(self, self.metadata), host, port) as url:
             yield url

@@ -122,7 +122,7 @@ def _operation(request: Request, given: Mapping[str, str]) -> tuple[Product, str
         raise Refusal(
             404,
             "InvalidAction.NotFound",
-            f"Specified api is not found, please check your url and method: the stand-in has no {product.name} {action}.",
+            f"Specified api is not found: the stand-in has no {product.name} {action}.",
         )
     if "Action" in given and given.get("Format", "").upper() != "JSON":
         raise Refusal(501, "NotSimulated", "the stand-in answers in JSON alone; add Format=JSON")
@@ -138,7 +138,9 @@ def _arguments(product: Product, action: str, query: Pairs, form: Pairs, *, is_a
         for pairs, belongs in ((query, False), (form, True)):
             for name, _ in pairs:
                 top = name.partition(".")[0]
-                if top in known and top != "RegionId" and (top in in_form) != belongs:
+                if in_form is None or top not in known or top == "RegionId":
+                    continue
+                if (top in in_form) != belongs:
                     place = "form" if top in in_form else "query"
                     message = f"{product.name} {action}: {top} belongs in the {place}."
                     raise Refusal(400, "MisplacedParameter", message)

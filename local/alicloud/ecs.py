@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from local.alicloud.account import Account
+from local.alicloud.checks import has_tags, shown_tags
 from local.alicloud.machines import EIP, ENI, INSTANCE, SECURITY_GROUP
 from local.alicloud.paging import numbered, tokened
 from local.alicloud.products import ECS
@@ -22,7 +23,7 @@ def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]
     """By ids (JSON text, at most 100), VPC, zone, status, name, tags; pages of both kinds."""
     if "InstanceIds" in arguments:
         ids = _ids(arguments["InstanceIds"], "InstanceIds")
-        found = [each for id in dict.fromkeys(ids) if (each := account.store.get(INSTANCE, id)) is not None]
+        found = [each for one in dict.fromkeys(ids) if (each := account.store.get(INSTANCE, one)) is not None]
     else:
         found = account.store.all(INSTANCE)
     for parameter, field in (
@@ -39,8 +40,7 @@ def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]
     if "PrivateIpAddresses" in arguments:
         wanted = set(_ids(arguments["PrivateIpAddresses"], "PrivateIpAddresses"))
         found = [each for each in found if wanted & set(_primary(account, each)["addresses"])]
-    for tag in arguments.get("Tag", []):
-        found = [each for each in found if has_tag(each["tags"], tag)]
+    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
     page, fields = _page(arguments, found)
     elastic = {eip["instance"]: eip for eip in account.store.all(EIP) if eip["instance"]}
     shown = [_instance(account, each, elastic.get(each["id"])) for each in page]
@@ -71,7 +71,7 @@ def describe_network_interfaces(account: Account, arguments: Arguments) -> dict[
         found = account.store.all(ENI)
     else:
         _at_most(ids, "NetworkInterfaceId")
-        found = [each for id in dict.fromkeys(ids) if (each := account.store.get(ENI, id)) is not None]
+        found = [each for one in dict.fromkeys(ids) if (each := account.store.get(ENI, one)) is not None]
     for parameter, field in (("VpcId", "vpc"), ("VSwitchId", "vswitch"), ("InstanceId", "instance"), ("Type", "kind")):
         if parameter in arguments:
             found = [each for each in found if each[field] == arguments[parameter]]
@@ -92,11 +92,11 @@ def describe_network_interfaces(account: Account, arguments: Arguments) -> dict[
 @ECS.action("ModifyNetworkInterfaceAttribute")
 def modify_network_interface_attribute(account: Account, arguments: Arguments) -> dict[str, Any]:
     """Only the source/destination check is simulated."""
-    id = arguments["NetworkInterfaceId"]
-    missing = Refusal(404, "InvalidEniId.NotFound", f"The specified parameter NetworkInterfaceId is not valid: {id}.")
-    account.find(ENI, id, missing)
+    eni = arguments["NetworkInterfaceId"]
+    missing = Refusal(404, "InvalidEniId.NotFound", f"The specified parameter NetworkInterfaceId is not valid: {eni}.")
+    account.find(ENI, eni, missing)
     if "SourceDestCheck" in arguments:
-        account.fill(ENI, id, source_check=arguments["SourceDestCheck"])
+        account.fill(ENI, eni, source_check=arguments["SourceDestCheck"])
     return {}
 
 
@@ -124,11 +124,6 @@ def describe_security_groups(account: Account, arguments: Arguments) -> dict[str
     return {"SecurityGroups": {"SecurityGroup": shown}, "RegionId": account.region, **fields}
 
 
-def has_tag(tags: dict[str, str], tag: dict[str, str]) -> bool:
-    """Whether tags have this key, and this value if the filter names one."""
-    return tag["Key"] in tags and ("Value" not in tag or tags[tag["Key"]] == tag["Value"])
-
-
 def _page(arguments: Arguments, found: list[Object]) -> tuple[list[Object], dict[str, Any]]:
     if "PageNumber" in arguments or "PageSize" in arguments:
         if "MaxResults" in arguments or "NextToken" in arguments:
@@ -143,7 +138,7 @@ def _ids(text: str, name: str) -> list[str]:
         ids = json.loads(text)
     except ValueError:
         ids = None
-    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
+    if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
         raise Refusal(400, f"Invalid{name}.Malformed", f"The specified {name} is not a JSON list of texts.")
     return _at_most(ids, name)
 
@@ -159,7 +154,7 @@ def _primary(account: Account, instance: Object) -> Object:
 
 
 def _instance(account: Account, instance: Object, eip: Object | None) -> dict[str, Any]:
-    enis = [eni for id in instance["enis"] if (eni := account.store.get(ENI, id)) is not None]
+    enis = [eni for one in instance["enis"] if (eni := account.store.get(ENI, one)) is not None]
     public = [instance["public_address"]] if instance["public_address"] else []
     return {
         "InstanceId": instance["id"],
@@ -199,7 +194,7 @@ def _instance(account: Account, instance: Object, eip: Object | None) -> dict[st
                 for eni in enis
             ]
         },
-        "Tags": {"Tag": [{"TagKey": key, "TagValue": value} for key, value in instance["tags"].items()]},
+        "Tags": {"Tag": shown_tags(instance["tags"])},
     }
 
 

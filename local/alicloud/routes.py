@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any, Final
 
-from local.alicloud.account import Account
+from local.alicloud.account import Account, given
 from local.alicloud.machines import ENI, INSTANCE, ROUTE, ROUTE_TABLE, VPC, VSWITCH
 from local.alicloud.paging import numbered, tokened
 from local.alicloud.products import VPC as PRODUCT
@@ -105,8 +105,8 @@ def delete_route_entries(account: Account, arguments: Arguments) -> dict[str, An
                 account, each["RouteTableId"], each.get("RouteEntryId"), each.get("DstCidrBlock"), each.get("NextHop")
             )
         except Refusal as refusal:
-            told = {name: each[name] for name in ("DstCidrBlock", "NextHop", "RouteEntryId") if name in each}
-            failed.append({**told, "FailedCode": refusal.code, "FailedMessage": refusal.message})
+            why = {"FailedCode": refusal.code, "FailedMessage": refusal.message}
+            failed.append({**given(each, "DstCidrBlock", "NextHop", "RouteEntryId"), **why})
     return {"SuccessCount": len(asked) - len(failed), "FailedCount": len(failed), "FailedRouteEntries": failed}
 
 
@@ -125,10 +125,10 @@ def create_route_entry(account: Account, arguments: Arguments) -> dict[str, Any]
 @PRODUCT.action("DeleteRouteEntry")
 def delete_route_entry(account: Account, arguments: Arguments) -> dict[str, Any]:
     """By id, or by table, destination and next hop."""
-    id, table = arguments.get("RouteEntryId"), arguments.get("RouteTableId")
+    entry, table = arguments.get("RouteEntryId"), arguments.get("RouteTableId")
     if table is None:
-        table = account.find(ROUTE, id or "", _no_entry())["table"]
-    _delete(account, table, id, arguments.get("DestinationCidrBlock"), arguments.get("NextHopId"))
+        table = account.find(ROUTE, entry or "", _no_entry())["table"]
+    _delete(account, table, entry, arguments.get("DestinationCidrBlock"), arguments.get("NextHopId"))
     return {}
 
 
@@ -149,10 +149,17 @@ def _create(account: Account, wanted: Mapping[str, Any], name: str) -> str:
             raise Refusal(400, "InvalidCidrBlock", "Specified CIDR block is not valid: it is within a vSwitch's")
     if len(taken) >= account.quotas.custom_routes:
         raise Refusal(400, "QuotaExceeded", "Route entry quota exceeded in this route table.")
-    id = account.new_id("rte")
-    body = {"id": id, "table": table["id"], "cidr": str(cidr), "hop": wanted["NextHop"], "name": name, "kind": "Custom"}
-    account.store.put(ROUTE, id, body | {"hop_kind": wanted["NextHopType"]})
-    return id
+    new = account.new_id("rte")
+    body = {
+        "id": new,
+        "table": table["id"],
+        "cidr": str(cidr),
+        "hop": wanted["NextHop"],
+        "name": name,
+        "kind": "Custom",
+    }
+    account.store.put(ROUTE, new, body | {"hop_kind": wanted["NextHopType"]})
+    return new
 
 
 def _delete(account: Account, table: str, id: str | None, cidr: str | None, hop: str | None) -> None:

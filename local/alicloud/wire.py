@@ -32,6 +32,8 @@ def typed(value: Any, schema: Mapping[str, Any]) -> Any:
         return {name: typed(each, _member(members, name)) for name, each in value.items()}
     if isinstance(value, list):
         return [typed(each, schema.get("items", {})) for each in value]
+    if not isinstance(value, str):  # it came as JSON
+        return value
     if kind == "integer" and _INTEGER.fullmatch(value):
         return int(value)
     if kind == "number" and re.fullmatch(r"-?\d+(\.\d+)?", value):

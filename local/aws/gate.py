@@ -104,7 +104,7 @@ class Gate:
 
     def _check_identity(self, role: str, token: str) -> None:
         """Check that the ServiceAccount of the token may assume the role: moto accepts any."""
-        issuer = claims_of(token)["iss"]
+        issuer = claims_of(token).issuer
         provider, key = self._simulator.provider(issuer), self._key_of_issuer(issuer)
         if provider is None or key is None:
             raise Refused("InvalidIdentityToken", f"No OpenIDConnect provider found in your account for {issuer}")

@@ -5,21 +5,15 @@ This verifies a stack's chain: the cluster's issuer, the OIDC provider in IAM, t
 
 from __future__ import annotations
 
-import base64
-import binascii
 import fnmatch
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-
+from local import identity_tokens
 from local.aws.signatures import Refused
+from local.identity_tokens import Claims, NotAToken, NotSigned, verify_signature
 
 ACTION = "sts:AssumeRoleWithWebIdentity"
 CLOCK_SKEW = timedelta(minutes=5)
@@ -34,31 +28,26 @@ class Provider:
     audiences: Sequence[str]
 
 
-def claims_of(token: str) -> dict[str, Any]:
+def claims_of(token: str) -> Claims:
     """The token's unverified claims. Raises Refused."""
     try:
-        claims = json.loads(_decoded(token.split(".")[1]))
-        return {"iss": str(claims["iss"]), "sub": str(claims["sub"]), "exp": float(claims["exp"]), "aud": claims["aud"]}
-    except (IndexError, KeyError, TypeError, ValueError):
+        return identity_tokens.claims_of(token)
+    except NotAToken:
         raise Refused("InvalidIdentityToken", "The ID Token provided is not a valid JWT.") from None
 
 
 def check_token(token: str, public_key: str, provider: Provider, now: datetime | None = None) -> None:
     """Raise Refused unless the issuer's key (PEM) signed it, it has not expired, and is for the provider's audience."""
     claims = claims_of(token)
-    signed, _, signature = token.rpartition(".")
-    key = serialization.load_pem_public_key(public_key.encode())
-    raw = _decoded(signature)
-    if not isinstance(key, ec.EllipticCurvePublicKey) or len(raw) != 64:
-        raise Refused("InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider")
-    pair = encode_dss_signature(int.from_bytes(raw[:32]), int.from_bytes(raw[32:]))
     try:
-        key.verify(pair, signed.encode(), ec.ECDSA(hashes.SHA256()))
-    except InvalidSignature:
+        verify_signature(token, public_key)
+    except NotAToken:
+        raise Refused("InvalidIdentityToken", "The ID Token provided is not a valid JWT.") from None
+    except NotSigned:
         raise Refused("InvalidIdentityToken", "The signature of the ID Token is not valid.") from None
-    if (now or datetime.now(UTC)) > datetime.fromtimestamp(claims["exp"], UTC) + CLOCK_SKEW:
+    if (now or datetime.now(UTC)) > datetime.fromtimestamp(claims.expires, UTC) + CLOCK_SKEW:
         raise Refused("ExpiredTokenException", "Token expired")
-    if not set(_list(claims["aud"])) & set(provider.audiences):
+    if not set(claims.audiences) & set(provider.audiences):
         raise Refused("InvalidIdentityToken", "Incorrect token audience")
 
 
@@ -69,7 +58,7 @@ def check_trust(policy: Mapping[str, Any], token: str, provider: Provider) -> No
     A statement that denies does so whatever its conditions.
     """
     claims = claims_of(token)
-    values = {f"{provider.url}:sub": [claims["sub"]], f"{provider.url}:aud": _list(claims["aud"])}
+    values = {f"{provider.url}:sub": [claims.subject], f"{provider.url}:aud": list(claims.audiences)}
     statements = [each for each in _list(policy.get("Statement")) if ACTION in _list(each.get("Action"))]
     denied = any(each.get("Effect") == "Deny" for each in statements)
     if denied or not any(_lets_in(each, provider, values) for each in statements):
@@ -99,10 +88,3 @@ def _list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list) else [value]
-
-
-def _decoded(part: str) -> bytes:
-    try:
-        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
-    except (binascii.Error, ValueError):
-        raise Refused("InvalidIdentityToken", "The ID Token provided is not a valid JWT.") from None

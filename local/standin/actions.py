@@ -15,26 +15,30 @@ S = TypeVar("S")
 
 
 class Arguments(Mapping[str, Any]):
-    """The parameters of one call. It remembers which were looked at: one that no code reads would be accepted in vain."""
+    """The parameters of one call; remembers which were read, for one that no code reads would be accepted in vain."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
+        self.raw = values
+        """All of them, unnoticed."""
         self._seen: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:
         self._seen.add(name)
-        return self._values[name]
+        return self.raw[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._seen.update(self._values)
-        return iter(self._values)
+        self._seen.update(self.raw)
+        return iter(self.raw)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.raw)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.raw
 
     def unread(self) -> list[str]:
         """The parameters that were given and not looked at."""
-        return sorted(self._values.keys() - self._seen)
+        return sorted(self.raw.keys() - self._seen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def config(application: Application, host: str, port: int) -> uvicorn.Config:
         ws="none",
         lifespan="off",
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         log_config=None,
         # Longer than clients leave a connection unused, so that none is closed under a request.

@@ -15,9 +15,10 @@ from local.standin.actions import ActionTable, Arguments, Call
 from local.standin.faults import Fault, Faults
 from local.standin.refusals import OwnMistake, Refusal
 from local.standin.shapes import Misfit
-from local.standin.world import FAILED, JOB, SUCCEEDED, World
+from local.standin.world import FAILED, SUCCEEDED, World
 
 W = TypeVar("W", bound=World)
+V = TypeVar("V", bound=World, contravariant=True)
 
 TOKEN: Final = "token"
 TOKEN_SECONDS: Final = 24 * 3600.0
@@ -50,10 +51,10 @@ class Answer:
     """The work is done, and the connection ends instead."""
 
 
-class Dialect(Protocol[W]):
+class Dialect(Protocol[V]):
     """A cloud's wire."""
 
-    def call(self, world: W, request: Request) -> Call:
+    def call(self, world: V, request: Request) -> Call:
         """Who calls what; `arguments` have the types of the operation's schema. Raises Refusal."""
 
     def misfit(self, call: Call, misfit: Misfit) -> Refusal:
@@ -165,7 +166,7 @@ class StandIn(Generic[W]):
         for job in self.world.due_jobs():
             status = SUCCEEDED if job["error"] is None else FAILED
             self._table.steps[job["step"]](self.world, {**job["facts"], "failed": status == FAILED})
-            self.world.store.put(JOB, job["id"], {**job, "status": status})
+            self.world.end_job(job, status)
 
 
 @dataclass(frozen=True, slots=True)

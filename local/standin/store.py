@@ -33,8 +33,8 @@ class Store:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(_SCHEMA)
-            for kind, id, body in self._db.execute("SELECT kind, id, body FROM objects ORDER BY rowid"):
-                self._objects.setdefault(kind, {})[id] = json.loads(body)
+            for kind, key, body in self._db.execute("SELECT kind, id, body FROM objects ORDER BY rowid"):
+                self._objects.setdefault(kind, {})[key] = json.loads(body)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -103,8 +103,8 @@ class Store:
         self._db.execute("COMMIT")
 
     def _undo(self, before: dict[tuple[str, str], Object | None]) -> None:
-        for (kind, id), body in before.items():
+        for (kind, key), body in before.items():
             if body is None:
-                self._objects.get(kind, {}).pop(id, None)
+                self._objects.get(kind, {}).pop(key, None)
             else:
-                self._objects.setdefault(kind, {})[id] = body
+                self._objects.setdefault(kind, {})[key] = body

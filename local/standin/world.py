@@ -9,6 +9,7 @@ from typing import Any, Final
 from local.standin.store import Object, Store
 
 JOB: Final = "job"
+_UNFINISHED: Final = "unfinished job"
 RUNNING, SUCCEEDED, FAILED = "running", "succeeded", "failed"
 
 
@@ -26,7 +27,7 @@ class World:
         self.next_job_fails_with: str | None = None
         """Set by the stand-in while it carries out a call with such a fault."""
 
-    def start_job(self, id: str, operation: str, step: str, **facts: Any) -> Object:
+    def start_job(self, id: str, operation: str, step: str, /, **facts: Any) -> Object:
         """Begin an asynchronous operation: `step` is taken with `facts` at the first call after its time."""
         job = {
             "id": id,
@@ -39,10 +40,16 @@ class World:
             "error": self.next_job_fails_with,
         }
         self.store.put(JOB, id, job)
+        self.store.put(_UNFINISHED, id, {"id": id, "due": job["due"]})
         return job
 
     def due_jobs(self) -> list[Object]:
         """The running jobs whose time has come, in its order."""
         now = self.clock()
-        due = [job for job in self.store.all(JOB) if job["status"] == RUNNING and job["due"] <= now]
-        return sorted(due, key=lambda job: job["due"])
+        due = sorted((each for each in self.store.all(_UNFINISHED) if each["due"] <= now), key=lambda each: each["due"])
+        return [job for each in due if (job := self.store.get(JOB, each["id"])) is not None]
+
+    def end_job(self, job: Object, status: str) -> None:
+        """Note that a job has succeeded or failed."""
+        self.store.put(JOB, job["id"], {**job, "status": status})
+        self.store.remove(_UNFINISHED, job["id"])

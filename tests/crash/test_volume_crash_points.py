@@ -110,7 +110,7 @@ def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answ
                 disturbed(volume_manager, worker, scenario, state, blow, number, quiet)
             except AssertionError as error:
                 failures.append(f"{blow} at call {number}: {error}")
-        survived.append(f"{len(chosen) - (len(failures) - before)}/{len(chosen)}")
+        survived.append(f"{len(chosen) - (len(failures) - before)}/{len(chosen)}" if chosen else "-")
     for column, value in zip(COLUMNS, survived, strict=True):
         record_property(column, value)
 

@@ -1,6 +1,6 @@
 """The client of Alibaba Cloud's RPC APIs: signed requests, typed errors, retries and pages, without the SDK.
 
-Why without: docs/decisions. Requests and answers are plain dicts with the names on the wire. A client may be shared by
+Why without: docs/decisions/0019. Requests and answers are plain dicts with the names on the wire. A client may be shared by
 threads.
 """
 

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Collection
 
-from cloud_controller.cloud import CallObserver, Fence, NotFound
+from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.credentials import of_config
@@ -24,7 +24,9 @@ class AliCloud:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._client = Client(config.region, lambda product: endpoint(config, product), of_config(config, os.environ))
+        self._client = Client(
+            config.region, lambda product: endpoint(config, product), of_config(config, os.environ, self._observe)
+        )
         self._concurrently = ConcurrentCalls()
         self._instances = EcsInstances(self._client, config)
         self._routes = VpcRoutes(self._client, config, self._instances, self._concurrently)
@@ -79,6 +81,10 @@ class AliCloud:
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""
         self._client.observer = observer
+
+    def _observe(self, operation: str, seconds: float, error: CloudError | None) -> None:
+        if (observer := self._client.observer) is not None:
+            observer(operation, seconds, error)
 
     def fence_writes(self, fence: Fence) -> None:
         """See `Cloud.fence_writes`."""

@@ -17,12 +17,13 @@ from typing import Any
 
 import orjson
 
-from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Unavailable
+from cloud_controller.cloud import AccessDenied, CallObserver, CloudError, InvalidConfiguration, Unavailable
 from cloud_controller.clouds.alicloud.client import Client, Credentials, Key
 from cloud_controller.clouds.alicloud.config import METADATA, AccessKey, Config
 from cloud_controller.clouds.alicloud.endpoints import endpoint
 from cloud_controller.clouds.common.http import Http, sendable
 from cloud_controller.fence import unfenced
+from cloud_controller.retries import NeverReached
 
 ROLE, PROVIDER, TOKEN_FILE = (
     "ALIBABA_CLOUD_ROLE_ARN",
@@ -43,16 +44,19 @@ _METADATA_TOKEN = "X-aliyun-ecs-metadata-token"
 _log = logging.getLogger(__name__)
 
 
-def of_config(config: Config, environment: Mapping[str, str], *, now: Callable[[], float] = time.time) -> Credentials:
-    """The credentials that the cloud config has, otherwise the pod's role, otherwise the machine's."""
+def of_config(config: Config, environment: Mapping[str, str], observer: CallObserver | None = None) -> Credentials:
+    """The credentials that the cloud config has, otherwise the pod's role, otherwise the machine's.
+
+    `observer` is called after every attempt to assume the pod's role.
+    """
     if config.access_key is not None:
         return FixedKey(config.access_key)
     if environment.get(ROLE):
         missing = [name for name in (PROVIDER, TOKEN_FILE) if not environment.get(name)]
         if missing:
             raise InvalidConfiguration(f"environment variable {missing[0]}", f"missing, but {ROLE} is set")
-        return RoleKey(PodRole(config, environment).fetch, now=now)
-    return RoleKey(MachineRole(endpoint(config, METADATA)).fetch, now=now)
+        return RoleKey(PodRole(config, environment, observer).fetch)
+    return RoleKey(MachineRole(endpoint(config, METADATA)).fetch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +117,12 @@ class RoleKey:
 class PodRole:
     """RRSA: the token of the pod's ServiceAccount is exchanged for the key of a role."""
 
-    def __init__(self, config: Config, environment: Mapping[str, str]) -> None:
+    def __init__(self, config: Config, environment: Mapping[str, str], observer: CallObserver | None = None) -> None:
         self._role, self._provider = environment[ROLE], environment[PROVIDER]
         self._token_file = Path(environment[TOKEN_FILE])
         self._session = config.session_name
         self._client = Client(config.region, lambda product: endpoint(config, product), FixedKey(None))
+        self._client.observer = observer
 
     def fetch(self) -> tuple[AccessKey, float]:
         """Assume the role. Raises CloudError."""
@@ -161,7 +166,10 @@ class MachineRole:
 
     def _ask(self, method: str, path: str, headers: Mapping[str, str]) -> str:
         what = f"{method} {path}"
-        answer = self._http.send(method, self._url, path, what=what, headers=headers, fence=unfenced)
+        try:
+            answer = self._http.send(method, self._url, path, what=what, headers=headers, fence=unfenced)
+        except NeverReached as error:
+            raise NeverReached(f"{error}; the cloud config has no access key, and the pod no role") from None
         if answer.status == 404:
             raise AccessDenied("Alibaba Cloud: no access key in the cloud config, no role of the pod or the machine")
         if answer.status >= 300:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import math
 import re
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import orjson
 
 from cloud_controller.cloud import (
+    AccessDenied,
     CloudError,
     Conflict,
     Instance,
@@ -28,6 +30,8 @@ from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG
+
+_log = logging.getLogger(__name__)
 
 EcsInstance = Mapping[str, Any]
 
@@ -50,7 +54,7 @@ _GONE = "InvalidInstanceId.NotFound"
 _NAMES_KEPT = 20.0
 """Seconds for which the names in a list stay valid: far less than the time in which a machine can end, and another one
 with its name boot and register."""
-_SEEN_KEPT = 300.0
+_SEEN_KEPT = 600.0
 """Seconds for which a machine that was seen counts as existing for `missing`."""
 
 
@@ -64,6 +68,8 @@ class EcsInstances:
         self._primary: dict[str, str] = {}
         """The primary network interface of each machine seen."""
         self._seen: dict[str, float] = {}
+        self._gone: set[str] = set()
+        """Machines that ECS has said not to exist: IDs are not used again."""
         self._listed: Sequence[EcsInstance] = ()
         self._listed_at = -math.inf
 
@@ -94,10 +100,10 @@ class EcsInstances:
         return is_left_alone(node)
 
     def missing(self, ids: Collection[str]) -> frozenset[str]:
-        """Which of these machines do not exist. Those seen lately are not asked for again."""
+        """Which of these machines certainly do not exist. Those seen lately are not asked for again."""
         since = self._clock() - _SEEN_KEPT
         unknown = {each for each in ids if self._seen.get(each, -math.inf) < since}
-        return frozenset(unknown - self._by_id(unknown).keys())
+        return frozenset(each for each in unknown - self._found(unknown).keys() if self._is_surely_gone(each))
 
     def primary_interfaces(self, ids: Collection[str]) -> Mapping[str, str]:
         """The primary network interface of each machine that has one."""
@@ -105,27 +111,45 @@ class EcsInstances:
         return {each: self._primary[each] for each in ids if each in self._primary}
 
     def _by_id(self, ids: Collection[str]) -> dict[str, Instance]:
-        found: dict[str, Instance] = {}
-        for some in batches(sorted(ids), BATCH):
-            for each in self._pages(InstanceIds=orjson.dumps(some).decode()):
-                found[each["InstanceId"]] = self._instance(each)
+        found = self._found(ids)
         for absent in {*ids} - found.keys():
-            self._confirm_gone(absent)
-        return found
+            if not self._is_gone(absent):
+                raise Unavailable(f"Alibaba Cloud: machine {absent} exists, but DescribeInstances does not return it")
+        return {each: self._instance(instance) for each, instance in found.items()}
 
-    def _confirm_gone(self, id: str) -> None:
-        """Return if ECS says that this machine does not exist; otherwise raise.
+    def _found(self, ids: Collection[str]) -> dict[str, EcsInstance]:
+        return {
+            each["InstanceId"]: each
+            for some in batches(sorted(ids), BATCH)
+            for each in self._pages(InstanceIds=orjson.dumps(some).decode())
+        }
+
+    def _is_gone(self, id: str) -> bool:
+        """Whether ECS says that this machine does not exist.
 
         Its absence from an answer to many IDs is no proof: lists lag, and they leave out what the caller may not see.
         """
+        if id in self._gone:
+            return True
         try:
             self._client.call("ecs", "DescribeInstanceAttribute", {"InstanceId": id})
         except NotFound as error:
             if error_code(error) != _GONE:
                 raise
             self._forget(id)
-            return
-        raise Unavailable(f"Alibaba Cloud: machine {id} exists, but DescribeInstances does not return it")
+            self._gone.add(id)
+            return True
+        self._seen[id] = self._clock()
+        return False
+
+    def _is_surely_gone(self, id: str) -> bool:
+        """As `_is_gone`; not so of a machine that this key may not see, which is somebody else's."""
+        try:
+            return self._is_gone(id)
+        except AccessDenied as error:
+            _log.warning("could not read a machine id=%s error=%r", id, str(error))
+            self._seen[id] = self._clock()
+            return False
 
     def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
         """The cluster's machines with these names: `REGION.IP` as ACK names nodes, a host name or an instance name."""

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from ipaddress import ip_network
 from typing import Any
 
 from cloud_controller.cloud import (
@@ -135,6 +136,7 @@ class VpcRoutes:
                 if entry.get("Status") != "Deleting":
                     yield _route(entry)
         except NotFound as error:
+            self._known_tables = self._config.route_table_ids
             field = "cloud config: Global: routeTableIDs"
             raise InvalidConfiguration(field, f"route table {table} does not exist") from error
 
@@ -153,7 +155,7 @@ class VpcRoutes:
             except CloudError as error:
                 failures |= dict.fromkeys(some, error)
                 continue
-            refused = {each["DstCidrBlock"]: each for each in answer.get("FailedRouteEntries") or ()}
+            refused = {_canonical(each["DstCidrBlock"]): each for each in answer.get("FailedRouteEntries") or ()}
             for route in some:
                 if each := refused.get(route.destination_cidr):
                     what = f"vpc {action} {table} {route.destination_cidr}"
@@ -196,11 +198,19 @@ def _route(entry: Mapping[str, Any]) -> Route:
     hops: Sequence[Mapping[str, Any]] = (entry.get("NextHops") or {}).get("NextHop") or ()
     to_machine = len(hops) == 1 and hops[0].get("NextHopType") == "Instance"
     return Route(
-        destination_cidr=entry["DestinationCidrBlock"],
+        destination_cidr=_canonical(entry["DestinationCidrBlock"]),
         target_instance=hops[0].get("NextHopId") or "" if hops else "",
         # Routes to a gateway, or to several hops, were never pod routes.
         owned=None if to_machine else False,
     )
+
+
+def _canonical(destination: str) -> str:
+    """As the controllers write it: IPv6 has several spellings. A prefix list stays as it is."""
+    try:
+        return str(ip_network(destination, strict=False))
+    except ValueError:
+        return destination
 
 
 def _merged(tables: Sequence[Mapping[str, Route]]) -> Iterator[Route]:

@@ -33,7 +33,7 @@ class Account:
 
     def cloud(self, **config: Any) -> AliCloud:
         """The cloud as a new process sees it; its requests need no socket, and its pauses no time."""
-        made = AliCloud(replace(CONFIG, endpoints=dict.fromkeys(PRODUCTS, "http://stand-in"), **config))
+        made = AliCloud(replace(CONFIG, **{"endpoints": dict.fromkeys(PRODUCTS, "http://stand-in"), **config}))
         made._client._http = StandInHttp(self.standin)  # type: ignore[assignment]
         made._client._sleep = lambda _: None
         return made

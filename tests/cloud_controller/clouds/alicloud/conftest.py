@@ -19,7 +19,8 @@ def alicloud() -> Account:
 
 @pytest.fixture(scope="session")
 def _alicloud_server() -> Iterator[tuple[Application, str]]:
-    application = Application(AliCloud())
+    first = AliCloud()
+    application = Application(first, first.metadata)
     with serving(application) as url:
         yield application, url
 
@@ -28,5 +29,5 @@ def _alicloud_server() -> Iterator[tuple[Application, str]]:
 def alicloud_url(_alicloud_server: tuple[Application, str], alicloud: Account) -> str:
     """The URL under which the account is served."""
     application, url = _alicloud_server
-    application._standin = alicloud.standin
+    application._standin, application._side = alicloud.standin, alicloud.standin.metadata
     return url

@@ -159,7 +159,7 @@ def test_public_endpoints_are_those_of_the_sdk(product: str) -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "self._endpoint_map"
     )
-    table = next(tables, {})
+    table: dict[str, str] = next(tables, {})
 
     for region in REGIONS:
         theirs = table.get(region, f"{product}.{region}.aliyuncs.com")

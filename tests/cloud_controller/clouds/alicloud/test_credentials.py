@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cloud_controller import logs
-from cloud_controller.cloud import AccessDenied, InvalidConfiguration, Unavailable
+from cloud_controller.cloud import AccessDenied, CallObserver, InvalidConfiguration, Unavailable
 from cloud_controller.clouds.alicloud.config import AccessKey, Config
 from cloud_controller.clouds.alicloud.credentials import (
     PROVIDER,
@@ -49,8 +49,10 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
     }
 
 
-def role_of(environment: Mapping[str, str], *answers: Any) -> tuple[PodRole, FakeHttp]:
-    role, http = PodRole(CONFIG, environment), FakeHttp(*answers)
+def role_of(
+    environment: Mapping[str, str], *answers: Any, observer: CallObserver | None = None
+) -> tuple[PodRole, FakeHttp]:
+    role, http = PodRole(CONFIG, environment, observer), FakeHttp(*answers)
     role._client._http = http  # type: ignore[assignment]
     role._client._sleep = lambda _: None
     return role, http
@@ -102,6 +104,16 @@ def test_the_pods_token_is_sent_unsigned_in_the_form_body_alone(environment: Map
     assert sent.query == {"Format": "json"}
     assert "Authorization" not in sent.headers
     assert TOKEN not in sent.url + str(sent.headers)
+
+
+def test_the_observer_hears_of_each_attempt_to_assume_the_role(environment: Mapping[str, str]) -> None:
+    heard: list[str] = []
+    answers = (refusal("Throttling"), {"Credentials": KEY})
+
+    role, _ = role_of(environment, *answers, observer=lambda operation, *_: heard.append(operation))
+    role.fetch()
+
+    assert heard == ["sts AssumeRoleWithOIDC"] * 2
 
 
 def test_the_token_is_read_again_each_time(environment: Mapping[str, str]) -> None:

@@ -240,3 +240,48 @@ def test_a_route_that_another_process_deleted_meanwhile_is_deleted_with_success(
 
     assert failure.route.destination_cidr == "10.1.1.0/24"
     assert isinstance(failure.error, NotFound)
+
+
+@pytest.mark.parametrize("answer", [{"InstanceId": "i-1"}, refusal("Forbidden.RAM", status=403)])
+def test_a_route_to_a_machine_that_lists_leave_out_is_not_taken_for_one_to_nothing(
+    alicloud: Account, answer: object
+) -> None:
+    machine = alicloud.machine("one")
+    add_route(alicloud, alicloud.table, Route("10.1.0.0/24", machine))
+    cloud = alicloud.cloud()
+    cloud.instances._client, http = client({"Instances": {"Instance": []}}, answer)
+
+    for _ in range(2):
+        assert [*cloud.routes.list()] == [Route("10.1.0.0/24", machine, owned=None)]
+
+    assert [sent.action for sent in http.sent] == ["DescribeInstances", "DescribeInstanceAttribute"]
+
+
+def test_a_route_for_ipv6_is_known_in_every_spelling() -> None:
+    hop = {"NextHops": {"NextHop": [{"NextHopType": "Instance", "NextHopId": "i-1"}]}}
+    one, http = client(
+        {
+            "FailedRouteEntries": [
+                {"DstCidrBlock": "FD00:0:0:1::/64", "FailedCode": "VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE"}
+            ]
+        },
+        {"RouteEntrys": {"RouteEntry": [{"DestinationCidrBlock": "FD00:0:0:1::/64", **hop}]}},
+    )
+    cloud = Account().cloud(route_table_ids=("vtb-1",))
+    routes = VpcRoutes(one, cloud._config, cloud.instances, cloud._concurrently)
+    routes._check._off = {"i-1"}
+
+    assert list(routes.create([Route("fd00:0:0:1::/64", "i-1")])) == []
+    assert http.sent[0].query["RouteEntries.1.IpVersion"] == "6"
+
+
+def test_a_table_that_was_replaced_is_found_again(alicloud: Account) -> None:
+    routes = alicloud.cloud().routes
+    assert list(routes.list()) == []
+    with alicloud.standin.changing() as world:
+        world.store.remove(machines.ROUTE_TABLE, alicloud.table)
+    alicloud.add_table()
+
+    with pytest.raises(InvalidConfiguration, match="does not exist"):
+        routes.list()
+    assert list(routes.list()) == []

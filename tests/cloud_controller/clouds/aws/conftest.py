@@ -41,6 +41,7 @@ class AwsAccount:
     ec2: EC2Client
     elbv2: ElasticLoadBalancingv2Client
     elb: ElasticLoadBalancingClient
+    acm: Any
     vpc_id: str = ""
     public_subnets: tuple[str, ...] = ()
     private_subnets: tuple[str, ...] = ()
@@ -64,6 +65,10 @@ class AwsAccount:
         cloud = Aws(self.config(**config))
         cloud._api._clients = self.clients
         return cloud
+
+    def certificate(self, domain: str = "example.com") -> str:
+        """The ARN of a new certificate."""
+        return str(self.acm.request_certificate(DomainName=domain)["CertificateArn"])
 
     def settle(self) -> None:
         """moto has finished whatever it answered."""
@@ -143,6 +148,7 @@ def _account(_moto: str) -> AwsAccount:
         session.client("ec2", endpoint_url=_moto),
         session.client("elbv2", endpoint_url=_moto),
         session.client("elb", endpoint_url=_moto),
+        session.client("acm", endpoint_url=_moto),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import boto3
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
@@ -28,11 +27,6 @@ from tests.cloud_controller.load_balancing import Running, performed, port, serv
 OWNER = Owner(CLUSTER, "uid-web", "default", "web")
 GROUP = {"ec2 CreateSecurityGroup": 1, "ec2 AuthorizeSecurityGroupIngress": 1}
 """What the group in front of a load balancer costs."""
-
-
-def certificate(account: AwsAccount, domain: str = "example.com") -> str:
-    acm = boto3.client("acm", region_name="eu-central-1", endpoint_url=account.endpoint)
-    return str(acm.request_certificate(DomainName=domain)["CertificateArn"])
 
 
 def modelled(running: Running) -> LoadBalancerModel:
@@ -178,7 +172,7 @@ def test_proxy_protocol_is_a_policy_of_the_instances_ports(account: AwsAccount, 
 
 
 def test_tls_has_its_certificate_and_its_cipher_suite(account: AwsAccount, cluster: Cluster) -> None:
-    arn = certificate(account)
+    arn = account.certificate()
     policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
     service = classic(
         named(ssl_cert=arn, ssl_ports="443", backend_protocol="ssl", ssl_negotiation_policy=policy), port(443)
@@ -191,7 +185,7 @@ def test_tls_has_its_certificate_and_its_cipher_suite(account: AwsAccount, clust
 
 
 def test_behind_tls_instances_may_be_spoken_to_in_the_clear(account: AwsAccount, cluster: Cluster) -> None:
-    service = classic(named(ssl_cert=certificate(account), backend_protocol="http"), port(443))
+    service = classic(named(ssl_cert=account.certificate(), backend_protocol="http"), port(443))
     running = served(account, cluster, service)
 
     listener = described(account)["ListenerDescriptions"][0]["Listener"]
@@ -407,7 +401,7 @@ def test_proxy_protocol_does_not_stay_with_a_port_that_nobody_uses(account: AwsA
 
 
 def test_another_certificate_is_one_call(account: AwsAccount, cluster: Cluster) -> None:
-    old, new = certificate(account), certificate(account, "www.example.com")
+    old, new = account.certificate(), account.certificate("www.example.com")
     running = served(account, cluster, classic(named(ssl_cert=old, backend_protocol="ssl"), port(443)))
 
     changed = classic(named(ssl_cert=new, backend_protocol="ssl"), port(443))
@@ -416,7 +410,7 @@ def test_another_certificate_is_one_call(account: AwsAccount, cluster: Cluster) 
 
 
 def test_a_certificate_in_another_case_is_the_same_one(account: AwsAccount, cluster: Cluster) -> None:
-    arn = certificate(account)
+    arn = account.certificate()
     running = served(account, cluster, classic(named(ssl_cert=arn, backend_protocol="ssl"), port(443)))
 
     shouted = classic(named(ssl_cert=arn.upper(), backend_protocol="ssl"), port(443))
@@ -425,7 +419,7 @@ def test_a_certificate_in_another_case_is_the_same_one(account: AwsAccount, clus
 
 
 def test_another_cipher_suite_is_a_policy_and_its_use(account: AwsAccount, cluster: Cluster) -> None:
-    tls: dict[str, Any] = {"ssl_cert": certificate(account), "backend_protocol": "ssl"}
+    tls: dict[str, Any] = {"ssl_cert": account.certificate(), "backend_protocol": "ssl"}
     running = served(account, cluster, classic(named(**tls), port(443)))
 
     changed = classic(named(**tls, ssl_negotiation_policy="ELBSecurityPolicy-TLS-1-2-2017-01"), port(443))
@@ -437,7 +431,7 @@ def test_another_cipher_suite_is_a_policy_and_its_use(account: AwsAccount, clust
 
 
 def test_awss_own_cipher_suite_comes_back_with_a_new_listener(account: AwsAccount, cluster: Cluster) -> None:
-    tls: dict[str, Any] = {"ssl_cert": certificate(account), "backend_protocol": "ssl"}
+    tls: dict[str, Any] = {"ssl_cert": account.certificate(), "backend_protocol": "ssl"}
     policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
     running = served(account, cluster, classic(named(**tls, ssl_negotiation_policy=policy), port(443)))
 

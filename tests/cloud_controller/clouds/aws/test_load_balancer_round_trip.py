@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import boto3
 import pytest
 
 from cloud_controller.kube import Object
-from tests.cloud_controller.clouds.aws.conftest import REGION, AwsAccount
+from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.services import classic, named, nlb
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running, endpoint, endpoint_slice, port, service
@@ -74,8 +73,7 @@ KINDS = pytest.mark.parametrize("services", [NETWORK, CLASSIC], ids=["network", 
 @pytest.fixture
 def bring_about(account: AwsAccount, cluster: Cluster) -> Callable[[dict[str, Object]], list[str]]:
     """Lets a controller do what these Services ask for; what another one would still do, which knows nothing of it."""
-    acm: Any = boto3.client("acm", endpoint_url=account.endpoint, region_name=REGION)
-    certificate = acm.request_certificate(DomainName="example.com")["CertificateArn"]
+    certificate = account.certificate()
 
     node = next(iter(cluster.objects["nodes"]))
 

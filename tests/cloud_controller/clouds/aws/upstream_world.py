@@ -14,11 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import boto3
-
 from cloud_controller.clouds.aws.ip_permissions import ip_permissions
 from cloud_controller.kube import Object
-from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, REGION, AwsAccount, tag_list
+from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount, tag_list
 
 RECORDED = Path(__file__).parents[3] / "compatibility" / "aws_peer.json"
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -230,9 +228,7 @@ def _words(account: AwsAccount, machines: list[Any]) -> dict[str, str]:
     words = {"elb-us-east-1a": "elb-a", "elb-us-east-1c": "elb-c"}
     for zone, subnet in zip("abc", account.public_subnets, strict=True):
         account.ec2.create_tags(Resources=[subnet], Tags=tag_list({"Name": f"elb-{zone}"}))
-    session = boto3.Session("AKIAIOSFODNN7EXAMPLE", "a-secret-of-nobody", region_name=REGION)
-    acm = session.client("acm", endpoint_url=account.endpoint)
-    words["certificate"] = acm.request_certificate(DomainName="shop.example.com")["CertificateArn"]
+    words["certificate"] = account.certificate("shop.example.com")
     for number, machine in enumerate(machines):
         words[f"node-{number}"] = machine["InstanceId"]
     for zone, public, private in zip("abc", account.public_subnets, account.private_subnets, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cloud_controller.cloud_errors import Throttled
 from cloud_controller.clouds.common.rate_limiter import RateLimiter
 
 
@@ -87,3 +88,19 @@ def test_each_successful_call_shortens_the_interval_until_no_caller_waits(limite
         limiter.succeeded()
 
     assert [limiter.turn(60) for _ in range(3)] == [0, 0, 0]
+
+
+def test_a_throttled_attempt_slows_down_the_next_and_one_beyond_its_deadline_is_not_made(
+    clock: Clock, limiter: RateLimiter
+) -> None:
+    waits: list[float] = []
+
+    def throttled() -> None:
+        raise Throttled("too many", 30)
+
+    with pytest.raises(Throttled, match="too many"):
+        limiter.paced(throttled, what="x Get", until=clock.now + 20, sleep=waits.append)
+    with pytest.raises(Throttled, match="x Get is throttled for longer than the call's deadline"):
+        limiter.paced(lambda: 7, what="x Get", until=clock.now + 20, sleep=waits.append)
+    assert limiter.paced(lambda: 7, what="x Get", until=clock.now + 40, sleep=waits.append) == 7
+    assert waits == [30]

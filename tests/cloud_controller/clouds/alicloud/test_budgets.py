@@ -1,0 +1,168 @@
+"""What nodes and routes cost on Alibaba Cloud, from the start on, and what becomes of them.
+
+The recordings of Alibaba's own controller (`nodes/` there) have the same steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloud_controller.clouds.alicloud.cloud import AliCloud
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.node import NodeController
+from cloud_controller.controllers.node_lifecycle import NodeLifecycleController
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
+from cloud_controller.controllers.route import RouteController, RouteOptions
+from cloud_controller.kube import NODES
+from local.alicloud import machines
+from tests.cloud_controller.clouds.alicloud.account import Account
+from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.controllers.nodes_in_memory import Cluster
+from tests.fake_kubernetes import FakeKubernetes
+
+PODS = "10.0.0.0/8"
+
+
+class Daemon:
+    """The controllers of nodes and routes of one process."""
+
+    def __init__(self, account: Account, api: FakeKubernetes | None = None, **config: Any) -> None:
+        self.account = account
+        self.cloud: AliCloud = account.cloud(**config)
+        self.cluster = Cluster(FakeCloud(), api=api or FakeKubernetes())
+        self.cluster.cloud = self.cloud  # type: ignore[assignment]
+        self.cluster.machines = InstanceSnapshot(self.cloud.instances, 5.0, clock=self.cluster.clock)
+        self.cloud.instances._clock = self.cluster.clock
+        self.node = NodeController(self.cluster.context)
+        self.lifecycle = NodeLifecycleController(self.cluster.context)
+        self.route = RouteController(self.cluster.context, RouteOptions((PODS,)))
+        self.cloud.routes.quota = lambda: 200  # type: ignore[method-assign]
+
+    def add_node(self, number: int, *, identified: bool = True, **more: Any) -> str:
+        """A machine whose kubelet registers its node, with or without provider ID; returns the machine."""
+        machine = self.account.machine(f"node-{number}", **more)
+        self.cluster.register(f"node-{number}", f"10.1.{number}.0/24")
+        if identified:
+            self.cluster.stored[f"node-{number}"]["spec"]["providerID"] = f"cn-hangzhou.{machine}"
+        return machine
+
+    def work(self) -> dict[str, int]:
+        """One pass of each, and what follows from their own writes; returns the calls."""
+        self.cluster.clock.now += 6
+        self.account.calls()
+        for controller in (self.node, self.lifecycle, self.route):
+            assert [*controller.reconcile(None)] == []
+            assert [*controller.reconcile(self.cluster.triggered(controller))] == []
+        return self.account.calls()
+
+    def routes(self) -> set[tuple[str, str]]:
+        return {(each["cidr"], each["hop"]) for each in self.account.objects(machines.ROUTE)}
+
+
+def running(account: Account, count: int, **more: Any) -> Daemon:
+    account.standin.world.quotas.custom_routes = 300
+    daemon = Daemon(account)
+    for number in range(count):
+        daemon.add_node(number, **more)
+    return daemon
+
+
+@pytest.mark.parametrize("identified", [True, False])
+def test_five_nodes_are_initialised_and_routed_in_the_fewest_calls(alicloud: Account, identified: bool) -> None:
+    daemon = running(alicloud, 5, identified=identified)
+
+    calls = daemon.work()
+
+    assert calls == {
+        "ecs.DescribeInstances": 1 if identified else 2,
+        "vpc.DescribeRouteTableList": 1,
+        "vpc.DescribeRouteEntryList": 1,
+        "ecs.DescribeNetworkInterfaces": 1,
+        "ecs.ModifyNetworkInterfaceAttribute": 5,
+        "vpc.CreateRouteEntries": 1,
+    }
+    for node in daemon.cluster.items():
+        assert not has_taint(node, UNINITIALIZED_TAINT)
+        assert node["spec"]["providerID"].startswith("cn-hangzhou.i-")
+        assert node["metadata"]["labels"]["alibabacloud.com/instance-type-family"] == "ecs.g7"
+        assert {"type": "InternalIP", "address": node["status"]["addresses"][0]["address"]} in node["status"][
+            "addresses"
+        ]
+    assert len(daemon.routes()) == 5
+
+
+def test_a_restart_with_nothing_changed_costs_three_reads_as_alibabas_controllers(alicloud: Account) -> None:
+    first = running(alicloud, 5)
+    first.work()
+
+    calls = Daemon(alicloud, first.cluster.api).work()
+
+    assert calls == {
+        "ecs.DescribeInstances": 1,
+        "vpc.DescribeRouteTableList": 1,
+        "vpc.DescribeRouteEntryList": 1,
+    }
+
+
+def test_two_hundred_nodes_cost_a_page_each_hundred_of_both_tags(alicloud: Account) -> None:
+    daemon = running(alicloud, 200)
+
+    calls = daemon.work()
+
+    assert calls["ecs.DescribeInstances"] == 3  # Two of our tag, one empty one of ACK's.
+    assert calls["vpc.CreateRouteEntries"] == 4
+    assert calls["ecs.DescribeNetworkInterfaces"] == 2
+    assert len(daemon.routes()) == 200
+
+
+def test_the_route_of_a_node_that_went_while_no_controller_ran_is_removed(alicloud: Account) -> None:
+    first = running(alicloud, 3)
+    first.work()
+    alicloud.release(first.cluster.stored["node-1"]["spec"]["providerID"].partition(".")[2])
+    first.cluster.api.remove(NODES, "node-1")
+
+    second = Daemon(alicloud, first.cluster.api)
+    second.work()
+
+    assert {cidr for cidr, _ in second.routes()} == {"10.1.0.0/24", "10.1.2.0/24"}
+
+
+def test_a_node_whose_machine_is_gone_goes_with_its_route_after_two_answers(alicloud: Account) -> None:
+    daemon = running(alicloud, 3)
+    daemon.work()
+    alicloud.release(daemon.cluster.stored["node-1"]["spec"]["providerID"].partition(".")[2])
+    daemon.cluster.stored["node-1"]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+
+    calls = daemon.work()
+
+    assert {*daemon.cluster.stored} == {"node-0", "node-2"}
+    assert {cidr for cidr, _ in daemon.routes()} == {"10.1.0.0/24", "10.1.2.0/24"}
+    assert calls["ecs.DescribeInstanceAttribute"] == 1
+
+
+def test_a_node_that_is_left_alone_keeps_its_taint_and_gets_no_route(alicloud: Account) -> None:
+    daemon = running(alicloud, 1)
+    daemon.cluster.register("idc-1", "10.1.9.0/24", ready="Unknown")
+    daemon.cluster.stored["idc-1"]["spec"]["providerID"] = "ack-hybrid://idc-1"
+
+    daemon.work()
+
+    node = daemon.cluster.stored["idc-1"]
+    assert has_taint(node, UNINITIALIZED_TAINT)
+    assert [each["type"] for each in node["status"]["conditions"]] == ["Ready"]
+    assert {cidr for cidr, _ in daemon.routes()} == {"10.1.0.0/24"}
+    assert "idc-1" not in str(daemon.cluster.told(daemon.node))
+
+
+def test_nodes_with_provider_ids_as_uris_are_served_by_lists_too(alicloud: Account) -> None:
+    daemon = running(alicloud, 120)
+    for node in daemon.cluster.stored.values():
+        machine = node["spec"]["providerID"].partition(".")[2]
+        node["spec"]["providerID"] = f"alicloud:///cn-hangzhou-h/{machine}"
+    daemon.work()
+    assert len(daemon.routes()) == 120
+    daemon.cluster.clock.now += 300
+
+    assert daemon.work() == {"ecs.DescribeInstances": 3, "vpc.DescribeRouteEntryList": 2}
