@@ -258,7 +258,8 @@ class Built:
     """The desired state of a Service on a cloud. `warnings`: events for the Service, as (reason, message).
 
     With `reuse`, the model's listeners and pools, tagged with their owner, belong on that load balancer; the model's
-    own name, attributes and tags are unused. `named`: existing resources that annotations name.
+    own name, attributes and tags are unused. `named`: existing resources that annotations name. `published`: what the
+    Service's status shows instead of the load balancer's addresses.
     """
 
     model: LoadBalancerModel
@@ -266,6 +267,7 @@ class Built:
     warnings: tuple[tuple[str, str], ...] = ()
     reuse: Reuse | None = None
     named: tuple[Named, ...] = ()
+    published: tuple[Ingress, ...] = ()
 
 
 class LoadBalancerBuilder(Protocol):

@@ -39,7 +39,8 @@ def create_access_control_list(account: Account, arguments: Arguments) -> dict[s
 @SLB.action("DescribeAccessControlLists")
 def describe_access_control_lists(account: Account, arguments: Arguments) -> dict[str, Any]:
     """By name and tags; pages by number."""
-    found = [each for each in account.store.all(ACL) if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in account.store.all(ACL) if has_tags(each["tags"], tags)]
     for parameter, field in (("AclName", "name"), ("AddressIPVersion", "ip_version")):
         if parameter in arguments:
             found = [each for each in found if each[field] == arguments[parameter]]

@@ -116,7 +116,7 @@ def describe_load_balancer_attribute(account: Account, arguments: Arguments) -> 
             "ListenerProtocol": each["protocol"],
             "Description": each["Description"],
             "ListenerForward": each["config"].get("ListenerForward", "off"),
-            **({"ForwardPort": each["config"]["ForwardPort"]} if "ForwardPort" in each["config"] else {}),
+            **({"ForwardPort": each["config"]["ForwardPort"]} if each["config"].get("ForwardPort") else {}),
         }
         for each in listeners
     ]

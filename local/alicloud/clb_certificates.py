@@ -49,7 +49,8 @@ def describe_server_certificates(account: Account, arguments: Arguments) -> dict
     found = account.store.all(CERTIFICATE)
     if "ServerCertificateId" in arguments:
         found = [each for each in found if each["id"] == arguments["ServerCertificateId"]]
-    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in found if has_tags(each["tags"], tags)]
     return {"ServerCertificates": {"ServerCertificate": [_shown(account, each) for each in found]}}
 
 

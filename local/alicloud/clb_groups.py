@@ -56,7 +56,8 @@ def describe_vserver_groups(account: Account, arguments: Arguments) -> dict[str,
     """All of one load balancer."""
     balancer = balancer_of(account, arguments)
     found = [each for each in account.store.all(GROUP) if each["balancer"] == balancer["id"]]
-    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in found if has_tags(each["tags"], tags)]
     shown = [
         {
             "VServerGroupId": each["id"],

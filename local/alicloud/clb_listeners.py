@@ -103,7 +103,8 @@ def describe_load_balancer_listeners(account: Account, arguments: Arguments) -> 
     ):
         if parameter in arguments:
             found = [each for each in found if each[field] == arguments[parameter]]
-    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in found if has_tags(each["tags"], tags)]
     page, fields = tokened(arguments, found, 20, 100)
     return {"Listeners": [_listed(each) for each in page], "MaxResults": arguments.get("MaxResults", 20), **fields}
 

@@ -23,6 +23,7 @@ from local.alicloud import (
     nlb_tags,
     quota_center,
     routes,
+    security_groups,
     sts,
     vpc,
 )
@@ -38,7 +39,7 @@ from local.standin.store import Store
 ACTIONS = (
     *(clb_acls, clb_balancers, clb_certificates, clb_groups, clb_listeners, clb_tags),
     *(nlb_balancers, nlb_groups, nlb_jobs, nlb_listeners, nlb_servers, nlb_tags),
-    *(ecs, quota_center, routes, sts, vpc),
+    *(ecs, quota_center, routes, security_groups, sts, vpc),
 )
 """Importing a module registers its actions."""
 

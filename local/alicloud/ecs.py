@@ -40,7 +40,8 @@ def describe_instances(account: Account, arguments: Arguments) -> dict[str, Any]
     if "PrivateIpAddresses" in arguments:
         wanted = set(_ids(arguments["PrivateIpAddresses"], "PrivateIpAddresses"))
         found = [each for each in found if wanted & set(_primary(account, each)["addresses"])]
-    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in found if has_tags(each["tags"], tags)]
     page, fields = _page(arguments, found)
     elastic = {eip["instance"]: eip for eip in account.store.all(EIP) if eip["instance"]}
     shown = [_instance(account, each, elastic.get(each["id"])) for each in page]
@@ -102,7 +103,7 @@ def modify_network_interface_attribute(account: Account, arguments: Arguments) -
 
 @ECS.action("DescribeSecurityGroups")
 def describe_security_groups(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """By id, ids (JSON text) and VPC."""
+    """By id, ids (JSON text), VPC and tags."""
     found = account.store.all(SECURITY_GROUP)
     if "SecurityGroupId" in arguments:
         found = [each for each in found if each["id"] == arguments["SecurityGroupId"]]
@@ -111,12 +112,16 @@ def describe_security_groups(account: Account, arguments: Arguments) -> dict[str
         found = [each for each in found if each["id"] in wanted]
     if "VpcId" in arguments:
         found = [each for each in found if each["vpc"] == arguments["VpcId"]]
+    tags = arguments.get("Tag", [])
+    found = [each for each in found if has_tags(each.get("tags", {}), tags)]
     page, fields = _page(arguments, found)
     shown = [
         {
             "SecurityGroupId": each["id"],
+            "SecurityGroupName": each.get("name", ""),
             "VpcId": each["vpc"],
-            "SecurityGroupType": "normal",
+            "SecurityGroupType": each.get("type", "normal"),
+            "Tags": {"Tag": shown_tags(each.get("tags", {}))},
             "CreationTime": each["made"],
         }
         for each in page

@@ -90,7 +90,8 @@ def list_load_balancers(account: Account, arguments: Arguments) -> dict[str, Any
     ):
         if parameter in arguments:
             found = [each for each in found if each[field] == arguments[parameter]]
-    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in found if has_tags(each["tags"], tags)]
     page, fields = tokened(arguments, found, 20, 100)
     shown = [{**_shown(account, each), "Tags": shown_tags(each["tags"], "Key", "Value")} for each in page]
     return {"LoadBalancers": shown, "MaxResults": arguments.get("MaxResults", 20), **fields}

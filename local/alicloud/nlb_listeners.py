@@ -101,7 +101,8 @@ def list_listeners(account: Account, arguments: Arguments) -> dict[str, Any]:
             found = [each for each in found if each[field] in wanted]
     if "ListenerProtocol" in arguments:
         found = [each for each in found if each["protocol"] == arguments["ListenerProtocol"]]
-    found = [each for each in found if has_tags(each["tags"], arguments.get("Tag", []))]
+    tags = arguments.get("Tag", [])  # Read even if nothing is there to have them.
+    found = [each for each in found if has_tags(each["tags"], tags)]
     page, fields = tokened(arguments, found, 20, 100)
     shown = [{**_shown(account, each), "Tags": shown_tags(each["tags"], "Key", "Value")} for each in page]
     return {"Listeners": shown, "MaxResults": arguments.get("MaxResults", 20), **fields}

@@ -14,11 +14,12 @@ import pytest
 
 from benchmarks.aws import peer
 from benchmarks.aws.daemons import OURS
-from tests.compatibility.aws_differences import DIFFERENCES, found, outdated, unlisted
+from tests.compatibility.aws_differences import DIFFERENCES
 from tests.compatibility.aws_left import Json
 from tests.compatibility.aws_page import PAGE, page
 from tests.compatibility.aws_run import RECORDED, node_results, results
 from tests.compatibility.aws_services import CASES, manifest
+from tests.compatibility.differences import found, outdated, unlisted
 
 RECORD_ANEW = "record anew: python -m tests.compatibility.aws_run"
 

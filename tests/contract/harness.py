@@ -38,6 +38,11 @@ class Harness(Protocol):
         ...
 
     @property
+    def load_balancer_class(self) -> str | None:
+        """The class of such a Service, if it selects the kind."""
+        ...
+
+    @property
     def changed_annotations(self) -> Mapping[str, str]:
         """Annotations that change such a load balancer in place."""
         ...
@@ -151,7 +156,8 @@ def web(
     """A Service with these ports and further annotations; `offset`: of its node ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
     ports += [port(number, "UDP") for number in udp]
-    return service({**harness.annotations, **(annotations or {})}, *ports, name=name)
+    spec = {"loadBalancerClass": harness.load_balancer_class} if harness.load_balancer_class else {}
+    return service({**harness.annotations, **(annotations or {})}, *ports, name=name, **spec)
 
 
 def desired(cloud: Cloud, wanted: Object, nodes: Sequence[Object]) -> LoadBalancerModel:

@@ -45,6 +45,7 @@ class AliCloudHarness:
     """See `Harness`."""
 
     stride = 1
+    load_balancer_class: str | None = None
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {}
@@ -94,8 +95,7 @@ class AliCloudHarness:
             if action == "GetProductQuota":  # Of a product that the stand-in lacks.
                 return urllib3.HTTPResponse(orjson.dumps({"Quota": {"TotalQuota": 48}}), status=200)
             answer = self.wire.send(action, not is_read(action), lambda: request(method, url, **more))
-            is_list = action == "DescribeInstances" and "InstanceIds" not in url
-            return self._without_hidden(answer) if is_list and answer.status < 300 else answer
+            return self._shown(action, url, answer) if answer.status < 300 else answer
 
         def small(product: str, action: str, parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
             sizes = dict.fromkeys({"MaxResult", "MaxResults", "PageSize"} & parameters.keys(), 2)
@@ -164,9 +164,9 @@ class AliCloudHarness:
             "status": {"addresses": [{"type": "InternalIP", "address": found["addresses"][0]}]},
         }
 
-    def _without_hidden(self, answer: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
-        """A list of machines without those that were made since lists lag."""
-        if self._hidden_from is None:
+    def _shown(self, action: str, url: str, answer: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
+        """The answer; a list of machines without those that were made since lists lag."""
+        if self._hidden_from is None or action != "DescribeInstances" or "InstanceIds" in url:
             return answer
         shown = {each["id"] for each in self._account.objects(machines.INSTANCE)[: self._hidden_from]}
         content = orjson.loads(answer.data)

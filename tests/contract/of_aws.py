@@ -53,6 +53,7 @@ class AwsHarness:
     """See `Harness`. boto3's clients are slow to make: all processes share them, each with its own fence."""
 
     stride = 2
+    load_balancer_class: str | None = None
     annotations: Mapping[str, str] = {TYPE: "nlb"}
     changed_annotations: Mapping[str, str] = named(
         connection_idle_timeout=600,

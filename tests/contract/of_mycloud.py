@@ -46,6 +46,7 @@ class MyCloudHarness:
     """See `Harness`."""
 
     stride = 1
+    load_balancer_class: str | None = None
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {MAX_QPS: "5"}
     replacing_annotations: Mapping[str, str] = {SCHEME: "internal"}

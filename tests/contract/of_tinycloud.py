@@ -44,6 +44,7 @@ class TinyHarness:
     """See `Harness`. Machines are those of the cloud config: they are there or not."""
 
     stride = 1
+    load_balancer_class: str | None = None
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {"tiny.example.com/scheme": "internal"}

@@ -103,7 +103,7 @@ class Process:
     def _operations(
         self, model: LoadBalancerModel | None, known: Sequence[ObservedLoadBalancer], uid: str
     ) -> list[Operation]:
-        catalogue = self.load_balancers.builder.catalogue
+        catalogue = self.load_balancers.builder.catalogue.of_class(self._harness.load_balancer_class)
         plan = diff(model, known, catalogue, target="service/default/web", client_token=self.token(uid))
         return [cast("Operation", action.operation) for action in plan.changes]
 

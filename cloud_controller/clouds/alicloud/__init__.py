@@ -1,14 +1,14 @@
-"""Alibaba Cloud: ECS instances and routes of a VPC."""
+"""Alibaba Cloud: ECS instances, routes of a VPC, classic and network load balancers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE, CLASSES
 from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
 from cloud_controller.clouds.alicloud.permissions import actions
 from cloud_controller.clouds.alicloud.pod_identity import pod_identity
 from cloud_controller.clouds.descriptor import CloudDescriptor
-from cloud_controller.load_balancers.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.alicloud.cloud import AliCloud
@@ -25,12 +25,9 @@ CLOUD = CloudDescriptor(
     name="alicloud",
     from_config=_from_config,
     provider_id_scheme=PROVIDER_NAME,
-    catalogue=Catalogue(PROVIDER_NAME, (), ()),
-    load_balancer_classes=frozenset(),
+    catalogue=CATALOGUE,
+    load_balancer_classes=CLASSES,
     rights=actions,
-    not_offered={
-        "service": "load balancers of Alibaba Cloud are not supported yet",
-        "volume": "Alibaba Cloud's volumes are its CSI driver's",
-    },
+    not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},
     identity=pod_identity,
 )

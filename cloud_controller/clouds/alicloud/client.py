@@ -1,7 +1,7 @@
 """The client of Alibaba Cloud's RPC APIs: signed requests, typed errors, retries and pages, without the SDK.
 
-Why without: docs/decisions/0019. Requests and answers are plain dicts with the names on the wire. A client may be shared by
-threads.
+Why without: docs/decisions/0019. Requests and answers are plain dicts with the names on the wire. A client may be
+shared by threads.
 """
 
 from __future__ import annotations

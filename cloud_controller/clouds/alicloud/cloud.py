@@ -7,13 +7,16 @@ import os
 from collections.abc import Collection
 
 from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound
+from cloud_controller.clouds.alicloud.annotations import CLASSES
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.credentials import of_config
 from cloud_controller.clouds.alicloud.endpoints import endpoint
 from cloud_controller.clouds.alicloud.instances import EcsInstances
+from cloud_controller.clouds.alicloud.load_balancer import AliCloudLoadBalancers
 from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
 from cloud_controller.clouds.alicloud.routes import VpcRoutes
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 
 _log = logging.getLogger(__name__)
@@ -29,6 +32,7 @@ class AliCloud:
         )
         self._concurrently = ConcurrentCalls()
         self._instances = EcsInstances(self._client, config)
+        self._load_balancers = AliCloudLoadBalancers(self._client, config, Cache())
         self._routes = VpcRoutes(self._client, config, self._instances, self._concurrently)
 
     def __repr__(self) -> str:
@@ -47,7 +51,7 @@ class AliCloud:
     @property
     def load_balancer_classes(self) -> frozenset[str]:
         """The classes that this cloud claims, besides none set."""
-        return frozenset()
+        return CLASSES
 
     @property
     def instances(self) -> EcsInstances:
@@ -60,9 +64,9 @@ class AliCloud:
         return self._routes
 
     @property
-    def load_balancers(self) -> None:
-        """None: not offered yet."""
-        return
+    def load_balancers(self) -> AliCloudLoadBalancers:
+        """Classic and network load balancers."""
+        return self._load_balancers
 
     @property
     def volumes(self) -> None:

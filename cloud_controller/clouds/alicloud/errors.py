@@ -43,7 +43,7 @@ _CODES: Final = ErrorCodes(
     (
         QuotaExceeded,
         r"(.+\.)?\w*Quota\w*(\..+)?|(.+\.)?\w*LimitExceed\w*(\..+)?|(.+\.)?TooMany\w*|\w*ExceedLimit\w*(\..+)?",
-        r"[A-Z_]*QUOTA[A-Z_]*|OperationDenied\.NoStock|(\w+\.)?NotEnoughBalance|Account\.Arrearage",
+        r"[A-Z_]*QUOTA[A-Z_]*|OperationDenied\.NoStock|InsufficientCapacity|(\w+\.)?NotEnoughBalance|Account\.Arrearage",
     ),
     (
         Conflict,

@@ -11,6 +11,8 @@ from cloud_controller.cloud_errors import InvalidConfiguration
 CONTROLLERS = ("node", "node-lifecycle", "route", "service")
 _MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
+_SERVICE = ("service",)
+_LISTENERS = ("TCP", "UDP", "HTTP", "HTTPS")
 _NOBODY = ()
 """Actions that need no permission."""
 
@@ -28,9 +30,57 @@ RIGHTS: tuple[Right, ...] = (
     Right("sts", ("AssumeRoleWithOIDC", "GetCallerIdentity"), _NOBODY),
     Right("ecs", ("DescribeInstances",), CONTROLLERS),
     Right("ecs", ("DescribeInstanceAttribute",), _MACHINES),
-    Right("ecs", ("DescribeNetworkInterfaces", "ModifyNetworkInterfaceAttribute"), _ROUTE),
+    Right("ecs", ("DescribeNetworkInterfaces",), (*_ROUTE, *_SERVICE)),
+    Right("ecs", ("ModifyNetworkInterfaceAttribute",), _ROUTE),
     Right(
         "vpc", ("CreateRouteEntries", "DeleteRouteEntries", "DescribeRouteEntryList", "DescribeRouteTableList"), _ROUTE
+    ),
+    Right("vpc", ("DescribeEipAddresses", "DescribeVpcAttribute"), _SERVICE),
+    Right(
+        "slb",
+        (
+            *("AddVServerGroupBackendServers", "CreateDomainExtension", "CreateLoadBalancer", "CreateVServerGroup"),
+            *(f"CreateLoadBalancer{protocol}Listener" for protocol in _LISTENERS),
+            *(f"SetLoadBalancer{protocol}ListenerAttribute" for protocol in _LISTENERS),
+            *("DeleteDomainExtension", "DeleteLoadBalancer", "DeleteLoadBalancerListener", "DeleteVServerGroup"),
+            *("DescribeDomainExtensions", "DescribeHealthStatus", "DescribeLoadBalancerAttribute"),
+            *("DescribeLoadBalancerListeners", "DescribeLoadBalancers", "DescribeVServerGroupAttribute"),
+            *("DescribeVServerGroups", "ListTagResources", "ModifyLoadBalancerInstanceChargeType"),
+            *("ModifyLoadBalancerInstanceSpec", "ModifyLoadBalancerInternetSpec", "RemoveVServerGroupBackendServers"),
+            *(
+                "SetDomainExtensionAttribute",
+                "SetLoadBalancerDeleteProtection",
+                "SetLoadBalancerModificationProtection",
+            ),
+            *("SetLoadBalancerName", "SetVServerGroupAttribute", "StartLoadBalancerListener"),
+            *("StopLoadBalancerListener", "TagResources", "UntagResources"),
+        ),
+        _SERVICE,
+    ),
+    Right(
+        "ecs",
+        (
+            *("AuthorizeSecurityGroup", "CreateSecurityGroup", "DeleteSecurityGroup"),
+            *("DescribeSecurityGroupAttribute", "DescribeSecurityGroups", "RevokeSecurityGroup"),
+        ),
+        _SERVICE,
+    ),
+    Right(
+        "nlb",
+        (
+            *("AddServersToServerGroup", "AssociateAdditionalCertificatesWithListener"),
+            *("AttachCommonBandwidthPackageToLoadBalancer", "CreateListener", "CreateLoadBalancer"),
+            *("CreateServerGroup", "DeleteListener", "DeleteLoadBalancer", "DeleteServerGroup"),
+            *("DetachCommonBandwidthPackageFromLoadBalancer", "DisableLoadBalancerIpv6Internet"),
+            *("DisassociateAdditionalCertificatesWithListener", "EnableLoadBalancerIpv6Internet"),
+            *("GetListenerHealthStatus", "GetLoadBalancerAttribute", "ListAsynJobs", "ListListenerCertificates"),
+            *("ListListeners", "ListLoadBalancers", "ListServerGroupServers", "ListServerGroups"),
+            *("LoadBalancerJoinSecurityGroup", "LoadBalancerLeaveSecurityGroup", "RemoveServersFromServerGroup"),
+            *("StartListener", "TagResources", "UntagResources", "UpdateListenerAttribute"),
+            *("UpdateLoadBalancerAddressTypeConfig", "UpdateLoadBalancerAttribute", "UpdateLoadBalancerProtection"),
+            *("UpdateLoadBalancerZones", "UpdateServerGroupAttribute", "UpdateServerGroupServersAttribute"),
+        ),
+        _SERVICE,
     ),
     Right("quotas", ("GetProductQuota",), _ROUTE),
 )

@@ -314,7 +314,8 @@ def _ensure(
     actions += adoption.actions
     # Publish the new address before the old load balancer is removed.
     actions += [action for action in changes if not _ends_another(action, current)]
-    status = _status(service, [ingress.to_json() for ingress in current.ingress]) if current is not None else []
+    addresses = (built.published or current.ingress) if current is not None and current.ingress else ()
+    status = _status(service, [ingress.to_json() for ingress in addresses]) if current is not None else []
     if serves:
         actions += status
     actions += [action for action in changes if _ends_another(action, current)]

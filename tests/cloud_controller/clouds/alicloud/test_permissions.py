@@ -128,7 +128,7 @@ def test_only_the_route_controller_may_change_routes_and_interfaces() -> None:
 
 
 def test_no_right_is_a_pattern() -> None:
-    assert all(re.fullmatch(r"(ecs|vpc|slb|nlb|quotas):[A-Za-z]+", action) for action in actions())
+    assert all(re.fullmatch(r"(ecs|vpc|slb|nlb|quotas):[A-Za-z0-9]+", action) for action in actions())
 
 
 def test_an_unknown_controller_is_refused() -> None:

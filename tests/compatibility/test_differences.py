@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.compatibility.aws_differences import Difference, Found, found, outdated, unlisted
+from tests.compatibility.differences import Difference, Found, found, outdated, unlisted
 
 
 def result(refused: bool = False, **fields: Any) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""Creates entries of both kinds' catalogues with what nearly all have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cloud_controller.load_balancers.catalogue import Annotation, Mutability, Value
+
+PREFIX = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"
+LEGACY_PREFIX = "service.beta.kubernetes.io/alicloud-loadbalancer-"
+BACKEND_TYPE = "service.beta.kubernetes.io/backend-type"
+
+LISTS = "ccm-behaviour, section 5.2"
+PEER = "cloud-provider-alibaba-cloud"
+
+ON_OFF = ("on", "off")
+
+_TYPES: dict[str, type[Value]] = {"text": str, "number": int, "flag": bool, "list": tuple}
+
+
+def entry(name: str, kind: str, sets: str, description: str, **more: Any) -> Annotation:
+    """An entry under the prefix, with its older name. `kind`: text, number, flag or list."""
+    return Annotation(
+        **{
+            "name": f"{PREFIX}{name}",
+            "argument": name.replace("-", "_"),
+            "aliases": (f"{LEGACY_PREFIX}{name}",),
+            "sets": sets,
+            "type": _TYPES[kind],
+            "description": description,
+            "applies_to": "the load balancer",
+            "mutability": Mutability.IN_PLACE,
+            "since": "0.1",
+            **more,
+        }
+    )

@@ -1,0 +1,1 @@
+"""Classic load balancers (CLB, product `slb`) of Alibaba Cloud."""

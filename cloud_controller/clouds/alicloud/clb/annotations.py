@@ -1,0 +1,27 @@
+"""The annotations by which a Service configures its classic load balancer (CLB).
+
+They are those of Alibaba Cloud's own controller, under both prefixes. Ranges and defaults are CLB's, which differ from
+NLB's. The entries are in the modules joined here.
+"""
+
+from __future__ import annotations
+
+from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX
+from cloud_controller.clouds.alicloud.clb.annotations_of_listeners import HEALTH_CHECKS, LISTENERS
+from cloud_controller.clouds.alicloud.clb.annotations_of_load_balancers import BACKENDS, LOAD_BALANCERS
+from cloud_controller.load_balancers.catalogue import Catalogue
+
+CLASS = "cloud-controller/clb"
+
+CLB = Catalogue(
+    cloud="alicloud",
+    prefixes=(PREFIX, LEGACY_PREFIX),
+    entries=(*LOAD_BALANCERS, *LISTENERS, *HEALTH_CHECKS, *BACKENDS),
+    kind="CLB",
+    classes=(None, CLASS),
+)
+
+
+def field(argument: str) -> str:
+    """How an error names the annotation of this argument."""
+    return f"annotation {CLB.by_argument[argument].name}"

@@ -1,0 +1,272 @@
+"""What a Service becomes as a classic load balancer. Pure.
+
+Each port of the Service becomes a listener and a server group of the same name (`tcp-80`), except that a redirecting
+HTTP port needs no group. Everything carries its owner's tags. On a reused load balancer the names also have the
+Service's UID, because names there must not meet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.backends import chosen
+from cloud_controller.clouds.alicloud.clb.annotations import field
+from cloud_controller.clouds.alicloud.clb.build_listeners import further_certificates, listener_attributes
+from cloud_controller.clouds.alicloud.clb.request import Request, forwards, protocols
+from cloud_controller.clouds.common.names import hashed_name
+from cloud_controller.clouds.common.service_spec import is_local, require_node_port
+from cloud_controller.clouds.common.source_ranges import EVERYBODY, field_and_texts, source_ranges
+from cloud_controller.clouds.common.tags import TagRules
+from cloud_controller.load_balancers.backends import Backends, Member
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import (
+    Built,
+    HealthCheck,
+    Ignored,
+    Ingress,
+    Listener,
+    LoadBalancerModel,
+    Pool,
+    Reuse,
+)
+from cloud_controller.load_balancers.nameable import Named
+
+EXTERNAL_IP_TAG = "cloud-controller/external-ip-type"
+"""On a load balancer whose Service shows the elastic IP bound to it: a read must know without the Service."""
+ENI = "eni"
+"""The instance of members that are pods: their network interface is found when they are added."""
+HEAVIEST = 100
+
+_LONGEST_NAME = 80
+_UNCHECKED = HealthCheck("NONE")
+"""CLB's health checks are the listeners'."""
+_TAGS = TagRules(
+    most=20,
+    longest_key=64,
+    longest_value=128,
+    pattern=re.compile("(?!.*https?://).*", re.DOTALL),
+    characters="everything but http:// and https://",
+    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.io/"),
+)
+_OF_THE_WHOLE = (
+    *("address_type", "vswitch_id", "ip", "ip_version", "master_zoneid", "slave_zoneid", "resource_group_id", "name"),
+    *("additional_resource_tags", "instance_charge_type", "spec", "charge_type", "bandwidth", "delete_protection"),
+    *("modification_protection", "external_ip_type"),
+)
+
+
+def build(request: Request, backends: Backends) -> Built:
+    """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
+    _check_backends(request)
+    _check_source_ranges(request)
+    protocol_of = protocols(request)
+    forward_to = forwards(request, protocol_of)
+    found = _members(request, backends)
+    own = request.owner
+    suffix = f"-{own.uid}" if request.reused else ""
+    listeners, pools = [], []
+    for index, port in enumerate(request.ports):
+        key = (port["protocol"], port["port"])
+        redirected = forward_to.get(port["port"]) if protocol_of[key] == "http" else None
+        attributes = listener_attributes(request, protocol_of[key], redirected)
+        name = f"{port['protocol'].lower()}-{port['port']}{suffix}" if redirected is None else ""
+        listeners.append(Listener(*key, pool=name, attributes=attributes, tags=own.tags))
+        if redirected is None:
+            if not request.by_pod:
+                require_node_port(index, port, f"annotation {_BACKEND_TYPE}: eni")
+            pools.append(Pool(name, _UNCHECKED, members=found[key], tags=own.tags))
+    # The HTTPS listener must be there before an HTTP one redirects to it.
+    listeners.sort(key=lambda each: not each.pool)
+    reuse = _reuse(request)
+    model = LoadBalancerModel(
+        name=request.settings.text("name")
+        or hashed_name("k8s-", (own.namespace, own.name), f"{own.cluster_id}/{own.uid}", longest=_LONGEST_NAME),
+        attributes={} if reuse else _attributes(request),
+        listeners=tuple(listeners),
+        pools=tuple(pools),
+        tags=_tags(request),
+    )
+    hostname = request.settings.text("hostname")
+    return Built(
+        model,
+        ignored=tuple(_ignored(request, set(protocol_of.values()))),
+        reuse=reuse,
+        named=tuple(_named(request, model)),
+        published=(Ingress(hostname=hostname),) if hostname else (),
+    )
+
+
+def members(request: Request, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
+    """The members behind each listener, even if other settings of the Service are invalid."""
+    _check_backends(request)
+    return _members(request, backends)
+
+
+# -------------------------------------------------------------------------------------------------------- backends
+
+_BACKEND_TYPE = field("backend_type").removeprefix("annotation ")
+
+
+def _check_backends(request: Request) -> None:
+    if request.settings.text("backend_ip_version") == "ipv6":
+        if not request.by_pod:
+            why = "nodes are reached by their instance, which has an IPv4 address"
+            raise InvalidConfiguration(field("backend_ip_version"), why, f"ipv4; or annotation {_BACKEND_TYPE}: eni")
+        if request.settings.text("ip_version") != "ipv6":
+            why = "ipv6 needs a load balancer with an IPv6 address"
+            raise InvalidConfiguration(field("backend_ip_version"), why, "ipv4; or annotation ip-version: ipv6")
+
+
+def _members(request: Request, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
+    weight = request.settings.integer("default_weight")
+    usable = chosen(backends, request.settings)
+    found = {}
+    for port in request.ports:
+        if port["protocol"] in ("TCP", "UDP") and (request.by_pod or port.get("nodePort")):
+            found[port["protocol"], port["port"]] = tuple(_of_port(request, port, usable, weight))
+    return found
+
+
+def _of_port(request: Request, port: dict[str, Any], backends: Backends, weight: int) -> Iterator[Member]:
+    if request.by_pod:
+        family = "IPv6" if request.settings.text("backend_ip_version") == "ipv6" else "IPv4"
+        yield from (each._replace(instance_id=ENI, weight=weight) for each in backends.by_pod(port, family))
+    elif is_local(request.spec):
+        found = backends.by_local_pods(port, port["nodePort"])
+        yield from (each._replace(weight=min(each.weight, HEAVIEST)) for each in found)
+    else:
+        yield from (each._replace(weight=weight) for each in backends.by_node_port(port["nodePort"]))
+
+
+# ----------------------------------------------------------------------------------------------- the load balancer
+
+
+def _attributes(request: Request) -> dict[str, Value | None]:
+    settings, given = request.settings, request.settings.given
+    found: dict[str, Value | None] = {
+        "address_type": settings.text("address_type"),
+        "address_ip_version": settings.text("ip_version"),
+        "deletion_protection": settings.text("delete_protection"),
+        "modification_protection": settings.text("modification_protection"),
+        **_charges(request),
+    }
+    if found["address_type"] == "intranet":
+        vswitch = settings.text("vswitch_id") or request.place.vswitch_id
+        if vswitch is None:
+            why = "an internal load balancer needs a vSwitch, and the cloud config has no vswitchid"
+            raise InvalidConfiguration(field("vswitch_id"), why, "the ID of a vSwitch of the cluster's VPC")
+        found["vswitch_id"] = vswitch
+        if "ip" in given:
+            found["address"] = given["ip"]
+    at_creation = {"master_zoneid": "master_zone_id", "slave_zoneid": "slave_zone_id"}
+    for argument, name in {**at_creation, "resource_group_id": "resource_group_id"}.items():
+        if argument in given:
+            found[name] = given[argument]
+    return found
+
+
+def _charges(request: Request) -> dict[str, Value | None]:
+    settings = request.settings
+    by_spec = settings.text("instance_charge_type") == "PayBySpec"
+    by_bandwidth = settings.text("charge_type") == "paybybandwidth"
+    if "spec" in settings.given and not by_spec:
+        why = "a load balancer with instance-charge-type PayByCLCU, the default, has no specification"
+        raise InvalidConfiguration(field("spec"), why, "none; or annotation instance-charge-type: PayBySpec")
+    if by_bandwidth and not by_spec:
+        why = "a load balancer with instance-charge-type PayByCLCU, the default, is paid by traffic only"
+        allowed = "paybytraffic; or annotation instance-charge-type: PayBySpec"
+        raise InvalidConfiguration(field("charge_type"), why, allowed)
+    found: dict[str, Value | None] = {"instance_charge_type": settings.text("instance_charge_type")}
+    if by_spec:
+        found["load_balancer_spec"] = settings.text("spec")
+    if settings.text("address_type") == "internet":
+        found["internet_charge_type"] = settings.text("charge_type")
+        if by_bandwidth:
+            found["bandwidth"] = settings.integer("bandwidth")
+    return found
+
+
+def _tags(request: Request) -> dict[str, str]:
+    own = request.owner.tags
+    if request.settings.text("external_ip_type") == "eip" and request.settings.text("address_type") == "intranet":
+        own[EXTERNAL_IP_TAG] = "eip"
+    words = (word.partition("=") for word in request.words("additional_resource_tags"))
+    given = {key.strip(): value.strip() for key, _, value in words}
+    if "" in given:
+        raise InvalidConfiguration(field("additional_resource_tags"), "a tag has no key", "key=value")
+    # The cluster's UID, and what the controller may add later: preserved, shared, left.
+    return _TAGS.merged(field("additional_resource_tags"), given, own, later=4)
+
+
+def _reuse(request: Request) -> Reuse | None:
+    if request.reused is None:
+        return None
+    # An Internet-facing CLB is in no VPC: any cluster of the region can be behind it.
+    return Reuse(request.reused, request.settings.flag("force_override_listeners"), request.place.vpc_id)
+
+
+def _check_source_ranges(request: Request) -> None:
+    ranges = source_ranges(request.spec, request.settings, (4, 6))
+    if ranges and not {*ranges} & {*EVERYBODY.values()}:
+        where, _ = field_and_texts(request.spec, request.settings)
+        why = "CLB admits clients by access control lists, which the controller does not make"
+        allowed = "none; or annotations acl-id, with a list of these ranges, and acl-status: on"
+        raise InvalidConfiguration(where, why, allowed)
+
+
+# ---------------------------------------------------------------------------------------------- named and ignored
+
+
+def _named(request: Request, model: LoadBalancerModel) -> Iterator[Named]:
+    if model.attributes.get("vswitch_id") == request.settings.given.get("vswitch_id", ""):
+        yield Named("subnet", field("vswitch_id"), (str(request.settings.text("vswitch_id")),))
+    if any(each.attributes.get("server_certificate_id") for each in model.listeners):
+        yield Named("certificate", field("cert_id"), (str(request.settings.text("cert_id")),))
+        for _, certificate in further_certificates(request):
+            yield Named("certificate", field("domain_extensions"), (certificate,))
+
+
+def _ignored(request: Request, used: set[str]) -> Iterator[Ignored]:
+    settings, given = request.settings, request.settings.given
+    annotations = request.service["metadata"].get("annotations") or {}
+    for entry in settings.ignored:
+        yield Ignored(f"annotation {entry.name}", entry.text_in(annotations) or "", entry.ignored or "")
+    for argument, why in _without_effect(request, used).items():
+        if argument in given:
+            yield Ignored(field(argument), given[argument], why)
+    if request.spec.get("loadBalancerIP"):
+        why = "annotation ip sets the address of an internal load balancer"
+        yield Ignored("spec.loadBalancerIP", request.spec["loadBalancerIP"], why)
+    if request.spec.get("sessionAffinity") == "ClientIP" and {"http", "https"} & used:
+        why = "HTTP and HTTPS listeners keep clients by cookies: annotation sticky-session"
+        yield Ignored("spec.sessionAffinity", "ClientIP", why)
+
+
+def _without_effect(request: Request, used: set[str]) -> dict[str, str]:
+    """Why settings have no effect here."""
+    settings = request.settings
+    found: dict[str, str] = {}
+    if request.reused:
+        found = dict.fromkeys(_OF_THE_WHOLE, "the Service reuses a load balancer and does not change it")
+    else:
+        found["force_override_listeners"] = "it applies only with annotation id, which is not set"
+        if settings.text("address_type") == "internet":
+            why = "it applies only with annotation address-type: intranet"
+            found |= dict.fromkeys(("vswitch_id", "ip", "external_ip_type"), why)
+        if settings.text("charge_type") != "paybybandwidth":
+            found["bandwidth"] = "it applies only with annotation charge-type: paybybandwidth"
+    if "https" not in used:
+        why = "no port is HTTPS; annotation protocol-port makes one (https:443)"
+        found |= dict.fromkeys(("cert_id", "domain_extensions", "tls_cipher_policy", "http2_enabled"), why)
+    if not {"http", "https"} & used:
+        why = "no port is HTTP or HTTPS; annotation protocol-port makes one (http:80)"
+        of_http = ("sticky_session", "sticky_session_type", "cookie", "cookie_timeout", "idle_timeout")
+        forwarded = tuple(f"xforwardedfor_{each}" for each in ("proto", "slbport", "clientsrcport"))
+        found |= dict.fromkeys((*of_http, "request_timeout", *forwarded), why)
+    if "tcp" not in used:
+        of_tcp = ("persistence_timeout", "established_timeout", "connection_drain", "connection_drain_timeout")
+        found |= dict.fromkeys(of_tcp, "no port is TCP")
+    return found

@@ -1,0 +1,158 @@
+"""The attributes of a Service's listeners. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.clb.annotations import field
+from cloud_controller.clouds.alicloud.clb.request import Request
+from cloud_controller.clouds.common.service_spec import affinity_timeout
+from cloud_controller.load_balancers.catalogue import Value
+
+Attributes = dict[str, Value | None]
+
+_UDP_CHECK: Attributes = {"health_check_interval": 5, "health_check_connect_timeout": 10}
+"""The API's defaults for UDP, which differ from those of other protocols."""
+
+_BY_HASH = ("sch", "tch")
+_NOT_HTTP = "wrr, rr, wlc for HTTP and HTTPS listeners"
+
+
+def listener_attributes(request: Request, protocol: str, forward_port: int | None) -> Attributes:
+    """Everything that a listener of this protocol has. Raises InvalidConfiguration.
+
+    All of it is set, not only what the Service names: so a removed annotation, and a change by hand, go back.
+    """
+    found: Attributes = {"protocol": protocol, "status": "running", **_access(request)}
+    if forward_port is not None:
+        return {**found, "forward_port": forward_port}
+    found["scheduler"] = _scheduler(request, protocol)
+    found |= _check(request, protocol)
+    if protocol in ("tcp", "udp"):
+        found["proxy_protocol"] = request.settings.text("proxy_protocol")
+    if protocol == "tcp":
+        found |= _connections(request)
+    if protocol in ("http", "https"):
+        found |= _http(request)
+    if protocol == "http":
+        found["forward_port"] = None
+    if protocol == "https":
+        found |= _tls(request)
+    return found
+
+
+def further_certificates(request: Request) -> Iterator[tuple[str, str]]:
+    """Domain and certificate of each entry of `domain-extensions`. Raises InvalidConfiguration."""
+    seen: set[str] = set()
+    for word in request.words("domain_extensions"):
+        domain, _, certificate = (each.strip() for each in word.partition(":"))
+        if not domain or not certificate:
+            why = f"{word!r} is not a domain and a certificate"
+            raise InvalidConfiguration(field("domain_extensions"), why, "DOMAIN:CERTIFICATE")
+        if domain in seen:
+            raise InvalidConfiguration(field("domain_extensions"), f"{domain} appears twice", "one certificate each")
+        seen.add(domain)
+        yield domain, certificate
+
+
+def _access(request: Request) -> Attributes:
+    lists = tuple(sorted(request.words("acl_id")))
+    if not request.is_on("acl_status"):
+        if lists and "acl_status" not in request.settings.given:
+            why = f"it has no effect without annotation acl-status: every client could connect past {', '.join(lists)}"
+            raise InvalidConfiguration(field("acl_id"), why, "acl-status: on beside it; or off to admit every client")
+        return {"acl_status": "off"}
+    if not lists:
+        raise InvalidConfiguration(field("acl_status"), "on needs annotation acl-id", "acl-id with the lists; or off")
+    return {"acl_status": "on", "acl_ids": lists, "acl_type": request.settings.text("acl_type")}
+
+
+def _scheduler(request: Request, protocol: str) -> str | None:
+    chosen = request.settings.text("scheduler")
+    if protocol in ("http", "https"):
+        if chosen in _BY_HASH:
+            raise InvalidConfiguration(field("scheduler"), f"{chosen} is not offered for HTTP and HTTPS", _NOT_HTTP)
+        return chosen
+    if "scheduler" not in request.settings.given and affinity_timeout(request.spec):
+        return "sch"
+    return chosen
+
+
+def _connections(request: Request) -> Attributes:
+    settings = request.settings
+    found: Attributes = {
+        "persistence_timeout": settings.integer("persistence_timeout"),
+        "established_timeout": settings.integer("established_timeout"),
+        "connection_drain": settings.text("connection_drain"),
+    }
+    if request.is_on("connection_drain"):
+        found["connection_drain_timeout"] = settings.integer("connection_drain_timeout")
+    return found
+
+
+def _http(request: Request) -> Attributes:
+    settings = request.settings
+    found: Attributes = {
+        "sticky_session": settings.text("sticky_session"),
+        "idle_timeout": settings.integer("idle_timeout"),
+        "request_timeout": settings.integer("request_timeout"),
+        "x_forwarded_proto": settings.text("xforwardedfor_proto"),
+        "x_forwarded_slbport": settings.text("xforwardedfor_slbport"),
+        "x_forwarded_clientsrcport": settings.text("xforwardedfor_clientsrcport"),
+    }
+    if request.is_on("sticky_session"):
+        kind = settings.text("sticky_session_type")
+        found["sticky_session_type"] = kind
+        if kind == "insert":
+            found["cookie_timeout"] = settings.integer("cookie_timeout")
+        elif (cookie := settings.text("cookie")) is not None:
+            found["cookie"] = cookie
+        else:
+            why = "server needs annotation cookie, the name of the backend's cookie"
+            raise InvalidConfiguration(field("sticky_session_type"), why, "cookie beside it; or insert")
+    return found
+
+
+def _tls(request: Request) -> Attributes:
+    certificate = request.settings.text("cert_id")
+    if certificate is None:
+        why = "an HTTPS listener needs a certificate"
+        raise InvalidConfiguration(field("cert_id"), why, "the ID of a server certificate")
+    return {
+        "server_certificate_id": certificate,
+        "tls_cipher_policy": request.settings.text("tls_cipher_policy"),
+        "http2": request.settings.text("http2_enabled"),
+        "domain_extensions": tuple(sorted(f"{domain}:{each}" for domain, each in further_certificates(request))),
+    }
+
+
+def _check(request: Request, protocol: str) -> Attributes:
+    settings, given = request.settings, request.settings.given
+    of_http = protocol in ("http", "https")
+    flag = given.get("health_check_flag", "off" if of_http else "on")
+    switch = flag if of_http else given.get("health_check_switch", flag)
+    if switch == "off":
+        return {"health_check": "off"}
+    timeout = "health_check_timeout" if of_http else "health_check_connect_timeout"
+    usual = _UDP_CHECK if protocol == "udp" else {}
+    found: Attributes = {
+        "health_check": "on",
+        "health_check_port": settings.number("health_check_connect_port"),
+        "health_check_interval": {**usual, **given}.get(
+            "health_check_interval", settings.number("health_check_interval")
+        ),
+        "health_check_timeout": {**usual, **given}.get(timeout, settings.number(timeout)),
+        "healthy_threshold": settings.integer("healthy_threshold"),
+        "unhealthy_threshold": settings.integer("unhealthy_threshold"),
+    }
+    if protocol == "tcp":
+        found["health_check_type"] = settings.text("health_check_type")
+    if of_http or found.get("health_check_type") == "http":
+        found["health_check_uri"] = settings.text("health_check_uri")
+        domain = settings.text("health_check_domain")
+        found["health_check_domain"] = None if domain == "$_ip" else domain
+        found["health_check_http_code"] = settings.text("health_check_httpcode")
+    if of_http:
+        found["health_check_method"] = settings.text("health_check_method")
+    return found

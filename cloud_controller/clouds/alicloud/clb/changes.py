@@ -1,0 +1,352 @@
+"""Changes of classic load balancers: each operation in the fewest calls that CLB's API allows."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
+from cloud_controller.clouds.alicloud.clb.annotations import field
+from cloud_controller.clouds.alicloud.clb.build import ENI
+from cloud_controller.clouds.alicloud.clb.listeners import Listeners
+from cloud_controller.clouds.alicloud.clb.memory import Memory
+from cloud_controller.clouds.alicloud.clb.reads import Reads
+from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone, tag_list
+from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.interfaces import interfaces
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import (
+    Ingress,
+    Listener,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Pool,
+)
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    AdoptLoadBalancer,
+    CreateLoadBalancer,
+    DeleteListener,
+    DeleteLoadBalancer,
+    DeletePool,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+    UpdateLoadBalancer,
+)
+
+A_CALL = 20
+"""The most backends in one call."""
+_NO_LOAD_BALANCER = "InvalidLoadBalancerId.NotFound"
+_LISTENER_EXISTS = "ListenerAlreadyExists"
+_NAMED = 5
+_REASON = "managed-by-cloud-controller"
+_AT_CREATION = {
+    "address_type": "AddressType",
+    "address_ip_version": "AddressIPVersion",
+    "vswitch_id": "VSwitchId",
+    "address": "Address",
+    "master_zone_id": "MasterZoneId",
+    "slave_zone_id": "SlaveZoneId",
+    "resource_group_id": "ResourceGroupId",
+    "instance_charge_type": "InstanceChargeType",
+    "load_balancer_spec": "LoadBalancerSpec",
+    "internet_charge_type": "InternetChargeType",
+    "bandwidth": "Bandwidth",
+    "deletion_protection": "DeleteProtection",
+    "modification_protection": "ModificationProtectionStatus",
+}
+
+
+class Changes:
+    """The operations on one load balancer, as last observed (None: it is created)."""
+
+    def __init__(
+        self,
+        client: Client,
+        vpc_id: str,
+        memory: Memory,
+        reads: Reads,
+        listeners: Listeners,
+        lb: ObservedLoadBalancer | None,
+    ) -> None:
+        self._client = client
+        self._vpc_id = vpc_id
+        self._memory = memory
+        self._reads = reads
+        self._listeners = listeners
+        self._lb = lb
+
+    @property
+    def functions(self) -> Mapping[type, Callable[[Any], ObservedLoadBalancer | None]]:
+        """What performs each type of operation."""
+        return {
+            CreateLoadBalancer: self._create,
+            AdoptLoadBalancer: self._adopt,
+            UpdateLoadBalancer: self._update,
+            PutPool: self._put_pool,
+            AddMembers: self._add_members,
+            RemoveMembers: self._remove_members,
+            PutListener: self._put_listener,
+            DeleteListener: self._delete_listener,
+            DeletePool: self._delete_pool,
+            DeleteLoadBalancer: self._delete,
+        }
+
+    # --------------------------------------------------------------------------------------------- load balancers
+
+    def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+        model = operation.model
+        asked = {wire: model.attributes.get(name) for name, wire in _AT_CREATION.items()}
+        if model.attributes.get("modification_protection") == "ConsoleProtection":
+            asked["ModificationProtectionReason"] = _REASON
+        if model.attributes.get("address_type") == "intranet":
+            asked["VpcId"] = self._vpc_id
+        asked |= {"LoadBalancerName": model.name, "Tag": tag_list(model.tags)}
+        # The API takes 64 characters.
+        token = hashlib.sha256(operation.client_token.encode()).hexdigest()
+        try:
+            return self._with_parts(model, self._call("CreateLoadBalancer", **asked, ClientToken=token))
+        except NotFound as error:
+            if error_code(error) != _NO_LOAD_BALANCER:
+                raise
+        # The API remembers a token for longer than its load balancer exists: nothing is left to be found again.
+        return self._with_parts(model, self._call("CreateLoadBalancer", **asked, ClientToken=uuid.uuid4().hex))
+
+    def _with_parts(self, model: LoadBalancerModel, answer: Mapping[str, Any]) -> ObservedLoadBalancer:
+        lb_id = answer["LoadBalancerId"]
+        lb = ObservedLoadBalancer(
+            lb_id,
+            LoadBalancerState.READY,
+            replace(model, listeners=(), pools=()),
+            ingress=(Ingress(ip=answer["Address"]),) if answer.get("Address") else (),
+            network=answer.get("VpcId") or None,
+        )
+        groups = [self._make_group(lb_id, pool) for pool in model.pools]
+        for listener in model.listeners:
+            self._put_or_change(lb_id, listener, None)
+        # Pods that have no network interface yet are missing: the next plan adds them.
+        made = (tuple(each.member for each in group.servers) for group in groups)
+        pools = tuple(replace(pool, members=members) for pool, members in zip(model.pools, made, strict=True))
+        return replace(lb, model=replace(model, pools=pools))
+
+    def _adopt(self, operation: AdoptLoadBalancer) -> None:
+        raise CloudError(f"Alibaba Cloud: load balancer {operation.id} cannot be adopted")
+
+    def _update(self, operation: UpdateLoadBalancer) -> None:
+        lb_id, wanted, actual = operation.id, operation.model, self._model
+        if wanted.name != actual.name:
+            self._call("SetLoadBalancerName", LoadBalancerId=lb_id, LoadBalancerName=wanted.name)
+        self._listeners.set_tags("instance", lb_id, wanted.tags, actual.tags)
+        changed = {name: value for name, value in wanted.attributes.items() if value != actual.attributes.get(name)}
+        self._charge(lb_id, wanted, changed)
+        if "modification_protection" in changed:
+            status = changed["modification_protection"]
+            self._call(
+                "SetLoadBalancerModificationProtection",
+                LoadBalancerId=lb_id,
+                ModificationProtectionStatus=status,
+                ModificationProtectionReason=_REASON if status == "ConsoleProtection" else None,
+            )
+        if "deletion_protection" in changed:
+            protection = changed["deletion_protection"]
+            self._call("SetLoadBalancerDeleteProtection", LoadBalancerId=lb_id, DeleteProtection=protection)
+
+    def _charge(self, lb_id: str, wanted: LoadBalancerModel, changed: Mapping[str, Any]) -> None:
+        if changed.get("instance_charge_type") == "PayBySpec":
+            why = "the cloud does not change a load balancer from PayByCLCU to PayBySpec"
+            raise InvalidConfiguration(field("instance_charge_type"), why, "PayByCLCU; or a new Service")
+        if "instance_charge_type" in changed:
+            self._call("ModifyLoadBalancerInstanceChargeType", LoadBalancerId=lb_id, InstanceChargeType="PayByCLCU")
+        if "load_balancer_spec" in changed:
+            spec = changed["load_balancer_spec"]
+            self._call("ModifyLoadBalancerInstanceSpec", LoadBalancerId=lb_id, LoadBalancerSpec=spec)
+        # A change to PayByCLCU brings payment by traffic with it.
+        if {"internet_charge_type", "bandwidth"} & changed.keys() and "instance_charge_type" not in changed:
+            self._call(
+                "ModifyLoadBalancerInternetSpec",
+                LoadBalancerId=lb_id,
+                InternetChargeType=wanted.attributes.get("internet_charge_type"),
+                Bandwidth=wanted.attributes.get("bandwidth"),
+            )
+
+    def _delete(self, operation: DeleteLoadBalancer) -> None:
+        lb_id = operation.id
+        with suppress(NotFound):
+            if self._lb is None or self._model.attributes.get("deletion_protection") != "off":
+                self._call("SetLoadBalancerDeleteProtection", LoadBalancerId=lb_id, DeleteProtection="off")
+            self._call("DeleteLoadBalancer", LoadBalancerId=lb_id)
+        self._memory.forget_all_of(lb_id)
+
+    # ------------------------------------------------------------------------------------------------ server groups
+
+    def _put_pool(self, operation: PutPool) -> None:
+        if operation.new:
+            made = self._make_group(operation.id, operation.pool)
+            self._require_all(operation.pool.members, made.servers)
+            return
+        group_id = self._known_group(operation.id, operation.pool.name)
+        before = next((each.tags for each in self._model.pools if each.name == operation.pool.name), {})
+        with self._memory.changing(group_id):
+            self._listeners.set_tags("vservergroup", group_id, operation.pool.tags, before)
+            self._remember(group_id, tags=operation.pool.tags)
+
+    def _make_group(self, lb_id: str, pool: Pool) -> Group:
+        known = self._memory.group_id(lb_id, pool.name)
+        if known is not None:
+            # The creation is repeated.
+            with suppress(Postponed):
+                self._add_members(AddMembers(lb_id, pool.name, pool.members))
+            return self._group(known)
+        first, *rest = [*batches(self._servers(pool.members), A_CALL)] or [()]
+        answer = self._call(
+            "CreateVServerGroup",
+            LoadBalancerId=lb_id,
+            VServerGroupName=pool.name,
+            BackendServers=backend_servers(first) if first else None,
+            Tag=tag_list(pool.tags),
+        )
+        group = Group(answer["VServerGroupId"], lb_id, pool.name, pool.tags, tuple(first))
+        self._memory.add_group(group)
+        for batch in rest:
+            self._add(group.id, batch)
+        return self._group(group.id)
+
+    def _add_members(self, operation: AddMembers) -> None:
+        group_id = self._known_group(operation.id, operation.pool)
+        known = {each.member.key: each for each in self._group(group_id).servers}
+        new = [each for each in operation.members if each.key not in known]
+        changed = [
+            Server(each, known[each.key].id)
+            for each in operation.members
+            if each.key in known and each != known[each.key].member
+        ]
+        servers = self._servers(new)
+        for batch in batches(servers, A_CALL):
+            self._add(group_id, batch)
+        for batch in batches(changed, A_CALL):
+            with self._memory.changing(group_id):
+                texts = backend_servers(batch)
+                self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
+                self._remember(group_id, added=batch)
+        self._require_all(new, servers)
+
+    def _remove_members(self, operation: RemoveMembers) -> None:
+        try:
+            group_id = self._known_group(operation.id, operation.pool)
+        except NotFound:
+            return
+        known = {each.member.key: each for each in self._group(group_id).servers}
+        gone = [known[each.key] for each in operation.members if each.key in known]
+        for batch in batches(gone, A_CALL):
+            with self._memory.changing(group_id):
+                servers = backend_servers(batch)
+                self._call("RemoveVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=servers)
+                self._remember(group_id, removed=batch)
+
+    def _delete_pool(self, operation: DeletePool) -> None:
+        try:
+            group_id = self._known_group(operation.id, operation.name)
+            self._call("DeleteVServerGroup", VServerGroupId=group_id)
+        except CloudError as error:
+            if not is_gone(error):
+                raise
+        self._memory.forget_group(operation.id, operation.name)
+
+    def _add(self, group_id: str, servers: Sequence[Server]) -> None:
+        with self._memory.changing(group_id):
+            texts = backend_servers(servers)
+            self._call("AddVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=texts)
+            self._remember(group_id, added=servers)
+
+    def _servers(self, members: Sequence[Member]) -> list[Server]:
+        """The members as backends; pods by their network interfaces, without those that have none."""
+        pods = sorted({each.address for each in members if each.instance_id == ENI})
+        of_pods = interfaces(self._client, self._vpc_id, pods) if pods else {}
+        found = ((each, of_pods.get(each.address) if each.instance_id == ENI else each.instance_id) for each in members)
+        return [Server(each, server) for each, server in found if server is not None]
+
+    def _require_all(self, members: Sequence[Member], servers: Sequence[Server]) -> None:
+        """Raise Postponed if some pods could not be added."""
+        missing = sorted({each.address for each in members} - {each.member.address for each in servers})
+        if missing:
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            named = f"{', '.join(missing[:_NAMED])}{more}"
+            raise Postponed(f"no network interface of {self._vpc_id} has the pod address {named} (yet)")
+
+    def _known_group(self, lb_id: str, name: str) -> str:
+        """The ID of the group. Raises NotFound."""
+        found = self._memory.group_id(lb_id, name)
+        if found is None:
+            answer = self._call("DescribeVServerGroups", LoadBalancerId=lb_id)
+            shown = (answer.get("VServerGroups") or {}).get("VServerGroup") or []
+            found = next((each["VServerGroupId"] for each in shown if each.get("VServerGroupName") == name), None)
+        if found is None:
+            raise NotFound(f"Alibaba Cloud: load balancer {lb_id} has no server group {name}")
+        return found
+
+    def _group(self, group_id: str) -> Group:
+        found = self._memory.groups.get(group_id)
+        if found is None:
+            found = group_of(self._call("DescribeVServerGroupAttribute", VServerGroupId=group_id))
+            self._memory.groups.put(group_id, found)
+        return found
+
+    def _remember(
+        self,
+        group_id: str,
+        *,
+        added: Sequence[Server] = (),
+        removed: Sequence[Server] = (),
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        group = self._memory.groups.get(group_id)
+        if group is not None:
+            servers = {each.member.key: each for each in group.servers} | {each.member.key: each for each in added}
+            for each in removed:
+                servers.pop(each.member.key, None)
+            new = replace(group, servers=tuple(sorted(servers.values())), tags=group.tags if tags is None else tags)
+            self._memory.groups.put(group_id, new)
+
+    # ---------------------------------------------------------------------------------------------------- listeners
+
+    def _put_listener(self, operation: PutListener) -> None:
+        listener = operation.listener
+        before = next((each for each in self._model.listeners if each.key == listener.key), None)
+        self._put_or_change(operation.id, listener, before)
+
+    def _put_or_change(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
+        group_id = self._known_group(lb_id, listener.pool) if listener.pool else None
+        try:
+            self._listeners.put(lb_id, listener, before, group_id)
+        except Conflict as error:
+            if before is not None or error_code(error) != _LISTENER_EXISTS:
+                raise
+            # The creation is repeated, by a process that had not seen it.
+            [lb] = self._reads.read((), (lb_id,)) or [None]
+            present = next((each for each in lb.model.listeners if each.key == listener.key), None) if lb else None
+            self._listeners.put(lb_id, listener, present, group_id)
+
+    def _delete_listener(self, operation: DeleteListener) -> None:
+        key = (operation.protocol, operation.port)
+        before = next((each for each in self._model.listeners if each.key == key), None)
+        if before is not None:
+            self._listeners.delete(operation.id, before)
+
+    # ------------------------------------------------------------------------------------------------------ helpers
+
+    @property
+    def _model(self) -> LoadBalancerModel:
+        if self._lb is None:
+            raise Conflict("the load balancer has not been read")
+        return self._lb.model
+
+    def _call(self, action: str, **parameters: Any) -> dict[str, Any]:
+        return self._client.call("slb", action, parameters)

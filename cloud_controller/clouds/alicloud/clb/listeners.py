@@ -1,0 +1,133 @@
+"""Changes of CLB's listeners: the whole listener in one call, started after creation, with its tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from cloud_controller.cloud import NotFound
+from cloud_controller.clouds.alicloud.clb.listener_fields import create_parameters, set_parameters
+from cloud_controller.clouds.alicloud.clb.memory import Memory
+from cloud_controller.clouds.alicloud.clb.reads import Reads
+from cloud_controller.clouds.alicloud.clb.wire import tag_keys, tag_list
+from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.load_balancers.model import Listener
+
+_CREATE = {
+    "tcp": "CreateLoadBalancerTCPListener",
+    "udp": "CreateLoadBalancerUDPListener",
+    "http": "CreateLoadBalancerHTTPListener",
+    "https": "CreateLoadBalancerHTTPSListener",
+}
+_SET = {
+    "tcp": "SetLoadBalancerTCPListenerAttribute",
+    "udp": "SetLoadBalancerUDPListenerAttribute",
+    "http": "SetLoadBalancerHTTPListenerAttribute",
+    "https": "SetLoadBalancerHTTPSListenerAttribute",
+}
+_MADE_ANEW = ("protocol", "forward_port")
+"""The attributes that no call changes."""
+_APART = ("status", "domain_extensions")
+"""The attributes with calls of their own."""
+_UNLIMITED = -1
+_A_CALL = 20
+"""The most tags in one call."""
+
+
+class Listeners:
+    """Changes of listeners. Safe to share between threads."""
+
+    def __init__(self, client: Client, memory: Memory, reads: Reads) -> None:
+        self._client = client
+        self._memory = memory
+        self._reads = reads
+
+    def put(self, lb_id: str, listener: Listener, before: Listener | None, group_id: str | None) -> None:
+        """Create the listener, or change it from what it is."""
+        if before is not None and any(_of(before, name) != _of(listener, name) for name in _MADE_ANEW):
+            self.delete(lb_id, before)
+            before = None
+        if before is None:
+            self._create(lb_id, listener, group_id)
+        else:
+            self._change(lb_id, listener, before, group_id)
+        self._certify(lb_id, listener, before)
+        if before is None or (_of(listener, "status") == "running" != _of(before, "status")):
+            self._call("StartLoadBalancerListener", lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
+        elif _of(listener, "status") == "stopped" != _of(before, "status"):
+            self._call("StopLoadBalancerListener", lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
+
+    def delete(self, lb_id: str, listener: Listener) -> None:
+        """Delete the listener; a missing one is ignored."""
+        with suppress(NotFound):
+            self._call("DeleteLoadBalancerListener", lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
+        self._memory.certificates.forget(f"{lb_id}/{listener.port}")
+
+    def set_tags(self, kind: str, id: str, wanted: Mapping[str, str], actual: Mapping[str, str]) -> None:
+        """Make the tags of a resource those that are wanted: its type is instance, listener or vservergroup."""
+        kept = {stored for key, value in wanted.items() for stored in tag_keys(key, value)}
+        left = [key for each, value in actual.items() for key in tag_keys(each, value) if key not in kept]
+        changed = tag_list({key: value for key, value in wanted.items() if actual.get(key) != value})
+        resource = {"ResourceType": kind, "ResourceId": [id]}
+        for part in batches(changed, _A_CALL):
+            self._client.call("slb", "TagResources", {**resource, "Tag": part})
+        for keys in batches(left, _A_CALL):
+            self._client.call("slb", "UntagResources", {**resource, "TagKey": keys})
+
+    # ------------------------------------------------------------------------------------------------------ helpers
+
+    def _create(self, lb_id: str, listener: Listener, group_id: str | None) -> None:
+        self._call(
+            _CREATE[_of(listener, "protocol")],
+            lb_id,
+            listener,
+            **create_parameters(listener.attributes),
+            Bandwidth=_UNLIMITED,
+            VServerGroupId=group_id,
+            Description=f"k8s/{listener.port}/{listener.protocol.lower()}",
+            Tag=tag_list(listener.tags),
+        )
+
+    def _change(self, lb_id: str, listener: Listener, before: Listener, group_id: str | None) -> None:
+        def settings(of: Listener) -> dict[str, Any]:
+            return {name: _of(of, name) for name in listener.attributes if name not in _APART}
+
+        if settings(listener) != settings(before) or listener.pool != before.pool:
+            group = {"VServerGroup": "on", "VServerGroupId": group_id} if group_id else {}
+            self._call(_SET[_of(listener, "protocol")], lb_id, listener, **set_parameters(listener.attributes), **group)
+        resource = f"{lb_id}_{_of(listener, 'protocol')}_{listener.port}"
+        self.set_tags("listener", resource, listener.tags, before.tags)
+
+    def _certify(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
+        """Make the further certificates those of the listener."""
+        wanted = dict(str(each).split(":", 1) for each in _words(listener))
+        if _words(listener) == (() if before is None else _words(before)):
+            return
+        key = f"{lb_id}/{listener.port}"
+        actual = {} if before is None else self._reads.certificates(lb_id, listener.port)
+        with self._memory.changing(key):
+            # The first change makes what is cached wrong, whatever becomes of the others.
+            self._memory.certificates.forget(key)
+            for domain, certificate in wanted.items():
+                if domain not in actual:
+                    self._call("CreateDomainExtension", lb_id, listener, Domain=domain, ServerCertificateId=certificate)
+                elif actual[domain][1] != certificate:
+                    changed = {"DomainExtensionId": actual[domain][0], "ServerCertificateId": certificate}
+                    self._client.call("slb", "SetDomainExtensionAttribute", changed)
+            for domain in actual.keys() - wanted.keys():
+                self._client.call("slb", "DeleteDomainExtension", {"DomainExtensionId": actual[domain][0]})
+
+    def _call(self, action: str, lb_id: str, listener: Listener, **parameters: Any) -> None:
+        asked = {"LoadBalancerId": lb_id, "ListenerPort": listener.port, **parameters}
+        self._client.call("slb", action, asked)
+
+
+def _of(listener: Listener, name: str) -> Any:
+    return listener.attributes.get(name)
+
+
+def _words(listener: Listener) -> tuple[str, ...]:
+    found = _of(listener, "domain_extensions")
+    return found if isinstance(found, tuple) else ()

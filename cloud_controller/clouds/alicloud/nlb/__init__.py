@@ -1,0 +1,1 @@
+"""Network Load Balancers (NLB), API version 2022-04-30."""

@@ -1,0 +1,39 @@
+"""The annotations by which a Service configures its network load balancer (NLB).
+
+They are those of Alibaba Cloud's own controller, under both prefixes. Ranges and defaults are NLB's, which differ from
+CLB's. The entries are in the modules joined here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX
+from cloud_controller.clouds.alicloud.nlb.annotations_of_listeners import LISTENERS
+from cloud_controller.clouds.alicloud.nlb.annotations_of_load_balancers import BACKEND_TYPE, LOAD_BALANCERS
+from cloud_controller.clouds.alicloud.nlb.annotations_of_server_groups import SERVER_GROUPS
+from cloud_controller.load_balancers.catalogue import Catalogue
+
+CLASSES = ("alibabacloud.com/nlb", "cloud-controller/nlb")
+"""The values of `spec.loadBalancerClass` that select this kind."""
+
+NLB = Catalogue(
+    cloud="alicloud",
+    prefixes=(PREFIX, LEGACY_PREFIX),
+    entries=(*LOAD_BALANCERS, *LISTENERS, BACKEND_TYPE, *SERVER_GROUPS),
+    kind="NLB",
+    classes=CLASSES,
+)
+
+_EMPTY_MEANS_NONE = NLB.by_argument["security_group_ids"]
+
+
+def effective(annotations: Mapping[str, str] | None) -> dict[str, str]:
+    """The annotations that say something: charts leave some empty, and Alibaba Cloud's own controller ignores those."""
+    meant = {_EMPTY_MEANS_NONE.name, *_EMPTY_MEANS_NONE.aliases}
+    return {name: text for name, text in (annotations or {}).items() if text.strip() or name in meant}
+
+
+def field(argument: str) -> str:
+    """How an error names the annotation of this argument."""
+    return f"annotation {NLB.by_argument[argument].name}"

@@ -1,0 +1,75 @@
+"""Waits for NLB's asynchronous jobs: many in one call, and never for long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from cloud_controller.cloud import CloudError, Postponed
+from cloud_controller.clouds.alicloud.nlb.api import Api
+from cloud_controller.clouds.alicloud.nlb.wire import Params
+from cloud_controller.clouds.common.concurrent_calls import batches
+
+PATIENCE = 6.0
+"""Seconds for which a worker waits: most jobs take less, and a longer one is looked at again by the next plan."""
+_FIRST_PAUSE = 0.4
+_LONGEST_PAUSE = 2.0
+_MOST = 20
+
+
+class Jobs:
+    """The jobs of one account. A job that failed is an error, and one that still runs is `Postponed`: never done."""
+
+    def __init__(
+        self,
+        client: Api,
+        *,
+        patience: float = PATIENCE,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._patience = patience
+        self._sleep = sleep
+        self._clock = clock
+
+    def outcomes(self, jobs: Mapping[str, str]) -> dict[str, CloudError | None]:
+        """Wait for these jobs (by ID, with what each does); the error of each, or None if it succeeded."""
+        found: dict[str, CloudError | None] = {}
+
+        def ask() -> bool:
+            for batch in batches([job for job in jobs if job not in found], _MOST):
+                for each in self._client.call("nlb", "ListAsynJobs", {"JobIds": [*batch]}).get("Jobs") or ():
+                    job, status = str(each["Id"]), str(each["Status"])
+                    if job in jobs and status == "Succeeded":
+                        found[job] = None
+                    elif job in jobs and status == "Failed":
+                        found[job] = CloudError(f"Alibaba Cloud: nlb {jobs[job]} failed (job {job})")
+            return len(found) == len(jobs)
+
+        self.until(ask)
+        for job, what in jobs.items():
+            found.setdefault(job, Postponed(f"nlb {what} is still running (job {job})"))
+        return found
+
+    def require(self, jobs: Mapping[str, str]) -> None:
+        """Wait for these jobs. Raises the first error."""
+        for error in self.outcomes(jobs).values() if jobs else ():
+            if error is not None:
+                raise error
+
+    def until(self, holds: Callable[[], bool]) -> bool:
+        """Ask until it holds or patience ends; whether it holds."""
+        end, pause = self._clock() + self._patience, _FIRST_PAUSE
+        while not holds():
+            if self._clock() + pause > end:
+                return False
+            self._sleep(pause)
+            pause = min(_LONGEST_PAUSE, 1.5 * pause)
+        return True
+
+
+def job_in(answer: Params, what: str) -> dict[str, str]:
+    """The job that an answer names, with what it does."""
+    job: Collection[str] = answer.get("JobId") or ""
+    return {str(job): what} if job else {}

@@ -1,0 +1,97 @@
+"""What is known of each NLB between a read and the changes that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from cloud_controller.clouds.alicloud.nlb.wire import View, tags_of
+from cloud_controller.clouds.common.cache import LAG, Cache, Entries
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import Listener, Pool
+
+LIFETIME = 600.0
+"""Seconds after which servers and certificates, which the API returns part by part, are read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownListener:
+    """A listener and its ID."""
+
+    id: str
+    listener: Listener
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroup:
+    """A server group, its ID and its servers as the API names them, by member key."""
+
+    id: str
+    pool: Pool
+    servers: Mapping[tuple[str, int], View] = field(default_factory=dict)
+
+    def with_members(
+        self, members: Mapping[tuple[str, int], Member], servers: Mapping[tuple[str, int], View]
+    ) -> KnownGroup:
+        """The group with exactly these members."""
+        return replace(self, pool=replace(self.pool, members=tuple(sorted(members.values()))), servers=servers)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A load balancer as last read, or as changed since."""
+
+    view: View
+    listeners: Mapping[tuple[str, int], KnownListener] = field(default_factory=dict)
+    groups: Mapping[str, KnownGroup] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The load balancer's ID."""
+        return str(self.view["LoadBalancerId"])
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The load balancer's tags."""
+        return tags_of(self.view)
+
+    def with_listener(self, key: tuple[str, int], listener: KnownListener | None) -> Known:
+        """With this listener on the port, or with none."""
+        rest = {each: of for each, of in self.listeners.items() if each != key}
+        return replace(self, listeners=rest if listener is None else {**rest, key: listener})
+
+    def with_group(self, pool: str, group: KnownGroup | None) -> Known:
+        """With this server group for the pool, or with none."""
+        rest = {each: of for each, of in self.groups.items() if each != pool}
+        return replace(self, groups=rest if group is None else {**rest, pool: group})
+
+
+class Memory:
+    """The entries of all load balancers of one cluster. Safe to share between threads."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
+        self.known: Entries[Known] = Entries(cache)
+        self.servers: Entries[tuple[View, ...]] = Entries(cache, LIFETIME, spread=True)
+        """The servers of each group, by its ID."""
+        self.certificates: Entries[tuple[str, ...]] = Entries(cache, LIFETIME, spread=True)
+        """The additional certificates of each TCPSSL listener, by its ID."""
+        self.interfaces: Entries[str] = Entries(cache, LIFETIME)
+        """The network interface of each pod, by its address; "" if it has none."""
+        self.made: Entries[str] = Entries(cache, LAG)
+        """Load balancers that this process created, with the UID of their Service: no list may show them yet."""
+        self.made_groups: Entries[View] = Entries(cache, LAG)
+        self.made_listeners: Entries[View] = Entries(cache, LAG)
+
+    def shown(self, *ids: str) -> None:
+        """Lists show these, or this process has changed what it made of them."""
+        self.made_groups.forget(*ids)
+        self.made_listeners.forget(*ids)
+
+    def keep_only(self, load_balancers: Collection[str], groups: Collection[str]) -> None:
+        """Forget what is no longer there."""
+        with self.cache.lock:
+            self.known.forget(*(self.known.all().keys() - {*load_balancers}))
+            self.servers.forget(*(self.servers.all().keys() - {*groups}))
+            listeners = {each.id for known in self.known.all().values() for each in known.listeners.values()}
+            self.certificates.forget(*(self.certificates.all().keys() - listeners))

@@ -1,0 +1,161 @@
+"""Creates, changes and fills the server groups of NLBs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from cloud_controller.cloud import Conflict, Postponed
+from cloud_controller.clouds.alicloud.interfaces import interfaces
+from cloud_controller.clouds.alicloud.nlb.api import Api
+from cloud_controller.clouds.alicloud.nlb.memory import KnownGroup, Memory
+from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, POOL_TAG
+from cloud_controller.clouds.alicloud.nlb.wire import (
+    Params,
+    View,
+    group_params,
+    member_of,
+    new_group_params,
+    server_of,
+    tag_list,
+    token_of,
+)
+from cloud_controller.clouds.alicloud.nlb.writes import Writes
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import Owner, Pool
+
+_MOST = 200
+"""Servers in one call."""
+_NAMING = ("ServerId", "ServerIp", "ServerType", "Port")
+
+
+class ServerGroups:
+    """The server groups of one cluster. Safe to share between threads."""
+
+    def __init__(self, client: Api, writes: Writes, memory: Memory, cluster_id: str, vpc_id: str) -> None:
+        self._client = client
+        self._writes = writes
+        self._memory = memory
+        self._cluster_id = cluster_id
+        self._vpc_id = vpc_id
+
+    def create(
+        self, lb_id: str, pool: Pool, tags: Mapping[str, str], resource_group: object = None, token: str | None = None
+    ) -> tuple[KnownGroup, dict[str, str]]:
+        """A new, empty server group for the pool, and its job. The same `token` makes no second one."""
+        tags = {**tags, **pool.tags, LOAD_BALANCER_TAG: lb_id, POOL_TAG: pool.name}
+        params = {**new_group_params(pool, self._vpc_id, tags), "ResourceGroupId": resource_group}
+        if token:
+            params["ClientToken"] = token
+        answer, jobs = self._writes.send("CreateServerGroup", params)
+        group_id = str(answer["ServerGroupId"])
+        view: dict[str, Any] = {**params, "ServerGroupId": group_id, "ServerCount": 0, "Tags": tag_list(tags)}
+        self._memory.made_groups.put(group_id, {**view, "HealthCheck": params["HealthCheckConfig"]}, anew=True)
+        return KnownGroup(group_id, replace(pool, members=(), tags=tags)), jobs
+
+    def change(self, group: KnownGroup, pool: Pool) -> tuple[KnownGroup, dict[str, str]]:
+        """Set the pool's settings, and its tags if it names any."""
+        tags = {**pool.tags, **_marks(group)} if pool.tags else group.pool.tags
+        changed = replace(group.pool, health_check=pool.health_check, tags=tags)
+        changed = replace(changed, attributes={**group.pool.attributes, **pool.attributes})
+        jobs: dict[str, str] = {}
+        before, after = (group_params(replace(each, members=())) for each in (group.pool, changed))
+        # If nothing differs, what was read is old: then all is set.
+        if before != after or changed == group.pool:
+            params = {"ServerGroupId": group.id, **after}
+            _, jobs = self._writes.send("UpdateServerGroupAttribute", params)
+        self._memory.shown(group.id)
+        self._writes.retag("servergroup", group.id, group.pool.tags, tags)
+        return replace(group, pool=changed), jobs
+
+    def add(
+        self, group: KnownGroup, members: Collection[Member], token: str | None = None
+    ) -> tuple[KnownGroup, dict[str, str]]:
+        """Add these members, or set the weight of those that are there; the same `token` adds none twice. Raises
+        Postponed for pods without a network interface, once all others are added."""
+        by_address = group.pool.attributes.get("server_group_type") == "Ip"
+        pods = [] if by_address else [each.address for each in members if _is_pod(each)]
+        interfaces = self._interfaces(pods) if pods else {}
+        lost = sorted({address for address in pods if not interfaces.get(address)})
+        servers = {
+            each.key: {
+                **server_of(each, interfaces.get(each.address), by_address=by_address),
+                "Weight": each.weight,
+            }
+            for each in members
+            if each.address not in lost
+        }
+        present = [server for key, server in servers.items() if key in group.servers]
+        new = [server for key, server in servers.items() if key not in group.servers]
+        group, jobs = self._exchange("UpdateServerGroupServersAttribute", group, present)
+        group, more = self._exchange("AddServersToServerGroup", group, new, token)
+        if lost:
+            self._memory.interfaces.forget(*lost)
+            self._writes.jobs.require(jobs | more)
+            raise Postponed(f"no network interface has the address of {', '.join(lost[:5])} yet")
+        return group, jobs | more
+
+    def remove(self, group: KnownGroup, members: Collection[Member]) -> tuple[KnownGroup, dict[str, str]]:
+        """Remove these members, as far as they are there."""
+        gone = {each.key: group.servers[each.key] for each in members if each.key in group.servers}
+        servers = [_named(each) for each in gone.values()]
+        return self._exchange("RemoveServersFromServerGroup", group, servers)
+
+    def delete(self, group_id: str, tags: Mapping[str, str]) -> dict[str, str]:
+        """Delete the group. Raises Conflict if it is not this cluster's, or while a listener uses it."""
+        owner = Owner.of_tags(tags)
+        if owner is None or owner.cluster_id != self._cluster_id or LOAD_BALANCER_TAG not in tags:
+            raise Conflict(f"server group {group_id} does not belong to this cluster")
+        with self._memory.cache.changing(group_id):
+            jobs = self._writes.delete("DeleteServerGroup", {"ServerGroupId": group_id})
+            self._memory.servers.forget(group_id)
+            self._memory.shown(group_id)
+        return jobs
+
+    def _exchange(
+        self, action: str, group: KnownGroup, servers: Sequence[View], token: str | None = None
+    ) -> tuple[KnownGroup, dict[str, str]]:
+        """Send the servers in as few calls as possible; a group takes one change at a time."""
+        jobs: dict[str, str] = {}
+        for number, batch in enumerate(batches(servers, _MOST)):
+            self._writes.jobs.require(jobs)
+            params: Params = {"ServerGroupId": group.id, "Servers": [*batch]}
+            if token:
+                params["ClientToken"] = token_of(token, str(number))
+            with self._memory.cache.changing(group.id):
+                _, jobs = self._writes.send(action, params)
+                if action == "RemoveServersFromServerGroup":
+                    gone = {member_of(each).key for each in batch}
+                    group = _filled(group, {key: each for key, each in group.servers.items() if key not in gone})
+                else:
+                    group = _filled(group, {**group.servers, **{member_of(each).key: each for each in batch}})
+                self._memory.servers.put(group.id, (*group.servers.values(),))
+        return group, jobs
+
+    def _interfaces(self, addresses: Collection[str]) -> dict[str, str]:
+        """The network interface of each address; "" if there is none."""
+
+        def read(due: list[str]) -> dict[str, str]:
+            return interfaces(self._client, self._vpc_id, due)
+
+        return self._memory.interfaces.fetch_many(addresses, read, missing="")
+
+
+def _marks(group: KnownGroup) -> dict[str, str]:
+    return {key: group.pool.tags[key] for key in (LOAD_BALANCER_TAG, POOL_TAG) if key in group.pool.tags}
+
+
+def _is_pod(member: Member) -> bool:
+    return not member.instance_id.startswith("i-")
+
+
+def _filled(group: KnownGroup, servers: Mapping[tuple[str, int], View]) -> KnownGroup:
+    return group.with_members({key: member_of(each) for key, each in servers.items()}, servers)
+
+
+def _named(server: View) -> Params:
+    """What names a server of a group: an instance has no address there."""
+    keys = ("ServerId", "ServerType", "Port") if server["ServerType"] == "Ecs" else _NAMING
+    return {key: server[key] for key in keys if server.get(key) is not None}

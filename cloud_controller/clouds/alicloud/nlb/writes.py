@@ -1,0 +1,74 @@
+"""Makes changes of NLBs: every write is safe to repeat, and what the API is still configuring is waited for."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+
+from cloud_controller.cloud import Conflict, NotFound, Postponed
+from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.nlb.api import Api
+from cloud_controller.clouds.alicloud.nlb.jobs import Jobs, job_in
+from cloud_controller.clouds.alicloud.nlb.wire import Params, tag_list
+
+_BUSY = re.compile(r"Incorrect\w*Status(\..+)?|(.+\.)?\w*(Is|In)?Configuring(\..+)?|OperationConflict|.*Conflict\.Lock")
+"""Codes of an object that something is being done to."""
+_WITHOUT_TOKEN = frozenset({"LoadBalancerJoinSecurityGroup", "LoadBalancerLeaveSecurityGroup"})
+
+
+class Writes:
+    """The writes of one account. Each returns its jobs, which nobody has waited for yet."""
+
+    def __init__(self, client: Api, jobs: Jobs) -> None:
+        self._client = client
+        self.jobs = jobs
+
+    def send(self, action: str, params: Params) -> tuple[Params, dict[str, str]]:
+        """The answer, and the job that it began. Raises Postponed if the object stays busy."""
+        if action not in _WITHOUT_TOKEN:
+            # The same token in each attempt, so that a repeated one has no second effect.
+            params = {"ClientToken": str(uuid.uuid4()), **params}
+        answer: Params = {}
+        busy: list[Conflict] = []
+
+        def attempt() -> bool:
+            try:
+                answer.update(self._client.call("nlb", action, params))
+            except Conflict as error:
+                if not _BUSY.fullmatch(error_code(error)):
+                    raise
+                busy.append(error)
+                return False
+            return True
+
+        if not self.jobs.until(attempt):
+            raise Postponed(f"nlb {action} has to wait: {busy[-1]}") from busy[-1]
+        what = next((f"{action} of {params[key]}" for key in _IDS if key in params), action)
+        return answer, job_in(answer, what)
+
+    def finish(self, action: str, params: Params) -> Params:
+        """The answer, once its job has succeeded."""
+        answer, jobs = self.send(action, params)
+        self.jobs.require(jobs)
+        return answer
+
+    def delete(self, action: str, params: Params) -> dict[str, str]:
+        """Delete an object that may already be gone."""
+        try:
+            return self.send(action, params)[1]
+        except NotFound:
+            return {}
+
+    def retag(self, kind: str, id: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Change an object's tags from `before` to `after`. `kind`: loadbalancer, listener, servergroup."""
+        added = {key: value for key, value in after.items() if before.get(key) != value}
+        removed = sorted(before.keys() - after.keys())
+        # Added first: an interruption must leave a mark of who owned it.
+        if added:
+            self.send("TagResources", {"ResourceType": kind, "ResourceId": [id], "Tag": tag_list(added)})
+        if removed:
+            self.send("UntagResources", {"ResourceType": kind, "ResourceId": [id], "TagKey": removed})
+
+
+_IDS = ("ServerGroupId", "ListenerId", "LoadBalancerId")

@@ -1,0 +1,359 @@
+"""The life of classic load balancers: the calls that each step takes, changes by hand, reuse, preserving, health."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
+from cloud_controller.clouds.alicloud.requests import is_read
+from cloud_controller.controllers.service.controller import ServiceOptions
+from cloud_controller.load_balancers.sharing import Sharing
+from local.alicloud import machines
+from local.alicloud.clb_balancers import CLB, GROUP, LISTENER
+from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
+from tests.cloud_controller.clouds.alicloud.clb.services import annotations
+from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
+from tests.cloud_controller.load_balancing import service as _service
+
+__all__ = ["account"]
+
+CREATE, DELETE = "CreateLoadBalancer", ["DeleteLoadBalancer", "SetLoadBalancerDeleteProtection"]
+ONE_PORT = ["CreateLoadBalancerTCPListener", "CreateVServerGroup", "StartLoadBalancerListener"]
+HTTPS = {"protocol-port": "https:443", "cert-id": "cert-1"}
+
+
+def service(given: dict[str, str] | None = None, *ports: dict[str, Any], **more: Any) -> Any:
+    return _service(annotations(given or {}), *ports, **more)
+
+
+def calls(account: Balancing) -> list[str]:
+    return sorted(name.partition(".")[2] for name, times in account.calls().items() for _ in range(times))
+
+
+def writes(account: Balancing) -> list[str]:
+    return [action for action in calls(account) if not is_read(action)]
+
+
+def alter(account: Balancing, kind: str, number: int = 0, **changes: Any) -> None:
+    """Change an object by hand."""
+    with account.standin.changing() as world:
+        world.fill(kind, world.store.all(kind)[number]["id"], **changes)
+
+
+def only(account: Balancing, kind: str) -> dict[str, Any]:
+    [found] = account.objects(kind)
+    return found
+
+
+def start(account: Balancing, given: dict[str, str] | None = None, *ports: dict[str, Any], **more: Any) -> Running:
+    running = served(account, account.cluster(), service(given, *ports), **more)
+    account.calls()
+    return running
+
+
+# ----------------------------------------------------------------------------------------------------------- calls
+
+
+def test_a_load_balancer_with_one_port_takes_four_calls(account: Balancing) -> None:
+    running = Running(account, account.cluster())
+    account.calls()
+
+    running.apply(service())
+
+    assert account.calls() == {
+        "slb.CreateLoadBalancer": 1,
+        "slb.CreateVServerGroup": 1,
+        "slb.CreateLoadBalancerTCPListener": 1,
+        "slb.StartLoadBalancerListener": 1,
+        **READ_OF_A_PLAN,
+    }
+    assert {backend["Port"] for backend in only(account, GROUP)["backends"]} == {30080}
+    assert running.cluster.ingress == [{"ip": only(account, CLB)["address"]}]
+
+
+READ_OF_A_PLAN = {
+    "slb.DescribeLoadBalancers": 1,
+    "slb.DescribeLoadBalancerListeners": 2,
+    "slb.ListTagResources": 1,
+    "nlb.ListLoadBalancers": 1,
+    "nlb.ListServerGroups": 1,
+}
+"""Of a plan from what the cloud has now; the group's backends are known from its creation."""
+
+
+def test_backends_are_added_twenty_in_a_call(account: Balancing) -> None:
+    running = Running(account, account.cluster(50))
+    account.calls()
+
+    running.apply(service())
+
+    assert writes(account) == sorted(["AddVServerGroupBackendServers"] * 2 + [CREATE, *ONE_PORT])
+    assert len(only(account, GROUP)["backends"]) == 50
+
+
+def test_a_settled_service_costs_no_call_and_a_resync_few(account: Balancing) -> None:
+    running = start(account)
+
+    running.settle(rounds=1)
+    assert calls(account) == []
+    running.resync()
+
+    assert account.calls() == READ_OF_A_PLAN
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "made"),
+    [
+        ({}, {"scheduler": "rr", "health-check-interval": "9"}, ["SetLoadBalancerTCPListenerAttribute"]),
+        ({}, {"name": "edge"}, ["SetLoadBalancerName"]),
+        ({}, {"delete-protection": "off"}, ["SetLoadBalancerDeleteProtection"]),
+        ({}, {"modification-protection": "NonProtection"}, ["SetLoadBalancerModificationProtection"]),
+        ({}, {"additional-resource-tags": "team=web"}, ["TagResources"]),
+        ({}, {"default-weight": "30"}, ["SetVServerGroupAttribute"]),
+        (
+            {"instance-charge-type": "PayBySpec"},
+            {"instance-charge-type": "PayBySpec", "spec": "slb.s2.small"},
+            ["ModifyLoadBalancerInstanceSpec"],
+        ),
+        (
+            {"instance-charge-type": "PayBySpec"},
+            {"instance-charge-type": "PayBySpec", "charge-type": "paybybandwidth", "bandwidth": "7"},
+            ["ModifyLoadBalancerInternetSpec"],
+        ),
+        ({"instance-charge-type": "PayBySpec"}, {}, ["ModifyLoadBalancerInstanceChargeType"]),
+        (
+            {},
+            {"protocol-port": "http:80"},
+            ["CreateLoadBalancerHTTPListener", "DeleteLoadBalancerListener", "StartLoadBalancerListener"],
+        ),
+        ({}, {"hostname": "web.example.com"}, []),
+    ],
+)
+def test_a_change_takes_the_fewest_calls(
+    account: Balancing, before: dict[str, str], after: dict[str, str], made: list[str]
+) -> None:
+    running = start(account, before)
+
+    running.apply(service(after))
+
+    assert writes(account) == sorted(made)
+
+
+def test_a_change_of_https_takes_the_fewest_calls(account: Balancing) -> None:
+    running = start(account, {**HTTPS, "domain-extensions": "a.example.com:cert-a"}, port(443))
+
+    running.apply(service({**HTTPS, "domain-extensions": "a.example.com:cert-b"}, port(443)))
+    assert writes(account) == ["SetDomainExtensionAttribute"]
+    assert only(account, "domain extension")["ServerCertificateId"] == "cert-b"
+    running.apply(service({**HTTPS, "cert-id": "cert-2", "domain-extensions": "b.example.com:cert-b"}, port(443)))
+    assert writes(account) == [
+        "CreateDomainExtension",
+        "DeleteDomainExtension",
+        "SetLoadBalancerHTTPSListenerAttribute",
+    ]
+
+
+def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: Balancing) -> None:
+    running = start(account)
+    changed(running.cluster, annotations({"instance-charge-type": "PayBySpec"}))
+
+    with pytest.raises(InvalidConfiguration, match="does not change a load balancer from PayByCLCU to PayBySpec"):
+        running.handle()
+
+    assert [action for action in writes(account) if action.startswith("Modify")] == []
+
+
+def test_a_deletion_takes_the_protection_off_and_leaves_nothing(account: Balancing) -> None:
+    running = start(account, {}, port(80), port(443), port(53, "UDP"))
+
+    running.cluster.delete_service()
+    running.settle()
+
+    assert writes(account) == DELETE
+    assert not [each for kind in (CLB, LISTENER, GROUP) for each in account.objects(kind)]
+
+
+def test_a_node_that_comes_or_goes_takes_one_call_a_port(account: Balancing) -> None:
+    running = start(account, {}, port(80), port(443))
+
+    account.add_node(running.cluster, "n4")
+    running.take_nodes()
+    running.settle(rounds=1)
+    assert writes(account) == ["AddVServerGroupBackendServers"] * 2
+    del running.cluster.objects["nodes"]["n1"]
+    running.take_nodes()
+    running.settle(rounds=1)
+    assert writes(account) == ["RemoveVServerGroupBackendServers"] * 2
+
+
+def test_a_port_that_leaves_takes_its_listener_and_group_along(account: Balancing) -> None:
+    running = start(account, {}, port(80), port(443))
+
+    running.apply(service({}, port(80), port(8443)))
+
+    assert writes(account) == sorted([*ONE_PORT, "DeleteLoadBalancerListener", "DeleteVServerGroup"])
+
+
+# --------------------------------------------------------------------------------------------------- changes by hand
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "made"),
+    [
+        (LISTENER, {"status": "stopped"}, ["StartLoadBalancerListener"]),
+        (LISTENER, {"Scheduler": "rr"}, ["SetLoadBalancerTCPListenerAttribute"]),
+        (LISTENER, {"tags": {}}, ["TagResources"]),
+        (GROUP, {"backends": []}, ["AddVServerGroupBackendServers"]),
+        (GROUP, {"tags": {}}, ["TagResources"]),
+        (CLB, {"delete_protection": "off"}, ["SetLoadBalancerDeleteProtection"]),
+        (CLB, {"name": "other"}, ["SetLoadBalancerName"]),
+    ],
+)
+def test_a_change_by_hand_is_put_right_without_a_change_of_the_service(
+    account: Balancing, kind: str, changes: dict[str, Any], made: list[str]
+) -> None:
+    cluster = start(account).cluster
+    alter(account, kind, **changes)
+
+    Running(account, cluster).settle()
+
+    assert writes(account) == made
+
+
+def test_a_load_balancer_that_was_deleted_by_hand_is_made_again(account: Balancing) -> None:
+    running = start(account)
+    before = only(account, CLB)
+    with account.standin.changing() as world:
+        for kind in (CLB, LISTENER, GROUP):
+            for each in world.store.all(kind):
+                world.store.remove(kind, each["id"])
+
+    running.resync()
+    running.settle()
+
+    assert only(account, CLB)["id"] != before["id"]
+    assert running.cluster.ingress == [{"ip": only(account, CLB)["address"]}]
+
+
+# --------------------------------------------------------------------------------------------------- pods, addresses
+
+
+def pods(running: Running, *numbers: int) -> None:
+    nodes = sorted(running.cluster.objects["nodes"])
+    slices = endpoint_slice(*(endpoint(f"192.168.0.{number}", nodes[number % 3]) for number in numbers))
+    running.cluster.objects["endpointslices"]["default/web-1"] = slices
+    running.take_slice(slices)
+
+
+def test_pods_are_backends_by_their_network_interface(account: Balancing) -> None:
+    running = Running(account, account.cluster())
+    machine = account.objects(machines.INSTANCE)[0]["id"]
+    with account.standin.changing() as world:
+        for number in (101, 102):
+            machines.add_eni(world, account.vswitch, f"eni-{number}", address=f"192.168.0.{number}", instance=machine)
+    running.cluster.put(service({BACKEND_TYPE: "eni"}))
+    pods(running, 101, 102)
+
+    running.settle()
+
+    found = {(each["ServerId"], each["ServerIp"], each["Port"]) for each in only(account, GROUP)["backends"]}
+    assert found == {("eni-101", "192.168.0.101", 8000), ("eni-102", "192.168.0.102", 8000)}
+    pods(running, 102)
+    running.settle()
+    assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-102"]
+
+
+def test_a_host_name_is_published(account: Balancing) -> None:
+    assert start(account, {"hostname": "web.example.com"}).cluster.ingress == [{"hostname": "web.example.com"}]
+
+
+def test_the_elastic_ip_of_an_internal_load_balancer_is_published(account: Balancing) -> None:
+    running = start(account, {"address-type": "intranet", "external-ip-type": "eip"})
+    lb = only(account, CLB)["id"]
+    with account.standin.changing() as world:
+        machines.add_eip(world, address="203.0.113.77", instance=lb, kind="SlbInstance")
+
+    running.resync()
+    running.settle()
+
+    assert running.cluster.ingress == [{"ip": "203.0.113.77"}]
+
+
+def test_health_is_that_of_listeners(account: Balancing) -> None:
+    running = start(account)
+    lb, machine = only(account, CLB)["id"], only(account, GROUP)["backends"][0]["ServerId"]
+    account.standin.world.unhealthy.add((machine, 30080))
+
+    found = running.cloud.load_balancers.health(lb)
+
+    assert found.pop(("tcp-80", machine, 30080)) is False
+    assert [*found.values()] == [True, True]
+
+
+# ----------------------------------------------------------------------------------------------- reuse and preserving
+
+
+def users_balancer(account: Balancing, *ports: int) -> str:
+    """A load balancer that the user made, with listeners to a group of their own."""
+    client = account.cloud()._client
+    lb = str(client.call("slb", "CreateLoadBalancer", {"InstanceChargeType": "PayByCLCU"})["LoadBalancerId"])
+    group = client.call("slb", "CreateVServerGroup", {"LoadBalancerId": lb, "VServerGroupName": "mine"})
+    for number in ports:
+        asked = {"LoadBalancerId": lb, "ListenerPort": number, "Bandwidth": -1, "Scheduler": "sch"}
+        asked |= {"VServerGroupId": group["VServerGroupId"]}
+        client.call("slb", "CreateLoadBalancerTCPListener", asked)
+        client.call("slb", "StartLoadBalancerListener", {"LoadBalancerId": lb, "ListenerPort": number})
+    account.calls()
+    return lb
+
+
+ANY = ServiceOptions(resync=300.0, sharing=Sharing.ANY)
+
+
+def test_a_reused_load_balancer_gets_the_services_parts_and_loses_only_those(account: Balancing) -> None:
+    lb = users_balancer(account, 8080)
+    before = account.objects(CLB), account.objects(LISTENER), account.objects(GROUP)
+    running = start(account, {"id": lb}, options=ANY)
+
+    assert {each["port"] for each in account.objects(LISTENER)} == {80, 8080}
+    assert account.objects(CLB) == before[0]
+    running.cluster.delete_service()
+    running.settle()
+
+    assert writes(account) == ["DeleteLoadBalancerListener", "DeleteVServerGroup"]
+    assert (account.objects(CLB), account.objects(LISTENER), account.objects(GROUP)) == before
+
+
+def test_a_listener_that_was_taken_over_is_given_back(account: Balancing) -> None:
+    lb = users_balancer(account, 80)
+    before = only(account, LISTENER)
+    running = start(account, {"id": lb, "force-override-listeners": "true"}, options=ANY)
+    assert only(account, LISTENER)["Scheduler"] == "wrr"
+
+    Running(account, running.cluster, options=ANY).settle()
+    assert only(account, LISTENER)["VServerGroupId"] != before["VServerGroupId"]
+    running.cluster.delete_service()
+    running.settle()
+
+    after = only(account, LISTENER)
+    assert {key: after[key] for key in ("VServerGroupId", "Scheduler", "status", "tags")} == {
+        key: before[key] for key in ("VServerGroupId", "Scheduler", "status", "tags")
+    }
+
+
+def test_a_preserved_load_balancer_keeps_everything_but_its_owner(account: Balancing) -> None:
+    running = start(account, {"preserve-lb-on-delete": "true"})
+    before = only(account, CLB), only(account, LISTENER), only(account, GROUP)
+
+    running.cluster.delete_service()
+    running.settle()
+    Running(account, running.cluster).settle()
+
+    after = only(account, CLB), only(account, LISTENER), only(account, GROUP)
+    for was, now in zip(before, after, strict=True):
+        assert now == {**was, "tags": now["tags"]}
+        assert now["tags"]["cloud-controller/preserved-from"] == "c-1/default/web"
+        assert "kubernetes.io/service-uid" not in now["tags"]

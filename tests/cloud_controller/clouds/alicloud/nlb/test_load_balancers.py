@@ -1,0 +1,522 @@
+"""Reads and changes of NLBs, by the plans of the core, on the stand-in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cloud_controller.cloud import Conflict, NotFound, Postponed
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, LoadBalancerState, Owner
+from cloud_controller.load_balancers.operations import DeleteLoadBalancer, UpdateLoadBalancer
+from local.alicloud import machines
+from local.alicloud.nlb_jobs import BALANCER, GROUP, LISTENER
+from tests.cloud_controller.clouds.alicloud.nlb.balancing import KINDS, OWNER, NlbAccount, Process, errors
+from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, ZONE_H, ZONE_K, backends, built, port
+
+PODS = {"192.168.0.101": "n1", "192.168.0.102": "n2"}
+EVERYTHING = {
+    "zone-maps": f"{ZONE_K}:vsw-k:192.168.2.9:eip-1,{ZONE_H}:vsw-h",
+    "ip-version": "DualStack",
+    "ipv6-address-type": "internet",
+    "name": "edge",
+    "bandwidth-package-id": "cbwp-1",
+    "resource-group-id": "rg-1",
+    "cross-zone-enabled": "off",
+    "delete-protection": "off",
+    "modification-protection": "NonProtection",
+    "cps": "5",
+    "idle-timeout": "60",
+    "proxy-protocol": "on",
+    "ppv2-pvl-vpc-id-enabled": "on",
+    "protocol-port": "tcpssl:443",
+    "cert-id": "cert-1",
+    "additional-cert-ids": "cert-3,cert-2",
+    "cacert": "on",
+    "cacert-id": "ca-1",
+    "alpn": "on",
+    "alpn-policy": "HTTP2Only",
+    "tls-cipher-policy": "tls_cipher_policy_1_2",
+    "scheduler": "wlc",
+    "weight": "7",
+    "connection-drain": "on",
+    "connection-drain-timeout": "30",
+    "health-check-type": "http",
+    "health-check-httpcode": "http_2xx,http_3xx",
+    "health-check-method": "HEAD",
+    "additional-resource-tags": "a=b",
+}
+
+
+@pytest.fixture
+def account() -> NlbAccount:
+    return NlbAccount()
+
+
+@pytest.fixture
+def pods(account: NlbAccount) -> dict[str, str]:
+    for address in PODS:
+        account.pod(address)
+    return PODS
+
+
+# ------------------------------------------------------------------------------------------------------- creation
+
+
+def test_a_creation_is_one_change_in_the_fewest_calls(account: NlbAccount) -> None:
+    process, wanted = Process(account), built()
+
+    (result,) = process.apply(wanted)
+
+    assert result.error is None
+    # One look at the jobs for the group, one for its servers, one for the listener; one at the new load balancer.
+    assert account.counts() == {
+        "CreateLoadBalancer": 1,
+        "GetLoadBalancerAttribute": 1,
+        "CreateServerGroup": 1,
+        "AddServersToServerGroup": 1,
+        "CreateListener": 1,
+        "ListAsynJobs": 3,
+    }
+    assert result.created is not None
+    assert result.created.state is LoadBalancerState.READY
+    assert result.created.ingress[0].hostname == f"{result.created.id}.cn-hangzhou.nlb.aliyuncsslb.com"
+    assert process.plan(wanted) == []
+    assert Process(account).plan(wanted) == []
+
+
+@pytest.mark.parametrize("annotations", [{}, EVERYTHING, {ENI: "eni"}, {ENI: "eni", "server-group-type": "Ip"}])
+def test_what_is_created_reads_back_as_the_model(
+    account: NlbAccount, pods: dict[str, str], annotations: dict[str, str]
+) -> None:
+    wanted = built(port(443), port(80), port(53, "UDP"), annotations=annotations, on=backends(pods=pods))
+
+    found = Process(account).converge(wanted)
+
+    assert Process(account).plan(wanted) == []
+    assert found.model.attributes.items() >= wanted.model.attributes.items()
+
+
+def test_a_range_of_ports_reads_back_as_the_model(account: NlbAccount, pods: dict[str, str]) -> None:
+    annotations = {ENI: "eni", "listener-port-range": "1000-2000:80"}
+    Process(account).converge(built(annotations=annotations, on=backends(pods=pods)))
+
+    (listener,) = account.objects(LISTENER)
+    assert (listener["port"], listener["first"], listener["last"]) == (0, 1000, 2000)
+    changed = {**annotations, "listener-port-range": "1000-2500:80"}
+    Process(account).converge(built(annotations=changed, on=backends(pods=pods)))
+    assert [each["last"] for each in account.objects(LISTENER)] == [2500]
+
+
+def test_everything_is_tagged_with_its_owner_when_it_is_created(account: NlbAccount) -> None:
+    Process(account).converge(built(loadBalancerSourceRanges=["10.0.0.0/8"]))
+
+    for kind in KINDS:
+        made = [each for each in account.objects(kind) if each["id"] in account.left()]
+        assert len(made) == 1
+        assert OWNER.owns(made[0]["tags"])
+
+
+def test_a_creation_with_the_same_token_makes_no_second_load_balancer(account: NlbAccount) -> None:
+    operations = Process(account).plan(built())
+
+    first, second = (Process(account).nlb.perform(None, operations)[0].created for _ in range(2))
+
+    assert first is not None
+    assert second is not None
+    assert first.id == second.id
+    assert len(account.left()) == 3
+
+
+@pytest.mark.parametrize("action", ["CreateServerGroup", "AddServersToServerGroup", "CreateListener"])
+def test_a_creation_that_was_refused_halfway_is_finished(account: NlbAccount, action: str) -> None:
+    account.refuse(action, "InvalidParameter")
+
+    assert len(errors(Process(account).apply(built()))) == 1
+
+    Process(account).converge(built())
+    assert len(account.left()) == 3
+
+
+def test_a_load_balancer_that_is_still_being_created_is_finished_by_later_plans(account: NlbAccount) -> None:
+    account.standin.world.job_seconds = 8.0
+    process, wanted = Process(account, patience=2.0), built(loadBalancerSourceRanges=["10.0.0.0/8"])
+
+    (result,) = process.apply(wanted)
+
+    assert result.error is None
+    assert result.created is not None
+    assert (result.created.state, result.created.settled) == (LoadBalancerState.PENDING, False)
+    assert account.passed <= 2.0
+    assert not account.objects(LISTENER)
+    account.standin.world.job_seconds = 0.5
+    process.converge(wanted)
+    assert len(account.left()) == 4
+
+
+def test_a_load_balancer_deleted_by_hand_is_made_again(account: NlbAccount) -> None:
+    process, wanted = Process(account), built(annotations={"delete-protection": "off"})
+    before = process.converge(wanted)
+    process.client.call("nlb", "DeleteLoadBalancer", {"LoadBalancerId": before.id})
+
+    found = process.converge(wanted)
+
+    assert found.id != before.id
+    assert len(account.left()) == 3
+
+
+# -------------------------------------------------------------------------------------------------------- changes
+
+
+@pytest.mark.parametrize(
+    ("annotations", "actions"),
+    [
+        ({"idle-timeout": "60"}, {"UpdateListenerAttribute"}),
+        ({"scheduler": "rr"}, {"UpdateServerGroupAttribute"}),
+        ({"health-check-interval": "9"}, {"UpdateServerGroupAttribute"}),
+        ({"weight": "5"}, {"UpdateServerGroupServersAttribute"}),
+        ({"name": "other"}, {"UpdateLoadBalancerAttribute"}),
+        ({"cross-zone-enabled": "off"}, {"UpdateLoadBalancerAttribute"}),
+        ({"delete-protection": "off"}, {"UpdateLoadBalancerProtection"}),
+        ({"address-type": "intranet"}, {"UpdateLoadBalancerAddressTypeConfig"}),
+        ({"zone-maps": f"{ZONE_K}:vsw-k::eip-1,{ZONE_H}:vsw-h"}, {"UpdateLoadBalancerZones"}),
+        ({"zone-maps": f"{ZONE_K}:vsw-k:192.168.2.77,{ZONE_H}:vsw-h"}, {"UpdateLoadBalancerZones"}),
+        ({"bandwidth-package-id": "cbwp-1"}, {"AttachCommonBandwidthPackageToLoadBalancer"}),
+        ({"security-group-ids": "sg-1"}, {"LoadBalancerJoinSecurityGroup"}),
+        ({"additional-resource-tags": "a=b"}, {"TagResources"}),
+        (
+            {"protocol-port": "tcpssl:80", "cert-id": "cert-1"},
+            {"CreateServerGroup", "AddServersToServerGroup", "DeleteListener", "CreateListener", "DeleteServerGroup"},
+        ),
+    ],
+)
+def test_a_change_takes_only_the_calls_that_it_needs(
+    account: NlbAccount, annotations: dict[str, str], actions: set[str]
+) -> None:
+    process = Process(account)
+    process.converge(built())
+    wanted = built(annotations=annotations)
+
+    assert not errors(process.apply(wanted))
+
+    counts = account.counts()
+    assert {action: counts[action] for action in counts if not action.startswith(("Get", "List"))} == dict.fromkeys(
+        actions, 1
+    )
+    assert Process(account).plan(wanted) == []
+    # And back: an annotation that goes resets what it set, but for tags, security groups and chosen addresses.
+    Process(account).converge(built())
+
+
+def test_a_zone_that_is_no_longer_named_is_left(account: NlbAccount) -> None:
+    with account.standin.changing() as world:
+        machines.add_vswitch(world, "vpc-cluster", "cn-hangzhou-i", "192.168.3.0/24", id="vsw-i")
+    process = Process(account)
+    process.converge(built(annotations={"zone-maps": f"{ZONE_K}:vsw-k,{ZONE_H}:vsw-h,cn-hangzhou-i:vsw-i"}))
+
+    process.converge(built())
+
+    (lb,) = account.objects(BALANCER)
+    assert sorted(each["zone"] for each in lb["zones"]) == [ZONE_H, ZONE_K]
+
+
+def test_a_change_from_ip_to_instance_makes_one_new_group_and_deletes_the_old(
+    account: NlbAccount, pods: dict[str, str]
+) -> None:
+    on = backends(pods=pods)
+    Process(account).converge(built(annotations={ENI: "eni", "server-group-type": "Ip"}, on=on))
+
+    Process(account).converge(built(annotations={ENI: "eni"}, on=on))
+
+    (group,), (listener,) = account.objects(GROUP), account.objects(LISTENER)
+    assert (group["ServerGroupType"], listener["ServerGroupId"]) == ("Instance", group["id"])
+    assert Process(account).plan(built(annotations={ENI: "eni"}, on=on)) == []
+
+
+def test_drift_by_hand_is_seen_and_mended(account: NlbAccount) -> None:
+    process, wanted = Process(account), built()
+    process.converge(wanted)
+    (group,) = account.objects(GROUP)
+    account.put(LISTENER, status="Stopped", Cps=7)
+    account.put(BALANCER, cross_zone=False)
+    account.put(GROUP, Scheduler="rr", servers=group["servers"][1:])
+
+    process.converge(wanted)
+
+    (lb,), (listener,), (group,) = (account.objects(kind) for kind in (BALANCER, LISTENER, GROUP))
+    assert (listener["status"], listener["Cps"], lb["cross_zone"]) == ("Running", 0, True)
+    assert (group["Scheduler"], len(group["servers"])) == ("Wrr", 2)
+
+
+def test_a_settled_service_costs_three_lists(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.counts()
+
+    process.observed()
+
+    assert account.counts() == {"ListLoadBalancers": 1, "ListServerGroups": 1, "ListListeners": 1}
+
+
+def test_many_members_are_added_two_hundred_at_a_time(account: NlbAccount) -> None:
+    with account.standin.changing() as world:
+        machines.add_vswitch(world, "vpc-cluster", "cn-hangzhou-i", "192.168.8.0/21", id="vsw-big")
+        for number in range(4, 453):
+            machines.add_instance(world, "vsw-big", id=f"i-n{number}")
+    world.quotas.servers = 1000
+    many = backends(*(f"n{number}" for number in range(1, 453)))
+    process = Process(account)
+    process.converge(built())
+
+    assert not errors(process.apply(built(on=many)))
+
+    counts = account.counts()
+    assert (counts["AddServersToServerGroup"], counts["RemoveServersFromServerGroup"]) == (3, 0)
+    assert process.plan(built(on=many)) == []
+    assert Process(account).plan(built(on=many)) == []
+
+
+def test_pods_without_a_network_interface_wait_and_the_others_are_added(account: NlbAccount) -> None:
+    first, second = PODS
+    account.pod(first)
+    process, wanted = Process(account), built(annotations={ENI: "eni"}, on=backends(pods=PODS))
+
+    process.apply(wanted)
+
+    (group,) = account.objects(GROUP)
+    assert [each["ServerIp"] for each in group["servers"]] == [first]
+    account.pod(second)
+    assert len(process.converge(wanted).model.pools[0].members) == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- jobs
+
+
+def test_a_job_that_takes_long_postpones_what_follows_it(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.standin.world.job_seconds = 60.0
+    wanted = built(port(80), port(90))
+    before = account.passed
+
+    results = process.apply(wanted)
+
+    assert results
+    assert [type(each) for each in errors(results)] == [Postponed] * len(results)
+    assert account.passed - before <= 2.0
+    account.standin.world.job_seconds = 0.0
+    account.sleep(60)
+    process.converge(wanted)
+    assert len(account.left()) == 5
+
+
+@pytest.mark.parametrize("action", ["AddServersToServerGroup", "CreateListener", "CreateServerGroup"])
+def test_a_job_that_fails_is_an_error_and_what_it_should_have_done_is_planned_again(
+    account: NlbAccount, action: str
+) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.fail_job(action)
+    wanted = built(port(80), port(90), on=backends("n1", "n2", "n3"))
+
+    failed, *_ = errors(process.apply(wanted))
+
+    assert action in str(failed)
+    assert "failed" in str(failed)
+    assert not isinstance(failed, Postponed)
+    found = process.converge(wanted)
+    assert [len(pool.members) for pool in found.model.pools] == [3, 3]
+
+
+def test_a_listener_that_is_being_configured_is_waited_for(account: NlbAccount) -> None:
+    process = Process(account, patience=2.0)
+    process.converge(built())
+    account.refuse("UpdateListenerAttribute", "IncorrectStatus.listener")
+
+    assert not errors(process.apply(built(annotations={"cps": "5"})))
+
+    account.refuse("UpdateListenerAttribute", "IncorrectStatus.listener", count=None)
+    (error,) = errors(process.apply(built(annotations={"cps": "6"})))
+    assert isinstance(error, Postponed)
+
+
+def test_a_refused_setting_does_not_keep_new_members_out(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.refuse("UpdateServerGroupAttribute", "InvalidParameter")
+
+    results = process.apply(built(annotations={"scheduler": "rr"}, on=backends("n1", "n2", "n3")))
+
+    assert len(errors(results)) == 1
+    (group,) = account.objects(GROUP)
+    assert len(group["servers"]) == 3
+
+
+# -------------------------------------------------------------------------------------------------------- clients
+
+
+def test_source_ranges_are_admitted_by_a_group_of_the_load_balancers_own(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built(loadBalancerSourceRanges=["203.0.113.0/24", "198.51.100.0/24"]))
+
+    def rules() -> set[tuple[str, str]]:
+        (lb,) = account.objects(BALANCER)
+        (group,) = (each for each in account.objects(machines.SECURITY_GROUP) if each["id"] in lb["groups"])
+        return {(rule["Policy"], rule["SourceCidrIp"]) for rule in group["rules"]}
+
+    everybody = ("drop", "0.0.0.0/0")
+    assert rules() == {("accept", "203.0.113.0/24"), ("accept", "198.51.100.0/24"), everybody}
+    process.converge(built(loadBalancerSourceRanges=["203.0.113.0/24", "192.0.2.0/24"]))
+    assert rules() == {("accept", "203.0.113.0/24"), ("accept", "192.0.2.0/24"), everybody}
+    process.converge(built())
+    assert len(account.left()) == 3
+
+
+def test_clients_are_limited_before_the_first_listener_exists(account: NlbAccount) -> None:
+    account.refuse("LoadBalancerJoinSecurityGroup", "InvalidParameter")
+    process = Process(account)
+    wanted = built(annotations={"ip-version": "DualStack"}, loadBalancerSourceRanges=["10.0.0.0/8"])
+
+    assert errors(process.apply(wanted))
+
+    assert not account.objects(LISTENER)
+    (own,) = (each for each in account.objects(machines.SECURITY_GROUP) if each["id"] in account.left())
+    assert {rule["Ipv6SourceCidrIp"] for rule in own["rules"]} == {"", "::/0"}
+    process.converge(wanted)
+    assert len(account.left()) == 4
+
+
+def test_rules_changed_by_hand_are_mended(account: NlbAccount) -> None:
+    wanted = built(loadBalancerSourceRanges=["10.0.0.0/8"])
+    Process(account).converge(wanted)
+    (own,) = (each for each in account.objects(machines.SECURITY_GROUP) if each["id"] in account.left())
+    opened = [{**rule, "SourceCidrIp": "0.0.0.0/0", "Policy": "accept"} for rule in own["rules"]]
+    with account.standin.changing() as world:
+        world.fill(machines.SECURITY_GROUP, own["id"], rules=opened[:1])
+
+    assert Process(account).plan(wanted)
+    Process(account).converge(wanted)
+
+
+def test_security_groups_of_others_are_never_changed(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.put(BALANCER, groups=["sg-by-hand"])
+
+    process.converge(built())
+    process.converge(built(loadBalancerSourceRanges=["10.0.0.0/8"]))
+    process.converge(built())
+
+    assert account.objects(BALANCER)[0]["groups"] == ["sg-by-hand"]
+    process.converge(built(annotations={"security-group-ids": ""}))
+    assert account.objects(BALANCER)[0]["groups"] == []
+    assert {"sg-1", "sg-by-hand"} <= {each["id"] for each in account.objects(machines.SECURITY_GROUP)}
+
+
+# ------------------------------------------------------------------------------------------------ deletion, owners
+
+
+@pytest.mark.parametrize("ranges", [[], ["10.0.0.0/8"]])
+@pytest.mark.parametrize("job_seconds", [0.0, 4.0])
+def test_a_deletion_leaves_nothing(account: NlbAccount, ranges: list[str], job_seconds: float) -> None:
+    process = Process(account)
+    process.converge(built(port(80), port(443), loadBalancerSourceRanges=ranges))
+    account.standin.world.job_seconds = job_seconds
+
+    process.end()
+
+    assert account.left() == []
+
+
+def test_a_deletion_is_few_calls(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+
+    assert not errors(process.apply(None))
+
+    assert account.counts() == {
+        "GetLoadBalancerAttribute": 1,
+        "UpdateLoadBalancerProtection": 1,
+        "DeleteLoadBalancer": 1,
+        "DeleteServerGroup": 1,
+        "ListAsynJobs": 2,
+    }
+
+
+def test_server_groups_that_a_deletion_left_are_found_and_deleted(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.refuse("DeleteServerGroup", "ResourceInUse.ServerGroup")
+
+    (error,) = errors(process.apply(None))
+
+    assert isinstance(error, Postponed)
+    (left,) = Process(account).observed()
+    assert (left.state, left.owner) == (LoadBalancerState.PARTIAL, OWNER)
+    Process(account).end()
+    assert account.left() == []
+
+
+def test_nothing_of_another_owner_is_changed_or_deleted(account: NlbAccount) -> None:
+    process = Process(account)
+    found = process.converge(built())
+    account.put(BALANCER, tags={CLUSTER_TAG: "c2", SERVICE_UID_TAG: "u"})
+
+    for operation in (DeleteLoadBalancer(found.id), UpdateLoadBalancer(found.id, found.model)):
+        (error,) = errors(process.nlb.perform(found, [operation]))
+        assert isinstance(error, Conflict)
+
+    assert len(account.left()) == 3
+    (missing,) = errors(process.nlb.perform(found, [UpdateLoadBalancer("nlb-none", found.model)]))
+    assert isinstance(missing, NotFound)
+
+
+def test_a_preserved_load_balancer_loses_its_owner_and_nothing_else(account: NlbAccount) -> None:
+    process = Process(account)
+    found = process.converge(built())
+    free = replace(found.model, tags=OWNER.released(found.model.tags))
+
+    assert not errors(process.nlb.perform(found, [UpdateLoadBalancer(found.id, free)]))
+
+    assert process.observed() == []
+    assert len(account.left()) == 3
+    for kind in (BALANCER, LISTENER, GROUP):
+        (each,) = account.objects(kind)
+        assert Owner.of_tags(each["tags"]) is None
+        assert each["tags"]["cloud-controller/preserved-from"] == "c1/default/web"
+
+
+def test_a_reused_load_balancer_is_read_with_what_is_the_users(account: NlbAccount) -> None:
+    made = Process(account).converge(built())
+    for kind in (BALANCER, LISTENER, GROUP):
+        account.put(kind, tags={})
+
+    (found,) = Process(account).nlb.read((), [made.id])
+
+    (group,) = account.objects(GROUP)
+    assert (found.owner, found.network) == (None, "vpc-cluster")
+    assert [(each.port, each.pool) for each in found.model.listeners] == [(80, group["id"])]
+    assert [pool.name for pool in found.model.pools] == [group["id"]]
+
+
+# --------------------------------------------------------------------------------------------------------- health
+
+
+def test_health_is_known_of_members_that_were_checked(account: NlbAccount) -> None:
+    process = Process(account)
+    found = process.converge(built())
+    account.standin.world.unhealthy.add(("i-n2", 30080))
+
+    assert process.nlb.health(found.id) == {("tcp-80", "i-n1", 30080): True, ("tcp-80", "i-n2", 30080): False}
+
+    process.converge(built(annotations={"health-check-flag": "off"}))
+    assert {*process.nlb.health(found.id).values()} == {True}
+
+
+def test_nothing_is_read_for_nobody(account: NlbAccount) -> None:
+    process = Process(account)
+    account.counts()
+
+    assert process.nlb.read(()) == []
+
+    assert not account.counts()
