@@ -32,15 +32,24 @@ def secret_name(cluster_id: str, key: str) -> str:
 
 def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
     """The text of the cloud config for a cluster. Raises InvalidConfiguration without a region."""
-    return rendered(_settings(config)["region"], cluster_id, network_id, _access_key())
+    settings = _settings(config)
+    beside_acks = settings.get("controlPlane") != "ecs"
+    return rendered(settings["region"], cluster_id, network_id, beside_acks=beside_acks, key=_access_key())
 
 
-def rendered(region: str, cluster_id: str, network_id: str, key: AccessKey | None = None) -> str:
-    """The text of a cloud config; without a key its reader has a role, of its pod or of its machine."""
+def rendered(region: str, cluster_id: str, network_id: str, *, beside_acks: bool, key: AccessKey | None = None) -> str:
+    """The text of a cloud config; without a key its reader has a role, of its pod or of its machine.
+
+    `beside_acks`: ACK's own CCM runs in the cluster, and serves the class of NLBs that both know.
+    """
     from cloud_controller.clouds.alicloud.config import Config as CloudConfig
     from cloud_controller.clouds.alicloud.config import render
 
-    return render(CloudConfig(cluster_id=cluster_id, vpc_id=network_id, region=region, access_key=key))
+    return render(
+        CloudConfig(
+            cluster_id=cluster_id, vpc_id=network_id, region=region, access_key=key, serve_nlb_class=not beside_acks
+        )
+    )
 
 
 def kubeconfig(config: Config, cluster_id: str) -> str:

@@ -106,5 +106,8 @@ class AlicloudAdapter(CloudAdapter):
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
     ) -> pulumi.Output[str]:
-        region = config.section(AlicloudConfig).region
-        return pulumi.Output.all(cluster_id, network_id).apply(lambda ids: rendered(region, ids[0], ids[1]))
+        settings = config.section(AlicloudConfig)
+        beside_acks = settings.control_plane == "ack"
+        return pulumi.Output.all(cluster_id, network_id).apply(
+            lambda ids: rendered(settings.region, ids[0], ids[1], beside_acks=beside_acks)
+        )

@@ -180,6 +180,9 @@ def test_beside_acks_own_ccm_ours_serves_only_its_own_classes(run_stack: RunStac
     args = container_of(recording, DEPLOYMENT)["args"]
     assert {"--controllers=service", "--require-load-balancer-class"} <= set(args)
     assert recording.one(SERVICE, "web").inputs["spec"]["loadBalancerClass"] == "cloud-controller/clb"
+    data = recording.one("kubernetes:core/v1:Secret", f"{MANAGER}-config").inputs["stringData"]
+    # ACK's own serves Services of class alibabacloud.com/nlb.
+    assert json.loads(opened(opened(data)["cloud.conf"]))["Global"]["serveNlbClass"] == "false"
 
 
 def test_beside_acks_own_ccm_no_object_of_ours_has_the_name_of_one_of_its_objects(run_stack: RunStack) -> None:
