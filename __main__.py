@@ -118,6 +118,7 @@ def main() -> None:
                     "ports": [{"port": 8080, "target_port": "main"}],
                     "source_ranges": config.source_ranges,
                 },
+                cluster.subnet_ids,
             ),
             opts=balanced,
         )
@@ -131,6 +132,7 @@ def main() -> None:
                     "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
                     "source_ranges": config.source_ranges,
                 },
+                cluster.subnet_ids,
             ),
             opts=balanced,
         )

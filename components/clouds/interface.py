@@ -155,8 +155,13 @@ class CloudAdapter(ABC):
         """The arguments of `CloudControllerManager` that depend on the cloud; `role`: the cluster's `ccm_role`."""
         return {}
 
-    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
-        """The arguments of a demonstration's Service, completed with those that depend on the cloud."""
+    def balanced(
+        self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
+    ) -> LoadBalancerServiceArgs:
+        """The arguments of a demonstration's Service, completed with those that depend on the cloud.
+
+        `subnet_ids`: those of the machines, by zone.
+        """
         return args
 
     def forwards(self, config: StackConfig) -> bool:

@@ -26,7 +26,9 @@ from .access import rendered
 from .settings import NAME_ON_ACK, checked_settings
 from .stack_section import AlicloudConfig, pod_range
 
-CLB_CLASS = "cloud-controller/clb"
+CLB_CLASS, NLB_CLASS = "cloud-controller/clb", "cloud-controller/nlb"
+FEWEST_ZONES = 2
+"""Of an NLB."""
 
 
 class AlicloudAdapter(CloudAdapter):
@@ -95,13 +97,17 @@ class AlicloudAdapter(CloudAdapter):
             found["role"] = role
         return found
 
-    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
-        if config.section(AlicloudConfig).control_plane == "ecs":
-            return args
-        if config.executor(Controller.SERVICE) is Executor.DAEMON:
+    def balanced(
+        self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
+    ) -> LoadBalancerServiceArgs:
+        if config.executor(Controller.SERVICE) is not Executor.DAEMON:
+            # ACK's own CCM does not limit the clients of a CLB by source ranges.
+            return {**args, "settings": {"address_type": "intranet"}}
+        if len(subnet_ids) < FEWEST_ZONES:
             return {**args, "load_balancer_class": CLB_CLASS}
-        # ACK's own CCM does not limit the clients of a CLB by source ranges.
-        return {**args, "settings": {"address_type": "intranet"}}
+        # Unlike a CLB, it admits clients by source ranges.
+        zones = [pulumi.Output.concat(zone, ":", id_) for zone, id_ in sorted(subnet_ids.items())]
+        return {**args, "load_balancer_class": NLB_CLASS, "settings": {"zone_maps": pulumi.Output.all(*zones)}}
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

@@ -134,7 +134,9 @@ class AwsAdapter(CloudAdapter):
             version, controllers, cluster_name=cluster_name, cluster_cidr=cluster_cidr, config_file=config_file
         )
 
-    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+    def balanced(
+        self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
+    ) -> LoadBalancerServiceArgs:
         if config.section(AwsConfig).control_plane == "eks":
             return {**args, "load_balancer_class": NLB_CLASS}
         return {**args, "settings": {"type": "nlb"}}

@@ -30,6 +30,7 @@ SERVICE = "kubernetes:core/v1:Service"
 CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
 GUARD = "pulumi-python:dynamic/cloudcontroller:DestroyGuard"
 MANAGER = "cloud-controller-manager"
+PREFIX = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"
 STACKS = ("alicloud-prod", "alicloud-staging")
 BESIDE_ACKS = {
     "executors": {"service": "daemon"},
@@ -168,9 +169,7 @@ def test_on_ack_the_vendor_runs_everything_and_the_program_has_no_ccm(run_stack:
     assert set(executors.values()) == {"vendor"}
     # ACK's controller does not limit the clients of a CLB by source ranges.
     web = recording.one(SERVICE, "web").inputs
-    assert web["metadata"]["annotations"] == {
-        "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-address-type": "intranet"
-    }
+    assert web["metadata"]["annotations"] == {f"{PREFIX}address-type": "intranet"}
     assert "loadBalancerClass" not in web["spec"]
 
 
@@ -179,7 +178,7 @@ def test_beside_acks_own_ccm_ours_serves_only_its_own_classes(run_stack: RunStac
 
     args = container_of(recording, DEPLOYMENT)["args"]
     assert {"--controllers=service", "--require-load-balancer-class"} <= set(args)
-    assert recording.one(SERVICE, "web").inputs["spec"]["loadBalancerClass"] == "cloud-controller/clb"
+    assert recording.one(SERVICE, "web").inputs["spec"]["loadBalancerClass"] == "cloud-controller/nlb"
     data = recording.one("kubernetes:core/v1:Secret", f"{MANAGER}-config").inputs["stringData"]
     # ACK's own serves Services of class alibabacloud.com/nlb.
     assert json.loads(opened(opened(data)["cloud.conf"]))["Global"]["serveNlbClass"] == "false"
@@ -192,6 +191,17 @@ def test_beside_acks_own_ccm_no_object_of_ours_has_the_name_of_one_of_its_object
     names = {opened(r.inputs)["metadata"]["name"] for r in objects}
     assert names == {"cloud-controller", "system:cloud-controller", "cloud-controller-config"}
     assert "--leader-elect-resource-name=cloud-controller" in container_of(recording, DEPLOYMENT)["args"]
+
+
+def test_the_demonstrations_load_balancers_are_in_every_zone_and_limit_their_clients(run_stack: RunStack) -> None:
+    service = run_stack("alicloud-staging").one(SERVICE, "web").inputs
+
+    zones = [f"ap-southeast-1{zone}" for zone in "abc"]
+    assert service["metadata"]["annotations"] == {
+        f"{PREFIX}zone-maps": ",".join(f"{zone}:alicloud-staging-{zone}-id" for zone in zones)
+    }
+    assert service["spec"]["loadBalancerClass"] == "cloud-controller/nlb"
+    assert service["spec"]["loadBalancerSourceRanges"] == ["198.51.100.0/24"]
 
 
 # ---------------------------------------------------------------------------------------------------------- machines
