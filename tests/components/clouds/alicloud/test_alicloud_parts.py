@@ -164,12 +164,12 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_a_dynamic_provider_gets_the_cloud_config_with_the_access_key_of_its_environment(environment: Any) -> None:
     environment.setenv("ALICLOUD_ACCESS_KEY", "LTAI1")
-    environment.setenv("ALICLOUD_SECRET_KEY", "a-secret")
+    environment.setenv("ALICLOUD_SECRET_KEY", "the-key-of-a-program")
 
     config = parse(access.cloud_config(stack_config(), "c-1", "vpc-1"))
 
     assert (config.cluster_id, config.vpc_id, config.region) == ("c-1", "vpc-1", "cn-hangzhou")
-    assert config.access_key and (config.access_key.id, config.access_key.secret) == ("LTAI1", "a-secret")
+    assert config.access_key and (config.access_key.id, config.access_key.secret) == ("LTAI1", "the-key-of-a-program")
 
 
 def test_without_an_access_key_the_cloud_config_leaves_it_to_a_role(environment: Any) -> None:
