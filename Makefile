@@ -8,6 +8,8 @@ ARGS ?=
 # YES=1: `make up` and `make down` replace and delete without asking.
 YES ?=
 NAME ?=
+# existing: `make new-stack` for a cluster that is there already.
+CLUSTER ?=
 POD ?=
 VENV_PYTHON := .venv/bin/python
 SET_UP := .venv/.set-up
@@ -86,8 +88,8 @@ format: set-up ## Format the code and apply the linter's fixes
 	@.venv/bin/ruff format
 	@.venv/bin/ruff check --fix
 
-new-stack: ## Create a stack file from the commented template (NAME=x)
-	@tools/new-stack "$(NAME)"
+new-stack: ## Create a stack file from the commented template (NAME=x; CLUSTER=existing for a cluster that you have)
+	@tools/new-stack "$(NAME)" $(CLUSTER)
 
 docs: set-up ## Generate what comes from code: the annotations' page, the stack files' schema, the differences on AWS
 	@$(VENV_PYTHON) -m cloud_controller.cli.annotation_docs > docs/.new && mv docs/.new docs/annotations.md

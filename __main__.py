@@ -3,14 +3,15 @@
 Typed config in (docs/stack-config.md), components out. `depends_on` determines the order of a `destroy`: first the
 guard, which stops it if load balancers would be left behind, then the load balancers, while the CCM runs, and pod
 routes before their machines. Objects in the cluster are deleted with it (`deleted_with`), except the LoadBalancer
-Services, whose load balancers would stay.
+Services, whose load balancers would stay. A cluster that is there already (`cluster: existing`) is only read, and a
+destroy deletes what the program made in it, one by one.
 """
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 
 from components import clouds, stack_config
-from components.cloud_controller import CloudController
+from components.cloud_controller import CloudController, MachineArgs
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.destroy_guard import DestroyGuard
@@ -23,17 +24,30 @@ from components.workload import Workload
 def main() -> None:
     """Declare the stack."""
     config = stack_config.load()
+    existing = config.existing
     adapter = clouds.descriptor(config.cloud).adapter()
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     # Children of a component inherit these. They protect the cluster, and addresses that others know.
     kept = pulumi.ResourceOptions(protect=config.protect or None, retain_on_delete=config.retain or None)
     in_cloud = pulumi.ResourceOptions(providers=adapter.providers(config))
 
-    cluster = Cluster(
-        config.cluster_name,
-        {"cloud": config.cloud, "zones": zones, **adapter.cluster_settings(config)},
-        opts=pulumi.ResourceOptions.merge(in_cloud, kept),
-    )
+    if existing is None:
+        cluster = Cluster(
+            config.cluster_name,
+            {"cloud": config.cloud, "zones": zones, **adapter.cluster_settings(config)},
+            opts=pulumi.ResourceOptions.merge(in_cloud, kept),
+        )
+    else:
+        cluster = Cluster.get(
+            config.cluster_name,
+            {
+                "cloud": config.cloud,
+                "cluster_id": existing.cluster_id,
+                "network_id": existing.network_id,
+                "pod_cidr": existing.pod_cidr,
+                "kubeconfig": pulumi.Output.secret(config.secret("kubeconfig")),
+            },
+        )
     pools = {
         pool.name: NodePool(
             pool.name,
@@ -75,24 +89,32 @@ def main() -> None:
                 "cluster_cidr": cluster.pod_cidr,
                 "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
                 "controllers": daemon,
-                "machines": sum(pool.count for pool in config.node_pools if pool.role is Role.CONTROL_PLANE),
+                "machines": config.control_plane_machines,
                 **settings,
             },
-            # In a cluster with a managed control plane it runs on workers.
+            # In a cluster with a managed control plane it runs on workers. In an existing one it may make its own role.
             opts=pulumi.ResourceOptions.merge(
-                in_cluster, pulumi.ResourceOptions(depends_on=control_plane or list(pools.values()))
+                pulumi.ResourceOptions.merge(in_cloud, in_cluster),
+                pulumi.ResourceOptions(depends_on=control_plane or list(pools.values())),
             ),
         )
         managers.append(manager)
+    machines: list[MachineArgs] = [
+        {"name": machine.name, "provider_id": machine.provider_id}
+        for pool in pools.values()
+        for machine in pool.machines
+    ]
+    machines += [{"name": name} for name in (existing.machines if existing else ())]
     controller = CloudController(
         "cloud-controller",
         cloud=config.cloud,
         cluster_id=cluster.cluster_id,
         network_id=cluster.network_id,
         cluster_cidr=cluster.pod_cidr,
-        machines=[{"name": m.name, "provider_id": m.provider_id} for pool in pools.values() for m in pool.machines],
+        machines=machines,
         pools=[{"name": pool.pool, "count": pool.unnamed} for pool in pools.values() if pool.unnamed],
         executors={name.value: config.executor(name).value for name in stack_config.Controller},
+        existing=existing is not None,
         opts=pulumi.ResourceOptions(depends_on=[*pools.values(), *managers]),
     )
     pulumi.export("clusterId", cluster.cluster_id)
@@ -149,6 +171,7 @@ def main() -> None:
         network_id=cluster.network_id,
         cluster_uid=controller.cluster_uid,
         services=[service.key for service in services],
+        existing=existing is not None,
         opts=pulumi.ResourceOptions(depends_on=[*in_turn, *services], retain_on_delete=config.retain or None),
     )
 

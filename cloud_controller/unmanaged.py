@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from cloud_controller.cloud import Cloud
-from cloud_controller.controllers.service.rules import finalizers
+from cloud_controller.controllers.service.rules import finalizers, has_finalizer
 from cloud_controller.controllers.volume import objects as view
 from cloud_controller.kube import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -101,6 +101,23 @@ def among(
         _users(pods),
         tuple(leaving),
     )
+
+
+def find_served(kube: KubeApi, cloud: Cloud, declared: Declared) -> Unmanaged:
+    """As `find`, of Services that this cloud's controller serves, and of no claims. Raises `ApiError`, `CloudError`.
+
+    For a cluster that stays: there, a destroy need not care about what other controllers serve.
+    """
+    found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
+    served = {owner.uid for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
+    ours = (None, *cloud.load_balancer_classes)
+
+    def counts(service: Object) -> bool:
+        # Its load balancer may be gone already, and only the finalizer left to be removed.
+        leaving = view.is_deleting(service) and service["spec"].get("loadBalancerClass") in ours
+        return has_finalizer(service) and (uid(service) in served or leaving)
+
+    return among(filter(counts, kube.list(SERVICES).items), (), (), (), declared)
 
 
 def ownerless(kube: KubeApi, cloud: Cloud) -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ light. The cloud's credentials come from the stack's config (`configure`), the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi.dynamic import (
@@ -35,7 +35,7 @@ from .placeholder import PlaceholderSecrets
 from .plan_message import plan_hook
 
 if TYPE_CHECKING:
-    from .cluster_plan import Target, World
+    from .cluster_plan import Machine, Target, World
 
 Properties = dict[str, Any]
 
@@ -46,7 +46,8 @@ CONTROLLERS = ("node", "route", "service", "node-lifecycle", "volume")
 EXECUTORS = ("daemon", "pulumi", "vendor")
 _BY_PULUMI = ("node", "route")
 
-_COMPARED = ("cloud", "cluster_id", "network_id", "cluster_cidr", "machines", "pools", "executors", "deadline")
+_REQUIRED = ("cloud", "cluster_id", "network_id", "cluster_cidr", "machines", "pools", "executors", "deadline")
+_COMPARED = (*_REQUIRED, "existing")
 _REPLACING = ("cloud", "cluster_id", "network_id")
 
 
@@ -69,6 +70,9 @@ class CloudControllerProvider(ResourceProvider):
             plan = cluster_plan.not_evaluated("the inputs are not known yet")
             return CheckResult({**news, "plan": plan}, [])
         failures = _wrong_inputs(news)
+        if news.get("existing") and _olds.get("cluster_id") and not _olds.get("existing"):
+            why = "the stack made its cluster, so `cluster: existing` would delete it; use another stack for that"
+            failures.append(CheckFailure("existing", why))
         if failures:
             return CheckResult(news, failures)
         target = _target(news, _olds)
@@ -76,15 +80,14 @@ class CloudControllerProvider(ResourceProvider):
             return CheckResult({**news, "plan": [step.to_json() for step in cluster_plan.predict(target)]}, [])
         try:
             world = self._world(news)
-            gone = cluster_plan.gone(world, target.machines)
+            gone = cluster_plan.gone(world, target.made)
             plan = [step.to_json() for step in cluster_plan.observe_and_plan(world, target)]
         except PlaceholderSecrets as error:
             return CheckResult({**news, "plan": cluster_plan.not_evaluated(str(error))}, [])
         except _expected() as error:
             return CheckResult(news, [CheckFailure("", f"could not make the plan: {error}{_advice(error)}")])
-        advice = "no longer exists in the cloud: run `refresh`, then `up` to create it again"
         # Names no property: Pulumi's CLI would print its value, the list of all machines.
-        failures = [CheckFailure("", f"machine {m.name} ({m.provider_id}) {advice}") for m in gone]
+        failures = [CheckFailure("", _gone(machine, target)) for machine in gone]
         return CheckResult({**news, "plan": plan}, failures)
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
@@ -124,9 +127,10 @@ class CloudControllerProvider(ResourceProvider):
 
         try:
             self._require_same_cluster(_props)
-            cloud = cluster_access.open_cloud(self._config, _props)
-            cluster_plan.await_volumes(cloud, _target(_props, {}), float(_props["deadline"]), _report)
-            cluster_plan.tear_down(cloud, _target(_props, {}))
+            cloud, target = cluster_access.open_cloud(self._config, _props), _target(_props, {})
+            kubeconfig = cluster_access.own_kubeconfig(self._config, _props) if target.existing else None
+            cluster_plan.await_volumes(cloud, target, float(_props["deadline"]), _report, kubeconfig)
+            cluster_plan.tear_down(cloud, target)
         except NotFound:
             return  # The network is gone, and its route table with it.
 
@@ -174,8 +178,8 @@ class MachineArgs(TypedDict):
 
     name: pulumi.Input[str]
     """Its name, which is its node's."""
-    provider_id: pulumi.Input[str]
-    """What the node's `spec.providerID` will be; unknown until the machine is made."""
+    provider_id: NotRequired[pulumi.Input[str]]
+    """What the node's `spec.providerID` will be; unknown until the machine is made. An existing one needs none."""
 
 
 class PoolArgs(TypedDict):
@@ -191,6 +195,9 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
     """The cloud controllers' work on a cluster, planned in previews; type `…dynamic/cloudcontroller:CloudController`.
 
     Depends on the machines and the CCM (`opts.depends_on`); what runs in the cluster depends on it.
+
+    `existing`: the cluster is not the program's. Then the stack's config has its kubeconfig, and a destroy leaves
+    routes, and volumes that claims hold: the cluster still uses them.
     """
 
     # Loosely typed: the SDK checks what an older state holds against these.
@@ -216,6 +223,7 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
         machines: Sequence[MachineArgs],
         executors: Mapping[str, pulumi.Input[str]],
         pools: Sequence[PoolArgs] = (),
+        existing: bool = False,
         deadline: pulumi.Input[float] = DEFAULT_DEADLINE,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -228,6 +236,8 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
             "pools": list(pools),
             "executors": executors,
             "deadline": deadline,
+            # None is no input: states from before there was this one do not change.
+            "existing": existing or None,
         }
         outputs = dict.fromkeys(("plan", "nodes", "applied", "drift", "cluster_uid"))
         hook = plan_hook(resource_name)
@@ -253,7 +263,7 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
     def refuse(name: str, why: str) -> None:
         failures.append(CheckFailure(name, why))
 
-    for name in _COMPARED:
+    for name in _REQUIRED:
         if news.get(name) is None:
             refuse(name, "is missing")
     if failures:
@@ -281,7 +291,7 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
 
 
 def _target(news: Properties, olds: Properties) -> Target:
-    """The declared state; machines that only the old inputs have are to be removed."""
+    """The declared state; machines that only the old inputs have are to be removed, unless the cluster is existing."""
     from .cluster_plan import Machine, Pool, Target
 
     def known(value: Any) -> str | None:
@@ -289,14 +299,24 @@ def _target(news: Properties, olds: Properties) -> Target:
 
     machines = tuple(Machine(str(m["name"]), known(m.get("provider_id", UNKNOWN))) for m in news["machines"])
     names = {machine.name for machine in machines}
-    removed = frozenset(str(m["name"]) for m in olds.get("machines") or [] if m["name"] not in names)
+    existing = bool(news.get("existing"))
+    # A name that is taken out of an existing cluster's list ends nothing: the machine is not the program's.
+    before = () if existing else olds.get("machines") or ()
+    removed = frozenset(str(m["name"]) for m in before if m["name"] not in names)
     cidr = "" if _has_unknown(news["cluster_cidr"]) else str(news["cluster_cidr"])
     pools = tuple(Pool(str(pool["name"]), int(pool["count"])) for pool in news.get("pools") or [])
-    return Target(cidr, machines, dict(news["executors"]), removed, pools)
+    return Target(cidr, machines, dict(news["executors"]), removed, pools, existing)
 
 
 def _has_unknown(*values: Any) -> bool:
     return any(isinstance(value, Unknown) for value in values)
+
+
+def _gone(machine: Machine, target: Target) -> str:
+    if target.existing:
+        return f"machine {machine.name} is not in the cloud; allowed: names of nodes of the cluster"
+    advice = "no longer exists in the cloud: run `refresh`, then `up` to create it again"
+    return f"machine {machine.name} ({machine.provider_id}) {advice}"
 
 
 def _advice(error: Exception) -> str:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cloud_controller.cloud import InvalidConfiguration
+
 from . import clouds
+from .placeholder import PLACEHOLDER, PlaceholderSecrets
 
 if TYPE_CHECKING:
     from cloud_controller.cloud import Cloud
@@ -21,7 +24,17 @@ def cloud_config(config: Any, props: Mapping[str, Any]) -> str:
 
 
 def own_kubeconfig(config: Any, props: Mapping[str, Any]) -> str | None:
-    """The kubeconfig of a cluster that its cloud gives no access to; None: the cloud does. Raises `CloudError`."""
+    """The kubeconfig of a cluster that its cloud gives no access to; None: the cloud does.
+
+    Of an existing cluster the stack's config has it. Raises `CloudError`, and PlaceholderSecrets for a placeholder.
+    """
+    if props.get("existing"):
+        kubeconfig = config.get("kubeconfig")
+        if not kubeconfig:
+            raise InvalidConfiguration("kubeconfig", "the stack's config has none", "the existing cluster's kubeconfig")
+        if kubeconfig == PLACEHOLDER:
+            raise PlaceholderSecrets("kubeconfig is a placeholder: this run does not have the stack's secrets")
+        return str(kubeconfig)
     return clouds.descriptor(props["cloud"]).kubeconfig(config, props["cluster_id"])
 
 

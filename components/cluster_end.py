@@ -44,6 +44,40 @@ def clear(
     and ForeignCluster if the API server belongs to another Kubernetes cluster than `binding` says.
     An API server that does not answer stops this only where the cloud has load balancers, which would be left behind.
     """
+    _repeat(cloud, open_kube, deadline, report, lambda kube: _look(kube, cloud, declared, binding, delete=delete))
+
+
+def clear_existing(
+    cloud: Cloud,
+    open_kube: Callable[[], KubeApi],
+    declared: Declared,
+    binding: Binding,
+    deadline: float,
+    report: Report,
+    *,
+    delete: bool,
+) -> None:
+    """Return once the controller is in the midst of no deletion: the cluster is not the program's, and stays.
+
+    Services and claims that the program does not declare are left as they are, with their load balancers and volumes,
+    and reported: another controller may take them over. Raises as `clear` does, and at once for `delete`.
+    """
+    if delete:
+        raise NotConverged(
+            f"{DELETE_UNMANAGED} (--delete-unmanaged) is only for clusters that the stack made. This one stays, with "
+            "the Services and claims of others. Nothing was deleted. Run the destroy without it"
+        )
+    _repeat(cloud, open_kube, deadline, report, lambda kube: _look_at_existing(kube, cloud, declared, binding, report))
+
+
+def _repeat(
+    cloud: Cloud,
+    open_kube: Callable[[], KubeApi],
+    deadline: float,
+    report: Report,
+    look: Callable[[KubeApi], str],
+) -> None:
+    """Look until nothing is missing, at most `deadline` seconds."""
     end = time.monotonic() + deadline
     wait = Wait(report)
     try:
@@ -55,7 +89,7 @@ def clear(
     with closing(kube):
         while True:
             try:
-                missing = _look(kube, cloud, declared, binding, delete=delete)
+                missing = look(kube)
             except _PASSING as error:
                 missing = str(error)
             if not missing:
@@ -88,6 +122,24 @@ def _look(kube: KubeApi, cloud: Cloud, declared: Declared, binding: Binding, *, 
     unmanaged.delete(kube, found)
     if missing := ", ".join((*found.present, *found.leaving)):
         return missing
+    return _ownerless(kube, cloud)
+
+
+def _look_at_existing(kube: KubeApi, cloud: Cloud, declared: Declared, binding: Binding, report: Report) -> str:
+    """As `_look`, in a cluster that stays."""
+    verify(kube, binding)
+    found = unmanaged.find_served(kube, cloud, declared)
+    missing = ", ".join(found.leaving) or _ownerless(kube, cloud)
+    if not missing and found.present:
+        report(
+            f"no controller of this stack will serve these objects any more: {', '.join(found.present)}. They keep "
+            "their load balancers until another controller takes them over"
+        )
+    return missing
+
+
+def _ownerless(kube: KubeApi, cloud: Cloud) -> str:
+    """The load balancers without a Service that are being deleted. Raises NotConverged for those that would stay."""
     ownerless, leaving = unmanaged.ownerless(kube, cloud)
     if ownerless:
         raise NotConverged(

@@ -68,7 +68,7 @@ class NotConverged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine of the program. `provider_id` None: it does not exist yet."""
+    """A machine of the program. `provider_id` None: it does not exist yet, or it is an existing cluster's."""
 
     name: str
     provider_id: str | None
@@ -90,7 +90,8 @@ class Pool:
 class Target:
     """The declared state of a cluster. `removed`: machines that the program no longer has; they are deleted afterwards.
 
-    `executors` names who runs each controller: `daemon` (the default), `pulumi` or `vendor`.
+    `executors` names who runs each controller: `daemon` (the default), `pulumi` or `vendor`. `existing`: the cluster
+    is not the program's and stays when the program's resources are deleted.
     """
 
     cluster_cidr: str
@@ -98,12 +99,18 @@ class Target:
     executors: Mapping[str, str]
     removed: frozenset[str] = frozenset()
     pools: tuple[Pool, ...] = ()
+    existing: bool = False
 
     def names(self, nodes: Iterable[Object] = ()) -> frozenset[str]:
         """The names of the declared machines, and so of their nodes; of pools, those that are among `nodes`."""
         pools = {pool.name for pool in self.pools}
         of_pools = (name(node) for node in nodes if _pool_of(node) in pools)
         return frozenset(machine.name for machine in self.machines) | frozenset(of_pools)
+
+    @property
+    def made(self) -> list[Machine]:
+        """The machines that must exist by now."""
+        return [machine for machine in self.machines if machine.provider_id or self.existing]
 
     def executor(self, controller: str) -> str:
         """Who runs this controller."""
@@ -169,8 +176,8 @@ def predict(target: Target) -> list[Step]:
 
 
 def gone(world: World, machines: Sequence[Machine]) -> list[Machine]:
-    """The machines that no longer exist in the cloud."""
-    refs = {InstanceRef(machine.name, machine.provider_id): machine for machine in machines if machine.provider_id}
+    """The machines that the cloud does not have; asked for by name where the provider ID is None."""
+    refs = {InstanceRef(machine.name, machine.provider_id): machine for machine in machines}
     found: dict[InstanceRef, Instance | None] = {}
     asked = list(refs)
     for start in range(0, len(asked), view.BATCH):
@@ -248,8 +255,11 @@ def require_same_cluster(world: World, cluster_uid: str) -> None:
 
 
 def tear_down(cloud: Cloud, target: Target) -> int:
-    """Remove the routes that the cluster owns, where Pulumi runs the route controller; how many there were."""
-    if cloud.routes is None or target.executor(route.NAME) != PULUMI:
+    """Remove the routes that the cluster owns, where Pulumi runs the route controller; how many there were.
+
+    An existing cluster keeps them: its pods still need them.
+    """
+    if target.existing or cloud.routes is None or target.executor(route.NAME) != PULUMI:
         return 0
     plan = route.plan_teardown(route.observe_table(cloud), route.RouteOptions((target.cluster_cidr,)))
     operations = [action.operation for action in plan if isinstance(action.operation, DeleteRoute)]
@@ -261,20 +271,23 @@ def tear_down(cloud: Cloud, target: Target) -> int:
     return len(operations)
 
 
-def await_volumes(cloud: Cloud, target: Target, deadline: float, report: Report = _silent) -> None:
+def await_volumes(
+    cloud: Cloud, target: Target, deadline: float, report: Report = _silent, kubeconfig: str | None = None
+) -> None:
     """Wait until the daemon has removed the volumes of claims that are gone: the daemon is deleted next.
 
-    Volumes to keep (policy Retain, or without a PersistentVolume) do not block. Reports a long wait. Raises
-    NotConverged at the deadline, if claims still hold volumes, and if the PersistentVolumes cannot be read.
+    Volumes to keep (policy Retain, or without a PersistentVolume) do not block, and in an existing cluster neither do
+    those of claims. Reports a long wait. Raises NotConverged at the deadline, if claims still hold volumes, and if the
+    PersistentVolumes cannot be read. `kubeconfig`: of a cluster that the cloud gives no access to.
     """
     if cloud.volumes is None or volume.NAME not in target.executors:
         return
     end = time.monotonic() + deadline
     wait = Wait(report)
     while mine := [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)]:
-        pvs, claims = _storage_objects(cloud, mine)
+        pvs, claims = _storage_objects(cloud, mine, kubeconfig)
         waiting, held = volume.leaving(mine, pvs, claims)
-        if held:
+        if held and not target.existing:
             advice = "delete the claims and the pods that use them, or set the PersistentVolumes' policy to Retain"
             raise NotConverged(f"claims still hold volumes: {', '.join(held)}; {advice}")
         if not waiting:
@@ -285,10 +298,12 @@ def await_volumes(cloud: Cloud, target: Target, deadline: float, report: Report 
         time.sleep(_VOLUMES_PAUSE)
 
 
-def _storage_objects(cloud: Cloud, mine: Iterable[Volume]) -> tuple[Sequence[Object], Sequence[Object]]:
+def _storage_objects(
+    cloud: Cloud, mine: Iterable[Volume], kubeconfig: str | None
+) -> tuple[Sequence[Object], Sequence[Object]]:
     """The cluster's PersistentVolumes and claims. Raises NotConverged with advice about its volumes."""
     try:
-        with closing(Kube.from_kubeconfig(cloud.cluster_access())) as kube:
+        with closing(Kube.from_kubeconfig(kubeconfig or cloud.cluster_access())) as kube:
             return kube.list(PERSISTENT_VOLUMES).items, kube.list(PERSISTENT_VOLUME_CLAIMS).items
     except (ApiError, CloudError) as error:
         advice = f"delete them, or remove the tag {CLUSTER_TAG} from those to keep"

@@ -19,6 +19,8 @@ NAMESPACE = "cloud-controller"
 """The namespace of the keys in a stack file: the project's name in Pulumi.yaml."""
 
 ENDPOINT = re.compile(r"https?://[^\s/@]+/?")
+MOST_MACHINES = 1000
+"""In one pool, and of one control plane."""
 
 
 class ConfigError(pulumi.RunError):

@@ -84,20 +84,29 @@ class CloudControllerManager(pulumi.ComponentResource):
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
         cloud = descriptor(args["cloud"])
-        if "role" in args and cloud.identity is None:
-            raise inputs.WrongInput("role", f"must not be set: cloud {cloud.name} does not support roles for pods")
+        for key in ("role", "identity"):
+            if key in args and cloud.identity is None:
+                raise inputs.WrongInput(key, f"must not be set: cloud {cloud.name} does not support roles for pods")
+        if "identity" in args:
+            if "role" in args:
+                raise inputs.WrongInput("identity", "must not be set with role; allowed: one of them")
+            args["identity"] = checked(clouds.descriptor(args["cloud"]).identity_args, args["identity"], "identity")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
+        daemon = _daemon(args, adapter, cloud)
+        super().__init__(
+            "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
+        )
+        role = args.get("role")
+        if "identity" in args:
+            role = adapter.manager_role(args["identity"], pulumi.ResourceOptions(parent=self))
         made = manifests.make(
-            _daemon(args, adapter, cloud),
+            daemon,
             machines=machines,
             # A digest is no secret: without unsecret, previews would hide whether the config changed.
             checksum=pulumi.Output.unsecret(cloud_config.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())),
-            identity=cloud.identity(args["role"], manifests.TOKEN_FILE) if cloud.identity and "role" in args else None,
+            identity=cloud.identity(role, manifests.TOKEN_FILE) if cloud.identity and role is not None else None,
             environment=args.get("environment"),
             storage=cloud.storage if "volume" in map(canonical, args["controllers"]) else (),
-        )
-        super().__init__(
-            "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
         )
 
         def resource(logical: str, manifest: manifests.Manifest, *after: pulumi.Resource) -> pulumi.Resource:
@@ -111,8 +120,8 @@ class CloudControllerManager(pulumi.ComponentResource):
         account = resource(name, made.service_account)
         cluster_role = resource(name, made.cluster_role)
         cluster_binding = resource(name, made.cluster_role_binding, cluster_role)
-        role = resource(name, made.role)
-        binding = resource(name, made.role_binding, role)
+        namespaced = resource(name, made.role)
+        binding = resource(name, made.role_binding, namespaced)
         config = resource(f"{name}-config", manifests.cloud_config(cloud_config))
         resource(name, made.workload, account, cluster_binding, binding, config)
         if made.budget is not None:

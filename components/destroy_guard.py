@@ -31,7 +31,7 @@ DEFAULT_DEADLINE = 300.0
 """Seconds for the controllers to delete what is not declared."""
 
 _REPLACING = ("cloud", "cluster_id", "network_id")
-_COMPARED = (*_REPLACING, "cluster_uid", "services", "claims", "deadline")
+_COMPARED = (*_REPLACING, "cluster_uid", "services", "claims", "existing", "deadline")
 
 
 class DestroyGuardProvider(ResourceProvider):
@@ -79,7 +79,8 @@ class DestroyGuardProvider(ResourceProvider):
         from . import cluster_access, cluster_end
 
         cloud = cluster_access.open_cloud(self._config, _props)
-        cluster_end.clear(
+        clear = cluster_end.clear_existing if _props.get("existing") else cluster_end.clear
+        clear(
             cloud,
             lambda: cluster_access.open_kube(self._config, _props, cloud),
             Declared(frozenset(_props["services"]), frozenset(_props["claims"])),
@@ -102,6 +103,9 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
     `opts.depends_on` must lead to every other resource of the cluster, so that this one is deleted first. `services`
     and `claims` are those that the program declares, as NAMESPACE/NAME (which is a resource's id): they are deleted in
     their turn. `cluster_uid` is `CloudController`'s: in another Kubernetes cluster, nothing is looked for or deleted.
+
+    `existing`: the cluster is not the program's, and stays. Then Services and claims that the program does not declare
+    stay too, and only deletions that have begun are waited for.
     """
 
     def __init__(
@@ -114,6 +118,7 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
         cluster_uid: pulumi.Input[str],
         services: Sequence[pulumi.Input[str]] = (),
         claims: Sequence[pulumi.Input[str]] = (),
+        existing: bool = False,
         deadline: pulumi.Input[float] = DEFAULT_DEADLINE,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -125,5 +130,7 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
             "services": list(services),
             "claims": list(claims),
             "deadline": deadline,
+            # None is no input: states from before there was this one do not change.
+            "existing": existing or None,
         }
         super().__init__(DestroyGuardProvider(), resource_name, props, opts)

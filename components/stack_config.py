@@ -9,15 +9,16 @@ import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import pulumi
 from pydantic import BaseModel, Field, SecretStr, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from . import clouds, stack_file_lines
-from .config_values import NAMESPACE, ConfigError, Controller, Executor, Role, line, nearest, one_of
-from .stack_model import MOST_MACHINES, CloudSection, NodePoolConfig, StackConfig
+from .config_values import MOST_MACHINES, NAMESPACE, ConfigError, Controller, Executor, Role, line, nearest, one_of
+from .existing_config import KUBECONFIG
+from .stack_model import CloudSection, NodePoolConfig, StackConfig
 
 __all__ = [
     "MODEL",
@@ -55,7 +56,7 @@ def model_with(sections: Mapping[str, type[CloudSection]]) -> type[StackConfig]:
 MODEL = model_with(_SECTIONS)
 """`StackConfig` with the keys of the clouds that there are."""
 
-SECRET_KEYS = [key for section in _SECTIONS.values() for key in section.secret_keys]
+SECRET_KEYS = [KUBECONFIG, *(key for section in _SECTIONS.values() for key in section.secret_keys)]
 """The keys that must be encrypted in a stack file."""
 
 
@@ -214,5 +215,17 @@ def _description(location: Sequence[int | str]) -> str:
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:
-    sections: Mapping[str, type[BaseModel]] = {"nodePools": NodePoolConfig, **_SECTIONS}
-    return sections[str(location[0])] if location else MODEL
+    """The class of the innermost map on the way to this place."""
+    found: type[BaseModel] = MODEL
+    for part in location:
+        annotation = next((f.annotation for f in found.model_fields.values() if f.alias == part), None)
+        found = next(_models(annotation), found)
+    return found
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The model that an annotation is, or has inside of a list or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _models(each)

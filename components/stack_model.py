@@ -14,6 +14,7 @@ from cloud_controller.load_balancers.sharing import Sharing
 
 from . import inputs
 from .config_values import (
+    MOST_MACHINES,
     NAMESPACE,
     Cidr,
     ConfigError,
@@ -27,11 +28,9 @@ from .config_values import (
     choice,
     line,
 )
+from .existing_config import EXISTING, NEW, ExistingConfig, check_shape
 
 S = TypeVar("S", bound="CloudSection")
-
-MOST_MACHINES = 1000
-"""In one pool."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -75,6 +74,10 @@ class CloudSection(Section):
 
     secret_keys: ClassVar[Mapping[str, str]] = {}
     """Further keys of the cloud, beside its section, that must be encrypted, with their descriptions."""
+    of_new: ClassVar[Collection[str]] = ()
+    """The fields that say how a new cluster is made; refused with `cluster: existing`."""
+    of_existing: ClassVar[Collection[str]] = ()
+    """The fields that identify what an existing cluster has; refused with `cluster: new`."""
 
     def check(self, stack: StackConfig) -> None:
         """Raise ConfigError for the first thing in the stack that does not fit the cloud."""
@@ -83,6 +86,9 @@ class CloudSection(Section):
                 why = f"{stack.cloud} runs no controllers itself; allowed: daemon, pulumi"
                 raise ConfigError(line(f"executors.{controller}", executor, why))
         stack.check_control_plane()
+
+    def check_existing(self, stack: StackConfig) -> None:
+        """Raise ConfigError for an identifier of the existing cluster that the cloud cannot have given."""
 
     def run_by_vendor(self) -> Collection[Controller]:
         """The controllers that the cloud's own software runs unless the stack names another executor."""
@@ -97,8 +103,19 @@ class StackConfig(Section):
     """A stack: one cluster in one cloud. `stack_config` derives the class that has the clouds' keys too."""
 
     cloud: str = Field(description="The cloud that the cluster runs in.")
+    cluster: Annotated[str, *choice(NEW, EXISTING)] = Field(
+        default=NEW, description="Whether the stack makes the cluster (new) or only runs in one (existing)."
+    )
     cluster_name: DnsLabel = Field(description="The cluster's name, for people; the cloud assigns its id.")
-    node_pools: Annotated[list[NodePoolConfig], Field(min_length=1)] = Field(description="The cluster's machines.")
+    existing: ExistingConfig | None = Field(
+        default=None, description="The identifiers of the existing cluster; required with `cluster: existing`."
+    )
+    kubeconfig: SecretStr | None = Field(
+        default=None, description="The existing cluster's kubeconfig (secret); required with `cluster: existing`."
+    )
+    node_pools: list[NodePoolConfig] = Field(
+        default_factory=list, description="The machines of a new cluster; at least one pool."
+    )
     executors: dict[Controller, Executor] = Field(
         default_factory=dict,
         description="Who runs a controller: daemon (the default), pulumi (node and route only), or the cloud (vendor).",
@@ -142,6 +159,7 @@ class StackConfig(Section):
                 raise ConfigError(line(f"executors.{controller}", executor, why))
         if self._section is None:
             raise ConfigError(f"{NAMESPACE}:{self.cloud} is missing: cloud {self.cloud} needs {self._required_keys()}")
+        check_shape(self, self._section)
         self._check_service_flags(self._section)
         self._section.check(self)
         return self
@@ -176,10 +194,19 @@ class StackConfig(Section):
         return value.get_secret_value() if value else ""
 
     def check_control_plane(self) -> None:
-        """Raise ConfigError unless the cluster has a control-plane machine of its own."""
+        """Raise ConfigError unless a new cluster has a control-plane machine of its own."""
+        if self.existing is not None:
+            return
         if not any(pool.role is Role.CONTROL_PLANE and pool.count > 0 for pool in self.node_pools):
             why = "the cloud controller manager needs a machine; allowed: at least one pool of role control-plane"
             raise ConfigError(line("nodePools", [pool.name for pool in self.node_pools], why))
+
+    @property
+    def control_plane_machines(self) -> int:
+        """How many machines run the control plane; 0: the cloud does."""
+        if self.existing is not None:
+            return self.existing.control_plane_nodes
+        return sum(pool.count for pool in self.node_pools if pool.role is Role.CONTROL_PLANE)
 
     def executor(self, controller: Controller) -> Executor:
         """Who runs this controller."""

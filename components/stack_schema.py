@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from . import clouds
+from .existing_config import EXISTING, KUBECONFIG
 from .stack_config import MODEL, NAMESPACE, SECRET_KEYS
 
 
@@ -33,11 +34,25 @@ def schema() -> dict[str, Any]:
                 "properties": {f"{NAMESPACE}:{key}": value for key, value in config["properties"].items()},
                 # Not what the site adds (docs/stack-config.md).
                 "required": [f"{NAMESPACE}:{key}" for key in config["required"]],
+                **_shapes(),
                 "patternProperties": {f"^(?!{NAMESPACE}:)": True},
                 "additionalProperties": False,
             }
         },
         "required": ["config"],
+    }
+
+
+def _shapes() -> dict[str, Any]:
+    """What a new cluster must and must not have, and an existing one, whose ids and kubeconfig a site may add."""
+    cluster, pools, *of_existing = (f"{NAMESPACE}:{key}" for key in ("cluster", "nodePools", "existing", KUBECONFIG))
+    return {
+        "if": {"properties": {cluster: {"const": EXISTING}}, "required": [cluster]},
+        "then": {"properties": {pools: {"maxItems": 0}}},
+        "else": {
+            "required": [pools],
+            "properties": {pools: {"minItems": 1}, **dict.fromkeys(of_existing, False)},
+        },
     }
 
 

@@ -19,7 +19,7 @@ import yaml
 from local.engine.stack.project import ProjectError, read_map
 from local.engine.stack.secrets import PassphraseCrypter, new_crypter
 from local.engine.stack.session import crypter_of, passphrase_of
-from local.stack_file import read_stack_file
+from local.stack_file import NAMESPACE, read_stack_file
 from local.state_folder import write_private
 
 
@@ -27,8 +27,10 @@ from local.state_folder import write_private
 class SiteConfig:
     """What a site adds to the config of its stacks: fields of objects, by the objects' keys, and secrets by key."""
 
-    values: Mapping[str, Mapping[str, str]]
+    values: Mapping[str, Mapping[str, Any]]
     secrets: Mapping[str, str] = field(repr=False)
+    of_new_clusters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """As `values`, for stacks that make their cluster."""
 
 
 def copy_of(stack_dir: Path) -> Path:
@@ -50,15 +52,19 @@ def write_stack_copy(source: Path, stack_dir: Path, site: SiteConfig) -> Path:
         crypter = _crypter(salt or _salt_of(copy), stack_dir, source if salt else copy)
         stack["encryptionsalt"] = crypter.salt
         secrets = {key: {"secure": crypter.encrypt(secret)} for key, secret in site.secrets.items()}
-        stack["config"] = {**_completed(stack["config"], site.values), **secrets}
+        stack["config"] = {**_completed(stack["config"], site), **secrets}
         header = f"# Generated from {source.name} for this folder's site, before every run.\n"
         write_private(copy, header + yaml.dump(stack))
     return copy
 
 
-def _completed(config: Mapping[str, Any], values: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    given = {key: config[key] if isinstance(config.get(key), dict) else {} for key in values}
-    return {**config, **{key: {**given[key], **added} for key, added in values.items()}}
+def _completed(config: Mapping[str, Any], site: SiteConfig) -> dict[str, Any]:
+    found = dict(config)
+    makes_cluster = config.get(f"{NAMESPACE}:cluster") != "existing"
+    for values in (site.values, site.of_new_clusters if makes_cluster else {}):
+        for key, added in values.items():
+            found[key] = {**(found[key] if isinstance(found.get(key), dict) else {}), **added}
+    return found
 
 
 @contextmanager

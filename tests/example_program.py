@@ -1,4 +1,4 @@
-"""The example of a program that uses the components as a library: run by the engine, with what the wheels hold."""
+"""The examples of programs that use the components as a library: run by the engine, with what the wheels hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -26,26 +27,39 @@ PASSPHRASE = "of-the-example"
 
 
 def run_example(library: Path, state: Path, kubeconfig: str, *command: str) -> str:
-    """Run the example's stack `dev` in a state folder of its own, with a copy of its file; what the engine prints."""
+    """Run the example `load-balancer-service`, as `Example` does, with this kubeconfig."""
     state.mkdir(exist_ok=True)
-    stack_file = state / "Pulumi.dev.yaml"
-    if not stack_file.exists():
-        shutil.copy(EXAMPLE / stack_file.name, stack_file)
-        _run(library, state, "config", "set", "--secret", "kubeconfig", given=kubeconfig)
-    return _run(library, state, *command)
+    example = Example(EXAMPLE, library, state)
+    if not example.stack_file.exists():
+        shutil.copy(EXAMPLE / "Pulumi.dev.yaml", example.stack_file)
+        example.run("config", "set", "--secret", "kubeconfig", given=kubeconfig)
+    return example.run(*command)
 
 
-def _run(library: Path, state: Path, *command: str, given: str = "") -> str:
-    where = ["--cwd", str(EXAMPLE), "--stack", "dev", "--state", str(state)]
-    done = subprocess.run(
-        [sys.executable, "-m", "local.engine", *command, *where, "--config-file", str(state / "Pulumi.dev.yaml")],
-        input=given,
-        env={**os.environ, "PYTHONPATH": f"{library}:{ROOT}", "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE},
-        cwd=state,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+@dataclass(frozen=True)
+class Example:
+    """An example's stack `dev` in a state folder of its own, which has its stack file too."""
+
+    folder: Path
+    library: Path
+    state: Path
+
+    @property
+    def stack_file(self) -> Path:
+        return self.state / "Pulumi.dev.yaml"
+
+    def run(self, *command: str, given: str = "") -> str:
+        """Run the engine; what it prints. The test fails with the whole output if the engine does."""
+        where = ["--cwd", str(self.folder), "--stack", "dev", "--state", str(self.state)]
+        done = subprocess.run(
+            [sys.executable, "-m", "local.engine", *command, *where, "--config-file", str(self.stack_file)],
+            input=given,
+            env={**os.environ, "PYTHONPATH": f"{self.library}:{ROOT}", "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE},
+            cwd=self.state,
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout

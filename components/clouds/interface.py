@@ -40,11 +40,11 @@ class NetworkParts:
 
 @dataclass(frozen=True)
 class ClusterParts:
-    """A control plane. The deletion of `resource` takes the objects in the cluster with it."""
+    """A control plane. The deletion of `resource` takes the objects in the cluster with it; None: the cluster stays."""
 
     id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
-    resource: pulumi.Resource
+    resource: pulumi.Resource | None
     join: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     """What the adapter's `pool` needs to join machines to the cluster."""
     ccm_role: pulumi.Output[str] | None = None
@@ -103,6 +103,9 @@ class ManagerSettings(TypedDict):
     """The project's own image if not given."""
     role: NotRequired[pulumi.Input[str]]
     """The cloud's role that its ServiceAccount takes, on clouds whose pods take roles."""
+    identity: NotRequired[Mapping[str, Any]]
+    """Instead of `role`: what the manager makes such a role of (the cloud's `identity_args`), in a cluster whose
+    program did not make one."""
     environment: NotRequired[Mapping[str, pulumi.Input[str]]]
     """Further environment variables of its container; no secrets."""
     arguments: NotRequired[Sequence[str]]
@@ -154,6 +157,10 @@ class CloudAdapter(ABC):
     def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
         """The arguments of `CloudControllerManager` that depend on the cloud; `role`: the cluster's `ccm_role`."""
         return {}
+
+    def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+        """A role for the CCM's ServiceAccount in an existing cluster. Raises WrongInput where the cloud has none."""
+        raise inputs.WrongInput("identity", "must not be set: the cloud has no roles for pods")
 
     def balanced(
         self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
@@ -207,6 +214,8 @@ class ComponentsCloud:
     """The TypedDict of a load balancer's settings: an argument for each annotation of the cloud's catalogue."""
     cluster_args: type[Mapping[str, Any]] = NoSettings
     """The TypedDict of a cluster's settings."""
+    identity_args: type[Mapping[str, Any]] = NoSettings
+    """The TypedDict of what the role of the CCM in an existing cluster is made of."""
     cloud_config: Callable[[Config, str, str], str]
     """The text of the cloud config by a stack's config (texts by key), for a cluster and its network, by their ids."""
     kubeconfig: Callable[[Config, str], str | None] = _access_by_cloud

@@ -56,6 +56,11 @@ class AlibabaDialect:
             return Refusal(400, "UnknownParameter", f"{call.operation} has no parameter {misfit.path}.")
         return Refusal(400, f"Invalid{name}", f"Specified parameter {misfit.path} is not valid: {misfit.message}.")
 
+    def throttled(self, call: Call) -> Refusal:
+        """The error for a call over its rate."""
+        del call
+        return Refusal(400, "Throttling.User", "Request was denied due to user flow control.")
+
     def token_reused(self, call: Call) -> Refusal:
         """The error for a client token that was used with other parameters."""
         code = "IdempotenceSignatureMismatch" if call.operation.startswith("nlb.") else "IdempotentParameterMismatch"

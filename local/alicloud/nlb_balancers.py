@@ -8,7 +8,7 @@ from local.alicloud.account import Account
 from local.alicloud.checks import Range, Rule, Text, has_tags, require, shown_tags, tags_of
 from local.alicloud.machines import BANDWIDTH, SECURITY_GROUP, VPC
 from local.alicloud.nlb_jobs import BALANCER, ILLEGAL, active, balancer_of, begin, begin_removal, not_found
-from local.alicloud.nlb_zones import INTERNET, INTRANET, free_zone, shown_zone, with_type, zones_of
+from local.alicloud.nlb_zones import INTERNET, INTRANET, shown_zone, with_type, zones_of
 from local.alicloud.paging import tokened
 from local.alicloud.products import NLB
 from local.standin.actions import Arguments
@@ -51,7 +51,7 @@ def create_load_balancer(account: Account, arguments: Arguments) -> dict[str, An
         "ip_version": arguments.get("AddressIpVersion", "ipv4"),
         "ipv6_type": INTRANET,
         "vpc": vpc,
-        "zones": zones_of(account, arguments["ZoneMappings"], vpc, new, kind),
+        "zones": [],
         "package": package,
         "cross_zone": True,
         "cps": 0,
@@ -62,7 +62,7 @@ def create_load_balancer(account: Account, arguments: Arguments) -> dict[str, An
         "tags": tags_of(arguments.get("Tag", []), account.quotas.tags),
         "made": account.now(),
     }
-    account.store.put(BALANCER, new, body)
+    account.store.put(BALANCER, new, {**body, "zones": zones_of(account, arguments["ZoneMappings"], body)})
     begin(account, BALANCER, new, "Provisioning", "Active")
     return {"LoadbalancerId": new, "OrderId": 0}
 
@@ -115,20 +115,14 @@ def update_load_balancer_address_type_config(account: Account, arguments: Argume
     if kind == INTRANET and balancer["package"]:
         raise Refusal(400, "OperationDenied.BandwidthPackage", "Detach the bandwidth package first.")
     eips = {each["ZoneId"]: each.get("AllocationId", "") for each in arguments.get("ZoneMappings", [])}
-    zones = with_type(account, balancer["zones"], balancer["id"], kind, eips)
-    return _change(account, arguments, address_type=kind, zones=zones)
+    return _change(account, arguments, address_type=kind, zones=with_type(account, balancer, kind, eips))
 
 
 @NLB.action("UpdateLoadBalancerZones")
 def update_load_balancer_zones(account: Account, arguments: Arguments) -> dict[str, Any]:
     """All zones that it is to have."""
     balancer = active(account, arguments)
-    asked, had = arguments["ZoneMappings"], balancer["zones"]
-    zones = zones_of(account, asked, balancer["vpc"], balancer["id"], balancer["address_type"], had)
-    for zone in had:
-        if zone not in zones:
-            free_zone(account, zone)
-    return _change(account, arguments, zones=zones)
+    return _change(account, arguments, zones=zones_of(account, arguments["ZoneMappings"], balancer))
 
 
 @NLB.action("UpdateLoadBalancerProtection")

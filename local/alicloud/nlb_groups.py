@@ -20,7 +20,8 @@ AVAILABLE: Final = "Available"
 _RULES: Final[dict[str, Rule]] = {
     "AddressIPVersion": ("ipv4", "DualStack"),
     "ConnectionDrainTimeout": Range(0, 900),
-    "Protocol": ("TCP", "UDP", "TCP_UDP"),
+    # TCPSSL is not in the SDK's documentation; Alibaba's own controller sends it.
+    "Protocol": ("TCP", "UDP", "TCP_UDP", "TCPSSL"),
     "Scheduler": ("Wrr", "Wlc", "rr", "sch", "tch", "qch"),
     "ServerGroupName": NAME,
     "ServerGroupType": ("Instance", "Ip"),
@@ -123,7 +124,7 @@ def update_server_group_attribute(account: Account, arguments: Arguments) -> dic
     require(arguments, _RULES, ILLEGAL)
     group = available(account, arguments)
     changes = given(arguments, *_CHANGEABLE)
-    _require_scheduler(changes.get("Scheduler", group["Scheduler"]), group["Protocol"])
+    _require_scheduler({**group, **changes}["Scheduler"], group["Protocol"])
     check = _check(group["HealthCheck"], arguments.get("HealthCheckConfig", {}))
     job = begin(account, GROUP, group["id"], "Configuring", AVAILABLE, **changes, HealthCheck=check)
     return {"ServerGroupId": group["id"], "JobId": job}

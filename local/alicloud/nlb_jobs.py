@@ -62,8 +62,12 @@ def begin_removal(account: Account, kind: str, id: str, during: str) -> str:
 @TABLE.step(_CHANGE)
 def _finish(account: Account, facts: Object) -> None:
     kind, key = facts["kind"], facts["id"]
-    if account.store.get(kind, key) is None:  # gone with its load balancer
+    found = account.store.get(kind, key)
+    if found is None:  # gone with its load balancer
         return
+    if "zones" in facts["changes"]:
+        old, new = found["zones"], facts["changes"]["zones"]
+        release(account, *((new, old) if facts["failed"] else (old, new)))
     if not facts["failed"]:
         account.fill(kind, key, **facts["changes"], status=facts["after"])
     elif facts["before"] == "":  # it was to be created
@@ -82,7 +86,7 @@ def _remove(account: Account, facts: Object) -> None:
         account.fill(kind, key, status=facts["before"])
         return
     if kind == BALANCER:
-        release(account, account.fill(kind, key))
+        release(account, account.fill(kind, key)["zones"])
         for each in account.store.all(LISTENER):
             if each["balancer"] == key:
                 account.store.remove(LISTENER, each["id"])

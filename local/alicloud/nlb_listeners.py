@@ -51,7 +51,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "ServerGroupId": "",
 }
 _OF_TLS: Final = ("AlpnEnabled", "AlpnPolicy", "CaCertificateIds", "CaEnabled", "CertificateIds", "SecurityPolicyId")
-_GROUPS_OF: Final = {"TCP": ("TCP", "TCP_UDP"), "UDP": ("UDP", "TCP_UDP"), "TCPSSL": ("TCP",)}
+_GROUPS_OF: Final = {"TCP": ("TCP", "TCP_UDP"), "UDP": ("UDP", "TCP_UDP"), "TCPSSL": ("TCP", "TCPSSL")}
 
 
 @NLB.action("CreateListener")
@@ -261,7 +261,7 @@ def _changed(
     if group["status"] == "Creating":
         require_status("serverGroup", group)
     fits = group["Protocol"] in _GROUPS_OF[protocol]
-    if not fits or (protocol == "TCPSSL" and group["PreserveClientIpEnabled"]):
+    if not fits or (protocol == "TCPSSL" and group["Protocol"] == "TCP" and group["PreserveClientIpEnabled"]):
         message = f"A listener of {protocol} can't use a group of {group['Protocol']}"
         raise Refusal(
             400, "Mismatch.Protocol", f"{message} that preserves client addresses." if fits else f"{message}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -16,44 +17,33 @@ _LEAST, _MOST = 2, 10
 Zone = dict[str, Any]
 
 
-def zones_of(
-    account: Account,
-    asked: Sequence[Mapping[str, Any]],
-    vpc: str,
-    balancer: str,
-    address_type: str,
-    had: Sequence[Zone] = (),
-) -> list[Zone]:
+def zones_of(account: Account, asked: Sequence[Mapping[str, Any]], balancer: Object) -> list[Zone]:
     """The zones that a request asks for, with addresses taken; those that stay as they are keep theirs."""
     names = [each["ZoneId"] for each in asked]
     if len({*names}) != len(names):
         raise Refusal(400, "DuplicatedParam.ZoneId", "The param of ZoneId is duplicated.")
     if not _LEAST <= len(names) <= _MOST:
         raise Refusal(400, "IllegalParam.ZoneMappings", f"{len(names)} zones; an NLB has {_LEAST} to {_MOST}.")
-    return [_zone(account, each, vpc, balancer, address_type, _same(each, had)) for each in asked]
+    return [_same(each, balancer["zones"]) or _zone(account, each, balancer) for each in asked]
 
 
-def with_type(
-    account: Account, zones: Sequence[Zone], balancer: str, address_type: str, eips: Mapping[str, str]
-) -> list[Zone]:
-    """The zones with public addresses, or without; `eips` are elastic IPs by zone."""
-    changed = []
-    for zone in zones:
-        _free_public(account, zone)
-        changed.append({**zone, **_public(account, eips.get(zone["zone"], ""), balancer, address_type)})
-    return changed
+def with_type(account: Account, balancer: Object, address_type: str, eips: Mapping[str, str]) -> list[Zone]:
+    """Its zones with public addresses, or without; `eips` are elastic IPs by zone."""
+    return [
+        {**zone, **_public(account, eips.get(zone["zone"], ""), balancer["id"], address_type)}
+        for zone in balancer["zones"]
+    ]
 
 
-def release(account: Account, balancer: Object) -> None:
-    """Give all addresses of a load balancer back."""
-    for zone in balancer["zones"]:
-        free_zone(account, zone)
-
-
-def free_zone(account: Account, zone: Zone) -> None:
-    """Give the addresses of a zone back."""
-    free_address(account, zone["vswitch"], zone["private"])
-    _free_public(account, zone)
+def release(account: Account, gone: Sequence[Zone], kept: Sequence[Zone] = ()) -> None:
+    """Give the addresses of zones back that no other zone has."""
+    private = {(each["vswitch"], each["private"]) for each in kept}
+    eips = {each["eip"] for each in kept}
+    for zone in gone:
+        if (zone["vswitch"], zone["private"]) not in private:
+            free_address(account, zone["vswitch"], zone["private"])
+        if zone["eip"] and zone["eip"] not in eips and account.store.get(EIP, zone["eip"]) is not None:
+            account.fill(EIP, zone["eip"], instance="", kind="")
 
 
 def shown_zone(zone: Zone) -> dict[str, Any]:
@@ -88,12 +78,8 @@ def _same(asked: Mapping[str, Any], had: Sequence[Zone]) -> Zone | None:
     return None
 
 
-def _zone(
-    account: Account, asked: Mapping[str, Any], vpc: str, balancer: str, address_type: str, kept: Zone | None
-) -> Zone:
-    if kept is not None:
-        return kept
-    vswitch = asked["VSwitchId"]
+def _zone(account: Account, asked: Mapping[str, Any], balancer: Object) -> Zone:
+    vswitch, vpc = asked["VSwitchId"], balancer["vpc"]
     subnet = account.find(VSWITCH, vswitch, Refusal(404, "ResourceNotFound.VSwitch", f"There is no vSwitch {vswitch}."))
     if subnet["vpc"] != vpc:
         raise Refusal(400, "Mismatch.VpcId", f"The VpcId is mismatched for {vswitch} and {vpc}.")
@@ -102,13 +88,16 @@ def _zone(
     for name in ("Ipv4LocalAddresses", "Ipv6LocalAddresses"):
         if name in asked:
             raise Refusal(501, "NotSimulated", f"the stand-in does not simulate {name}")
+    ipv6 = ""
+    if balancer["ip_version"] == "DualStack" and subnet["ipv6_cidr"]:
+        ipv6 = str(ipaddress.ip_network(subnet["ipv6_cidr"])[account.store.next_number("ipv6")])
     return {
         "zone": subnet["zone"],
         "vswitch": vswitch,
         "eni": account.new_id("eni"),
         "private": take_address(account, vswitch, asked.get("PrivateIPv4Address", "")),
-        "ipv6": asked.get("Ipv6Address", ""),
-        **_public(account, asked.get("AllocationId", ""), balancer, address_type),
+        "ipv6": asked.get("Ipv6Address", ipv6),
+        **_public(account, asked.get("AllocationId", ""), balancer["id"], balancer["address_type"]),
     }
 
 
@@ -124,8 +113,3 @@ def _public(account: Account, eip: str, balancer: str, address_type: str) -> dic
         raise Refusal(400, "ResourceInUse.Eip", f"The elastic IP {eip} is bound to {found['instance']}.")
     account.fill(EIP, eip, instance=balancer, kind="NlbInstance")
     return {"eip": eip, "public": found["address"]}
-
-
-def _free_public(account: Account, zone: Zone) -> None:
-    if zone["eip"] and account.store.get(EIP, zone["eip"]) is not None:
-        account.fill(EIP, zone["eip"], instance="", kind="")

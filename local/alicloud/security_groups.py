@@ -25,7 +25,7 @@ _RULES: Final[dict[str, Rule]] = {
 }
 _RULES_OF_RULES: Final[dict[str, Rule]] = {
     "Policy": ("accept", "drop"),
-    "IpProtocol": ("TCP", "UDP", "ICMP", "ICMPv6", "GRE", "ALL"),
+    "IpProtocol": Text(r"(?i)tcp|udp|icmp|icmpv6|gre|all", "TCP, UDP, ICMP, ICMPv6, GRE, ALL, in any case"),
     "Priority": Text("[1-9][0-9]?|100", "1 to 100"),
 }
 _KEY: Final = ("IpProtocol", "PortRange", "Policy", "Priority", "SourceCidrIp", "Ipv6SourceCidrIp")

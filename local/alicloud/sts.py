@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from local.alicloud.account import OWNER, Account, as_text
-from local.alicloud.checks import Range, Text, require
+from local.alicloud.checks import Range, Rule, Text, require
 from local.alicloud.keys import lend_key
 from local.alicloud.products import STS
 from local.identity_tokens import Claims, NotAToken, NotSigned, claims_of, verify_signature
@@ -18,7 +18,7 @@ from local.standin.store import Object
 ROLE, ISSUER = "role", "oidc provider"
 
 SECONDS: Final = 3600
-_RULES: Final = {
+_RULES: Final[dict[str, Rule]] = {
     "DurationSeconds": Range(900, 43200),
     "RoleSessionName": Text(r"[\w.@\-=]{2,64}", "2 to 64 letters, digits, . @ - _ ="),
 }

@@ -99,16 +99,11 @@ class AwsSite(ApiSite):
         """The account's endpoint, the stack's key, and ranges that this machine can bind: the site's network 0."""
         access_key, secret_key = self.credentials
         ranges = self.block.network(0)
+        free = {"vpcCidr": ranges.machines, "podCidr": ranges.pods, "serviceCidr": ranges.services}
         return SiteConfig(
-            {
-                f"{NAMESPACE}:aws": {
-                    "endpoint": self.endpoint,
-                    "vpcCidr": str(ranges.machines),
-                    "podCidr": str(ranges.pods),
-                    "serviceCidr": str(ranges.services),
-                }
-            },
+            {f"{NAMESPACE}:aws": {"endpoint": self.endpoint}},
             {"aws:accessKey": access_key, "aws:secretKey": secret_key},
+            {f"{NAMESPACE}:aws": {key: str(value) for key, value in free.items()}},
         )
 
     def pending(self) -> list[str]:

@@ -34,6 +34,7 @@ class Arguments(Mapping[str, Any]):
         return len(self.raw)
 
     def __contains__(self, name: object) -> bool:
+        self._seen.add(str(name))
         return name in self.raw
 
     def unread(self) -> list[str]:

@@ -20,6 +20,10 @@ Side = Callable[[Request], Answer | None]
 """Answers requests that are not the cloud's API, such as a metadata service's; None: not one of them."""
 
 
+class AnswerLost(Exception):
+    """An answer is to be lost, and there is no connection to end."""
+
+
 class Application:
     """The ASGI application. Calls are carried out in the event loop: the stand-in answers one at a time anyway."""
 
@@ -32,7 +36,8 @@ class Application:
             raise NotImplementedError(scope["type"])
         answer = await self._answer(await _request(scope, receive))
         if answer.is_lost:
-            AbortableProtocol.abort(scope["client"])
+            if not AbortableProtocol.abort(scope["client"]):
+                raise AnswerLost("the server does not know the connection of the client")
             return
         headers = {**answer.headers, "content-length": str(len(answer.body))}
         encoded = [(name.encode(), value.encode()) for name, value in headers.items()]

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from local.standin.actions import ActionTable, Arguments, Call
 from local.standin.faults import Fault, Faults
+from local.standin.limits import Limits
 from local.standin.refusals import OwnMistake, Refusal
 from local.standin.shapes import Misfit
 from local.standin.world import FAILED, SUCCEEDED, World
@@ -60,6 +61,9 @@ class Dialect(Protocol[V]):
     def misfit(self, call: Call, misfit: Misfit) -> Refusal:
         """The cloud's error for arguments that don't fit the schema."""
 
+    def throttled(self, call: Call) -> Refusal:
+        """The cloud's error for a call over its rate."""
+
     def token_reused(self, call: Call) -> Refusal:
         """The cloud's error for a known idempotency token with other arguments."""
 
@@ -76,6 +80,7 @@ class StandIn(Generic[W]):
     def __init__(self, table: ActionTable[W], dialect: Dialect[W], world: W) -> None:
         self.world = world
         self.faults = Faults()
+        self.limits = Limits(world.clock)
         self.calls: Counter[str] = Counter()
         """By `product.Action`, refused ones too."""
         self._table = table
@@ -98,7 +103,7 @@ class StandIn(Generic[W]):
     def receive(self, request: Request) -> Received[W] | Answer:
         """A call that is ready to be carried out, or the refusal of an unreadable one."""
         try:
-            with self._lock, self.world.store.transaction():
+            with self._lock:
                 call = self._dialect.call(self.world, request)
         except Refusal as refusal:
             return self._dialect.refusal(request, refusal)
@@ -120,6 +125,8 @@ class StandIn(Generic[W]):
         try:
             if fault is not None and fault.error is not None:
                 raise fault.error
+            if not self.limits.admit(call.operation):
+                raise self._dialect.throttled(call)
             with self._lock:
                 with self.world.store.transaction():
                     self._finish_jobs()

@@ -113,3 +113,16 @@ def test_a_volume_to_be_kept_does_not_stop_a_destroy(cluster: Callable[..., None
 def test_an_unreachable_cluster_stops_a_destroy_with_advice() -> None:
     with pytest.raises(NotConverged, match=r"broken.*vol-1.*remove the tag kubernetes.io/cluster from"):
         await_volumes(cloud([VOLUME], access=unreachable), BY_DAEMON, 60)
+
+
+def test_volumes_that_claims_of_an_existing_cluster_hold_are_left(cluster: Callable[..., None]) -> None:
+    cluster([pv()], [CLAIM])
+
+    await_volumes(cloud([VOLUME], access=unreachable), replace(BY_DAEMON, existing=True), 60, kubeconfig="theirs")
+
+
+def test_the_daemon_finishes_deleting_volumes_in_an_existing_cluster_too(cluster: Callable[..., None]) -> None:
+    cluster([pv()], [])
+
+    with pytest.raises(NotConverged, match="the daemon did not delete volume vol-1"):
+        await_volumes(cloud([VOLUME], access=unreachable), replace(BY_DAEMON, existing=True), -1, kubeconfig="theirs")

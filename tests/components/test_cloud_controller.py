@@ -41,9 +41,10 @@ def inputs(*names: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def provider(token: str = TOKEN) -> CloudControllerProvider:
+def provider(token: str = TOKEN, **more: str) -> CloudControllerProvider:
     """A configured provider, as the plugin has it."""
     config = {"p:mycloud": '{"endpoint": "http://127.16.0.1:7070"}', "p:mycloudToken": token}
+    config |= {f"p:{key}": value for key, value in more.items()}
     made = CloudControllerProvider()
     request: Any = SimpleNamespace(config=Config(config, "p"))
     made.configure(request)
@@ -58,12 +59,14 @@ class Cluster:
         self.gone: list[str] = []
         self.error: Exception | None = None
         self.configs: list[str] = []
+        self.kubeconfigs: list[str | None] = []
         self.targets: list[Target] = []
         self.uid: str | Exception = "uid-here"
         self.torn_down = False
 
-    def open(self, _cloud: str, config: str, _kubeconfig: str | None = None) -> Any:
+    def open(self, _cloud: str, config: str, kubeconfig: str | None = None) -> Any:
         self.configs.append(config)
+        self.kubeconfigs.append(kubeconfig)
         if self.error:
             raise self.error
         api = FakeKubernetes()
@@ -288,6 +291,54 @@ def test_credentials_come_from_the_config_and_are_in_no_result(cluster: Cluster)
 
     assert all(f"token = {TOKEN}" in config for config in cluster.configs)
     assert TOKEN not in str(results)
+
+
+def test_an_existing_cluster_is_reached_by_the_kubeconfig_of_the_stacks_config(cluster: Cluster) -> None:
+    made = provider(kubeconfig=TOKEN)
+
+    results = [made.check({}, inputs(existing=True)).inputs, made.create(inputs(existing=True)).outs]
+    made.check({}, inputs())
+
+    assert cluster.kubeconfigs == [TOKEN, TOKEN, None]
+    assert TOKEN not in str(results)
+
+
+def test_an_existing_cluster_without_a_kubeconfig_or_with_a_placeholder_is_not_contacted(cluster: Cluster) -> None:
+    [(_, reason)] = failures(provider().check({}, inputs(existing=True)))
+    [entry] = provider(kubeconfig=PLACEHOLDER).check({}, inputs(existing=True)).inputs["plan"]
+
+    assert "kubeconfig: the stack's config has none" in reason
+    assert entry["summary"] == "not evaluated"
+    assert cluster.kubeconfigs == []
+
+
+def test_a_machine_that_an_existing_clusters_list_no_longer_has_is_not_removed(cluster: Cluster) -> None:
+    fewer = inputs("a", existing=True)
+
+    provider(kubeconfig=TOKEN).update("c-1", inputs("a", "b", existing=True), fewer)
+
+    assert cluster.targets[0].removed == frozenset()
+
+
+def test_a_machine_that_an_existing_cluster_lacks_fails_the_check(cluster: Cluster) -> None:
+    cluster.gone = ["b"]
+    named = inputs(existing=True, machines=[{"name": "a"}, {"name": "b"}])
+
+    [(_, reason)] = failures(provider(kubeconfig=TOKEN).check({}, named))
+
+    assert reason.startswith("machine b is not in the cloud; allowed: names of nodes")
+
+
+def test_a_stack_that_made_its_cluster_cannot_call_it_existing(cluster: Cluster) -> None:
+    [(name, reason)] = failures(provider(kubeconfig=TOKEN).check(inputs(), inputs(existing=True)))
+
+    assert (name, "would delete it" in reason) == ("existing", True)
+    assert cluster.kubeconfigs == []
+
+
+def test_a_state_from_before_there_were_existing_clusters_does_not_change() -> None:
+    assert provider().diff("c-1", inputs(), inputs(plan=[])).changes is False
+    assert provider().diff("c-1", inputs(), inputs(plan=[], existing=True)).changes is True
 
 
 def test_the_provider_is_pickled_by_reference() -> None:

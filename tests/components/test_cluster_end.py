@@ -105,7 +105,11 @@ def opening(api: KubeApi) -> Callable[[], KubeApi]:
 
 
 def cloud(*load_balancers: ObservedLoadBalancer) -> Cloud:
-    made: Any = SimpleNamespace(cluster_id="c-1", load_balancers=SimpleNamespace(read=lambda: load_balancers))
+    made: Any = SimpleNamespace(
+        cluster_id="c-1",
+        load_balancers=SimpleNamespace(read=lambda: load_balancers),
+        load_balancer_classes=frozenset({"ours"}),
+    )
     typed: Cloud = made
     return typed
 
@@ -121,6 +125,20 @@ def failing(error: Exception) -> Callable[[], KubeApi]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_end, "_PAUSE", 0.001)
     monkeypatch.setattr(cluster_end, "ANSWER_SECONDS", 0.01)
+
+
+def clear_existing(
+    open_kube: Callable[[], KubeApi],
+    *load_balancers: ObservedLoadBalancer,
+    declared: Declared = Declared(),  # noqa: B008 - frozen
+    delete: bool = False,
+    deadline: float = 60.0,
+) -> list[str]:
+    """In a cluster that the program did not make."""
+    told: list[str] = []
+    made = cloud(*load_balancers)
+    cluster_end.clear_existing(made, open_kube, declared, UNBOUND, deadline, told.append, delete=delete)
+    return told
 
 
 def clear(
@@ -271,3 +289,58 @@ def test_a_load_balancer_that_its_last_service_has_left_is_awaited() -> None:
 def test_a_load_balancer_that_another_cluster_uses_stops_a_destroy() -> None:
     with pytest.raises(NotConverged, match=r"Services are gone .*load balancer lb-1 of Service default/gone"):
         clear(opening(FakeKubernetes()), left_to(Owner("c-2", "uid-theirs", "default", "theirs")))
+
+
+def of_class(name: str | None) -> Object:
+    return {**SHOP, "spec": {"type": "LoadBalancer", **({"loadBalancerClass": name} if name else {})}}
+
+
+def test_undeclared_services_and_claims_stay_in_an_existing_cluster_and_the_services_are_named() -> None:
+    cluster = with_claim(USER)
+
+    told = clear_existing(opening(cluster), OF_SHOP)
+
+    assert len(told) == 1
+    assert "no controller of this stack will serve these objects any more: Service default/shop" in told[0]
+    assert cluster.writes == []
+
+
+def test_a_service_of_an_existing_cluster_with_another_controllers_load_balancer_is_not_named() -> None:
+    """Upstream's controller uses the same finalizer."""
+    assert clear_existing(opening(with_shop())) == []
+
+
+def test_declared_services_of_an_existing_cluster_are_not_named() -> None:
+    assert clear_existing(opening(with_shop()), OF_SHOP, declared=Declared(frozenset({"default/shop"}))) == []
+
+
+def test_undeclared_objects_of_an_existing_cluster_are_not_deleted_on_request() -> None:
+    cluster = with_claim()
+
+    with pytest.raises(NotConverged, match="only for clusters that the stack made"):
+        clear_existing(opening(cluster), delete=True)
+
+    assert cluster.requests == []
+
+
+@pytest.mark.parametrize("load_balancer_class", [None, "ours"])
+def test_a_deletion_that_the_controller_has_begun_in_an_existing_cluster_is_awaited(
+    load_balancer_class: str | None,
+) -> None:
+    cluster = cluster_with({SERVICES: [of_class(load_balancer_class)]}, looks=1_000_000)
+    cluster.remove(SERVICES, "default/shop")
+
+    with pytest.raises(NotConverged, match="the controller did not delete Service default/shop"):
+        clear_existing(opening(cluster), deadline=0.05)
+
+
+def test_another_controllers_service_of_an_existing_cluster_matters_to_nobody() -> None:
+    cluster = cluster_with({SERVICES: [of_class("theirs")]}, looks=1_000_000)
+    cluster.remove(SERVICES, "default/shop")
+
+    assert clear_existing(opening(cluster)) == []
+
+
+def test_a_load_balancer_without_its_service_stops_a_destroy_in_an_existing_cluster_too() -> None:
+    with pytest.raises(NotConverged, match="cloud-controller confirm"):
+        clear_existing(opening(FakeKubernetes()), OF_SHOP)

@@ -278,8 +278,25 @@ def test_a_node_of_another_machine_of_the_same_name_must_be_deleted() -> None:
 def test_declared_machines_that_the_cloud_no_longer_has_are_found() -> None:
     world = cluster("a")
 
-    assert [machine.name for machine in gone(world, target("a", "b").machines)] == ["b"]
-    assert gone(world, [Machine("not-made-yet", None)]) == []
+    assert [machine.name for machine in gone(world, target("a", "b").made)] == ["b"]
+    assert gone(world, Target(CIDR, (Machine("not-made-yet", None),), {}).made) == []
+
+
+def test_machines_of_an_existing_cluster_are_looked_for_by_name() -> None:
+    named = Target(CIDR, (Machine("a", None), Machine("b", None)), {}, existing=True)
+
+    assert [machine.name for machine in gone(cluster("a"), named.made)] == ["b"]
+
+
+def test_an_update_waits_for_the_named_machines_of_an_existing_cluster_only() -> None:
+    world = cluster("a", "b", nodes=[registered("a"), registered("b")])
+
+    converge(world, Target(CIDR, (Machine("a", None),), BY_PULUMI, existing=True), deadline=5)
+
+    assert UNINITIALIZED not in nodes_of(world)["a"]["spec"].get("taints", [])
+    missing = Target(CIDR, (Machine("a", None), Machine("c", None)), BY_PULUMI, existing=True)
+    with pytest.raises(NotConverged, match="node/c: initialise after registration"):
+        converge(world, missing, deadline=0)
 
 
 def test_teardown_removes_owned_routes_of_the_cluster_and_nothing_else() -> None:
@@ -292,6 +309,14 @@ def test_teardown_removes_owned_routes_of_the_cluster_and_nothing_else() -> None
     assert tear_down(typed, target(executors=BY_DAEMON)) == 0
     assert tear_down(typed, target()) == 1
     assert routes.table == [foreign, outside]
+
+
+def test_teardown_leaves_the_routes_of_an_existing_cluster() -> None:
+    routes = FakeRoutes([Route("10.20.1.0/24", "i-a")])
+    cloud: Any = FakeCloud(routes=routes)
+
+    assert tear_down(cloud, Target(CIDR, (), BY_PULUMI, existing=True)) == 0
+    assert len(routes.table) == 1
 
 
 def test_a_plans_json_holds_no_nulls() -> None:

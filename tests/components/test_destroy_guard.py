@@ -82,6 +82,18 @@ def test_the_guard_deletes_only_if_the_environment_variable_is_true(
     assert [call[-1] for call in cleared] == [deletes]
 
 
+def test_in_an_existing_cluster_the_guard_waits_and_clears_nothing(
+    cleared: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[Any] = []
+    monkeypatch.setattr(cluster_end, "clear_existing", lambda *args, delete: waited.append((args[2], delete)))
+
+    provider().delete("c-1", inputs(existing=True))
+
+    assert cleared == []
+    assert waited == [(Declared(frozenset({"default/web"}), frozenset({"default/data"})), False)]
+
+
 def test_the_guard_is_updated_with_the_program_and_replaced_with_the_cluster() -> None:
     same = provider().diff("c-1", inputs(), inputs())
     more = provider().diff("c-1", inputs(), inputs(services=["default/web", "default/echo"]))

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
+from components.existing_config import ExistingConfig
 from components.stack_config import MODEL, SECRET_KEYS, NodePoolConfig, parse
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,26 @@ def test_a_new_stack_file_is_valid_unedited(checkout: Path) -> None:
     jsonschema.validate(yaml.safe_load(text), json.loads((ROOT / "stacks" / "schema.json").read_text()))
 
 
+@pytest.mark.integration
+def test_a_new_stack_file_for_an_existing_cluster_is_valid_once_it_has_the_kubeconfig(checkout: Path) -> None:
+    made = new_stack(checkout, "shop", "existing")
+
+    file = yaml.safe_load((checkout / "stacks" / "Pulumi.shop.yaml").read_text())
+    kubeconfig = '{"clusters": [1], "contexts": [1], "users": [1]}'
+    config = parse(dict(texts(file["config"])) | SITE | {"kubeconfig": kubeconfig}, SECRET_KEYS)
+    assert made.returncode == 0
+    assert (config.cluster, config.cluster_name) == ("existing", "shop")
+    file["config"]["cloud-controller:kubeconfig"] = {"secure": "v1:…"}
+    jsonschema.validate(file, json.loads((ROOT / "stacks" / "schema.json").read_text()))
+
+
+@pytest.mark.integration
+def test_a_stack_of_an_unknown_kind_is_refused(checkout: Path) -> None:
+    refused = new_stack(checkout, "shop", "old")
+
+    assert (refused.returncode, "allowed: new, existing" in refused.stderr) == (2, True)
+
+
 def test_the_defaults_that_the_template_shows_are_the_defaults() -> None:
     text = (ROOT / "stacks" / "template.yaml").read_text().replace("NAME", "x")
     shown = re.sub(r"^(\s*)# (?=\s*(?:cloud-controller:|[a-z-]+: (?:daemon|\{\})))", r"\1", text, flags=re.MULTILINE)
@@ -70,6 +91,12 @@ def test_the_template_names_every_key() -> None:
     keys = [str(f.alias) for model in (MODEL, NodePoolConfig) for f in model.model_fields.values()]
 
     assert [key for key in keys if key not in text] == []
+
+
+def test_the_template_for_an_existing_cluster_names_every_key_of_one() -> None:
+    text = (ROOT / "stacks" / "template-existing.yaml").read_text()
+
+    assert [str(f.alias) for f in ExistingConfig.model_fields.values() if f"{f.alias}:" not in text] == []
 
 
 @pytest.mark.integration

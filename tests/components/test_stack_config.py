@@ -54,7 +54,7 @@ def values(**more: Any) -> dict[str, str]:
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in config.items() if v is not None}
 
 
-SECRETS = {"mycloudToken", "mycloudControllerToken"}
+SECRETS = {"kubeconfig", "mycloudToken", "mycloudControllerToken"}
 
 
 def refused(**more: Any) -> str:
@@ -91,7 +91,7 @@ def test_the_token_is_not_shown() -> None:
         ({"nodePools": "three"}, "nodePools is text: allowed: a list"),
         ({"nodePools": ["cp"]}, "nodePools[0] is text: allowed: a map of name, role, count"),
         ({"nodePools": []}, "nodePools is []: allowed: not empty"),
-        ({"nodePools": None}, "nodePools is missing: The cluster's machines"),
+        ({"nodePools": None}, "nodePools is missing: a new cluster needs machines"),
         ({"nodePools": [pool(role="controlplane")]}, "role is \"controlplane\": did you mean 'control-plane'?"),
         ({"nodePools": [pool(count=-1)]}, "nodePools[0].count is -1: allowed: a whole number from 0 to 1000"),
         ({"nodePools": [pool(count="1")]}, 'nodePools[0].count is "1": allowed: a whole number from 0 to 1000'),
@@ -230,11 +230,11 @@ def declared() -> dict[str, Any]:
 
 def test_the_project_declares_the_keys_that_every_cloud_has_and_their_defaults() -> None:
     """A declared key that is secret or has no default would have to be set in every stack, whatever its cloud."""
-    of_one_cloud = {"alicloud", "aws", "mycloud", *SECRET_KEYS}
+    of_one_kind = {"alicloud", "aws", "mycloud", "existing", *SECRET_KEYS}
 
-    assert set(declared()) == {str(field.alias) for field in MODEL.model_fields.values()} - of_one_cloud
+    assert set(declared()) == {str(field.alias) for field in MODEL.model_fields.values()} - of_one_kind
     assert not any("secret" in declaration for declaration in declared().values())
-    for key in ("workloads", "protect", "retain"):
+    for key in ("cluster", "workloads", "protect", "retain"):
         assert declared()[key]["default"] == MODEL.model_fields[key].default
 
 

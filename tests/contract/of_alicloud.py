@@ -92,8 +92,6 @@ class AliCloudHarness:
 
         def sent(method: str, url: str, **more: Any) -> Any:
             action = more["headers"]["x-acs-action"]
-            if action == "GetProductQuota":  # Of a product that the stand-in lacks.
-                return urllib3.HTTPResponse(orjson.dumps({"Quota": {"TotalQuota": 48}}), status=200)
             answer = self.wire.send(action, not is_read(action), lambda: request(method, url, **more))
             return self._shown(action, url, answer) if answer.status < 300 else answer
 

@@ -33,6 +33,7 @@ def test_a_machine_is_found_by_provider_id_and_by_name(harness: Harness) -> None
     assert machine is not None
     assert machine == found[by_name(node)]
     assert machine.provider_id == node["spec"]["providerID"]
+    assert machine.provider_id.endswith(machine.id)
     assert machine.state is InstanceState.RUNNING
     assert node["status"]["addresses"][0]["address"] in {each.address for each in machine.addresses}
     assert machine.zone and machine.region and machine.type

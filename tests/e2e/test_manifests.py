@@ -6,43 +6,25 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
-from cloud_controller.kube import DAEMON_SETS, NODES, SERVICES, Kube, Object, PatchType, name, namespace
+from cloud_controller.kube import DAEMON_SETS, NODES, SERVICES, Object, PatchType, name, namespace
 from local.mycloud.site import Site
-from tests.e2e.local_stack import PATIENCE, ROOT, eventually
+from tests.e2e.local_stack import ROOT, eventually
+from tests.e2e.mycloud_cluster import MycloudCluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-class Cluster:
-    """A cluster of mycloud with a control-plane machine and a worker, and no CCM yet."""
+class Cluster(MycloudCluster):
+    """A cluster with a control-plane machine and a worker, and no CCM yet."""
 
     def __init__(self, site: Site) -> None:
-        site.up()
-        self.site = site
-        self.cloud = Client(site.endpoint, site.token)
-        network = self._made("networks", {"name": "n"})
-        self.routes = f"route_tables/{network['route_table_id']}/routes"
-        self.pods = network["pod_cidr"]
-        subnet = self._made("subnets", {"name": "s", "network_id": network["id"], "zone": "zone-a"})
-        cluster = self._made("clusters", {"name": "c", "network_id": network["id"]})
-        self.id = cluster["id"]
-        self.kube = Kube.from_kubeconfig(self.cloud.get_path(f"clusters/{self.id}/kubeconfig")["kubeconfig"])
-        shared = {"subnet_id": subnet["id"], "cluster_id": self.id, "type": "m1.small"}
-        tags = {"kubernetes.io/cluster": self.id}
-        for role in ("control-plane", "worker"):
-            self._made("machines", {"name": role, "role": role, "tags": tags, **shared}, "running")
-
-    def _made(self, collection: str, body: dict[str, Any], state: str = "available") -> dict[str, Any]:
-        made = self.cloud.create(collection, body)
-        return self.cloud.wait_for_state(collection, made["id"], [state], PATIENCE)
+        super().__init__(site, {"control-plane": "control-plane", "worker": "worker"})
 
     def manifests(self, directory: Path) -> list[Object]:
         """The command's output with the cloud config of this cluster."""

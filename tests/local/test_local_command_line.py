@@ -27,7 +27,7 @@ from local.engine_run import DELETE_UNMANAGED
 from local.mycloud.site import Site
 from local.mycloud.status_text import addresses, render
 from local.stack_copy import SiteConfig, write_stack_copy
-from local.stack_file import StackFileError, is_recorded, read_stack_file
+from local.stack_file import StackFileError, check_stack_file, is_recorded, read_stack_file
 
 ENDPOINT = "http://127.32.0.1:7070"
 
@@ -623,6 +623,35 @@ def test_the_copy_adds_endpoint_and_encrypted_token_and_keeps_the_rest(fakes: Fa
     assert open_crypter(passphrase, stack["encryptionsalt"]).decrypt(token) == "the-token"
     assert copy.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "dir" / "passphrase").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("cluster", "given"), [(None, "10.0.0.0/16"), ("new", "10.0.0.0/16"), ("existing", None)])
+def test_a_stack_on_an_existing_cluster_gets_nothing_for_a_new_one(
+    fakes: Fakes, tmp_path: Path, cluster: str | None, given: str | None
+) -> None:
+    file = yaml.safe_load(fakes.stack_file.read_text())
+    file["config"] |= {"cloud-controller:cluster": cluster} if cluster else {}
+    fakes.stack_file.write_text(yaml.safe_dump(file))
+    section = "cloud-controller:mycloud"
+    site = SiteConfig({section: {"endpoint": ENDPOINT}}, {}, {section: {"cidr": "10.0.0.0/16"}})
+
+    copy = yaml.safe_load(write_stack_copy(fakes.stack_file, tmp_path / "dir", site).read_text())["config"][section]
+
+    assert copy["endpoint"] == ENDPOINT
+    assert copy.get("cidr") == given
+
+
+def test_a_site_may_give_a_stack_the_existing_cluster_that_it_made(fakes: Fakes, tmp_path: Path) -> None:
+    fakes.stack_file.write_text("config:\n  cloud: mycloud\n  cluster: existing\n  clusterName: c\n")
+    ids = {"clusterId": "c-1", "networkId": "net-1", "podCidr": "10.20.0.0/16", "machines": ["a", "b"]}
+    site = SiteConfig({"cloud-controller:existing": ids}, {"cloud-controller:kubeconfig": "the-kubeconfig"})
+    check_stack_file(fakes.stack_file, command_line.PROJECT)
+
+    text = write_stack_copy(fakes.stack_file, tmp_path / "dir", site).read_text()
+
+    config = yaml.safe_load(text)["config"]
+    assert config["cloud-controller:existing"] == ids
+    assert config["cloud-controller:kubeconfig"]["secure"] and "the-kubeconfig" not in text
 
 
 def test_a_second_copy_keeps_salt_and_passphrase(fakes: Fakes, tmp_path: Path) -> None:

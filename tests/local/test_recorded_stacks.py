@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from local.__main__ import main
+from local.__main__ import PROJECT, main
 from local.engine import cli
+from local.stack_file import NAMESPACE
 
 pytestmark = pytest.mark.engine
 
@@ -33,9 +35,9 @@ def _own_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def previewed(stack: str, state: Path, capsys: pytest.CaptureFixture[str]) -> Sequence[dict[str, Any]]:
+def previewed(stack: str, state: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Sequence[dict[str, Any]]:
     """The events of the preview, which must succeed."""
-    assert main(["preview", "--stack", stack, "--state", str(state), "--json"]) == 0
+    assert main(["preview", "--stack", stack, "--state", str(state), "--json", *options]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -72,6 +74,64 @@ def test_a_stack_on_alibaba_cloud_is_previewed_without_an_account(
     assert {step["op"] for step in steps} == {"create"}
     assert {"alicloud:vpc/network:Network", of_shape, "kubernetes:core/v1:Service"} <= {step["type"] for step in steps}
     assert not (tmp_path / "site.json").exists()
+
+
+def created(events: Sequence[dict[str, Any]]) -> set[str]:
+    """The types of the resources that would be created."""
+    steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
+    return {step["type"] for step in steps if step["op"] == "create"}
+
+
+def stack_file(folder: Path, config: dict[str, Any], **of_aws: Any) -> str:
+    """A stack file with these keys, and these of its section `aws`."""
+    section = {**config["aws"], **of_aws}
+    file = folder / "Pulumi.shop.yaml"
+    keys = {**config, "clusterName": "shop", "aws": {k: v for k, v in section.items() if v is not None}}
+    file.write_text(yaml.safe_dump({"config": {f"{NAMESPACE}:{key}": value for key, value in keys.items()}}))
+    return str(file)
+
+
+def test_a_stack_on_an_existing_cluster_is_previewed_without_its_kubeconfig(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {
+        "cloud": "aws",
+        "cluster": "existing",
+        "existing": {"clusterId": "theirs", "networkId": "vpc-1", "podCidr": "10.0.0.0/16"},
+        "kubeconfig": {"secure": "v1:AAAA:AAAA"},
+        "aws": {"region": "eu-central-1", "kubernetesVersion": "1.36", "ccmImage": "registry.example/ccm:v1.0.0"},
+        "workloads": True,
+        "sourceRanges": ["192.0.2.0/24"],
+    }
+    provider = "arn:aws:iam::123456789012:oidc-provider/oidc.example"
+    file = stack_file(tmp_path, config, existing={"oidcProvider": provider})
+
+    events = previewed("shop", tmp_path / "state", capsys, "--config-file", file)
+
+    assert [event for event in events if "policyEvent" in event] == []
+    types = created(events)
+    assert {type_ for type_ in types if type_.startswith("aws:")} == {
+        "aws:iam/policy:Policy",
+        "aws:iam/role:Role",
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+    }
+    assert {"cloudcontroller:index:Cluster", "kubernetes:apps/v1:Deployment", "kubernetes:core/v1:Service"} <= types
+
+
+def test_a_new_cluster_in_an_existing_network_is_previewed_without_an_account(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = yaml.safe_load((PROJECT / "stacks" / "Pulumi.aws-prod.yaml").read_text())["config"]
+    config = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in text.items()}
+    network = {"vpcId": "vpc-1", "subnets": {f"eu-central-1{zone}": f"subnet-{zone}" for zone in "abc"}}
+    file = stack_file(tmp_path, config, network=network, vpcCidr="10.8.0.0/22", nodeSubnets=None)
+
+    events = previewed("shop", tmp_path / "state", capsys, "--config-file", file)
+
+    assert [event for event in events if "policyEvent" in event] == []
+    types = created(events)
+    assert "aws:eks/cluster:Cluster" in types
+    assert not types & {"aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable"}
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "alicloud-prod", "alicloud-staging"])

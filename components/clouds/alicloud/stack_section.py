@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from pydantic.alias_generators import to_camel
@@ -22,6 +22,7 @@ from ...config_values import (
     matching,
     pattern_of,
 )
+from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
 from .settings import DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, REGION, is_zone, range_problem
 
@@ -32,7 +33,7 @@ OLDEST_WITH_KUBEADM = 31
 LONGEST_CLUSTER_NAME = {"ack": 38, "ecs": 30}
 """By who runs the control plane: roles and secrets in KMS are called like the cluster and what they are for, and both
 have 64 letters."""
-_OF_ECS = ("image", "kms_instance", "kms_key")
+OF_ECS = ("image", "kms_instance", "kms_key")
 
 
 class AlicloudConfig(CloudSection):
@@ -83,8 +84,14 @@ class AlicloudConfig(CloudSection):
         # ACK runs its own CCM and its own storage driver; ours may run beside it for its own classes of Services.
         return tuple(Controller) if self.control_plane == "ack" else (Controller.VOLUME,)
 
+    of_new: ClassVar = ("vpc_cidr", "pod_cidr", "service_cidr", "public_api", "api_sources", "autoscaling", *OF_ECS)
+
     def check(self, stack: StackConfig) -> None:
         _check(stack, self)
+
+    def check_existing(self, stack: StackConfig) -> None:
+        if stack.existing is not None:
+            check_id("networkId", stack.existing.network_id, "vpc")
 
 
 def pod_range(alicloud: AlicloudConfig) -> str | None:
@@ -108,13 +115,32 @@ def _check(config: StackConfig, alicloud: AlicloudConfig) -> None:
     if len(config.cluster_name) > longest:
         why = f"too long; allowed with controlPlane {alicloud.control_plane}: at most {longest} characters"
         raise ConfigError(line("clusterName", config.cluster_name, why))
+    if config.run_by(Executor.DAEMON) and alicloud.ccm_image is None:
+        why = "nodes cannot pull the default image; allowed: the image that you pushed (`make image`)"
+        raise ConfigError(line("alicloud.ccmImage", alicloud.ccm_image, why))
+    if config.source_ranges and config.executor(Controller.SERVICE) is Executor.VENDOR:
+        why = "ACK's CCM does not limit a CLB's clients by them; allowed with executors.service vendor: none, for then"
+        raise ConfigError(line("sourceRanges", config.source_ranges, f"{why} the load balancers are internal"))
+    _check_version(alicloud)
+    if config.existing is None:
+        _check_new(config, alicloud)
+
+
+def _check_version(alicloud: AlicloudConfig) -> None:
+    version = alicloud.kubernetes_version
+    if alicloud.control_plane == "ack" and not ACK_VERSION.fullmatch(version):
+        why = "allowed with controlPlane ack: ACK's full version, such as 1.34.1-aliyun.1"
+        raise ConfigError(line("alicloud.kubernetesVersion", version, why))
+    if alicloud.control_plane == "ecs" and ("-" in version or _minor(version) < OLDEST_WITH_KUBEADM):
+        why = f"allowed with controlPlane ecs: a minor version, 1.{OLDEST_WITH_KUBEADM} or newer"
+        raise ConfigError(line("alicloud.kubernetesVersion", version, why))
+
+
+def _check_new(config: StackConfig, alicloud: AlicloudConfig) -> None:
     vpc, services = alicloud.vpc_cidr or DEFAULT_VPC_CIDR, alicloud.service_cidr or DEFAULT_SERVICE_CIDR
     if problem := range_problem(vpc, pod_range(alicloud), services):
         setting, found, why = problem
         raise ConfigError(line(f"alicloud.{to_camel(setting)}", found, why))
-    if config.run_by(Executor.DAEMON) and alicloud.ccm_image is None:
-        why = "nodes cannot pull the default image; allowed: the image that you pushed (`make image`)"
-        raise ConfigError(line("alicloud.ccmImage", alicloud.ccm_image, why))
     if alicloud.control_plane == "ack":
         _check_ack(config, alicloud)
     else:
@@ -142,9 +168,6 @@ def _check_executors(config: StackConfig, alicloud: AlicloudConfig) -> None:
 
 
 def _check_ack(config: StackConfig, alicloud: AlicloudConfig) -> None:
-    if not ACK_VERSION.fullmatch(alicloud.kubernetes_version):
-        why = "allowed with controlPlane ack: ACK's full version, such as 1.34.1-aliyun.1"
-        raise ConfigError(line("alicloud.kubernetesVersion", alicloud.kubernetes_version, why))
     for index, pool in enumerate(config.node_pools):
         if pool.role is Role.CONTROL_PLANE:
             raise ConfigError(
@@ -157,12 +180,9 @@ def _check_ack(config: StackConfig, alicloud: AlicloudConfig) -> None:
         if most <= counts[name]:
             why = f"allowed: more than the pool's count, {counts[name]}"
             raise ConfigError(line(f"alicloud.autoscaling.{name}", most, why))
-    for key in _OF_ECS:
+    for key in OF_ECS:
         if value := getattr(alicloud, key):
             raise ConfigError(line(f"alicloud.{to_camel(key)}", value, "allowed only with controlPlane ecs"))
-    if config.source_ranges and config.executor(Controller.SERVICE) is Executor.VENDOR:
-        why = "ACK's CCM does not limit a CLB's clients by them; allowed with executors.service vendor: none, for then"
-        raise ConfigError(line("sourceRanges", config.source_ranges, f"{why} the load balancers are internal"))
     if alicloud.api_sources:
         why = "an ACK cluster's API server cannot be limited to them; allowed with controlPlane ack: none"
         raise ConfigError(line("alicloud.apiSources", alicloud.api_sources, why))
@@ -170,10 +190,7 @@ def _check_ack(config: StackConfig, alicloud: AlicloudConfig) -> None:
 
 def _check_ecs(config: StackConfig, alicloud: AlicloudConfig) -> None:
     config.check_control_plane()
-    if "-" in alicloud.kubernetes_version or _minor(alicloud.kubernetes_version) < OLDEST_WITH_KUBEADM:
-        why = f"allowed with controlPlane ecs: a minor version, 1.{OLDEST_WITH_KUBEADM} or newer"
-        raise ConfigError(line("alicloud.kubernetesVersion", alicloud.kubernetes_version, why))
-    for key in _OF_ECS:
+    for key in OF_ECS:
         if not getattr(alicloud, key):
             raise ConfigError(line(f"alicloud.{to_camel(key)}", None, "must be set with controlPlane ecs"))
     for key, given in (("publicApi", alicloud.public_api), ("autoscaling", alicloud.autoscaling)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..interface import CloudAdapter, ComponentsCloud
 from .access import cloud_config, kubeconfig
 from .load_balancer import AwsLoadBalancerArgs
-from .settings import AwsClusterArgs
+from .settings import AwsClusterArgs, AwsIdentityArgs
 
 if TYPE_CHECKING:
     from .stack_section import AwsConfig
@@ -31,6 +31,7 @@ CLOUD = ComponentsCloud(
     section=_section,
     load_balancer_args=AwsLoadBalancerArgs,
     cluster_args=AwsClusterArgs,
+    identity_args=AwsIdentityArgs,
     cloud_config=cloud_config,
     kubeconfig=kubeconfig,
 )

@@ -32,7 +32,18 @@ def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
     settings = _settings(config)
     region = settings["region"]
     others = overrides(settings.get("endpoint"), region)
-    return render(CloudConfig(cluster_id=cluster_id, vpc_id=network_id, region=region, overrides=others))
+    existing = settings.get("existing") or {}
+    return render(
+        CloudConfig(
+            cluster_id=cluster_id,
+            vpc_id=network_id,
+            subnet_id=existing.get("subnetId"),
+            route_table_id=existing.get("routeTableId"),
+            elb_security_group=existing.get("securityGroupId"),
+            region=region,
+            overrides=others,
+        )
+    )
 
 
 def kubeconfig(config: Config, cluster_id: str) -> str | None:

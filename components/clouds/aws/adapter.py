@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pulumi_aws as aws
@@ -27,9 +27,10 @@ from ..interface import (
     PoolSpec,
     VendorManager,
 )
-from . import control_plane, eks, network, nodes, vendor_manager
+from . import control_plane, eks, iam, network, nodes, vendor_manager
 from .access import overrides
-from .settings import checked_settings
+from .existing_section import AwsExistingConfig
+from .settings import AwsIdentityArgs, checked_settings
 from .stack_section import AwsConfig, pod_range
 
 ENDPOINTS = ("autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "ssm", "sts")
@@ -67,10 +68,11 @@ class AwsAdapter(CloudAdapter):
             "control_plane": settings.control_plane,
             "nodes": settings.nodes,
             "kubernetes_version": settings.kubernetes_version,
+            "network": settings.network.model_dump() if settings.network else None,
             "vpc_cidr": settings.vpc_cidr,
             "pod_cidr": pod_range(config, settings),
             "service_cidr": settings.service_cidr,
-            "node_subnets": settings.node_subnets,
+            "node_subnets": None if settings.network else settings.node_subnets,
             "api_sources": settings.api_sources,
             "ccm": settings.ccm,
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
@@ -119,7 +121,18 @@ class AwsAdapter(CloudAdapter):
             found["image"] = settings.ccm_image
         if role is not None:
             found["role"] = role
+        if config.existing is not None and settings.existing is not None and settings.existing.oidc_provider:
+            found["identity"] = {
+                "oidc_provider": settings.existing.oidc_provider,
+                "cluster_id": config.existing.cluster_id,
+                "cluster_name": config.cluster_name,
+                "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+                "ccm": settings.ccm,
+            }
         return found
+
+    def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+        return iam.existing_cluster_role(cast("AwsIdentityArgs", identity), opts)
 
     def vendor_manager(
         self,
@@ -148,11 +161,15 @@ class AwsAdapter(CloudAdapter):
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
     ) -> pulumi.Output[str]:
         settings = config.section(AwsConfig)
+        existing = settings.existing or AwsExistingConfig()
         return pulumi.Output.all(cluster_id, network_id).apply(
             lambda ids: render(
                 CloudConfig(
                     cluster_id=ids[0],
                     vpc_id=ids[1],
+                    subnet_id=existing.subnet_id,
+                    route_table_id=existing.route_table_id,
+                    elb_security_group=existing.security_group_id,
                     region=settings.region,
                     serve_nlb_class=settings.serve_nlb_class,
                     overrides=overrides(settings.endpoint, settings.region),

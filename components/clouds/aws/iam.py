@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -16,8 +17,9 @@ from cloud_controller import manifests
 from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
+from ..common.dependencies import with_what_it_needs
 from . import vendor_manager
-from .settings import AwsClusterArgs, tags
+from .settings import AwsClusterArgs, AwsIdentityArgs, tags
 
 MANAGED = "arn:aws:iam::aws:policy/"
 """Before the name of a policy that AWS keeps itself."""
@@ -50,7 +52,11 @@ def instance_profile(name: str, role: aws.iam.Role, opts: pulumi.ResourceOptions
 
 
 def ccm_policy(
-    name: str, role: aws.iam.Role, settings: AwsClusterArgs, cluster: str, opts: pulumi.ResourceOptions
+    name: str,
+    role: aws.iam.Role,
+    settings: AwsClusterArgs | AwsIdentityArgs,
+    cluster: str,
+    opts: pulumi.ResourceOptions,
 ) -> pulumi.Resource:
     """Give a role what the CCM's controllers call; returned is what the CCM needs besides the role itself."""
     controllers = settings.get("controllers", ())
@@ -68,9 +74,26 @@ def ccm_policy(
     return aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
 
 
+def existing_cluster_role(identity: AwsIdentityArgs, opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+    """The role of the CCM's ServiceAccount in a cluster that is there already, by its ARN."""
+    full = f"{identity['cluster_name']}-{manifests.NAME}"
+    arn = identity["oidc_provider"]
+    provider = OidcProvider(arn, arn.partition(":oidc-provider/")[2])
+    role = service_account_role(full, provider, CCM_ACCOUNT, opts)
+    return with_what_it_needs(role.arn, [ccm_policy(full, role, identity, identity["cluster_id"], opts)])
+
+
+@dataclass(frozen=True)
+class OidcProvider:
+    """An OIDC provider in IAM; `url`: that of the cluster's issuer."""
+
+    arn: pulumi.Input[str]
+    url: pulumi.Input[str]
+
+
 def service_account_role(
     name: str,
-    provider: aws.iam.OpenIdConnectProvider,
+    provider: OidcProvider | aws.iam.OpenIdConnectProvider,
     account: str,
     opts: pulumi.ResourceOptions,
     **marks: str,

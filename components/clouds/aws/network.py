@@ -22,6 +22,7 @@ from .settings import (
     ZONE,
     ZONE_LETTERS,
     AwsClusterArgs,
+    AwsNetworkArgs,
     range_problem,
     tags,
 )
@@ -45,6 +46,8 @@ def make(name: str, zones: Sequence[str], settings: AwsClusterArgs, opts: pulumi
     """The VPC with its subnets, gateways and route tables. Raises WrongInput for zones or a range that don't fit."""
     vpc_cidr = settings.get("vpc_cidr", DEFAULT_VPC_CIDR)
     check(zones, vpc_cidr, settings)
+    if "network" in settings:
+        return _existing(zones, vpc_cidr, settings, settings["network"])
     vpc = aws.ec2.Vpc(
         name,
         cidr_block=vpc_cidr,
@@ -96,9 +99,26 @@ def check(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs) -> None
     for key, cidr in (("vpc_cidr", vpc_cidr), ("pod_cidr", pods), ("service_cidr", services)):
         if cidr is not None:
             inputs.check_cidr(f"settings.{key}", cidr)
-    if problem := range_problem(vpc_cidr, pods, services):
+    if problem := range_problem(vpc_cidr, pods, services, made="network" not in settings):
         setting, found, why = problem
         raise inputs.WrongInput(f"settings.{setting}", f"{found!r}; {why}")
+
+
+def _existing(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs, network: AwsNetworkArgs) -> NetworkParts:
+    """The parts of a VPC that is there already; makes nothing."""
+    if "vpc_cidr" not in settings:
+        raise inputs.WrongInput("settings.vpc_cidr", "is missing; allowed with network: the VPC's IPv4 range")
+    if "node_subnets" in settings:
+        raise inputs.WrongInput("settings.node_subnets", "must not be set with network, which names the subnets")
+    for zone in zones:
+        known = sorted(network["subnets"])
+        inputs.check("zones", zone, f"zones of settings.network.subnets: {', '.join(known)}", known.__contains__)
+    return NetworkParts(
+        pulumi.Output.from_input(network["vpc_id"]),
+        pulumi.Output.from_input(settings.get("pod_cidr", vpc_cidr)),
+        {zone: pulumi.Output.from_input(network["subnets"][zone]) for zone in zones},
+        {zone: pulumi.Output.from_input(id_) for zone, id_ in network.get("load_balancer_subnets", {}).items()},
+    )
 
 
 def _subnet(

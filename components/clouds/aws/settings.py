@@ -31,6 +31,32 @@ _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/1
 """EKS takes the range of Services only from these."""
 
 
+class AwsNetworkArgs(TypedDict):
+    """A VPC that is there already."""
+
+    vpc_id: str
+    """Its id."""
+    subnets: Mapping[str, str]
+    """The subnets of the machines, by zone."""
+    load_balancer_subnets: NotRequired[Mapping[str, str]]
+    """Further subnets, by zone."""
+
+
+class AwsIdentityArgs(TypedDict):
+    """What the role of the CCM's ServiceAccount is made of, in a cluster that is there already."""
+
+    oidc_provider: str
+    """The ARN of the cluster's OIDC provider in IAM."""
+    cluster_id: str
+    """The cluster whose resources the role may change."""
+    cluster_name: str
+    """Begins the role's name."""
+    controllers: Sequence[str]
+    """The controllers that the CCM runs: the role may do what they call, and no more."""
+    ccm: Literal["ours", "vendor"]
+    """Whose CCM runs."""
+
+
 class AwsClusterArgs(TypedDict):
     """The settings of a cluster on AWS. Plain values: they decide which resources exist."""
 
@@ -40,8 +66,10 @@ class AwsClusterArgs(TypedDict):
     """`eks`: managed node groups. `asg`: launch templates and auto-scaling groups of the program's own."""
     kubernetes_version: str
     """Such as 1.36."""
+    network: NotRequired[AwsNetworkArgs]
+    """The VPC, if it is there already; nothing in it is changed."""
     vpc_cidr: NotRequired[str]
-    """An IPv4 range from /16 to /20; 10.0.0.0/16 if not given."""
+    """An IPv4 range from /16 to /20; 10.0.0.0/16 if not given. With `network`, which needs it, the VPC's."""
     pod_cidr: NotRequired[str]
     """The range of the pods, where a route controller leads them to their nodes; else they have VPC addresses."""
     service_cidr: NotRequired[str]
@@ -61,10 +89,13 @@ def checked_settings(settings: Mapping[str, Any]) -> AwsClusterArgs:
     return cast("AwsClusterArgs", settings)
 
 
-def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, str] | None:
-    """Of IPv4 ranges the first that does not fit: its setting's name, the range, and why; None if all do."""
+def range_problem(vpc: str, pods: str | None, services: str, *, made: bool = True) -> tuple[str, str, str] | None:
+    """Of IPv4 ranges the first that does not fit: its setting's name, the range, and why; None if all do.
+
+    `made`: the program makes the VPC and cuts its range into subnets.
+    """
     of_vpc, of_services = IPv4Network(vpc), IPv4Network(services)
-    if not 16 <= of_vpc.prefixlen <= 20:
+    if made and not 16 <= of_vpc.prefixlen <= 20:
         return "vpc_cidr", vpc, "allowed: an IPv4 range from /16 to /20"
     problem = overlap_problem(vpc, pods, services)
     if problem and problem[0] == "pod_cidr":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 from pydantic.alias_generators import to_camel
 
 from ...config_values import (
+    NAMESPACE,
     Cidr,
     ConfigError,
     Controller,
@@ -23,7 +24,9 @@ from ...config_values import (
     pattern_of,
     url,
 )
+from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
+from .existing_section import AwsExistingConfig, AwsNetworkConfig
 from .settings import (
     DEFAULT_POD_CIDR,
     DEFAULT_SERVICE_CIDR,
@@ -61,6 +64,12 @@ class AwsConfig(CloudSection):
     kubernetes_version: Annotated[str, matching(KUBERNETES_VERSION, "a minor version such as '1.36'")] = Field(
         description="Kubernetes' minor version, quoted.", json_schema_extra=pattern_of(KUBERNETES_VERSION.pattern)
     )
+    network: AwsNetworkConfig | None = Field(
+        default=None, description="The existing VPC of a new cluster; the program makes one if not given."
+    )
+    existing: AwsExistingConfig | None = Field(
+        default=None, description="Parts of an existing cluster that cannot be found by its tags."
+    )
     vpc_cidr: Cidr | None = Field(default=None, description="The VPC's range, /16 to /20; 10.0.0.0/16 if not given.")
     pod_cidr: Cidr | None = Field(
         default=None, description="The pods' range, unless executors.route is vendor; 100.64.0.0/16 if not given."
@@ -97,6 +106,13 @@ class AwsConfig(CloudSection):
         default=False, description="Whether the stack runs only against a local site's simulator, never against AWS."
     )
 
+    of_new: ClassVar = ("network", "nodes", "vpc_cidr", "pod_cidr", "service_cidr", "node_subnets", "api_sources")
+    of_existing: ClassVar = ("existing",)
+
+    def check_existing(self, stack: StackConfig) -> None:
+        if stack.existing is not None:
+            check_id("networkId", stack.existing.network_id, "vpc")
+
     def run_by_vendor(self) -> Collection[Controller]:
         # On EKS all but that of Services: EKS itself, and for volumes its add-on. Elsewhere the EBS CSI driver alone.
         if self.control_plane == "eks" and not self.simulated:
@@ -127,14 +143,12 @@ def _check(config: StackConfig, aws: AwsConfig) -> None:
         if aws.endpoint is not None:
             why = "aws.endpoint is the URL of a simulator; allowed with it: true"
         raise ConfigError(line("aws.simulated", aws.simulated, why))
+    if config.existing is None:
+        _check_network(config, aws)
     longest = LONGEST_CLUSTER_NAME[aws.control_plane]
     if len(config.cluster_name) > longest:
         why = f"too long; allowed with controlPlane {aws.control_plane}: at most {longest} characters"
         raise ConfigError(line("clusterName", config.cluster_name, why))
-    services = aws.service_cidr or DEFAULT_SERVICE_CIDR
-    if problem := range_problem(aws.vpc_cidr or DEFAULT_VPC_CIDR, pod_range(config, aws), services):
-        setting, found, why = problem
-        raise ConfigError(line(f"aws.{to_camel(setting)}", found, why))
     if aws.control_plane == "eks":
         _check_eks(config, aws)
     else:
@@ -150,6 +164,30 @@ def _check(config: StackConfig, aws: AwsConfig) -> None:
     if aws.ccm == "ours" and not aws.simulated and aws.ccm_image is None:
         why = "nodes on AWS cannot pull the default image; allowed: the image that you pushed (`make image`)"
         raise ConfigError(line("aws.ccmImage", aws.ccm_image, why))
+
+
+def _check_network(config: StackConfig, aws: AwsConfig) -> None:
+    """The ranges of a new cluster, and the network that is there already for it."""
+    network = aws.network
+    if network is not None:
+        if aws.vpc_cidr is None:
+            raise ConfigError(f"{NAMESPACE}:aws.vpcCidr is missing: with aws.network it is the range of the VPC")
+        if "node_subnets" in aws.model_fields_set:
+            why = "aws.network.subnets are the machines' subnets; with aws.network remove the key"
+            raise ConfigError(line("aws.nodeSubnets", aws.node_subnets, why))
+        if config.executor(Controller.ROUTE) is Executor.DAEMON:
+            why = "the VPC's route table outlives the cluster and its daemon; allowed with aws.network: pulumi, vendor"
+            raise ConfigError(line(f"executors.{Controller.ROUTE}", Executor.DAEMON, why))
+        for index, pool in enumerate(config.node_pools):
+            for place, zone in enumerate(pool.zones):
+                if zone not in network.subnets:
+                    why = f"has no subnet; allowed: zones of aws.network.subnets: {', '.join(sorted(network.subnets))}"
+                    raise ConfigError(line(f"nodePools[{index}].zones[{place}]", zone, why))
+    services = aws.service_cidr or DEFAULT_SERVICE_CIDR
+    vpc = aws.vpc_cidr or DEFAULT_VPC_CIDR
+    if problem := range_problem(vpc, pod_range(config, aws), services, made=network is None):
+        setting, found, why = problem
+        raise ConfigError(line(f"aws.{to_camel(setting)}", found, why))
 
 
 def pod_range(config: StackConfig, aws: AwsConfig) -> str | None:
@@ -171,6 +209,8 @@ def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
     if not aws.simulated and config.executor(Controller.ROUTE) is not Executor.VENDOR:
         why = "pods on EKS have addresses of the VPC, which need no routes; allowed: vendor"
         raise ConfigError(line(f"executors.{Controller.ROUTE}", config.executor(Controller.ROUTE), why))
+    if config.existing is not None:
+        return
     if not any(pool.count for pool in config.node_pools):
         why = "the cloud controller manager needs a machine; allowed: at least one pool with count 1 or more"
         raise ConfigError(line("nodePools", [pool.name for pool in config.node_pools], why))
@@ -182,13 +222,15 @@ def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
 
 def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
     config.check_control_plane()
-    if aws.nodes != "asg":
-        why = "managed node groups join only EKS clusters; allowed: asg"
-        raise ConfigError(line("aws.nodes", aws.nodes, why))
     for controller, executor in config.executors.items():
         if executor is Executor.VENDOR and controller is not Controller.VOLUME:
             why = "AWS runs no controllers for a control plane on EC2; allowed: daemon (with ccm: vendor, AWS's own)"
             raise ConfigError(line(f"executors.{controller}", executor, why))
+    if config.existing is not None:
+        return
+    if aws.nodes != "asg":
+        why = "managed node groups join only EKS clusters; allowed: asg"
+        raise ConfigError(line("aws.nodes", aws.nodes, why))
     planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]
     if len(planes) > 1:
         why = "another pool is the control plane already; allowed: one pool of role control-plane"

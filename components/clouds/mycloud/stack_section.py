@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 
 from ...config_values import ENDPOINT, NAMESPACE, ConfigError, pattern_of, url
+from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
 
 TOKEN = "mycloudToken"
@@ -31,3 +32,8 @@ class MycloudConfig(CloudSection):
         super().check(stack)
         if not stack.secret(TOKEN):
             raise ConfigError(f"{NAMESPACE}:{TOKEN} is missing: cloud mycloud needs a token for its API")
+
+    def check_existing(self, stack: StackConfig) -> None:
+        if stack.existing is not None:
+            check_id("clusterId", stack.existing.cluster_id, "c")
+            check_id("networkId", stack.existing.network_id, "net")

@@ -12,8 +12,8 @@ from local.forwarding.tcp_forwarder import TcpForwarder
 from local.forwarding.udp_forwarder import UdpForwarder
 from local.mycloud.balancer.schedulers import Candidate, Scheduler, scheduler
 from local.mycloud.balancer.sources import SourceRanges
-from local.mycloud.balancer.token_bucket import TokenBucket
 from local.mycloud.models.balancing import Backend, BackendSet, Listener, ListenerCounters
+from local.token_bucket import TokenBucket
 
 
 class Pool:

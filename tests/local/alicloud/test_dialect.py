@@ -143,6 +143,7 @@ def test_a_key_calls_only_what_its_policies_allow(site: Site) -> None:
 
     assert code_of(site, request(site.cloud, "ecs.DescribeInstances", {}, "reader", "secret")) == ""
     assert code_of(site, request(site.cloud, "vpc.DescribeVpcs", {}, "reader", "secret")) == "Forbidden.RAM"
+    assert code_of(site, request(site.cloud, "sts.GetCallerIdentity", {}, "reader", "secret")) == ""
 
 
 def test_an_injected_error_comes_as_often_as_the_fault_says(site: Site) -> None:
@@ -153,6 +154,14 @@ def test_an_injected_error_comes_as_often_as_the_fault_says(site: Site) -> None:
 
     assert codes == ["", "Throttling.User", "Throttling.User", ""]
     assert site.cloud.calls == {"ecs.DescribeInstances": 4}
+
+
+def test_a_call_over_its_rate_is_throttled(site: Site) -> None:
+    site.cloud.limits.set("ecs.Describe*", 1)
+
+    assert code_of(site, request(site.cloud, "ecs.DescribeInstances", {})) == ""
+    assert code_of(site, request(site.cloud, "ecs.DescribeInstances", {})) == "Throttling.User"
+    assert code_of(site, request(site.cloud, "ecs.DescribeNetworkInterfaces", {})) == ""
 
 
 def test_after_a_lost_answer_the_same_token_finds_what_was_made(site: Site) -> None:

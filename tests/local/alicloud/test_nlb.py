@@ -163,6 +163,36 @@ def test_a_job_that_fails_changes_nothing(site: Site) -> None:
     assert shown_group(site, sgp)["ServerGroupStatus"] == "Available"
 
 
+def test_a_failed_change_of_zones_gives_the_new_addresses_back(site: Site) -> None:
+    with site.cloud.changing() as account:
+        old, new = (machines.add_eip(account) for _ in range(2))
+        third = machines.add_vswitch(account, site.vpc, "cn-hangzhou-j", "192.168.7.0/24")
+    first, second = zones(site)
+    lb = balancer(site, ZoneMappings=[{**first, "AllocationId": old}, second])
+    site.cloud.faults.add(Fault("nlb.UpdateLoadBalancerZones", fails_job="InternalError"))
+    changed = [{**first, "AllocationId": new}, {"ZoneId": "cn-hangzhou-j", "VSwitchId": third}]
+
+    call(site.cloud, "nlb.UpdateLoadBalancerZones", LoadBalancerId=lb, ZoneMappings=changed)
+    settle(site)
+
+    found = call(site.cloud, "vpc.DescribeEipAddresses")["EipAddresses"]["EipAddress"]
+    assert {each["AllocationId"]: each["Status"] for each in found} == {old: "InUse", new: "Available"}
+    assert site.cloud.world.store.get("vswitch", third)["used"] == []  # type: ignore[index]
+    assert [each["ZoneId"] for each in attribute(site, lb)["ZoneMappings"]] == list(site.vswitches)
+
+
+def test_a_dual_stack_load_balancer_has_addresses_of_its_vswitches_ipv6_range(site: Site) -> None:
+    with site.cloud.changing() as account:
+        dual = machines.add_vswitch(account, site.vpc, "cn-hangzhou-j", "192.168.7.0/24", ipv6_cidr="2001:db8:7::/64")
+    mappings = [zones(site)[0], {"ZoneId": "cn-hangzhou-j", "VSwitchId": dual}]
+
+    lb = balancer(site, AddressIpVersion="DualStack", ZoneMappings=mappings)
+
+    plain, both = (each["LoadBalancerAddresses"][0] for each in attribute(site, lb)["ZoneMappings"])
+    assert "Ipv6Address" not in plain
+    assert both["Ipv6Address"] == "2001:db8:7::1"
+
+
 def test_what_a_failed_job_was_to_make_is_gone(site: Site) -> None:
     site.cloud.faults.add(Fault("nlb.Create*", fails_job="InternalError", count=2))
     lb = balancer(site)

@@ -67,7 +67,7 @@ def test_the_names_and_types_on_the_wire_are_those_of_the_sdks_classes(product: 
             (f"{action}Request", product.sdk.request_schema(action)),
             (f"{action}ResponseBody", product.sdk.answer_schema(action)),
         ):
-            names = wire_names(getattr(models, kind))
+            names = wire_names(getattr(models, kind)) if hasattr(models, kind) else {}
             plain = {name: {"type": PLAIN[hint]} for name, hint in names.items() if hint in PLAIN}
             assert schema["properties"].keys() == names.keys(), kind
             assert {name: schema["properties"][name] for name in plain} == plain, kind
@@ -88,7 +88,7 @@ def test_the_page_lists_every_action_that_is_simulated() -> None:
 
 
 def test_the_place_of_a_parameter_is_the_sdks() -> None:
-    assert "LoadBalancerName" in NLB.sdk.in_form("CreateLoadBalancer")
+    assert "LoadBalancerName" in (NLB.sdk.in_form("CreateLoadBalancer") or ())
     assert not SLB.sdk.in_form("CreateLoadBalancer")
     assert NLB.sdk.as_json("CreateListener") == {"ProxyProtocolV2Config"}
 

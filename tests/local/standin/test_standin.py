@@ -56,6 +56,9 @@ class PlainDialect:
     def misfit(self, call: Call, misfit: Misfit) -> Refusal:
         return Refusal(400, misfit.rule, f"{call.operation}: {misfit}")
 
+    def throttled(self, call: Call) -> Refusal:
+        return Refusal(429, "Slow", call.operation)
+
     def token_reused(self, call: Call) -> Refusal:
         return Refusal(409, "TokenReused", str(call.token))
 
@@ -158,6 +161,17 @@ def test_a_job_ends_at_the_first_call_after_its_time() -> None:
     assert cloud.things() == [("a", "new")]
     cloud.now += 5
     assert cloud.things() == [("a", "ready")]
+
+
+def test_calls_over_their_rate_are_refused_until_there_is_room() -> None:
+    cloud = Things()
+    cloud.limits.set("things.*", 2)
+
+    assert [cloud.make(name=name)[0] for name in "abc"] == [200, 200, 429]
+    cloud.now += 0.5
+    assert [cloud.make(name=name)[0] for name in "de"] == [200, 429]
+    cloud.limits.set("other.*", 1)
+    assert len(cloud.things()) == 3
 
 
 def test_faults_strike_in_their_order_and_number() -> None:

@@ -38,7 +38,6 @@ class Daemon:
         self.node = NodeController(self.cluster.context)
         self.lifecycle = NodeLifecycleController(self.cluster.context)
         self.route = RouteController(self.cluster.context, RouteOptions((PODS,)))
-        self.cloud.routes.quota = lambda: 200  # type: ignore[method-assign]
 
     def add_node(self, number: int, *, identified: bool = True, **more: Any) -> str:
         """A machine whose kubelet registers its node, with or without provider ID; returns the machine."""
@@ -81,6 +80,7 @@ def test_five_nodes_are_initialised_and_routed_in_the_fewest_calls(alicloud: Acc
         "vpc.DescribeRouteEntryList": 1,
         "ecs.DescribeNetworkInterfaces": 1,
         "ecs.ModifyNetworkInterfaceAttribute": 5,
+        "quotas.GetProductQuota": 1,
         "vpc.CreateRouteEntries": 1,
     }
     for node in daemon.cluster.items():
@@ -93,7 +93,9 @@ def test_five_nodes_are_initialised_and_routed_in_the_fewest_calls(alicloud: Acc
     assert len(daemon.routes()) == 5
 
 
-def test_a_restart_with_nothing_changed_costs_three_reads_as_alibabas_controllers(alicloud: Account) -> None:
+def test_a_restart_with_nothing_changed_costs_three_reads_as_alibabas_controllers_and_the_quota(
+    alicloud: Account,
+) -> None:
     first = running(alicloud, 5)
     first.work()
 
@@ -103,6 +105,7 @@ def test_a_restart_with_nothing_changed_costs_three_reads_as_alibabas_controller
         "ecs.DescribeInstances": 1,
         "vpc.DescribeRouteTableList": 1,
         "vpc.DescribeRouteEntryList": 1,
+        "quotas.GetProductQuota": 1,
     }
 
 
@@ -115,6 +118,15 @@ def test_two_hundred_nodes_cost_a_page_each_hundred_of_both_tags(alicloud: Accou
     assert calls["vpc.CreateRouteEntries"] == 4
     assert calls["ecs.DescribeNetworkInterfaces"] == 2
     assert len(daemon.routes()) == 200
+
+
+def test_from_four_fifths_of_the_quota_on_an_event_warns(alicloud: Account) -> None:
+    daemon = running(alicloud, 4)
+    alicloud.standin.world.quotas.custom_routes = 5
+
+    daemon.work()
+
+    assert "RouteQuotaNearlyUsed" in str(daemon.cluster.told(daemon.route))
 
 
 def test_the_route_of_a_node_that_went_while_no_controller_ran_is_removed(alicloud: Account) -> None:

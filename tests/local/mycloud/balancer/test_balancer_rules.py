@@ -10,7 +10,7 @@ from local.forwarding.target import Target
 from local.mycloud.balancer.health import Verdict
 from local.mycloud.balancer.schedulers import Candidate, LeastConnections, RoundRobin
 from local.mycloud.balancer.sources import SourceRanges
-from local.mycloud.balancer.token_bucket import TokenBucket
+from local.token_bucket import TokenBucket
 
 A, B, C = ("127.0.0.2", 1), ("127.0.0.3", 1), ("127.0.0.4", 1)
 

@@ -1,4 +1,4 @@
-"""Enforces a listener's `max_qps`: a token bucket that holds one second's worth."""
+"""Limits a rate: a token bucket that holds one second's worth."""
 
 from __future__ import annotations
 
