@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..interface import CloudAdapter, ComponentsCloud
 from .access import cloud_config, kubeconfig
 from .load_balancer import AlicloudLoadBalancerArgs
-from .settings import AlicloudClusterArgs
+from .settings import AlicloudClusterArgs, AlicloudIdentityArgs
 
 if TYPE_CHECKING:
     from .stack_section import AlicloudConfig
@@ -31,6 +31,7 @@ CLOUD = ComponentsCloud(
     section=_section,
     load_balancer_args=AlicloudLoadBalancerArgs,
     cluster_args=AlicloudClusterArgs,
+    identity_args=AlicloudIdentityArgs,
     cloud_config=cloud_config,
     kubeconfig=kubeconfig,
 )

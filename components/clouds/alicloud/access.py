@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cloud_controller.cloud import InvalidConfiguration
@@ -32,22 +33,28 @@ def secret_name(cluster_id: str, key: str) -> str:
 
 def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
     """The text of the cloud config for a cluster. Raises InvalidConfiguration without a region."""
-    settings = _settings(config)
-    beside_acks = settings.get("controlPlane") != "ecs"
-    return rendered(settings["region"], cluster_id, network_id, beside_acks=beside_acks, key=_access_key())
+    return rendered(_settings(config), cluster_id, network_id, _access_key())
 
 
-def rendered(region: str, cluster_id: str, network_id: str, *, beside_acks: bool, key: AccessKey | None = None) -> str:
-    """The text of a cloud config; without a key its reader has a role, of its pod or of its machine.
+def rendered(settings: Mapping[str, Any], cluster_id: str, network_id: str, key: AccessKey | None = None) -> str:
+    """The text of a cloud config by the section `alicloud`.
 
-    `beside_acks`: ACK's own CCM runs in the cluster, and serves the class of NLBs that both know.
+    Without a key its reader has a role, of its pod or of its machine.
     """
     from cloud_controller.clouds.alicloud.config import Config as CloudConfig
     from cloud_controller.clouds.alicloud.config import render
 
+    existing = settings.get("existing") or {}
     return render(
         CloudConfig(
-            cluster_id=cluster_id, vpc_id=network_id, region=region, access_key=key, serve_nlb_class=not beside_acks
+            cluster_id=cluster_id,
+            vpc_id=network_id,
+            region=settings["region"],
+            vswitch_id=existing.get("vswitchId"),
+            route_table_ids=tuple(existing.get("routeTableIds") or ()),
+            access_key=key,
+            # ACK's own CCM serves the class of NLBs that both know.
+            serve_nlb_class=settings.get("controlPlane") == "ecs",
         )
     )
 

@@ -61,15 +61,18 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
         "node_security_group_id": group,
         **{f"most/{pool}": str(most) for pool, most in settings.get("autoscaling", {}).items()},
     }
-    role = ram.role_of_ccm(name, cluster, settings, opts) if settings.get("controllers") else None
-    environment = {PROVIDER_VARIABLE: cluster.rrsa_metadata.apply(lambda of: of.ram_oidc_provider_arn or "")}
+    provider = cluster.rrsa_metadata.apply(lambda of: of.ram_oidc_provider_arn or "")
+    issuer = cluster.rrsa_metadata.apply(lambda of: of.rrsa_oidc_issuer_url or "")
+    role = None
+    if controllers := settings.get("controllers"):
+        role = ram.role_of_ccm(name, provider, issuer, ram.ccm_statements(settings["region"], controllers), opts)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
         cluster,
         join,
         role,
-        environment,
+        {PROVIDER_VARIABLE: provider},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pulumi_alicloud as alicloud
@@ -21,9 +21,10 @@ from ..interface import (
     NetworkParts,
     PoolSpec,
 )
-from . import ack, control_plane, network, nodes
+from . import ack, control_plane, network, nodes, ram
 from .access import rendered
-from .settings import NAME_ON_ACK, checked_settings
+from .ack import PROVIDER_VARIABLE
+from .settings import NAME_ON_ACK, AlicloudIdentityArgs, checked_settings
 from .stack_section import AlicloudConfig, pod_range
 
 CLB_CLASS, NLB_CLASS = "cloud-controller/clb", "cloud-controller/nlb"
@@ -95,7 +96,22 @@ class AlicloudAdapter(CloudAdapter):
             found["image"] = settings.ccm_image
         if role is not None:
             found["role"] = role
+        existing = settings.existing
+        if existing is not None and existing.oidc_provider and existing.oidc_issuer:
+            found["environment"] = {PROVIDER_VARIABLE: existing.oidc_provider}
+            found["identity"] = {
+                "oidc_provider": existing.oidc_provider,
+                "oidc_issuer": existing.oidc_issuer,
+                "cluster_name": config.cluster_name,
+                "region": settings.region,
+                "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+            }
         return found
+
+    def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+        given = cast("AlicloudIdentityArgs", identity)
+        allowed = ram.ccm_statements(given["region"], given["controllers"])
+        return ram.role_of_ccm(given["cluster_name"], given["oidc_provider"], given["oidc_issuer"], allowed, opts)
 
     def balanced(
         self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
@@ -113,7 +129,5 @@ class AlicloudAdapter(CloudAdapter):
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
     ) -> pulumi.Output[str]:
         settings = config.section(AlicloudConfig)
-        beside_acks = settings.control_plane == "ack"
-        return pulumi.Output.all(cluster_id, network_id).apply(
-            lambda ids: rendered(settings.region, ids[0], ids[1], beside_acks=beside_acks)
-        )
+        given = settings.model_dump(by_alias=True)
+        return pulumi.Output.all(cluster_id, network_id).apply(lambda ids: rendered(given, ids[0], ids[1]))

@@ -34,7 +34,8 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
     keys = certificates.make(name, opts)
     kubeconfig = keys.kubeconfig(name, pulumi.Output.concat("https://", address, f":{API_PORT}"))
     secrets = _secrets(name, settings, keys.authority_key, kubeconfig, opts)
-    plane = [*ram.ccm_statements(settings), *_may(settings, name, (*_EXCHANGED, "ca-key"), _EXCHANGED)]
+    called = ram.ccm_statements(settings["region"], settings.get("controllers", ()))
+    plane = [*called, *_may(settings, name, (*_EXCHANGED, "ca-key"), _EXCHANGED)]
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "ecs",
         "region": settings["region"],

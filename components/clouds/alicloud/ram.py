@@ -18,17 +18,16 @@ from cloud_controller.clouds import descriptor
 from cloud_controller.clouds.alicloud.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
-from .settings import NAME_ON_ACK, AlicloudClusterArgs, tags
+from .settings import NAME_ON_ACK, tags
 
 Statement = Mapping[str, Any]
 
 _READ = re.compile(r"[a-z]+:(Describe|Get|List|Query)\w*")
 
 
-def ccm_statements(settings: AlicloudClusterArgs) -> list[Statement]:
+def ccm_statements(region: str, controllers: Collection[str]) -> list[Statement]:
     """What the CCM's controllers call: reads of everything, because not all have a resource; writes in the region."""
-    region = settings["region"]
-    calls = descriptor("alicloud").rights(settings.get("controllers", ()))
+    calls = descriptor("alicloud").rights(controllers)
     reads = [call for call in calls if _READ.fullmatch(call)]
     writes = [call for call in calls if call not in reads]
     products = sorted({call.partition(":")[0] for call in writes})
@@ -52,30 +51,29 @@ def role_of_machines(name: str, statements: Collection[Statement], opts: pulumi.
 
 def role_of_ccm(
     cluster_name: str,
-    cluster: alicloud.cs.ManagedKubernetes,
-    settings: AlicloudClusterArgs,
+    provider: pulumi.Input[str],
+    issuer: pulumi.Input[str],
+    statements: Collection[Statement],
     opts: pulumi.ResourceOptions,
 ) -> pulumi.Output[str]:
-    """The ARN of the role that only the CCM's ServiceAccount may take (RRSA: RAM roles for service accounts)."""
+    """The ARN of the role that only the CCM's ServiceAccount may take (RRSA: RAM roles for service accounts).
+
+    `provider`: the ARN of the cluster's OIDC provider; `issuer`: its URL.
+    """
     account = f"system:serviceaccount:{manifests.NAMESPACE}:{NAME_ON_ACK}"
 
-    def trust(metadata: alicloud.cs.outputs.ManagedKubernetesRrsaMetadata) -> str:
-        believed = {
-            "oidc:iss": metadata.rrsa_oidc_issuer_url,
-            "oidc:aud": AUDIENCE,
-            "oidc:sub": account,
-        }
+    def trust(known: list[str]) -> str:
+        believed = {"oidc:iss": known[1], "oidc:aud": AUDIENCE, "oidc:sub": account}
         statement = {
             "Action": "sts:AssumeRole",
             "Effect": "Allow",
-            "Principal": {"Federated": [metadata.ram_oidc_provider_arn]},
+            "Principal": {"Federated": [known[0]]},
             "Condition": {"StringEquals": believed},
         }
         return document([statement])
 
     name = f"{cluster_name}-cloud-controller-manager"
-    trusted = cluster.rrsa_metadata.apply(trust)
-    return _role(name, trusted, ccm_statements(settings), opts)[0]
+    return _role(name, pulumi.Output.all(provider, issuer).apply(trust), statements, opts)[0]
 
 
 def _role(

@@ -26,6 +26,21 @@ RESERVED = IPv4Network("100.64.0.0/10")
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
 
+class AlicloudIdentityArgs(TypedDict):
+    """What the role of the CCM's ServiceAccount is made of, in a cluster that is there already."""
+
+    oidc_provider: str
+    """The ARN of the cluster's OIDC provider in RAM."""
+    oidc_issuer: str
+    """The URL of the issuer of the cluster's tokens."""
+    cluster_name: str
+    """Begins the role's name."""
+    region: str
+    """The region of what the role may change."""
+    controllers: Sequence[str]
+    """The controllers that the CCM runs: the role may do what they call, and no more."""
+
+
 class AlicloudClusterArgs(TypedDict):
     """The settings of a cluster on Alibaba Cloud. Plain values: they decide which resources exist."""
 

@@ -24,6 +24,7 @@ from ...config_values import (
 )
 from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
+from .existing_section import AlicloudExistingConfig
 from .settings import DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, REGION, is_zone, range_problem
 
 KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}(\.[0-9]+-aliyun\.[0-9]+)?")
@@ -76,6 +77,9 @@ class AlicloudConfig(CloudSection):
         default=None, description="With ecs: the KMS instance for the secrets that machines exchange."
     )
     kms_key: NotEmpty | None = Field(default=None, description="With ecs: the key of that instance for them.")
+    existing: AlicloudExistingConfig | None = Field(
+        default=None, description="Parts of an existing cluster: its OIDC provider, vSwitch and route tables."
+    )
     ccm_image: NotEmpty | None = Field(
         default=None, description="The image of this project's daemon, in a registry that the nodes can reach."
     )
@@ -84,6 +88,7 @@ class AlicloudConfig(CloudSection):
         # ACK runs its own CCM and its own storage driver; ours may run beside it for its own classes of Services.
         return tuple(Controller) if self.control_plane == "ack" else (Controller.VOLUME,)
 
+    of_existing: ClassVar = ("existing",)
     of_new: ClassVar = ("vpc_cidr", "pod_cidr", "service_cidr", "public_api", "api_sources", "autoscaling", *OF_ECS)
 
     def check(self, stack: StackConfig) -> None:
@@ -92,6 +97,8 @@ class AlicloudConfig(CloudSection):
     def check_existing(self, stack: StackConfig) -> None:
         if stack.existing is not None:
             check_id("networkId", stack.existing.network_id, "vpc")
+        if self.existing is not None:
+            self.existing.check()
 
 
 def pod_range(alicloud: AlicloudConfig) -> str | None:

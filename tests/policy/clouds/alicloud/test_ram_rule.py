@@ -56,16 +56,7 @@ def test_a_policy_of_alibaba_clouds_own_that_allows_everything_is_reported(
         policy(allow(["ecs:Describe*", "slb:ListTagResources"], ["*"])),
         policy(allow(["slb:DeleteLoadBalancer"], ["acs:slb:cn-hangzhou:*:*"])),
         policy({"Effect": "Deny", "Action": "*", "Resource": "*"}),
-        policy(
-            *ccm_statements(
-                {
-                    "region": "cn-hangzhou",
-                    "control_plane": "ecs",
-                    "kubernetes_version": "1.36",
-                    "controllers": ["node", "node-lifecycle", "route", "service"],
-                }
-            )
-        ),
+        policy(*ccm_statements("cn-hangzhou", ["node", "node-lifecycle", "route", "service"])),
         resource("alicloud:ram/policy:Policy", {"policyDocument": "not JSON"}),
         attachment("AliyunECSReadOnlyAccess"),
         attachment("AliyunSLBFullAccess", kind="Custom"),
