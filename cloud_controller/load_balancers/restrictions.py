@@ -26,7 +26,7 @@ _CLIENTS = re.compile(
     r"|loadbalancer.*(mutual(auth|tls)|mtls|cacert)"
 )
 _INTERNAL = re.compile("loadbalancer.*internal|internal.*loadbalancer|loadbalancer.*disablepublic")
-_INTERNAL_VALUES = ("internal", "intranet", "private")
+INTERNAL_VALUES = ("internal", "intranet", "private")
 _SWITCHED_OFF = ("", "0", "disabled", "false", "no", "none", "off")
 
 
@@ -43,6 +43,6 @@ def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
         if _CLIENTS.search(words):
             why = "it restricts access, but this cloud does not support it, so every client could connect"
             raise InvalidConfiguration(f"annotation {name}", why, f"spec.loadBalancerSourceRanges, or {SOURCE_RANGES}")
-        if not internal and (_INTERNAL.search(words) or ("loadbalancer" in words and value in _INTERNAL_VALUES)):
+        if not internal and (_INTERNAL.search(words) or ("loadbalancer" in words and value in INTERNAL_VALUES)):
             why = "it asks for an internal load balancer, but this cloud does not support it, so it would be public"
             raise InvalidConfiguration(f"annotation {name}", why, "this cloud's own annotation for the scheme")

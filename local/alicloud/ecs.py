@@ -82,8 +82,8 @@ def describe_network_interfaces(account: Account, arguments: Arguments) -> dict[
             found = [each for each in found if wanted & set(each[field])]
     if "PrimaryIpAddress" in arguments:
         found = [each for each in found if each["addresses"][0] == arguments["PrimaryIpAddress"]]
-    if "Status" in arguments:
-        found = [each for each in found if _eni_status(each) == arguments["Status"]]
+    if status := arguments.get("Status"):
+        found = [each for each in found if _eni_status(each) == status]
     if "SecurityGroupId" in arguments:
         found = [each for each in found if arguments["SecurityGroupId"] in each["groups"]]
     page, fields = _page(arguments, found)

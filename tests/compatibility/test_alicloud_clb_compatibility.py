@@ -8,6 +8,7 @@ import pytest
 
 from tests.compatibility.alicloud_clb_differences import DIFFERENCES
 from tests.compatibility.alicloud_clb_left import of_ours, of_peer, results
+from tests.compatibility.alicloud_page import PAGE, page
 from tests.compatibility.differences import Found, found, outdated, unlisted
 
 
@@ -15,6 +16,10 @@ from tests.compatibility.differences import Found, found, outdated, unlisted
 def differing() -> list[Found]:
     both: list[dict[str, dict[str, Any]]] = [results(of_peer), results(of_ours)]
     return found(*both)
+
+
+def test_the_page_tells_of_each_listed_difference() -> None:
+    assert PAGE.read_text() == page(), "write it anew: python -m tests.compatibility.alicloud_page"
 
 
 def test_nothing_differs_that_is_not_listed(differing: list[Found]) -> None:

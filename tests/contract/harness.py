@@ -6,7 +6,7 @@ A cloud implements `Harness` in `of_NAME.py`; docs/adding-a-cloud.md shows how. 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.kube import Object
@@ -156,7 +156,8 @@ def web(
     """A Service with these ports and further annotations; `offset`: of its node ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
     ports += [port(number, "UDP") for number in udp]
-    spec = {"loadBalancerClass": harness.load_balancer_class} if harness.load_balancer_class else {}
+    of_class = harness.load_balancer_class
+    spec: dict[str, Any] = {"loadBalancerClass": of_class} if of_class else {}
     return service({**harness.annotations, **(annotations or {})}, *ports, name=name, **spec)
 
 

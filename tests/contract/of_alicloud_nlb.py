@@ -112,8 +112,8 @@ class AliCloudNlbHarness(AliCloudHarness):
             lb_id = client.call("nlb", "CreateLoadBalancer", {**asked, **tag})["LoadbalancerId"]
             asked = {"ServerGroupName": f"group-of-{name}", "VpcId": VPC, "Protocol": "TCP"}
             group = client.call("nlb", "CreateServerGroup", {**asked, **tag})["ServerGroupId"]
-            asked = {"LoadBalancerId": lb_id, "ServerGroupId": group, "ListenerPort": 8080, "ListenerProtocol": "TCP"}
-            client.call("nlb", "CreateListener", {**asked, **tag})
+            parts = {"LoadBalancerId": lb_id, "ServerGroupId": group}
+            client.call("nlb", "CreateListener", {**parts, "ListenerPort": 8080, "ListenerProtocol": "TCP", **tag})
         self.settle()
         return self.snapshot().keys() - before
 

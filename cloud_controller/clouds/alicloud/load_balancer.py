@@ -93,12 +93,13 @@ class AliCloudLoadBalancers:
 
     def perform(
         self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
-    ) -> Sequence[OperationResult]:
+    ) -> list[OperationResult]:
         """The operations, by the load balancer's kind."""
         first = operations[0]
         of_new = isinstance(first, CreateLoadBalancer)
         kind = str(first.model.attributes[KIND]) if isinstance(first, CreateLoadBalancer) else kind_of_id(first.id)
-        return self._kinds[kind].perform(None if of_new else load_balancer, operations)
+        results = self._kinds[kind].perform(None if of_new else load_balancer, operations)
+        return [replace(each, created=each.created and _with_kind(each.created, kind)) for each in results]
 
 
 def kind_of_id(id: str) -> str:

@@ -15,10 +15,11 @@ from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
-from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone, tag_list
+from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.clouds.alicloud.interfaces import interfaces
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (

@@ -10,8 +10,8 @@ from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.clb.listener_fields import create_parameters, set_parameters
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
-from cloud_controller.clouds.alicloud.clb.wire import tag_keys, tag_list
 from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.tags import stored, tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Listener
 
@@ -67,8 +67,7 @@ class Listeners:
 
     def set_tags(self, kind: str, id: str, wanted: Mapping[str, str], actual: Mapping[str, str]) -> None:
         """Make the tags of a resource those that are wanted: its type is instance, listener or vservergroup."""
-        kept = {stored for key, value in wanted.items() for stored in tag_keys(key, value)}
-        left = [key for each, value in actual.items() for key in tag_keys(each, value) if key not in kept]
+        left = sorted(stored(actual).keys() - stored(wanted).keys())
         changed = tag_list({key: value for key, value in wanted.items() if actual.get(key) != value})
         resource = {"ResourceType": kind, "ResourceId": [id]}
         for part in batches(changed, _A_CALL):

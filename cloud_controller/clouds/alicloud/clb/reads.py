@@ -15,8 +15,9 @@ from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.clb.build import EXTERNAL_IP_TAG
 from cloud_controller.clouds.alicloud.clb.listener_fields import attributes_of
 from cloud_controller.clouds.alicloud.clb.memory import Memory
-from cloud_controller.clouds.alicloud.clb.wire import Group, balancer_attributes, state_of, tags_of
+from cloud_controller.clouds.alicloud.clb.wire import Group, balancer_attributes, state_of
 from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.tags import tags_of
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,

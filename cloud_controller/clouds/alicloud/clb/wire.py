@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,13 +12,10 @@ import orjson
 from cloud_controller.cloud import CloudError, NotFound
 from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.tags import tags_of
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerState
-
-_LONGEST_VALUE = 120
-"""Characters of a tag's value; longer ones, such as the settings of a taken-over listener, take several tags."""
-_PIECE = re.compile(r"(.+)\.part-(\d+)")
 
 _STATES = {"active": LoadBalancerState.READY}
 _REASONS = {
@@ -60,29 +56,6 @@ class Group:
     name: str
     tags: Mapping[str, str]
     servers: tuple[Server, ...] = ()
-
-
-def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """The tags for a request, long values in pieces."""
-    return [{"Key": key, "Value": value} for key, value in sorted(_pieces(tags))]
-
-
-def tags_of(shown: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The tags of an answer, with long values in one piece again."""
-    found: dict[str, str] = {}
-    pieces: dict[str, dict[int, str]] = {}
-    for each in shown:
-        key, value = str(each["TagKey"]), str(each.get("TagValue") or "")
-        if piece := _PIECE.fullmatch(key):
-            pieces.setdefault(piece[1], {})[int(piece[2])] = value
-        else:
-            found[key] = value
-    return found | {key: "".join(parts[each] for each in sorted(parts)) for key, parts in pieces.items()}
-
-
-def tag_keys(key: str, value: str) -> list[str]:
-    """The keys under which a tag is stored."""
-    return [stored for stored, _ in _pieces({key: value})]
 
 
 def balancer_attributes(shown: Mapping[str, Any]) -> dict[str, Value | None]:
@@ -137,12 +110,3 @@ def _backend_server(server: Server) -> dict[str, str]:
     member = server.member
     found = {"ServerId": server.id, "Port": str(member.port), "Weight": str(member.weight), "Type": "ecs"}
     return {**found, "Type": "eni", "ServerIp": member.address} if member.instance_id == ENI else found
-
-
-def _pieces(tags: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for key, value in tags.items():
-        if len(value) <= _LONGEST_VALUE:
-            yield key, value
-        else:
-            for number, start in enumerate(range(0, len(value), _LONGEST_VALUE)):
-                yield f"{key}.part-{number}", value[start : start + _LONGEST_VALUE]

@@ -8,8 +8,9 @@ from typing import Any
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.nlb.memory import KnownListener, Memory
-from cloud_controller.clouds.alicloud.nlb.wire import listener_params, new_listener_params, tag_list, words
+from cloud_controller.clouds.alicloud.nlb.wire import listener_params, new_listener_params, words
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Listener, Owner
 
@@ -76,7 +77,7 @@ class Listeners:
         self._memory.shown(present.id)
         before, jobs = present.listener, dict[str, str]()
         attributes = {**before.attributes, **listener.attributes}
-        changed = replace(before, pool=listener.pool, attributes=attributes, tags=listener.tags or before.tags)
+        changed = replace(before, pool=listener.pool, attributes=attributes, tags=listener.tags)
         # If nothing differs, what was read is old: then all is set.
         if listener_params(before) != listener_params(changed) or before.pool != changed.pool or before == changed:
             params = {"ListenerId": present.id, "ServerGroupId": group_id, **listener_params(changed)}

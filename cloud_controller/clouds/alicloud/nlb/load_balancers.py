@@ -13,12 +13,14 @@ from typing import Any
 from cloud_controller.cloud import CloudError, NotFound, Postponed
 from cloud_controller.clouds.alicloud.nlb.api import Api, Place
 from cloud_controller.clouds.alicloud.nlb.changes import Changes
+from cloud_controller.clouds.alicloud.nlb.instance import Instances
 from cloud_controller.clouds.alicloud.nlb.jobs import PATIENCE, Jobs
 from cloud_controller.clouds.alicloud.nlb.listeners import Listeners
 from cloud_controller.clouds.alicloud.nlb.memory import Memory
 from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroups
 from cloud_controller.clouds.alicloud.nlb.reads import NetworkReads
 from cloud_controller.clouds.alicloud.nlb.server_groups import ServerGroups
+from cloud_controller.clouds.alicloud.nlb.tools import Tools
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
@@ -56,13 +58,16 @@ class NetworkLoadBalancers:
         self._reads = NetworkReads(client, place.cluster_id, memory, own_groups, concurrently)
         self._client = client
         self._changes = Changes(
-            place,
-            memory,
-            self._reads,
-            writes,
-            ServerGroups(client, writes, memory, place.cluster_id, place.vpc_id),
-            Listeners(writes, memory),
-            own_groups,
+            Tools(
+                place,
+                memory,
+                self._reads,
+                writes,
+                ServerGroups(client, writes, memory, place.cluster_id, place.vpc_id),
+                Listeners(writes, memory),
+                own_groups,
+                Instances(writes, own_groups),
+            )
         )
 
     def read(

@@ -24,6 +24,8 @@ _STATES = {
     "Configuring": LoadBalancerState.READY,
     "Deleting": LoadBalancerState.DELETING,
     "Deleted": LoadBalancerState.DELETING,
+    # It can only be deleted.
+    "CreateFailed": LoadBalancerState.PARTIAL,
 }
 _UNSETTLED = frozenset({"Provisioning", "Configuring", "Deleting", "Deleted"})
 

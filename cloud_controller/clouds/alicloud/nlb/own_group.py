@@ -14,7 +14,8 @@ from cloud_controller.cloud import Conflict, NotFound, Postponed
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.memory import LIFETIME
 from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, part_name
-from cloud_controller.clouds.alicloud.nlb.wire import Params, View, tag_list
+from cloud_controller.clouds.alicloud.nlb.wire import Params, View
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Owner

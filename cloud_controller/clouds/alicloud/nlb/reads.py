@@ -5,6 +5,7 @@ The lists show everything else, so a change made by hand is seen by the next rea
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
@@ -14,9 +15,11 @@ from cloud_controller.clouds.alicloud.nlb.memory import Known, KnownGroup, Known
 from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, OWN_GROUP_TAG, POOL_TAG
 from cloud_controller.clouds.alicloud.nlb.observed import left_behind, observed
 from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroup, OwnGroups
-from cloud_controller.clouds.alicloud.nlb.wire import Params, View, listener_of, member_of, pool_of, tag_list, tags_of
+from cloud_controller.clouds.alicloud.nlb.wire import Params, View, listener_of, member_of, pool_of, tags_of
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG
 
 _FEW = 3
 """Up to this many Services or load balancers are asked for one by one, more in lists of the cluster's."""
@@ -48,8 +51,7 @@ class NetworkReads:
         seen = [observed(known, self._own_group(known)) for known in found.values()]
         left = {tags_of(group)[LOAD_BALANCER_TAG]: tags_of(group) for group in groups.values() if _is_part(group)}
         seen += [left_behind(lb_id, tags) for lb_id, tags in left.items() if lb_id not in views]
-        wanted = None if uids is None else {*uids}
-        return [lb for lb in seen if wanted is None or lb.id in ids or any(owner.uid in wanted for owner in lb.owners)]
+        return [lb for lb in seen if lb.id in ids or any(self._is_asked_for(each, uids) for each in lb.owners)]
 
     def known(self, lb_id: str) -> Known:
         """What is known of one. Raises NotFound if it does not exist."""
@@ -130,9 +132,9 @@ class NetworkReads:
             if view["LoadBalancerId"] in views:
                 listeners.setdefault(listener_id, view)
         used = {str(view["ServerGroupId"]) for view in listeners.values() if view.get("ServerGroupId")}
-        calls = [
-            partial(self._groups, {"ServerGroupIds": [*each]}) for each in batches(sorted(used - groups.keys()), _IDS)
-        ]
+        former = {each_id: _former_group(view) for each_id, view in listeners.items()}
+        unknown = sorted((used | {*former.values()}) - {""} - groups.keys())
+        calls = [partial(self._groups, {"ServerGroupIds": [*each]}) for each in batches(unknown, _IDS)]
         others = {group_id: view for each in self._concurrently(calls) for group_id, view in each.items()}
         groups |= {group_id: view for group_id, view in others.items() if _is_part(view)}
         servers = self._servers(groups)
@@ -143,9 +145,8 @@ class NetworkReads:
             on_it = {each_id: each for each_id, each in listeners.items() if each["LoadBalancerId"] == lb_id}
             if Owner.of_tags(tags_of(view)) is None:
                 # The user's server groups: listeners that are taken over return to them.
-                own |= {
-                    gid: others[gid] for each in on_it.values() if (gid := str(each.get("ServerGroupId"))) in others
-                }
+                behind = {str(each.get("ServerGroupId")) for each in on_it.values()} | {former[each] for each in on_it}
+                own |= {group_id: each for group_id, each in others.items() if group_id in behind}
             pools = _pools(own, used, servers)
             names = {group.id: name for name, group in pools.items()}
             known = Known(view, {}, pools)
@@ -201,8 +202,19 @@ class NetworkReads:
             str(c["CertificateId"]) for c in found if not c.get("IsDefault") and c.get("Status") != "Diassociating"
         )
 
+    def _is_asked_for(self, owner: Owner, uids: Collection[str] | None) -> bool:
+        return owner.cluster_id == self._cluster_id if uids is None else owner.uid in uids
+
     def _own_group(self, known: Known) -> OwnGroup | None:
         return self._own_groups.of(known.id) if OWN_GROUP_TAG in known.tags else None
+
+
+def _former_group(listener: View) -> str:
+    """The server group to which a taken-over listener returns; "" if it is not taken over."""
+    try:
+        return str(json.loads(tags_of(listener).get(TAKEN_FROM_TAG, "null"))["pool"])
+    except (TypeError, ValueError, KeyError):
+        return ""
 
 
 def _is_part(group: View) -> bool:

@@ -18,10 +18,10 @@ from cloud_controller.clouds.alicloud.nlb.wire import (
     member_of,
     new_group_params,
     server_of,
-    tag_list,
     token_of,
 )
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Owner, Pool

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from cloud_controller.clouds.alicloud.nlb.names import POOL_TAG, part_name
+from cloud_controller.clouds.alicloud.tags import tag_list
+from cloud_controller.clouds.alicloud.tags import tags_of as _tags_of
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import HealthCheck, Listener, LoadBalancerModel, Owner, Pool
@@ -16,7 +18,6 @@ View = Mapping[str, Any]
 """An object as the API returns it."""
 Params = dict[str, Any]
 
-_LONGEST_TAG = 128
 PROTECTION_REASON = "managed-by-cloud-controller"
 
 _PPV2 = {
@@ -32,15 +33,9 @@ def token_of(*parts: str) -> str:
     return hashlib.sha256("/".join(parts).encode()).hexdigest()
 
 
-def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as parameters."""
-    return [{"Key": key, "Value": value[:_LONGEST_TAG]} for key, value in sorted(tags.items())]
-
-
 def tags_of(view: View) -> dict[str, str]:
-    """The tags of an object; their names differ between actions."""
-    tags = view.get("Tags") or ()
-    return {str(t.get("Key") or t.get("TagKey")): str(t.get("Value") or t.get("TagValue") or "") for t in tags}
+    """The tags of an object."""
+    return _tags_of(view.get("Tags") or ())
 
 
 def words(value: object) -> tuple[str, ...]:

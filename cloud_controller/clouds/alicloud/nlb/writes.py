@@ -10,7 +10,8 @@ from cloud_controller.cloud import Conflict, NotFound, Postponed
 from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.jobs import Jobs, job_in
-from cloud_controller.clouds.alicloud.nlb.wire import Params, tag_list
+from cloud_controller.clouds.alicloud.nlb.wire import Params
+from cloud_controller.clouds.alicloud.tags import stored, tag_list
 
 _BUSY = re.compile(r"Incorrect\w*Status(\..+)?|(.+\.)?\w*(Is|In)?Configuring(\..+)?|OperationConflict|.*Conflict\.Lock")
 """Codes of an object that something is being done to."""
@@ -62,6 +63,7 @@ class Writes:
 
     def retag(self, kind: str, id: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         """Change an object's tags from `before` to `after`. `kind`: loadbalancer, listener, servergroup."""
+        before, after = stored(before), stored(after)
         added = {key: value for key, value in after.items() if before.get(key) != value}
         removed = sorted(before.keys() - after.keys())
         # Added first: an interruption must leave a mark of who owned it.

@@ -191,6 +191,15 @@ def test_a_host_name_is_published_instead_of_the_address() -> None:
     assert built().published == ()
 
 
+def test_udp_is_checked_as_the_api_does_by_default() -> None:
+    udp = built({}, port(53, "UDP"))
+    slow = built({"health-check-interval": "7", "health-check-connect-timeout": "9"}, port(53, "UDP"))
+
+    names = ("listener.health_check_interval", "listener.health_check_timeout")
+    assert [effect(udp, name, 53) for name in names] == [5, 10]
+    assert [effect(slow, name, 53) for name in names] == [7, 9]
+
+
 def test_session_affinity_spreads_by_source_address() -> None:
     assert effect(built(sessionAffinity="ClientIP"), "listener.scheduler") == "sch"
     assert effect(built({"scheduler": "rr"}, sessionAffinity="ClientIP"), "listener.scheduler") == "rr"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import InvalidConfiguration, Postponed
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.requests import is_read
 from cloud_controller.controllers.service.controller import ServiceOptions
@@ -264,6 +264,24 @@ def test_pods_are_backends_by_their_network_interface(account: Balancing) -> Non
     pods(running, 102)
     running.settle()
     assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-102"]
+
+
+def test_a_pod_without_a_network_interface_waits_and_the_others_are_added(account: Balancing) -> None:
+    running = Running(account, account.cluster())
+    machine = account.objects(machines.INSTANCE)[0]["id"]
+    with account.standin.changing() as world:
+        machines.add_eni(world, account.vswitch, "eni-101", address="192.168.0.101", instance=machine)
+    running.cluster.put(service({BACKEND_TYPE: "eni"}))
+    pods(running, 101, 102)
+
+    with pytest.raises(Postponed, match=r"no network interface of vpc-cluster has the pod address 192.168.0.102"):
+        running.settle()
+
+    assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101"]
+    with account.standin.changing() as world:
+        machines.add_eni(world, account.vswitch, "eni-102", address="192.168.0.102", instance=machine)
+    running.settle()
+    assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101", "eni-102"]
 
 
 def test_a_host_name_is_published(account: Balancing) -> None:

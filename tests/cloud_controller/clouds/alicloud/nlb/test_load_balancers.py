@@ -154,6 +154,25 @@ def test_a_load_balancer_that_is_still_being_created_is_finished_by_later_plans(
     assert len(account.left()) == 4
 
 
+@pytest.mark.parametrize("job_seconds", [0.0, 0.5])
+def test_a_load_balancer_whose_creation_fails_is_deleted_and_made_again(
+    account: NlbAccount, job_seconds: float
+) -> None:
+    account.standin.world.job_seconds = job_seconds
+    account.fail_job("CreateLoadBalancer", count=None)
+    process = Process(account)
+    for _ in range(3):
+        (error,) = errors(process.apply(built()))
+        assert "CreateLoadBalancer" in str(error)
+        account.sleep(3)
+        assert len(account.objects(BALANCER)) <= 1
+    account.standin.faults.clear()
+
+    process.converge(built())
+
+    assert len(account.left()) == 3
+
+
 def test_a_load_balancer_deleted_by_hand_is_made_again(account: NlbAccount) -> None:
     process, wanted = Process(account), built(annotations={"delete-protection": "off"})
     before = process.converge(wanted)
