@@ -1,6 +1,7 @@
 """Alibaba Cloud on one machine: a stand-in that speaks the protocol of ECS, VPC, SLB (CLB), NLB and STS.
 
-A site has, beside the stand-in, a cluster that is there already: a real control plane and real machines.
+A site has, beside the stand-in, a cluster that is there already: a real control plane and real machines. Resources of
+Alibaba Cloud's Pulumi package are recorded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from local.clouds import LocalCloud
 
 if TYPE_CHECKING:
     from local.alicloud.site import AliCloudSite
+    from local.engine.providers.provider import Provider
+    from local.engine.stack.resource import ResourceState
 
 
 def _site(state: Path, stack: str, section: Mapping[str, Any]) -> AliCloudSite:
@@ -28,4 +31,16 @@ def _has_site(state: Path, stack: str) -> bool:
     return site_root(state, stack).exists()
 
 
-CLOUD = LocalCloud(name="alicloud", site=_site, requires={"simulated": True}, has_site=_has_site)
+def _provider(resource: ResourceState) -> Provider:
+    from local.alicloud.recorded import recorder
+
+    return recorder(resource.inputs)
+
+
+CLOUD = LocalCloud(
+    name="alicloud",
+    site=_site,
+    requires={"simulated": True},
+    has_site=_has_site,
+    providers={"alicloud": _provider},
+)
