@@ -11,10 +11,14 @@ from local.addresses import AddressBlock
 from local.alicloud import machines
 from local.alicloud.account import Account
 from local.alicloud.machines import INSTANCE, VPC
+from local.alicloud.sts import add_role
 
 CLUSTER_ID: Final = "c-site"
 NETWORK_ID: Final = "vpc-site"
 WORKERS: Final = ("worker-0", "worker-1", "worker-2")
+ROLE_NAME: Final = "worker"
+"""The RAM role of the machines; it may do everything, as no stack manages it."""
+
 _ZONES: Final = ("h", "k")
 
 
@@ -31,7 +35,10 @@ def prepare(account: Account, block: AddressBlock) -> None:
     ]
     for number, name in enumerate(WORKERS):
         tags = {"kubernetes.io/cluster": CLUSTER_ID}
-        machines.add_instance(account, subnets[number % len(subnets)], id=f"i-site{number}", name=name, tags=tags)
+        machines.add_instance(
+            account, subnets[number % len(subnets)], id=f"i-site{number}", name=name, tags=tags, role=ROLE_NAME
+        )
+    add_role(account, ROLE_NAME, ["ecs"])
 
 
 def wanted_machines(account: Account) -> dict[str, dict[str, object]]:

@@ -18,6 +18,7 @@ from local.alicloud.cluster import prepare
 from local.alicloud.contents import contents
 from local.alicloud.folder import database
 from local.alicloud.keeper import Keeper
+from local.alicloud.machines import INSTANCE
 from local.alicloud.revision import revision
 from local.folder_guard import FolderGuard
 from local.standin.server import Application, config
@@ -39,6 +40,8 @@ def serve(site_dir: Path) -> None:
     cloud = AliCloud(database(folder))
     with cloud.changing() as account:
         prepare(account, block)
+    # Pods here have addresses of the loopback, from which no machine can be told.
+    cloud.metadata.machine = next(iter(cloud.world.store.all(INSTANCE)))["id"]
     keeper = Keeper(cloud, folder, block, os.environ)
     guard = FolderGuard(folder)
     application = Application(cloud, side_of(cloud, folder, lambda: keeper.is_alive, lambda: keeper.is_ready))

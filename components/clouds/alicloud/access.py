@@ -41,8 +41,9 @@ def rendered(settings: Mapping[str, Any], cluster_id: str, network_id: str, key:
 
     Without a key its reader has a role, of its pod or of its machine.
     """
+    from cloud_controller.clouds.alicloud.config import METADATA, render
     from cloud_controller.clouds.alicloud.config import Config as CloudConfig
-    from cloud_controller.clouds.alicloud.config import render
+    from cloud_controller.clouds.alicloud.names import VERSIONS
 
     existing = settings.get("existing") or {}
     return render(
@@ -53,6 +54,7 @@ def rendered(settings: Mapping[str, Any], cluster_id: str, network_id: str, key:
             vswitch_id=existing.get("vswitchId"),
             route_table_ids=tuple(existing.get("routeTableIds") or ()),
             access_key=key,
+            endpoints=dict.fromkeys((*VERSIONS, METADATA), settings["endpoint"]) if settings.get("endpoint") else {},
             # ACK's own CCM serves the class of NLBs that both know.
             serve_nlb_class=settings.get("controlPlane") == "ecs",
         )

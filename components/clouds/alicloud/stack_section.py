@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic.alias_generators import to_camel
 
 from ...config_values import (
@@ -21,6 +21,7 @@ from ...config_values import (
     line,
     matching,
     pattern_of,
+    url,
 )
 from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
@@ -83,6 +84,13 @@ class AlicloudConfig(CloudSection):
     ccm_image: NotEmpty | None = Field(
         default=None, description="The image of this project's daemon, in a registry that the nodes can reach."
     )
+    endpoint: Annotated[str, AfterValidator(url)] | None = Field(
+        default=None,
+        description="URL of the stand-in for Alibaba Cloud's APIs; the local site sets it.",
+    )
+    simulated: Flag = Field(
+        default=False, description="Whether the stack runs only against a local site's stand-in, never in an account."
+    )
 
     def run_by_vendor(self) -> Collection[Controller]:
         # ACK runs its own CCM and its own storage driver; ours may run beside it for its own classes of Services.
@@ -122,7 +130,15 @@ def _check(config: StackConfig, alicloud: AlicloudConfig) -> None:
     if len(config.cluster_name) > longest:
         why = f"too long; allowed with controlPlane {alicloud.control_plane}: at most {longest} characters"
         raise ConfigError(line("clusterName", config.cluster_name, why))
-    if config.run_by(Executor.DAEMON) and alicloud.ccm_image is None:
+    if alicloud.simulated != (alicloud.endpoint is not None):
+        why = "alicloud.endpoint is not set: run the stack with `make`, which sets it; allowed without it: false"
+        if alicloud.endpoint is not None:
+            why = "alicloud.endpoint is the URL of a stand-in; allowed with it: true"
+        raise ConfigError(line("alicloud.simulated", alicloud.simulated, why))
+    if alicloud.simulated and config.existing is None:
+        why = "a site has a cluster already; allowed: false, or `cluster: existing`"
+        raise ConfigError(line("alicloud.simulated", alicloud.simulated, why))
+    if config.run_by(Executor.DAEMON) and alicloud.ccm_image is None and not alicloud.simulated:
         why = "nodes cannot pull the default image; allowed: the image that you pushed (`make image`)"
         raise ConfigError(line("alicloud.ccmImage", alicloud.ccm_image, why))
     if config.source_ranges and config.executor(Controller.SERVICE) is Executor.VENDOR:

@@ -110,3 +110,13 @@ def test_a_mistake_about_an_existing_cluster_is_one_line_that_says_what_is_allow
 
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_cloud_config_of_a_simulated_account_leads_every_api_to_its_stand_in() -> None:
+    section = {"region": "cn-hangzhou", "controlPlane": "ecs", "endpoint": "http://127.16.0.1:7070"}
+
+    found = parsed_cloud_config(cloud_config({"alicloud": json.dumps(section)}, "c-1", "vpc-1"))  # type: ignore[arg-type]
+
+    assert {*found.endpoints} == {"ecs", "metadata", "nlb", "quotas", "slb", "sts", "vpc"}
+    assert {*found.endpoints.values()} == {"http://127.16.0.1:7070"}
+    assert found.access_key is None

@@ -67,6 +67,12 @@ def test_the_projects_stacks_on_alibaba_cloud_are_valid(stack: str) -> None:
     [
         (on(region="China"), 'alicloud.region is "China": allowed: a region such as cn-hangzhou'),
         (on(region=None), "alicloud.region is missing: The region."),
+        (on(simulated=True), "alicloud.simulated is true: alicloud.endpoint is not set: run the stack with `make`"),
+        (on(endpoint="http://127.0.0.1:1"), "alicloud.simulated is false: alicloud.endpoint is the URL of a stand-in"),
+        (
+            on(simulated=True, endpoint="http://127.0.0.1:1"),
+            "alicloud.simulated is true: a site has a cluster already; allowed: false, or `cluster: existing`",
+        ),
         (on(controlPlane="eks"), 'alicloud.controlPlane is "eks": '),
         (on(kubernetesVersion="1.34"), "allowed with controlPlane ack: ACK's full version, such as 1.34.1-aliyun.1"),
         (on(kubernetesVersion="v1.34"), "a version such as '1.34.1-aliyun.1' (ack) or '1.36' (ecs)"),
