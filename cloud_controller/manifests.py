@@ -142,6 +142,21 @@ def cloud_config(text: Text) -> Manifest:
     return _object("v1", "Secret", CONFIG_SECRET) | {"type": "Opaque", "stringData": {CONFIG_FILE: text}}
 
 
+def renamed(manifest: Manifest, name: str) -> Manifest:
+    """One of the objects in a cluster in which another CCM's objects have the usual names; references follow."""
+    names = {NAME: name, f"system:{NAME}": f"system:{name}", CONFIG_SECRET: f"{name}-config"}
+
+    def replaced(value: Text) -> Text:
+        if isinstance(value, dict):
+            return {key: replaced(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [replaced(each) for each in value]
+        return names.get(value, value) if isinstance(value, str) else value
+
+    found: Manifest = replaced(manifest)
+    return found
+
+
 def _object(api_version: str, kind: str, name: str = NAME, more: Manifest | None = None) -> Manifest:
     named = {"name": name, "namespace": NAMESPACE, "labels": dict(_LABELS), **(more or {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": named}

@@ -117,6 +117,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         )
 
         def resource(logical: str, manifest: manifests.Manifest, *after: pulumi.Resource) -> pulumi.Resource:
+            manifest = manifests.renamed(manifest, args.get("name", manifests.NAME))
             fields = {_argument(key): each for key, each in manifest.items() if key not in ("apiVersion", "kind")}
             made: pulumi.Resource = _KINDS[manifest["kind"]](
                 logical, **fields, opts=pulumi.ResourceOptions(parent=self, depends_on=[*after])

@@ -326,3 +326,17 @@ def test_every_option_on_a_page_of_installing_exists(page: str) -> None:
     named = set(re.findall(r"[` ](--[a-z][a-z-]+)", text))
     assert named
     assert named - known <= {"--cloud-provider", "--allocate-node-cidrs", "--server-side"}
+
+
+def test_renamed_objects_refer_to_each_other_and_to_nothing_of_another_ccm() -> None:
+    made = manifests.make(manifests.Daemon("ccm:1", ["run"], rbac.rules(["service"])), machines=0, checksum=None)
+
+    renamed = [manifests.renamed(each, "ours") for each in (*made, manifests.cloud_config("text"))]
+
+    assert {each["metadata"]["name"] for each in renamed} == {"ours", "system:ours", "ours-config"}
+    [workload] = [each for each in renamed if each["kind"] == "Deployment"]
+    pod = workload["spec"]["template"]
+    assert pod["spec"]["serviceAccountName"] == "ours"
+    assert workload["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == {"k8s-app": "ours"}
+    # Only rules, which name resources of the cluster, keep the usual names.
+    assert manifests.NAME not in str([each for each in renamed if each["kind"] not in ("Role", "ClusterRole")])
