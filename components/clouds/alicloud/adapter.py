@@ -8,6 +8,9 @@ from typing import Any, cast
 import pulumi
 import pulumi_alicloud as alicloud
 
+from cloud_controller.clouds.common.versions import minor
+from cloud_controller.load_balancers.readiness_gates import Mode
+
 from ... import inputs
 from ...config_values import Controller, Executor
 from ...load_balancer_service_args import LoadBalancerServiceArgs
@@ -30,6 +33,8 @@ from .stack_section import AlicloudConfig, pod_range
 CLB_CLASS, NLB_CLASS = "cloud-controller/clb", "cloud-controller/nlb"
 FEWEST_ZONES = 2
 """Of an NLB."""
+OLDEST_WITH_ADMISSION = 36
+"""Kubernetes' minor version that serves the admission policy which adds readiness gates (docs/readiness-gates.md)."""
 
 
 class AlicloudAdapter(CloudAdapter):
@@ -92,6 +97,12 @@ class AlicloudAdapter(CloudAdapter):
             found["arguments"] = ["--require-load-balancer-class"]
             # Its ServiceAccount, its roles and its Lease have the usual names.
             found["name"] = found["lease"] = NAME_ON_ACK
+        served = config.executor(Controller.SERVICE) is Executor.DAEMON
+        too_old = (minor(settings.kubernetes_version) or 0) < OLDEST_WITH_ADMISSION
+        if served and (too_old or settings.control_plane == "ack"):
+            # On ACK the policy would also add gates to pods behind Services of class alibabacloud.com/nlb: ACK's own CCM
+            # serves these, and would never open ours.
+            found["readiness_gates"] = Mode.BY_HAND.value
         if settings.ccm_image is not None:
             found["image"] = settings.ccm_image
         if role is not None:

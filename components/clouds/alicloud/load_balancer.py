@@ -173,6 +173,10 @@ class AlicloudLoadBalancerArgs(TypedDict):
     """CLB: The weight of each backend. With externalTrafficPolicy Local, a node's weight is the number of its ready
     pods instead.
     """
+    readiness_gate: NotRequired[pulumi.Input[bool]]
+    """Whether new pods of the Service get a readiness gate, which opens once they are healthy in the load balancer
+    (docs/readiness-gates.md). `cloud-controller/readiness-gate` takes precedence.
+    """
     zone_maps: NotRequired[pulumi.Input[Sequence[str]]]
     """NLB: The zones of the load balancer, each with one vSwitch of the cluster's VPC, as ZONE:VSWITCH, and after
     it, if wanted, the private IPv4 address and the elastic IP of the zone: ZONE:VSWITCH:ADDRESS:EIP, or

@@ -204,6 +204,23 @@ def test_the_demonstrations_load_balancers_are_in_every_zone_and_limit_their_cli
     assert service["spec"]["loadBalancerSourceRanges"] == ["198.51.100.0/24"]
 
 
+@pytest.mark.parametrize(
+    ("stack", "more", "added"),
+    [
+        ("alicloud-prod", BESIDE_ACKS, False),  # pods of Services that ACK's own CCM serves would get gates too
+        ("alicloud-staging", {}, True),
+        ("alicloud-staging", {"kubernetesVersion": "1.35"}, False),  # no API server adds them before 1.36
+    ],
+)
+def test_readiness_gates_are_added_only_where_our_ccm_opens_all_of_them(
+    stack: str, more: Any, added: bool, run_stack: RunStack
+) -> None:
+    recording = run_stack(stack, **more)
+
+    found = [r for r in recording.registrations if ":MutatingAdmissionPolicy" in r.request.type]
+    assert bool(found) is added
+
+
 # ---------------------------------------------------------------------------------------------------------- machines
 
 
