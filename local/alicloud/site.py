@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from local.alicloud.account import ACCESS_KEY, REGION, SECRET
 from local.alicloud.cluster import CLUSTER_ID, NETWORK_ID, WORKERS
 from local.alicloud.contents import KINDS
 from local.alicloud.folder import site_root
-from local.alicloud.keeper import kubeconfig_of
 from local.alicloud.revision import revision
 from local.alicloud.server import CONTENTS_PATH, TOKEN_HEADER
 from local.api_site import ApiSite
+from local.cluster_access import admin_kubeconfigs
 from local.errors import SiteError
 from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
@@ -24,7 +23,6 @@ from local.state_folder import StateFolder
 from local.status_text import render_site, section
 
 ANSWER_SECONDS = 10.0
-KUBECONFIG_TTL = timedelta(days=365)
 SIMULATED = "load balancers have listeners and servers but forward nothing: the stand-in has the API and no data plane"
 
 
@@ -60,10 +58,14 @@ class AliCloudSite(ApiSite):
             "podCidr": str(self.block.network(0).pods),
             "machines": [*WORKERS],
         }
+        kubeconfig = admin_kubeconfigs(self.folder).get(CLUSTER_ID)
+        if kubeconfig is None:
+            raise SiteError(f"the control plane of cluster {CLUSTER_ID} has not started yet")
         account = {"endpoint": self.endpoint, "region": REGION}
         return SiteConfig(
             {f"{NAMESPACE}:alicloud": account, f"{NAMESPACE}:existing": existing},
-            {f"{NAMESPACE}:kubeconfig": kubeconfig_of(self.folder, self.block, KUBECONFIG_TTL)},
+            # Its own file, which stays the same: a stack would update what a new one gives it.
+            {f"{NAMESPACE}:kubeconfig": kubeconfig.read_text()},
         )
 
     def pending(self) -> list[str]:
