@@ -18,6 +18,7 @@ from components.destroy_guard import DestroyGuard
 from components.load_balancer_service import LoadBalancerService
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
+from components.stack_model import AUTO
 from components.workload import Workload
 
 
@@ -78,6 +79,8 @@ def main() -> None:
         settings["environment"] = {**settings.get("environment", {}), **cluster.ccm_environment}
     if flags := config.service_flags():
         settings["arguments"] = [*settings.get("arguments", ()), *flags]
+    if config.readiness_gates != AUTO:
+        settings["readiness_gates"] = config.readiness_gates
     # None where the cloud's own software runs every controller.
     managers: list[pulumi.Resource] = []
     if daemon := [name.value for name in config.run_by(Executor.DAEMON)]:

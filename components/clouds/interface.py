@@ -110,6 +110,8 @@ class ManagerSettings(TypedDict):
     """Further environment variables of its container; no secrets."""
     arguments: NotRequired[Sequence[str]]
     """Further flags of our daemon."""
+    readiness_gates: NotRequired[str]
+    """How it serves readiness gates of pods: `off`, `by-hand` or `inject`; the cloud's default if not given."""
     name: NotRequired[str]
     """The name of its objects in the cluster, where another CCM's have the usual one."""
     lease: NotRequired[str]

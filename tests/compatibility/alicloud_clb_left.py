@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from cloud_controller.cloud import CloudError, Postponed
+from cloud_controller.kube import key
 from local.alicloud import machines
 from local.alicloud.account import REGION
 from local.alicloud.clb_acls import ACL
@@ -22,7 +23,7 @@ from local.alicloud.clb_balancers import CLB, EXTENSION, GROUP, LISTENER
 from local.alicloud.clb_certificates import add_certificate
 from tests.cloud_controller.clouds.alicloud.account import VPC, Account
 from tests.cloud_controller.cluster import Cluster
-from tests.cloud_controller.load_balancing import Running, endpoint, endpoint_slice, key, service
+from tests.cloud_controller.load_balancing import Running, endpoint, endpoint_slice, service
 
 PEER: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("alicloud_clb_peer.json").read_text())
 """Of each Service: its annotations, spec and pods, and the Go controller's writes when it created its load balancer."""
@@ -61,8 +62,14 @@ class PeersAccount(Account):
             for name, machine in _MACHINES.items():
                 machines.add_instance(world, "vsw-k", machine, name=name)
             for number in (1, 2):
-                found = {"address": f"192.168.130.{100 + number}", "ipv6": [f"2408:4005::{number}"]}
-                machines.add_eni(world, "vsw-k", f"eni-pod{number}", **found, instance=_MACHINES[f"node-{number}"])
+                machines.add_eni(
+                    world,
+                    "vsw-k",
+                    f"eni-pod{number}",
+                    address=f"192.168.130.{100 + number}",
+                    ipv6=[f"2408:4005::{number}"],
+                    instance=_MACHINES[f"node-{number}"],
+                )
 
     def new_cloud(self, **config: Any) -> Any:
         """The cloud as a new process sees it."""
@@ -107,9 +114,8 @@ def of_peer(recorded: dict[str, Any]) -> dict[str, Any]:
             name: ids.get(value, value) if isinstance(value, str) else value for name, value in _sent(call).items()
         }
         answer = client.call("slb", call["action"], given)
-        made = answer.get("VServerGroupId") or answer.get("LoadBalancerId")
         if "made" in call:
-            ids[call["made"]] = made
+            ids[call["made"]] = str(answer.get("VServerGroupId") or answer["LoadBalancerId"])
     return account.left()
 
 

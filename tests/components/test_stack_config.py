@@ -127,6 +127,7 @@ def test_the_token_is_not_shown() -> None:
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
         ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),
+        ({"readinessGates": "on"}, 'readinessGates is "on": allowed: auto, off, by-hand, inject'),
         ({"annotationsMayName": ["subnets=a"]}, 'annotationsMayName[0] is "subnets=a": allowed: '),
         ({"annotationsMayName": "subnet=a"}, "annotationsMayName is text: allowed: a list"),
     ],

@@ -156,8 +156,7 @@ def web(
     """A Service with these ports and further annotations; `offset`: of its node ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
     ports += [port(number, "UDP") for number in udp]
-    of_class = harness.load_balancer_class
-    spec: dict[str, Any] = {"loadBalancerClass": of_class} if of_class else {}
+    spec: dict[str, Any] = {"loadBalancerClass": harness.load_balancer_class} if harness.load_balancer_class else {}
     return service({**harness.annotations, **(annotations or {})}, *ports, name=name, **spec)
 
 

@@ -13,6 +13,7 @@ from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from local.alicloud.clb_balancers import CLB, EXTENSION, GROUP, LISTENER
 from local.standin.standin import TOKEN
+from tests.cloud_controller.clouds.alicloud.account import Account
 from tests.contract.harness import UID, Snapshot
 from tests.contract.of_alicloud import MARKS as MARKS
 from tests.contract.of_alicloud import AliCloudHarness
@@ -32,9 +33,9 @@ class AliCloudClbHarness(AliCloudHarness):
     changed_annotations: Mapping[str, str] = {f"{PREFIX}scheduler": "rr", f"{PREFIX}delete-protection": "off"}
     _hidden: int | None = None
 
-    @property
-    def replacing_annotations(self) -> Mapping[str, str]:
-        return {f"{PREFIX}address-type": "intranet", f"{PREFIX}vswitch-id": self._account.vswitch}
+    def __init__(self, account: Account, url: str) -> None:
+        super().__init__(account, url)
+        self.replacing_annotations = {f"{PREFIX}address-type": "intranet", f"{PREFIX}vswitch-id": account.vswitch}
 
     def ask(self, cloud: Cloud) -> None:
         assert cloud.load_balancers is not None

@@ -12,12 +12,17 @@ from cloud_controller.clouds.alicloud.clb.load_balancer import ClassicLoadBalanc
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.nlb.load_balancers import NetworkLoadBalancers
+from cloud_controller.clouds.alicloud.nlb.memory_text import from_bytes
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Object, ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import CreateLoadBalancer, Operation, OperationResult
 
+_SIZE = 8
+"""Bytes of the size of the first part of a checkpoint."""
+_EMPTY = 100
+"""At least the bytes of a part with nothing in it."""
 _LIFETIME = 600.0
 """Seconds after which the VPC's CIDRs are read again."""
 
@@ -47,9 +52,11 @@ class AliCloudLoadBalancers:
         # Each kind makes concurrent calls itself; on the same threads, reads would deadlock waiting for one another.
         self._both = ConcurrentCalls()
         calls = ConcurrentCalls()
+        self._classic = ClassicLoadBalancers(client, config, cache, calls)
+        self._network = NetworkLoadBalancers(client, config, cache, calls)
         self._kinds: dict[str, Kind] = {
-            "clb": ClassicLoadBalancers(client, config, cache, calls),
-            "nlb": NetworkLoadBalancers(client, config, cache, calls),
+            "clb": self._classic,
+            "nlb": self._network,
         }
 
     @property
@@ -100,6 +107,22 @@ class AliCloudLoadBalancers:
         kind = str(first.model.attributes[KIND]) if isinstance(first, CreateLoadBalancer) else kind_of_id(first.id)
         results = self._kinds[kind].perform(None if of_new else load_balancer, operations)
         return [replace(each, created=each.created and _with_kind(each.created, kind)) for each in results]
+
+    # ---------------------------------------------------------------------------------------------------- a restart
+
+    def dump(self, limit: int) -> bytes:
+        """See `Remembering.dump`: what the API returns part by part, of each kind, with the size of the first."""
+        classic = self._classic.dump(limit - _SIZE - _EMPTY)
+        return len(classic).to_bytes(_SIZE) + classic + self._network.dump(limit - _SIZE - len(classic))
+
+    def restore(self, memory: bytes) -> None:
+        """See `Remembering.restore`."""
+        size = int.from_bytes(memory[:_SIZE])
+        classic, network = memory[_SIZE : _SIZE + size], memory[_SIZE + size :]
+        # It raises before anything of the other kind is loaded.
+        from_bytes(network)
+        self._classic.restore(classic)
+        self._network.restore(network)
 
 
 def kind_of_id(id: str) -> str:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.alicloud.clb.annotations import field
-from cloud_controller.clouds.alicloud.clb.build import ENI
+from cloud_controller.clouds.alicloud.clb.groups import Groups
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
-from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone
+from cloud_controller.clouds.alicloud.clb.tagging import set_tags
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.errors import error_code
-from cloud_controller.clouds.alicloud.interfaces import interfaces
 from cloud_controller.clouds.alicloud.tags import tag_list
-from cloud_controller.clouds.common.concurrent_calls import batches
-from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     Ingress,
     Listener,
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
-    Pool,
+    Owner,
 )
 from cloud_controller.load_balancers.operations import (
     AddMembers,
@@ -75,6 +72,7 @@ class Changes:
         vpc_id: str,
         memory: Memory,
         reads: Reads,
+        groups: Groups,
         listeners: Listeners,
         lb: ObservedLoadBalancer | None,
     ) -> None:
@@ -82,6 +80,7 @@ class Changes:
         self._vpc_id = vpc_id
         self._memory = memory
         self._reads = reads
+        self._groups = groups
         self._listeners = listeners
         self._lb = lb
 
@@ -93,11 +92,11 @@ class Changes:
             AdoptLoadBalancer: self._adopt,
             UpdateLoadBalancer: self._update,
             PutPool: self._put_pool,
-            AddMembers: self._add_members,
-            RemoveMembers: self._remove_members,
+            AddMembers: self._groups.add,
+            RemoveMembers: self._groups.remove,
             PutListener: self._put_listener,
             DeleteListener: self._delete_listener,
-            DeletePool: self._delete_pool,
+            DeletePool: self._groups.delete,
             DeleteLoadBalancer: self._delete,
         }
 
@@ -105,7 +104,7 @@ class Changes:
 
     def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         model = operation.model
-        asked = {wire: model.attributes.get(name) for name, wire in _AT_CREATION.items()}
+        asked: dict[str, Any] = {wire: model.attributes.get(name) for name, wire in _AT_CREATION.items()}
         if model.attributes.get("modification_protection") == "ConsoleProtection":
             asked["ModificationProtectionReason"] = _REASON
         if model.attributes.get("address_type") == "intranet":
@@ -130,7 +129,7 @@ class Changes:
             ingress=(Ingress(ip=answer["Address"]),) if answer.get("Address") else (),
             network=answer.get("VpcId") or None,
         )
-        groups = [self._make_group(lb_id, pool) for pool in model.pools]
+        groups = [self._groups.make(lb_id, pool) for pool in model.pools]
         for listener in model.listeners:
             self._put_or_change(lb_id, listener, None)
         # Pods that have no network interface yet are missing: the next plan adds them.
@@ -145,7 +144,7 @@ class Changes:
         lb_id, wanted, actual = operation.id, operation.model, self._model
         if wanted.name != actual.name:
             self._call("SetLoadBalancerName", LoadBalancerId=lb_id, LoadBalancerName=wanted.name)
-        self._listeners.set_tags("instance", lb_id, wanted.tags, actual.tags)
+        set_tags(self._client, "instance", lb_id, wanted.tags, actual.tags)
         changed = {name: value for name, value in wanted.attributes.items() if value != actual.attributes.get(name)}
         self._charge(lb_id, wanted, changed)
         if "modification_protection" in changed:
@@ -186,152 +185,32 @@ class Changes:
             self._call("DeleteLoadBalancer", LoadBalancerId=lb_id)
         self._memory.forget_all_of(lb_id)
 
-    # ------------------------------------------------------------------------------------------------ server groups
+    # ------------------------------------------------------------------------------------------------------- parts
 
     def _put_pool(self, operation: PutPool) -> None:
-        if operation.new:
-            made = self._make_group(operation.id, operation.pool)
-            self._require_all(operation.pool.members, made.servers)
-            return
-        group_id = self._known_group(operation.id, operation.pool.name)
         before = next((each.tags for each in self._model.pools if each.name == operation.pool.name), {})
-        with self._memory.changing(group_id):
-            self._listeners.set_tags("vservergroup", group_id, operation.pool.tags, before)
-            self._remember(group_id, tags=operation.pool.tags)
-
-    def _make_group(self, lb_id: str, pool: Pool) -> Group:
-        known = self._memory.group_id(lb_id, pool.name)
-        if known is not None:
-            # The creation is repeated.
-            with suppress(Postponed):
-                self._add_members(AddMembers(lb_id, pool.name, pool.members))
-            return self._group(known)
-        first, *rest = [*batches(self._servers(pool.members), A_CALL)] or [()]
-        answer = self._call(
-            "CreateVServerGroup",
-            LoadBalancerId=lb_id,
-            VServerGroupName=pool.name,
-            BackendServers=backend_servers(first) if first else None,
-            Tag=tag_list(pool.tags),
-        )
-        group = Group(answer["VServerGroupId"], lb_id, pool.name, pool.tags, tuple(first))
-        self._memory.add_group(group)
-        for batch in rest:
-            self._add(group.id, batch)
-        return self._group(group.id)
-
-    def _add_members(self, operation: AddMembers) -> None:
-        group_id = self._known_group(operation.id, operation.pool)
-        known = {each.member.key: each for each in self._group(group_id).servers}
-        new = [each for each in operation.members if each.key not in known]
-        changed = [
-            Server(each, known[each.key].id)
-            for each in operation.members
-            if each.key in known and each != known[each.key].member
-        ]
-        servers = self._servers(new)
-        for batch in batches(servers, A_CALL):
-            self._add(group_id, batch)
-        for batch in batches(changed, A_CALL):
-            with self._memory.changing(group_id):
-                texts = backend_servers(batch)
-                self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
-                self._remember(group_id, added=batch)
-        self._require_all(new, servers)
-
-    def _remove_members(self, operation: RemoveMembers) -> None:
-        try:
-            group_id = self._known_group(operation.id, operation.pool)
-        except NotFound:
-            return
-        known = {each.member.key: each for each in self._group(group_id).servers}
-        gone = [known[each.key] for each in operation.members if each.key in known]
-        for batch in batches(gone, A_CALL):
-            with self._memory.changing(group_id):
-                servers = backend_servers(batch)
-                self._call("RemoveVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=servers)
-                self._remember(group_id, removed=batch)
-
-    def _delete_pool(self, operation: DeletePool) -> None:
-        try:
-            group_id = self._known_group(operation.id, operation.name)
-            self._call("DeleteVServerGroup", VServerGroupId=group_id)
-        except CloudError as error:
-            if not is_gone(error):
-                raise
-        self._memory.forget_group(operation.id, operation.name)
-
-    def _add(self, group_id: str, servers: Sequence[Server]) -> None:
-        with self._memory.changing(group_id):
-            texts = backend_servers(servers)
-            self._call("AddVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=texts)
-            self._remember(group_id, added=servers)
-
-    def _servers(self, members: Sequence[Member]) -> list[Server]:
-        """The members as backends; pods by their network interfaces, without those that have none."""
-        pods = sorted({each.address for each in members if each.instance_id == ENI})
-        of_pods = interfaces(self._client, self._vpc_id, pods) if pods else {}
-        found = ((each, of_pods.get(each.address) if each.instance_id == ENI else each.instance_id) for each in members)
-        return [Server(each, server) for each, server in found if server is not None]
-
-    def _require_all(self, members: Sequence[Member], servers: Sequence[Server]) -> None:
-        """Raise Postponed if some pods could not be added."""
-        missing = sorted({each.address for each in members} - {each.member.address for each in servers})
-        if missing:
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-            named = f"{', '.join(missing[:_NAMED])}{more}"
-            raise Postponed(f"no network interface of {self._vpc_id} has the pod address {named} (yet)")
-
-    def _known_group(self, lb_id: str, name: str) -> str:
-        """The ID of the group. Raises NotFound."""
-        found = self._memory.group_id(lb_id, name)
-        if found is None:
-            answer = self._call("DescribeVServerGroups", LoadBalancerId=lb_id)
-            shown = (answer.get("VServerGroups") or {}).get("VServerGroup") or []
-            found = next((each["VServerGroupId"] for each in shown if each.get("VServerGroupName") == name), None)
-        if found is None:
-            raise NotFound(f"Alibaba Cloud: load balancer {lb_id} has no server group {name}")
-        return found
-
-    def _group(self, group_id: str) -> Group:
-        found = self._memory.groups.get(group_id)
-        if found is None:
-            found = group_of(self._call("DescribeVServerGroupAttribute", VServerGroupId=group_id))
-            self._memory.groups.put(group_id, found)
-        return found
-
-    def _remember(
-        self,
-        group_id: str,
-        *,
-        added: Sequence[Server] = (),
-        removed: Sequence[Server] = (),
-        tags: Mapping[str, str] | None = None,
-    ) -> None:
-        group = self._memory.groups.get(group_id)
-        if group is not None:
-            servers = {each.member.key: each for each in group.servers} | {each.member.key: each for each in added}
-            for each in removed:
-                servers.pop(each.member.key, None)
-            new = replace(group, servers=tuple(sorted(servers.values())), tags=group.tags if tags is None else tags)
-            self._memory.groups.put(group_id, new)
-
-    # ---------------------------------------------------------------------------------------------------- listeners
+        self._groups.put(operation, before)
 
     def _put_listener(self, operation: PutListener) -> None:
         listener = operation.listener
         before = next((each for each in self._model.listeners if each.key == listener.key), None)
+        if listener.attributes.get("protocol") != "https":
+            # The cloud keeps a listener to which another one redirects. Those of this Service change later in the plan.
+            for each in self._model.listeners:
+                mine = Owner.of_tags(each.tags) == Owner.of_tags(listener.tags)
+                if mine and each.attributes.get("forward_port") == listener.port:
+                    self._listeners.delete(operation.id, each)
         self._put_or_change(operation.id, listener, before)
 
     def _put_or_change(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
-        group_id = self._known_group(lb_id, listener.pool) if listener.pool else None
+        group_id = self._groups.id_of(lb_id, listener.pool) if listener.pool else None
         try:
             self._listeners.put(lb_id, listener, before, group_id)
         except Conflict as error:
             if before is not None or error_code(error) != _LISTENER_EXISTS:
                 raise
             # The creation is repeated, by a process that had not seen it.
-            [lb] = self._reads.read((), (lb_id,)) or [None]
+            lb = next(iter(self._reads.read((), (lb_id,))), None)
             present = next((each for each in lb.model.listeners if each.key == listener.key), None) if lb else None
             self._listeners.put(lb_id, listener, present, group_id)
 

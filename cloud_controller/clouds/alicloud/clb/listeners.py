@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -10,9 +9,9 @@ from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.clb.listener_fields import create_parameters, set_parameters
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
+from cloud_controller.clouds.alicloud.clb.tagging import set_tags
 from cloud_controller.clouds.alicloud.client import Client
-from cloud_controller.clouds.alicloud.tags import stored, tag_list
-from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.load_balancers.model import Listener
 
 _CREATE = {
@@ -32,8 +31,6 @@ _MADE_ANEW = ("protocol", "forward_port")
 _APART = ("status", "domain_extensions")
 """The attributes with calls of their own."""
 _UNLIMITED = -1
-_A_CALL = 20
-"""The most tags in one call."""
 
 
 class Listeners:
@@ -65,16 +62,6 @@ class Listeners:
             self._call("DeleteLoadBalancerListener", lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
         self._memory.certificates.forget(f"{lb_id}/{listener.port}")
 
-    def set_tags(self, kind: str, id: str, wanted: Mapping[str, str], actual: Mapping[str, str]) -> None:
-        """Make the tags of a resource those that are wanted: its type is instance, listener or vservergroup."""
-        left = sorted(stored(actual).keys() - stored(wanted).keys())
-        changed = tag_list({key: value for key, value in wanted.items() if actual.get(key) != value})
-        resource = {"ResourceType": kind, "ResourceId": [id]}
-        for part in batches(changed, _A_CALL):
-            self._client.call("slb", "TagResources", {**resource, "Tag": part})
-        for keys in batches(left, _A_CALL):
-            self._client.call("slb", "UntagResources", {**resource, "TagKey": keys})
-
     # ------------------------------------------------------------------------------------------------------ helpers
 
     def _create(self, lb_id: str, listener: Listener, group_id: str | None) -> None:
@@ -97,7 +84,7 @@ class Listeners:
             group = {"VServerGroup": "on", "VServerGroupId": group_id} if group_id else {}
             self._call(_SET[_of(listener, "protocol")], lb_id, listener, **set_parameters(listener.attributes), **group)
         resource = f"{lb_id}_{_of(listener, 'protocol')}_{listener.port}"
-        self.set_tags("listener", resource, listener.tags, before.tags)
+        set_tags(self._client, "listener", resource, listener.tags, before.tags)
 
     def _certify(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
         """Make the further certificates those of the listener."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.clb.changes import Changes
+from cloud_controller.clouds.alicloud.clb.groups import Groups
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
@@ -28,6 +29,7 @@ class ClassicLoadBalancers:
         self._place = place
         self._memory = Memory(cache)
         self._reads = Reads(client, place.cluster_id, self._memory, concurrently)
+        self._groups = Groups(client, place.vpc_id, self._memory)
         self._listeners = Listeners(client, self._memory, self._reads)
 
     def read(
@@ -45,7 +47,7 @@ class ClassicLoadBalancers:
             answer = self._client.call("slb", "DescribeHealthStatus", {"LoadBalancerId": id})
         except NotFound:
             return {}
-        [lb] = self._reads.read((), (id,)) or [None]
+        lb = next(iter(self._reads.read((), (id,))), None)
         pools = {each.key: each.pool for each in lb.model.listeners} if lb else {}
         members = {
             (pool.name, member.key): member for pool in (lb.model.pools if lb else ()) for member in pool.members
@@ -63,11 +65,21 @@ class ClassicLoadBalancers:
                 found[key] = found.get(key, False) or healthy
         return found
 
+    def dump(self, limit: int) -> bytes:
+        """See `Remembering.dump`: the details that the API returns one by one."""
+        return self._memory.dump(limit)
+
+    def restore(self, memory: bytes) -> None:
+        """See `Remembering.restore`."""
+        self._memory.restore(memory)
+
     def perform(
         self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
     ) -> list[OperationResult]:
         """The operations singly, as CLB's API takes them. What exists as wanted is not written again."""
         # So that a process that no longer leads never takes such an operation for done.
         self._client.fence()
-        changes = Changes(self._client, self._place.vpc_id, self._memory, self._reads, self._listeners, load_balancer)
+        changes = Changes(
+            self._client, self._place.vpc_id, self._memory, self._reads, self._groups, self._listeners, load_balancer
+        )
         return one_by_one(operations, changes.functions)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from cloud_controller.cloud import CloudError
+from cloud_controller.clouds.alicloud.clb.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.alicloud.clb.wire import Group, group_of, is_gone
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
@@ -53,6 +54,19 @@ class Memory:
         with self.cache.lock:
             self.groups.forget(*self._names.pop(lb_id, {}).values())
             self.certificates.forget(*(each for each in self.certificates.all() if each.startswith(f"{lb_id}/")))
+
+    def dump(self, limit: int) -> bytes:
+        """The cache as bytes; see `Remembering.dump`."""
+        groups = {group_id: group for group_id, group in self.groups.all().items() if group is not None}
+        return to_bytes(groups, self.certificates.all(), limit=limit)
+
+    def restore(self, memory: bytes) -> None:
+        """Load a `dump`. Raises ValueError, leaving the cache empty, if it is invalid."""
+        groups, certificates = from_bytes(memory)
+        for group_id, group in groups.items():
+            self.groups.put(group_id, group, anew=True)
+        for listener, each in certificates.items():
+            self.certificates.put(listener, each, anew=True)
 
     @contextmanager
     def changing(self, id: str) -> Iterator[None]:

@@ -173,7 +173,7 @@ class Reads:
         found = sorted((self._listener(each, names) for each in listeners), key=lambda each: (not each.pool, each.key))
         state, reason = state_of(shown)
         tags = tags_of((shown.get("Tags") or {}).get("Tag") or [])
-        address = self._elastic_ip(lb_id) if EXTERNAL_IP_TAG in tags else shown.get("Address")
+        address = (self._elastic_ip(lb_id) if EXTERNAL_IP_TAG in tags else None) or shown.get("Address")
         return ObservedLoadBalancer(
             id=lb_id,
             state=state,

@@ -51,7 +51,7 @@ class NetworkLoadBalancers:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`patience`: seconds for which one step of a change waits for its jobs."""
-        memory = Memory(cache)
+        self._memory = memory = Memory(cache)
         own_groups = OwnGroups(client, place.vpc_id, cache)
         self._jobs = Jobs(client, patience=patience, sleep=sleep, clock=cache.clock)
         writes = Writes(client, self._jobs)
@@ -105,6 +105,14 @@ class NetworkLoadBalancers:
                         if word != "Initial":
                             found[pool.name, *member.key] = word in (None, "Unavailable")
         return found
+
+    def dump(self, limit: int) -> bytes:
+        """See `Remembering.dump`: servers and certificates, which the API returns part by part."""
+        return self._memory.dump(limit)
+
+    def restore(self, memory: bytes) -> None:
+        """See `Remembering.restore`."""
+        self._memory.restore(memory)
 
     def perform(self, _: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> list[OperationResult]:
         """See `LoadBalancers.perform`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from cloud_controller.clouds.alicloud.nlb.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.alicloud.nlb.wire import View, tags_of
 from cloud_controller.clouds.common.cache import LAG, Cache, Entries
 from cloud_controller.load_balancers.backends import Member
@@ -87,6 +88,18 @@ class Memory:
         """Lists show these, or this process has changed what it made of them."""
         self.made_groups.forget(*ids)
         self.made_listeners.forget(*ids)
+
+    def dump(self, limit: int) -> bytes:
+        """What the API returns part by part, as bytes; see `Remembering.dump`."""
+        return to_bytes(self.servers.all(), self.certificates.all(), limit=limit)
+
+    def restore(self, memory: bytes) -> None:
+        """Load a `dump`. Raises ValueError, leaving the cache empty, if it is invalid."""
+        servers, certificates = from_bytes(memory)
+        for group, each in servers.items():
+            self.servers.put(group, each, anew=True)
+        for listener, of_listener in certificates.items():
+            self.certificates.put(listener, of_listener, anew=True)
 
     def keep_only(self, load_balancers: Collection[str], groups: Collection[str]) -> None:
         """Forget what is no longer there."""

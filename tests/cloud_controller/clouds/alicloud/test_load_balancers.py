@@ -41,7 +41,8 @@ def zones(account: Balancing) -> dict[str, str]:
 def test_the_class_selects_the_kind(account: Balancing, of_class: str | None, kind: str) -> None:
     running = Running(account, account.cluster())
     given = zones(account) if kind == NLB else {}
-    running.cluster.put(service(given, **({"loadBalancerClass": of_class} if of_class else {})))
+    spec: dict[str, Any] = {"loadBalancerClass": of_class} if of_class else {}
+    running.cluster.put(service(given, **spec))
 
     running.settle()
 

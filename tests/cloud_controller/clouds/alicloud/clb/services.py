@@ -29,7 +29,7 @@ NODES = Backends(
 )
 
 
-def annotations(given: dict[str, str]) -> dict[str, str]:
+def prefixed(given: dict[str, str]) -> dict[str, str]:
     """The annotations with these names after the prefix; names with a slash are whole."""
     return {name if "/" in name else PREFIX + name: text for name, text in given.items()}
 
@@ -39,7 +39,7 @@ def request(given: dict[str, str] | None = None, *ports: dict[str, Any], **spec:
     given = given or {}
     wanted = given.get("protocol-port", "")
     usual = [port(number) for number in (80, 443) if str(number) in wanted] or [port()]
-    found: Object = service(annotations(given), *ports or usual, **spec)
+    found: Object = service(prefixed(given), *ports or usual, **spec)
     return Request(found, CLB.parse(found["metadata"]["annotations"]), PLACE)
 
 

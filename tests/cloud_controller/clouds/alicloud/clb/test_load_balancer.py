@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration, Postponed
+from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.requests import is_read
 from cloud_controller.controllers.service.controller import ServiceOptions
@@ -14,7 +14,7 @@ from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud import machines
 from local.alicloud.clb_balancers import CLB, GROUP, LISTENER
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
-from tests.cloud_controller.clouds.alicloud.clb.services import annotations
+from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
 from tests.cloud_controller.load_balancing import service as _service
 
@@ -26,7 +26,7 @@ HTTPS = {"protocol-port": "https:443", "cert-id": "cert-1"}
 
 
 def service(given: dict[str, str] | None = None, *ports: dict[str, Any], **more: Any) -> Any:
-    return _service(annotations(given or {}), *ports, **more)
+    return _service(prefixed(given or {}), *ports, **more)
 
 
 def calls(account: Balancing) -> list[str]:
@@ -156,9 +156,21 @@ def test_a_change_of_https_takes_the_fewest_calls(account: Balancing) -> None:
     ]
 
 
+def test_an_https_port_to_which_another_redirects_may_become_another_protocol(account: Balancing) -> None:
+    ports = port(443), port(8080)
+    https = {"protocol-port": "https:443,http:8080", "cert-id": "cert-1", "forward-port": "8080:443"}
+    running = start(account, https, *ports)
+
+    running.apply(service({}, *ports))
+
+    assert [(each["protocol"], each["status"]) for each in account.objects(LISTENER)] == [("tcp", "running")] * 2
+    running.apply(service(https, *ports))
+    assert {each["protocol"] for each in account.objects(LISTENER)} == {"http", "https"}
+
+
 def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: Balancing) -> None:
     running = start(account)
-    changed(running.cluster, annotations({"instance-charge-type": "PayBySpec"}))
+    changed(running.cluster, prefixed({"instance-charge-type": "PayBySpec"}))
 
     with pytest.raises(InvalidConfiguration, match="does not change a load balancer from PayByCLCU to PayBySpec"):
         running.handle()
@@ -274,9 +286,10 @@ def test_a_pod_without_a_network_interface_waits_and_the_others_are_added(accoun
     running.cluster.put(service({BACKEND_TYPE: "eni"}))
     pods(running, 101, 102)
 
-    with pytest.raises(Postponed, match=r"no network interface of vpc-cluster has the pod address 192.168.0.102"):
-        running.settle()
+    running.settle()
 
+    waiting = "no network interface of vpc-cluster has the pod address 192.168.0.102 (yet)"
+    assert any(reason == "Waiting" and waiting in message for reason, message in running.cluster.events)
     assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101"]
     with account.standin.changing() as world:
         machines.add_eni(world, account.vswitch, "eni-102", address="192.168.0.102", instance=machine)

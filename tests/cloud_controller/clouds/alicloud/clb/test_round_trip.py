@@ -10,7 +10,7 @@ from cloud_controller.load_balancers.catalogue import Mutability
 from local.alicloud.clb_balancers import CLB as BALANCER
 from local.alicloud.clb_balancers import GROUP, LISTENER
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
-from tests.cloud_controller.clouds.alicloud.clb.services import annotations
+from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.clouds.alicloud.clb.test_annotations import BESIDE, NUMBERS, TEXTS, port_of
 from tests.cloud_controller.load_balancing import port, served, service
 
@@ -43,13 +43,13 @@ def test_a_setting_is_made_read_taken_back_and_set_again(account: Balancing, nam
         without = {key: value for key, value in {**given, name: ""}.items() if value} if name == "acl-status" else given
         without = {key: value for key, value in without.items() if key != "acl-id" or name != "acl-status"}
     ports = [port(port_of(beside))]
-    running = served(account, account.cluster(), service(annotations(given), *ports))
+    running = served(account, account.cluster(), service(prefixed(given), *ports))
     assert not running.plan().changes
 
     if entry.mutability is Mutability.CREATE_ONLY or name in ONE_WAY:
         return
     for wanted in (without, given):
-        running.apply(service(annotations(wanted), *ports))
+        running.apply(service(prefixed(wanted), *ports))
     running.cluster.delete_service()
     running.settle()
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.clouds.alicloud.clb.listener_fields import attributes_of, set_parameters
-from cloud_controller.clouds.alicloud.clb.wire import balancer_attributes, state_of, tag_keys, tag_list, tags_of
+from cloud_controller.clouds.alicloud.clb.wire import balancer_attributes, state_of
 from cloud_controller.load_balancers.model import LoadBalancerState
-
-
-@pytest.mark.parametrize("tags", [{}, {"a": "1"}, {"a": "x" * 120}, {"a": "x" * 121 + "y" * 300, "b": ""}])
-def test_tags_of_any_length_come_back_whole(tags: dict[str, str]) -> None:
-    stored = tag_list(tags)
-
-    assert all(len(each["Value"]) <= 128 for each in stored)
-    assert tags_of({"TagKey": each["Key"], "TagValue": each["Value"]} for each in stored) == tags
-    assert sorted(key for name, value in tags.items() for key in tag_keys(name, value)) == [e["Key"] for e in stored]
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.nlb.build import drains, follows_endpoints, members
-from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.model import HealthCheck
 from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, ZONES, backends, built, port, service
 
@@ -213,10 +214,26 @@ def test_with_traffic_policy_local_a_nodes_weight_is_the_number_of_its_pods() ->
     assert [(each.instance_id, each.weight) for each in pool.members] == [("i-n1", 2), ("i-n2", 1)]
 
 
-def test_backends_can_be_chosen_by_label() -> None:
-    (pool,) = built(annotations={"backend-label": "pool=edge"}).model.pools
+@pytest.mark.parametrize(("label", "chosen"), [("pool=edge", ["i-n1"]), ("pool=edge,zone=h", []), ("zone=", [])])
+def test_backends_can_be_chosen_by_label(label: str, chosen: list[str]) -> None:
+    first, second = backends().nodes
+    on = Backends((replace(first, labels={"pool": "edge"}), second))
 
-    assert not pool.members
+    (pool,) = built(annotations={"backend-label": label}, on=on).model.pools
+
+    assert [each.instance_id for each in pool.members] == chosen
+
+
+def test_a_service_that_requires_both_families_gets_both() -> None:
+    model = built(ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="RequireDualStack").model
+
+    assert model.attributes["address_ip_version"] == "DualStack"
+
+
+def test_an_annotation_of_clb_is_reported_as_having_no_effect() -> None:
+    (found,) = built(annotations={"spec": "slb.s1.small"}).ignored
+
+    assert "only CLB" in found.reason
 
 
 @pytest.mark.parametrize(("affinity", "given", "scheduler"), [("ClientIP", {}, "sch"), ("None", {}, "wrr")])

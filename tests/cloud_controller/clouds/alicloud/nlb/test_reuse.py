@@ -35,13 +35,8 @@ class Shared(NlbAccount):
         self.group = client.call("nlb", "CreateServerGroup", asked)["ServerGroupId"]
         servers = [{"ServerId": "i-n3", "ServerType": "Ecs", "Port": 9000}]
         client.call("nlb", "AddServersToServerGroup", {"ServerGroupId": self.group, "Servers": servers})
-        asked = {
-            "LoadBalancerId": self.user,
-            "ServerGroupId": self.group,
-            "ListenerPort": 80,
-            "ListenerProtocol": "TCP",
-        }
-        client.call("nlb", "CreateListener", asked)
+        parts = {"LoadBalancerId": self.user, "ServerGroupId": self.group}
+        client.call("nlb", "CreateListener", {**parts, "ListenerPort": 80, "ListenerProtocol": "TCP"})
         self.standin.calls.clear()
 
     def new_cloud(self, **config: Any) -> Any:

@@ -1,0 +1,169 @@
+"""Changes of CLB's vServer groups and their backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from cloud_controller.cloud import CloudError, NotFound, Postponed
+from cloud_controller.clouds.alicloud.clb.build import ENI
+from cloud_controller.clouds.alicloud.clb.memory import Memory
+from cloud_controller.clouds.alicloud.clb.tagging import set_tags
+from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone
+from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.interfaces import interfaces
+from cloud_controller.clouds.alicloud.tags import tag_list
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import Pool
+from cloud_controller.load_balancers.operations import AddMembers, DeletePool, PutPool, RemoveMembers
+
+_A_CALL = 20
+"""The most backends in one call."""
+_NAMED = 5
+
+
+class Groups:
+    """Changes of vServer groups. Safe to share between threads."""
+
+    def __init__(self, client: Client, vpc_id: str, memory: Memory) -> None:
+        self._client = client
+        self._vpc_id = vpc_id
+        self._memory = memory
+
+    def put(self, operation: PutPool, before: Mapping[str, str]) -> None:
+        """Create the group, or change the tags of an existing one from what they are."""
+        if operation.new:
+            made = self.make(operation.id, operation.pool)
+            self._require_all(operation.pool.members, made.servers)
+            return
+        group_id = self.id_of(operation.id, operation.pool.name)
+        with self._memory.changing(group_id):
+            set_tags(self._client, "vservergroup", group_id, operation.pool.tags, before)
+            self._remember(group_id, tags=operation.pool.tags)
+
+    def make(self, lb_id: str, pool: Pool) -> Group:
+        """Create the group with its members, without pods that have no network interface."""
+        known = self._memory.group_id(lb_id, pool.name)
+        if known is not None:
+            # The creation is repeated.
+            with suppress(Postponed):
+                self.add(AddMembers(lb_id, pool.name, pool.members))
+            return self._group(known)
+        first, *rest = [*batches(self._servers(pool.members), _A_CALL)] or [()]
+        answer = self._call(
+            "CreateVServerGroup",
+            LoadBalancerId=lb_id,
+            VServerGroupName=pool.name,
+            BackendServers=backend_servers(first) if first else None,
+            Tag=tag_list(pool.tags),
+        )
+        group = Group(answer["VServerGroupId"], lb_id, pool.name, pool.tags, tuple(first))
+        self._memory.add_group(group)
+        for batch in rest:
+            self._add(group.id, batch)
+        return self._group(group.id)
+
+    def add(self, operation: AddMembers) -> None:
+        """Add members, or change their weights. Raises Postponed if some pods could not be added."""
+        group_id = self.id_of(operation.id, operation.pool)
+        known = {each.member.key: each for each in self._group(group_id).servers}
+        new = [each for each in operation.members if each.key not in known]
+        changed = [
+            Server(each, known[each.key].id)
+            for each in operation.members
+            if each.key in known and each != known[each.key].member
+        ]
+        servers = self._servers(new)
+        for batch in batches(servers, _A_CALL):
+            self._add(group_id, batch)
+        for batch in batches(changed, _A_CALL):
+            with self._memory.changing(group_id):
+                texts = backend_servers(batch)
+                self._call("SetVServerGroupAttribute", VServerGroupId=group_id, BackendServers=texts)
+                self._remember(group_id, added=batch)
+        self._require_all(new, servers)
+
+    def remove(self, operation: RemoveMembers) -> None:
+        """Remove members; missing ones are ignored."""
+        try:
+            group_id = self.id_of(operation.id, operation.pool)
+        except NotFound:
+            return
+        known = {each.member.key: each for each in self._group(group_id).servers}
+        gone = [known[each.key] for each in operation.members if each.key in known]
+        for batch in batches(gone, _A_CALL):
+            with self._memory.changing(group_id):
+                servers = backend_servers(batch)
+                self._call("RemoveVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=servers)
+                self._remember(group_id, removed=batch)
+
+    def delete(self, operation: DeletePool) -> None:
+        """Delete the group; a missing one is ignored."""
+        try:
+            group_id = self.id_of(operation.id, operation.name)
+            self._call("DeleteVServerGroup", VServerGroupId=group_id)
+        except CloudError as error:
+            if not is_gone(error):
+                raise
+        self._memory.forget_group(operation.id, operation.name)
+
+    def _add(self, group_id: str, servers: Sequence[Server]) -> None:
+        with self._memory.changing(group_id):
+            texts = backend_servers(servers)
+            self._call("AddVServerGroupBackendServers", VServerGroupId=group_id, BackendServers=texts)
+            self._remember(group_id, added=servers)
+
+    def _servers(self, members: Sequence[Member]) -> list[Server]:
+        """The members as backends; pods by their network interfaces, without those that have none."""
+        pods = sorted({each.address for each in members if each.instance_id == ENI})
+        of_pods = interfaces(self._client, self._vpc_id, pods) if pods else {}
+        found = ((each, of_pods.get(each.address) if each.instance_id == ENI else each.instance_id) for each in members)
+        return [Server(each, server) for each, server in found if server is not None]
+
+    def _require_all(self, members: Sequence[Member], servers: Sequence[Server]) -> None:
+        """Raise Postponed if some pods could not be added."""
+        missing = sorted({each.address for each in members} - {each.member.address for each in servers})
+        if missing:
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            named = f"{', '.join(missing[:_NAMED])}{more}"
+            raise Postponed(f"no network interface of {self._vpc_id} has the pod address {named} (yet)")
+
+    def id_of(self, lb_id: str, name: str) -> str:
+        """The ID of the group. Raises NotFound."""
+        found = self._memory.group_id(lb_id, name)
+        if found is None:
+            answer = self._call("DescribeVServerGroups", LoadBalancerId=lb_id)
+            shown = (answer.get("VServerGroups") or {}).get("VServerGroup") or []
+            found = next((each["VServerGroupId"] for each in shown if each.get("VServerGroupName") == name), None)
+        if found is None:
+            raise NotFound(f"Alibaba Cloud: load balancer {lb_id} has no server group {name}")
+        return found
+
+    def _group(self, group_id: str) -> Group:
+        found = self._memory.groups.get(group_id)
+        if found is None:
+            found = group_of(self._call("DescribeVServerGroupAttribute", VServerGroupId=group_id))
+            self._memory.groups.put(group_id, found)
+        return found
+
+    def _remember(
+        self,
+        group_id: str,
+        *,
+        added: Sequence[Server] = (),
+        removed: Sequence[Server] = (),
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        group = self._memory.groups.get(group_id)
+        if group is not None:
+            servers = {each.member.key: each for each in group.servers} | {each.member.key: each for each in added}
+            for each in removed:
+                servers.pop(each.member.key, None)
+            new = replace(group, servers=tuple(sorted(servers.values())), tags=group.tags if tags is None else tags)
+            self._memory.groups.put(group_id, new)
+
+    def _call(self, action: str, **parameters: Any) -> dict[str, Any]:
+        return self._client.call("slb", action, parameters)
