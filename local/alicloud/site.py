@@ -88,7 +88,7 @@ class AliCloudSite(ApiSite):
         return [SIMULATED]
 
     def left(self) -> list[str]:
-        """What the account holds beside the cluster that it began with; empty for a stopped site. Raises SiteError."""
+        """What stacks left beside the cluster of the account; empty for a stopped site. Raises SiteError."""
         if not self.is_running():
             return []
         return list(self._contents()["left"])
@@ -98,13 +98,14 @@ class AliCloudSite(ApiSite):
         return f"the account is empty; checked: {', '.join(KINDS.values())}" if self.is_healthy() else None
 
     def objects(self, *, healthy: bool) -> dict[str, Any]:
-        """The account's machines and load balancers; none while the stand-in does not answer."""
+        """The account's machines, routes and load balancers; none while the stand-in does not answer."""
         found = self._contents() if healthy else {}
-        return {name: found[name] for name in ("machines", "load_balancers") if name in found}
+        return {name: found[name] for name in ("machines", "routes", "load_balancers") if name in found}
 
     def render(self, status: Mapping[str, Any], outputs: Mapping[str, Any]) -> str:
         """The status as text."""
         machines = [[each["node_name"], each["state"], each["id"], each["zone"]] for each in status.get("machines", [])]
+        routes = [[each["cidr"], each["node_name"] or "to no machine"] for each in status.get("routes", [])]
         balancers = [
             [each["name"], each["type"], each["address"], ", ".join(each["listeners"]) or "no listener"]
             for each in status.get("load_balancers", [])
@@ -114,6 +115,7 @@ class AliCloudSite(ApiSite):
             status,
             outputs,
             section("machines", machines),
+            section("routes", routes),
             section("load balancers (simulated: they forward nothing)", balancers),
         )
 

@@ -33,6 +33,10 @@ def nodes(kube: Kube) -> dict[str, Any]:
     return {each["metadata"]["name"]: each for each in kube.list(NODES).items}
 
 
+def routed(site: AliCloudSite) -> set[str]:
+    return {each["node_name"] for each in site.status()["routes"]}
+
+
 def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder: Path, site: AliCloudSite) -> None:
     stack = LocalStack.copied(state_folder, NAME)
 
@@ -46,13 +50,12 @@ def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder:
         assert not any(has_taint(each, UNINITIALIZED_TAINT) for each in found.values())
         (web,) = (each for each in kube.list(SERVICES).items if each["metadata"]["name"] == "web")
         assert web["status"]["loadBalancer"]["ingress"]
-        eventually(
-            lambda: sum(line.startswith("route ") for line in site.left()) == len(WORKERS), "each node has a route"
-        )
+        eventually(lambda: routed(site) == {*WORKERS}, "each node has a route")
     status = site.status()
     assert [each["listeners"] for each in status["load_balancers"] if each["listeners"]]
     assert json.dumps(stack.changes("preview")) == "{}"
 
     stack.run("down")
 
-    assert not site.is_running()
+    # It would have kept the data of an account in which something is left.
+    assert not site.folder.site_file.exists()
