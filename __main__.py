@@ -18,6 +18,7 @@ from components.destroy_guard import DestroyGuard
 from components.load_balancer_service import LoadBalancerService
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
+from components.stack_model import AUTO
 from components.workload import Workload
 
 
@@ -74,25 +75,33 @@ def main() -> None:
     api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig, enable_secret_mutable=True)
     in_cluster = pulumi.ResourceOptions(providers=[api], deleted_with=cluster.control_plane)
     settings = adapter.manager_settings(config, cluster.ccm_role)
+    if cluster.ccm_environment:
+        settings["environment"] = {**settings.get("environment", {}), **cluster.ccm_environment}
     if flags := config.service_flags():
         settings["arguments"] = [*settings.get("arguments", ()), *flags]
-    manager = CloudControllerManager(
-        "cloud-controller-manager",
-        {
-            "cloud": config.cloud,
-            "cluster_name": config.cluster_name,
-            "cluster_cidr": cluster.pod_cidr,
-            "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
-            "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
-            "machines": config.control_plane_machines,
-            **settings,
-        },
-        # In a cluster with a managed control plane it runs on workers. In an existing one it may make its own role.
-        opts=pulumi.ResourceOptions.merge(
-            pulumi.ResourceOptions.merge(in_cloud, in_cluster),
-            pulumi.ResourceOptions(depends_on=control_plane or list(pools.values())),
-        ),
-    )
+    if config.readiness_gates != AUTO:
+        settings["readiness_gates"] = config.readiness_gates
+    # None where the cloud's own software runs every controller.
+    managers: list[pulumi.Resource] = []
+    if daemon := [name.value for name in config.run_by(Executor.DAEMON)]:
+        manager = CloudControllerManager(
+            "cloud-controller-manager",
+            {
+                "cloud": config.cloud,
+                "cluster_name": config.cluster_name,
+                "cluster_cidr": cluster.pod_cidr,
+                "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
+                "controllers": daemon,
+                "machines": config.control_plane_machines,
+                **settings,
+            },
+            # In a cluster with a managed control plane it runs on workers. In an existing one it may make its own role.
+            opts=pulumi.ResourceOptions.merge(
+                pulumi.ResourceOptions.merge(in_cloud, in_cluster),
+                pulumi.ResourceOptions(depends_on=control_plane or list(pools.values())),
+            ),
+        )
+        managers.append(manager)
     machines: list[MachineArgs] = [
         {"name": machine.name, "provider_id": machine.provider_id}
         for pool in pools.values()
@@ -109,15 +118,15 @@ def main() -> None:
         pools=[{"name": pool.pool, "count": pool.unnamed} for pool in pools.values() if pool.unnamed],
         executors={name.value: config.executor(name).value for name in stack_config.Controller},
         existing=existing is not None,
-        opts=pulumi.ResourceOptions(depends_on=[*pools.values(), manager]),
+        opts=pulumi.ResourceOptions(depends_on=[*pools.values(), *managers]),
     )
     pulumi.export("clusterId", cluster.cluster_id)
     pulumi.export("kubeconfig", cluster.kubeconfig)
 
-    in_turn: list[pulumi.Resource] = [cluster, *pools.values(), manager, controller]
+    in_turn: list[pulumi.Resource] = [cluster, *pools.values(), *managers, controller]
     services: list[LoadBalancerService] = []
     if config.workloads:
-        initialised = pulumi.ResourceOptions(depends_on=[controller, manager])
+        initialised = pulumi.ResourceOptions(depends_on=[controller, *managers])
         running = pulumi.ResourceOptions.merge(in_cluster, initialised)
         balanced = pulumi.ResourceOptions.merge(
             pulumi.ResourceOptions.merge(initialised, kept), pulumi.ResourceOptions(providers=[api])
@@ -134,6 +143,7 @@ def main() -> None:
                     "ports": [{"port": 8080, "target_port": "main"}],
                     "source_ranges": config.source_ranges,
                 },
+                cluster.subnet_ids,
             ),
             opts=balanced,
         )
@@ -147,6 +157,7 @@ def main() -> None:
                     "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
                     "source_ranges": config.source_ranges,
                 },
+                cluster.subnet_ids,
             ),
             opts=balanced,
         )

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 
-from cloud_controller import rbac
+from cloud_controller import rbac, readiness_policy
 from cloud_controller.clouds.descriptor import Manifest as Manifest
 from cloud_controller.clouds.descriptor import PodIdentity
 from cloud_controller.clouds.descriptor import Text as Text
+from cloud_controller.load_balancers.readiness_gates import Mode, ReadinessGates
 
 NAME = "cloud-controller-manager"
 NAMESPACE = rbac.LEASE_NAMESPACE
@@ -62,8 +63,11 @@ class Manifests:
     workload: Manifest
     budget: Manifest | None
     storage: tuple[Manifest, ...]
+    admission: tuple[Manifest, ...] = ()
 
     def __iter__(self) -> Iterator[Manifest]:
+        # `kubectl delete` uses this order too: without the daemon, nothing would open the gates that the policy adds.
+        yield from self.admission
         yield from (self.service_account, self.cluster_role, self.cluster_role_binding, self.role, self.role_binding)
         yield self.workload
         if self.budget is not None:
@@ -102,6 +106,7 @@ def make(
     identity: PodIdentity | None = None,
     environment: Mapping[str, Text] | None = None,
     storage: tuple[Manifest, ...] = (),
+    admission: tuple[Manifest, ...] = (),
 ) -> Manifests:
     """All objects except the Secret with the cloud config, which the pods mount.
 
@@ -121,12 +126,35 @@ def make(
         workload=_workload(machines, _template(daemon, machines > 0, checksum, identity, environment or {})),
         budget=_budget(running) if running > 1 else None,
         storage=storage,
+        admission=admission,
     )
+
+
+def readiness_gates(gates: ReadinessGates, mode: Mode, arguments: Sequence[Text]) -> tuple[Manifest, ...]:
+    """The admission policy that adds gates to pods, if the mode asks for it; `arguments`: the daemon's."""
+    if mode is not Mode.INJECT:
+        return ()
+    return readiness_policy.make(gates, _LABELS, without_class="--require-load-balancer-class" not in arguments)
 
 
 def cloud_config(text: Text) -> Manifest:
     """The Secret with the cloud config."""
     return _object("v1", "Secret", CONFIG_SECRET) | {"type": "Opaque", "stringData": {CONFIG_FILE: text}}
+
+
+def renamed(manifest: Manifest, name: str) -> Manifest:
+    """One of the objects in a cluster in which another CCM's objects have the usual names; references follow."""
+    names = {NAME: name, f"system:{NAME}": f"system:{name}", CONFIG_SECRET: f"{name}-config"}
+
+    def replaced(value: Text) -> Text:
+        if isinstance(value, dict):
+            return {key: replaced(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [replaced(each) for each in value]
+        return names.get(value, value) if isinstance(value, str) else value
+
+    found: Manifest = replaced(manifest)
+    return found
 
 
 def _object(api_version: str, kind: str, name: str = NAME, more: Manifest | None = None) -> Manifest:

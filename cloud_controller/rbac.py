@@ -53,6 +53,10 @@ _CONTROLLERS: Mapping[str, _Table] = {
         (_STORAGE, "volumeattachments/status"): ("patch",),
     },
 }
+_READINESS_GATES: _Table = {
+    (_CORE, "pods"): _FOLLOW,
+    (_CORE, "pods/status"): ("patch",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +87,22 @@ def rules(
     *,
     protected: bool = False,
     keeps_checkpoint: bool = False,
+    readiness_gates: bool = False,
     lease: str = LEASE_NAME,
 ) -> Rules:
     """The least rights with which a daemon runs these controllers (names or upstream's aliases).
 
     `protected`: it serves beyond loopback, and asks the API server who may read /metrics. `keeps_checkpoint`: as the
-    cloud's descriptor has it. `lease`: the Lease by which it leads. Raises `InvalidConfiguration` for a name that is
-    not a controller.
+    cloud's descriptor has it. `readiness_gates`: the service controller serves those of pods. `lease`: the Lease by
+    which it leads. Raises `InvalidConfiguration` for a name that is not a controller.
     """
     chosen = {canonical(controller) for controller in controllers}
     verbs: dict[tuple[str, str], set[str]] = {}
-    reviews = (_REVIEWS,) if protected else ()
-    for table in (_SHARED, *reviews, *(_CONTROLLERS[controller] for controller in sorted(chosen))):
+    more = (
+        *((_REVIEWS,) if protected else ()),
+        *((_READINESS_GATES,) if readiness_gates and "service" in chosen else ()),
+    )
+    for table in (_SHARED, *more, *(_CONTROLLERS[controller] for controller in sorted(chosen))):
         for resource, allowed in table.items():
             verbs.setdefault(resource, set()).update(allowed)
     cluster = (

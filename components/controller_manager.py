@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired
 
 import pulumi
+from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 from pulumi_kubernetes.apps.v1 import DaemonSet, Deployment
 from pulumi_kubernetes.core.v1 import Secret, ServiceAccount
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
@@ -21,6 +22,7 @@ from cloud_controller import manifests, rbac
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds import CloudDescriptor, descriptor
 from cloud_controller.controller_names import canonical
+from cloud_controller.load_balancers.readiness_gates import Mode
 
 from . import clouds, inputs
 from .arguments import checked
@@ -37,6 +39,8 @@ _KINDS: Mapping[str, Any] = {
         CSIDriver,
         DaemonSet,
         Deployment,
+        MutatingAdmissionPolicy,
+        MutatingAdmissionPolicyBinding,
         PodDisruptionBudget,
         Role,
         RoleBinding,
@@ -92,7 +96,9 @@ class CloudControllerManager(pulumi.ComponentResource):
                 raise inputs.WrongInput("identity", "must not be set with role; allowed: one of them")
             args["identity"] = checked(clouds.descriptor(args["cloud"]).identity_args, args["identity"], "identity")
         cloud_config = pulumi.Output.secret(args["cloud_config"])
-        daemon = _daemon(args, adapter, cloud)
+        named = _controllers(args)
+        mode = _gates(args, named, cloud)
+        daemon = _daemon(args, named, adapter, cloud, mode)
         super().__init__(
             "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
         )
@@ -106,10 +112,12 @@ class CloudControllerManager(pulumi.ComponentResource):
             checksum=pulumi.Output.unsecret(cloud_config.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())),
             identity=cloud.identity(role, manifests.TOKEN_FILE) if cloud.identity and role is not None else None,
             environment=args.get("environment"),
-            storage=cloud.storage if "volume" in map(canonical, args["controllers"]) else (),
+            storage=cloud.storage if "volume" in named else (),
+            admission=manifests.readiness_gates(cloud.readiness_gates, mode, args.get("arguments", ())),
         )
 
         def resource(logical: str, manifest: manifests.Manifest, *after: pulumi.Resource) -> pulumi.Resource:
+            manifest = manifests.renamed(manifest, args.get("name", manifests.NAME))
             fields = {_argument(key): each for key, each in manifest.items() if key not in ("apiVersion", "kind")}
             made: pulumi.Resource = _KINDS[manifest["kind"]](
                 logical, **fields, opts=pulumi.ResourceOptions(parent=self, depends_on=[*after])
@@ -122,11 +130,15 @@ class CloudControllerManager(pulumi.ComponentResource):
         namespaced = resource(name, made.role)
         binding = resource(name, made.role_binding, namespaced)
         config = resource(f"{name}-config", manifests.cloud_config(cloud_config))
-        resource(name, made.workload, account, cluster_binding, binding, config)
+        workload = resource(name, made.workload, account, cluster_binding, binding, config)
         if made.budget is not None:
             resource(name, made.budget)
         for each in made.storage:
             resource(each["metadata"]["name"], each)
+        # Created after the daemon and deleted before it: nothing else opens the gates that the policy adds.
+        after = workload
+        for each in made.admission:
+            after = resource(name, each, after)
         self.register_outputs({})
 
 
@@ -135,18 +147,40 @@ def _argument(field: str) -> str:
     return re.sub("([A-Z])", r"_\1", field).lower()
 
 
-def _daemon(args: CloudControllerManagerArgs, adapter: CloudAdapter, cloud: CloudDescriptor) -> manifests.Daemon:
-    """What runs, and its rights."""
-    controllers = args["controllers"]
-    if not controllers:
+def _controllers(args: CloudControllerManagerArgs) -> list[str]:
+    """The names of the daemon's controllers."""
+    if not args["controllers"]:
         raise inputs.WrongInput("controllers", "empty; allowed: at least one controller for the daemon to run")
     try:
-        # It listens on the pod's address, where its metrics need protection.
-        lease = args.get("lease", rbac.LEASE_NAME)
-        rules = rbac.rules(controllers, protected=True, keeps_checkpoint=cloud.keeps_checkpoint, lease=lease)
+        return [canonical(controller) for controller in args["controllers"]]
     except InvalidConfiguration as error:
         raise inputs.WrongInput("controllers", f"{error.why}; allowed: {error.allowed}") from None
-    named = [canonical(controller) for controller in controllers]
+
+
+def _gates(args: CloudControllerManagerArgs, named: Sequence[str], cloud: CloudDescriptor) -> Mode:
+    """How it serves the readiness gates of pods."""
+    given = args.get("readiness_gates")
+    inputs.check("readiness_gates", given, ", ".join(Mode), lambda v: v is None or v in [*Mode])
+    if "vendor_version" in args:
+        if given not in (None, Mode.OFF):
+            raise inputs.WrongInput("readiness_gates", "must not be set: only this project's daemon serves them")
+        return Mode.OFF
+    return cloud.readiness_gates.mode(given, named)
+
+
+def _daemon(
+    args: CloudControllerManagerArgs, named: Sequence[str], adapter: CloudAdapter, cloud: CloudDescriptor, mode: Mode
+) -> manifests.Daemon:
+    """What runs, and its rights."""
+    lease = args.get("lease", rbac.LEASE_NAME)
+    rules = rbac.rules(
+        named,
+        # It listens on the pod's address, where its metrics need protection.
+        protected=True,
+        keeps_checkpoint=cloud.keeps_checkpoint,
+        readiness_gates=mode is not Mode.OFF,
+        lease=lease,
+    )
     if "vendor_version" in args:
         vendor = adapter.vendor_manager(
             args["vendor_version"],
@@ -161,11 +195,11 @@ def _daemon(args: CloudControllerManagerArgs, adapter: CloudAdapter, cloud: Clou
             raise inputs.WrongInput("controllers", f"{controller}: {cloud.not_offered[controller]}")
     arguments = manifests.arguments(
         args["cloud"],
-        controllers,
+        args["controllers"],
         cluster_name=args["cluster_name"],
         cluster_cidr=args["cluster_cidr"],
         lease=lease,
-        further=args.get("arguments", ()),
+        further=[*cloud.readiness_gates.flag(mode), *args.get("arguments", ())],
         concat=pulumi.Output.concat,
     )
     return manifests.Daemon(args.get("image", IMAGE), arguments, rules)

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 from pydantic.alias_generators import to_camel
 
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
+from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.load_balancers.sharing import Sharing
 
 from . import inputs
@@ -31,6 +32,9 @@ from .config_values import (
 from .existing_config import EXISTING, NEW, ExistingConfig, check_shape
 
 S = TypeVar("S", bound="CloudSection")
+
+AUTO = "auto"
+"""Leaves a choice to the cloud."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -135,6 +139,12 @@ class StackConfig(Section):
         description="Which existing cloud resources annotations of Services may name: KIND=PATTERN,"
         " KIND=tag:KEY=VALUE, or any.",
     )
+    readiness_gates: Annotated[str, BeforeValidator(_off), *choice(AUTO, *Mode)] = Field(
+        default=AUTO,
+        description="Readiness gates of pods behind load balancers: none (off), those in pod templates (by-hand), or"
+        " added by an admission policy (inject; Kubernetes 1.36); auto: inject in clouds with classes that have gates,"
+        " otherwise off.",
+    )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."
     )
@@ -167,7 +177,8 @@ class StackConfig(Section):
     def _check_service_flags(self, section: CloudSection) -> None:
         if self.executor(Controller.SERVICE) is Executor.DAEMON and section.runs_our_daemon():
             return
-        for name, default in (("shared_load_balancers", Sharing.TAGGED.value), ("annotations_may_name", [])):
+        defaults = {"shared_load_balancers": Sharing.TAGGED.value, "annotations_may_name": [], "readiness_gates": AUTO}
+        for name, default in defaults.items():
             if (given := getattr(self, name)) != default:
                 why = f"only this project's service controller supports it; allowed: {json.dumps(default)}"
                 raise ConfigError(line(to_camel(name), given, why))

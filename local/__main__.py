@@ -100,7 +100,7 @@ def _site(state: Path, stack: str, stack_file: Path) -> ApiSite:
     found = cloud_of_site(state, stack)
     if found is not None and found is not cloud:
         cloud, section = found, {}
-    return cloud.site(state, stack, section)
+    return cloud.site_of(state, stack, section)
 
 
 def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:

@@ -30,10 +30,11 @@ class LocalCloud:
     name: str
     """As `cloud` in a stack file; the entry point has the same name."""
 
-    site: Callable[[Path, str, Mapping[str, Any]], ApiSite]
+    site: Callable[[Path, str, Mapping[str, Any]], ApiSite] | None = None
     """Makes the site of a stack from the state folder, the stack's name and the cloud's section of the stack file.
 
-    The section is empty where the stack file cannot be read, as by `status` of a stack whose file is gone.
+    The section is empty where the stack file cannot be read, as by `status` of a stack whose file is gone. None:
+    nothing stands in for the cloud, and all its stacks are recorded.
     """
 
     requires: Mapping[str, Any] = field(default_factory=dict)
@@ -48,10 +49,16 @@ class LocalCloud:
     providers: Mapping[str, ProviderFactory] = field(default_factory=dict)
     """What manages the resources of a Pulumi package, by the package's name; the engine records other packages."""
 
+    def site_of(self, state: Path, stack: str, section: Mapping[str, Any]) -> ApiSite:
+        """The site of a stack. Raises SiteError where nothing stands in for the cloud."""
+        if self.site is None:
+            raise SiteError(f"there is no local site for cloud {self.name!r}")
+        return self.site(state, stack, section)
+
     def serves(self, section: Any) -> bool:
         """Whether the site stands in for the cloud of a stack with this section."""
         given = section if isinstance(section, dict) else {}
-        return all(given.get(key) is value for key, value in self.requires.items())
+        return self.site is not None and all(given.get(key) is value for key, value in self.requires.items())
 
 
 CLOUDS: Final = Registry("local.clouds", LocalCloud)

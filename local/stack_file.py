@@ -86,7 +86,7 @@ def _served(source: Path, config: Mapping[str, Any]) -> tuple[LocalCloud, Mappin
         wrong = "is missing" if name is None else f"is {json.dumps(name, default=str)}"
         raise StackFileError(f"{_place(source, _CLOUD)}: {_CLOUD} {wrong}; allowed: {', '.join(_known_clouds())}")
     elsewhere = "run the stack with `python -m local.engine` or `pulumi`"
-    if name not in CLOUDS.names():
+    if name not in CLOUDS.names() or CLOUDS.get(name).site is None:
         raise StackFileError(f"{source}: there is no local site for cloud {name!r}; {elsewhere}")
     cloud, section = CLOUDS.get(name), _section(config)
     if not cloud.serves(section):

@@ -194,9 +194,9 @@ class FakeKubernetes:
         """What is stored, by key (`NAMESPACE/NAME` or `NAME`). A change of it bypasses versions and informers."""
         return self._objects.setdefault(resource, {})
 
-    def informer(self, resource: Resource) -> FakeInformer:
-        """A copy that is always up to date."""
-        return FakeInformer(self, resource)
+    def informer(self, resource: Resource, keep: Callable[[Object], bool] = lambda _: True) -> FakeInformer:
+        """A copy that is always up to date; `keep`: as `Informer` has it."""
+        return FakeInformer(self, resource, keep)
 
     def follow(self, resource: Resource, handler: Handler) -> None:
         """Call `handler` of each change from now on, before the request that makes it returns."""
@@ -280,8 +280,9 @@ class FakeKubernetes:
 class FakeInformer:
     """An `ObjectCache` that is never behind the API server. Its objects are the stored ones."""
 
-    def __init__(self, api: FakeKubernetes, resource: Resource) -> None:
+    def __init__(self, api: FakeKubernetes, resource: Resource, keep: Callable[[Object], bool]) -> None:
         self._objects = api.objects(resource)
+        self._keep = keep
         self._handlers: list[Handler] = []
         self._deletion_handlers: list[Callable[[Object], None]] = []
         api.follow(resource, self._take)
@@ -293,17 +294,22 @@ class FakeInformer:
         self._deletion_handlers.append(handler)
 
     def get(self, key: str) -> Object | None:
-        return self._objects.get(key)
+        found = self._objects.get(key)
+        return found if found and self._keep(found) else None
 
     def items(self) -> list[Object]:
-        return [*self._objects.values()]
+        return [*filter(self._keep, self._objects.values())]
 
     def _take(self, type: EventType, old: Object | None, new: Object | None) -> None:
+        old, new = (each if each and self._keep(each) else None for each in (old, new))
+        if old is None and new is None:
+            return
+        kind = EventType.DELETED if new is None else type if old else EventType.ADDED
         if new is None and old is not None:
             for deleted in self._deletion_handlers:
                 deleted(old)
         for handler in self._handlers:
-            handler(type, old, new)
+            handler(kind, old, new)
 
 
 def merged(target: Any, patch: Any, type: PatchType = PatchType.MERGE) -> Any:

@@ -20,6 +20,7 @@ from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import controllers
+from cloud_controller.load_balancers.readiness_gates import OPTION, Mode
 from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
 
 Check: TypeAlias = Callable[[list[str]], argparse.Namespace]
@@ -43,6 +44,7 @@ _DECIDED = frozenset(
         "leader-elect",
         "leader-elect-resource-name",
         "leader-elect-resource-namespace",
+        "readiness-gates",
         "secure-port",
         "tls-cert-file",
         "tls-private-key-file",
@@ -77,6 +79,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="number of control-plane nodes, each of which runs one daemon; 0: the cloud runs the control plane, and "
         f"{manifests.REPLICAS} replicas run on workers (default: 1)",
     )
+    parser.add_argument(
+        OPTION,
+        choices=[each.value for each in Mode],
+        help="readiness gates of pods behind load balancers: off; by-hand: served where pods have them; inject: an "
+        "admission policy adds them (Kubernetes 1.36 or later) (default: inject where the cloud has classes with "
+        "gates, otherwise off)",
+    )
     parser.add_argument("--role", metavar="NAME", help="cloud role that the ServiceAccount assumes, such as an ARN")
     parser.add_argument(
         "--env",
@@ -109,13 +118,16 @@ def run(check: Check, options: argparse.Namespace) -> int:
             raise InvalidConfiguration("env", f"the manifests already set {name}", "other names")
     config = _cloud_config(options, cloud.file_keys)
     names = controllers(options.controllers, cloud.not_offered)
+    daemon = _daemon(check, options, cloud, names)
+    mode = cloud.readiness_gates.mode(options.readiness_gates, names)
     made = manifests.make(
-        _daemon(check, options, cloud, names),
+        daemon,
         machines=options.control_plane_machines,
         checksum=None if config is None else hashlib.sha256(config.encode()).hexdigest(),
         identity=identity,
         environment=dict(options.env),
         storage=cloud.storage if "volume" in names else (),
+        admission=manifests.readiness_gates(cloud.readiness_gates, mode, daemon.arguments),
     )
     secret = () if config is None else (manifests.cloud_config(config),)
     text = _header(options.cloud, with_secret=bool(secret))
@@ -133,18 +145,23 @@ def _daemon(
         name = given.removeprefix("--").partition("=")[0]
         if name in _DECIDED:
             raise InvalidConfiguration(name, "not allowed after `--`: the manifests set it")
+    mode = cloud.readiness_gates.mode(options.readiness_gates, names)
     arguments = manifests.arguments(
         options.cloud,
         names,
         cluster_name=options.cluster_name,
         cluster_cidr=options.cluster_cidr or None,
         lease=options.leader_elect_resource_name,
-        further=options.further,
+        further=[*cloud.readiness_gates.flag(mode), *options.further],
     )
     # Reject here what the daemon would reject at startup.
     cli_options.manager_options(check(arguments))
     rules = rbac.rules(
-        names, protected=True, keeps_checkpoint=cloud.keeps_checkpoint, lease=options.leader_elect_resource_name
+        names,
+        protected=True,
+        keeps_checkpoint=cloud.keeps_checkpoint,
+        readiness_gates=mode is not Mode.OFF,
+        lease=options.leader_elect_resource_name,
     )
     return manifests.Daemon(options.image, arguments, rules)
 

@@ -23,6 +23,7 @@ from cloud_controller.daemon.options import ManagerOptions, Serving
 from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.load_balancers.nameable import KINDS, OPTION, Nameable
+from cloud_controller.load_balancers.readiness_gates import OPTION as GATES
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG, Sharing
 
 _BURST = 30
@@ -124,6 +125,12 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="existing cloud resources that annotations may name: comma-separated KIND=PATTERN and KIND=tag:KEY=VALUE, "
         f"or any; a kind without an entry is not restricted; kinds: {', '.join(KINDS)}",
+    )
+    what.add_argument(
+        GATES,
+        **_FLAG | {"default": None},
+        help="set the conditions of pods' readiness gates once the pods are healthy in their load balancers (default: "
+        "true where the cloud has classes with gates)",
     )
     add_logs(parser)
     cli_upstream.add(parser)
@@ -328,6 +335,8 @@ def lease_times(options: argparse.Namespace) -> LeaseTimes:
 def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> ServiceOptions:
     """The service controller's options; only the daemon has workers and a resync period."""
     given = vars(options)
+    gates = clouds.descriptor(options.cloud).readiness_gates
+    serves_gates = gates.by_default if options.readiness_gates is None else options.readiness_gates
     return ServiceOptions(
         workers=given.get("concurrent_service_syncs", 1),
         resync=given.get("service_resync_period", 0.0),
@@ -336,6 +345,7 @@ def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> Servi
         pod_ranges=pods,
         sharing=Sharing(options.shared_load_balancers),
         nameable=Nameable.parse(options.annotations_may_name),
+        gates=gates if serves_gates else None,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 
 if TYPE_CHECKING:
     from cloud_controller.cloud import Cloud
@@ -46,6 +47,8 @@ class CloudDescriptor:
     """The values of `spec.loadBalancerClass` always served (`Cloud.load_balancer_classes` may add more)."""
     rights: Callable[[Collection[str]], Sequence[str]]
     """The operations that the given controllers call, sorted, as the cloud's access control names them."""
+    readiness_gates: ReadinessGates = field(default_factory=ReadinessGates)
+    """The condition types of pods' readiness gates, and which classes have gates by default."""
     keeps_checkpoint: bool = False
     """Whether its load balancers keep a checkpoint, which saves reads after a restart (`operations.Remembering`).
 

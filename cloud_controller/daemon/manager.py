@@ -31,7 +31,8 @@ from cloud_controller.daemon.options import ManagerOptions
 from cloud_controller.daemon.reviews import Reviews
 from cloud_controller.events import EventRecorder
 from cloud_controller.fence import WriteRefused, read_only, unfenced
-from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
+from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, Informer, Kube
+from cloud_controller.load_balancers.readiness_gates import is_held
 from cloud_controller.metrics import Metrics
 from cloud_controller.planning import PlanSettings, find
 from cloud_controller.safeguard import Safeguard, cluster_uid
@@ -235,6 +236,12 @@ class Manager:
             case "service":
                 services, slices = Informer(self._kube, SERVICES), Informer(self._kube, ENDPOINT_SLICES)
                 self._informers += [services, slices]
+                pods: Informer | None = None
+                if (gates := options.service.gates) is not None:
+                    # Ended pods never become ready; the server leaves them out.
+                    alive = "status.phase!=Succeeded,status.phase!=Failed"
+                    pods = Informer(self._kube, PODS, field_selector=alive, keep=partial(is_held, gates=gates))
+                    self._informers.append(pods)
                 return ServiceController(
                     self._kube,
                     self._cloud,
@@ -246,6 +253,7 @@ class Manager:
                     options.service,
                     self._safeguard,
                     checkpoint_of(self._kube, self._cloud),
+                    pods,
                 )
             case "volume":
                 if self._cloud.volumes is None:

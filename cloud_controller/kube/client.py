@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +94,18 @@ class Kube:
         *,
         label_selector: str = "",
         field_selector: str = "",
+        keep: Callable[[Object], bool] | None = None,
     ) -> ObjectList:
-        """All objects of one namespace or of all, read in consistent pages."""
+        """All objects of one namespace or of all, read in consistent pages.
+
+        `keep`: drop other objects page by page, so that they never are in memory together.
+        """
         query = _selectors(label_selector, field_selector) | {"limit": str(PAGE)}
         path = resource.path(namespace)
         items: list[Object] = []
         while True:
             page = self._json("GET", path, query=query)
-            items.extend(page["items"] or [])
+            items.extend(filter(keep, page["items"] or []) if keep else page["items"] or [])
             if not (token := page["metadata"].get("continue")):
                 break
             query["continue"] = token

@@ -28,6 +28,8 @@ class Informer:
     A daemon thread lists, watches, and resumes ended watches. After an error, or if the resource version is too old, it
     lists again with backoff and jitter; missed deletions are reported as DELETED. Handlers run in that thread, in
     order, SO THEY MUST BE FAST. OBJECTS ARE SHARED: DO NOT MODIFY THEM. `metadata.managedFields` is removed.
+
+    `keep`: which objects to cache; one that changes into another is reported as DELETED.
     """
 
     def __init__(
@@ -38,12 +40,14 @@ class Informer:
         *,
         label_selector: str = "",
         field_selector: str = "",
+        keep: Callable[[Object], bool] | None = None,
     ) -> None:
         self.resource = resource
         self._kube = kube
         self._namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
+        self._keep = keep
         self._objects: dict[str, Object] = {}
         self._resource_version = ""
         self._changed = threading.Condition()
@@ -154,7 +158,11 @@ class Informer:
 
     def _list(self) -> None:
         found = self._kube.list(
-            self.resource, self._namespace, label_selector=self._label_selector, field_selector=self._field_selector
+            self.resource,
+            self._namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            keep=self._keep,
         )
         fresh = {key(obj): obj for obj in found.items}
         for gone in [k for k in self._objects if k not in fresh]:
@@ -193,7 +201,10 @@ class Informer:
     def _event(self, type: EventType, obj: Object) -> None:
         k = key(obj)
         old = self._objects.get(k)
-        if type is EventType.DELETED:
+        if self._keep is not None and not self._keep(obj):
+            if old is not None:
+                self._take(EventType.DELETED, k, None)
+        elif type is EventType.DELETED:
             with self._changed:
                 self._objects[k] = obj  # The event has the last state.
             for handler in self._deletion_handlers:

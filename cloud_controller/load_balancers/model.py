@@ -134,6 +134,14 @@ class Listener:
         """The listener's identity within its load balancer."""
         return (self.protocol, self.port)
 
+    def checks(self, pool: Pool) -> bool:
+        """Whether the members of its pool are checked.
+
+        In some clouds the check is the listener's: then its attribute `health_check` is `on` or `off`.
+        """
+        own = self.attributes.get("health_check")
+        return pool.health_check.protocol != "NONE" if own is None else own == "on"
+
     def __str__(self) -> str:
         return f"{self.port}/{self.protocol}"
 

@@ -49,6 +49,8 @@ class ClusterParts:
     """What the adapter's `pool` needs to join machines to the cluster."""
     ccm_role: pulumi.Output[str] | None = None
     """The cloud's role that the CCM's ServiceAccount takes, where the cloud has such."""
+    ccm_environment: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    """Environment variables that the CCM's container needs to take that role, beside those that follow from it."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,10 @@ class ManagerSettings(TypedDict):
     """Further environment variables of its container; no secrets."""
     arguments: NotRequired[Sequence[str]]
     """Further flags of our daemon."""
+    readiness_gates: NotRequired[str]
+    """How it serves readiness gates of pods: `off`, `by-hand` or `inject`; the cloud's default if not given."""
+    name: NotRequired[str]
+    """The name of its objects in the cluster, where another CCM's have the usual one."""
     lease: NotRequired[str]
     """The Lease by which one of several of our daemons leads, where another CCM of the cluster holds the usual one."""
     vendor_version: NotRequired[str]
@@ -158,8 +164,13 @@ class CloudAdapter(ABC):
         """A role for the CCM's ServiceAccount in an existing cluster. Raises WrongInput where the cloud has none."""
         raise inputs.WrongInput("identity", "must not be set: the cloud has no roles for pods")
 
-    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
-        """The arguments of a demonstration's Service, completed with those that depend on the cloud."""
+    def balanced(
+        self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
+    ) -> LoadBalancerServiceArgs:
+        """The arguments of a demonstration's Service, completed with those that depend on the cloud.
+
+        `subnet_ids`: those of the machines, by zone.
+        """
         return args
 
     def forwards(self, config: StackConfig) -> bool:

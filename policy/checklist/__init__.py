@@ -12,6 +12,7 @@ from policy.checklist.rbac import ROLES_WITHOUT_WILDCARDS
 from policy.checklist.resources import CCM_HAS_RESOURCES
 from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
 from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
+from policy.checklist.versions import CCM_FITS_KUBERNETES, CCM_VERSION_KNOWN
 
 POLICIES = [
     CCM_TOLERATES_UNINITIALIZED,
@@ -25,5 +26,7 @@ POLICIES = [
     LOAD_BALANCERS_DEPEND_ON_CCM,
     PUBLIC_BALANCERS_LIMIT_SOURCES,
     BALANCERS_CHECK_HEALTH,
+    CCM_FITS_KUBERNETES,
+    CCM_VERSION_KNOWN,
     *(policy for cloud in clouds.descriptors() for policy in cloud.policies),
 ]

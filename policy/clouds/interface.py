@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pulumi_policy import Policy
+
+from cloud_controller.clouds.common.versions import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,18 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CcmMatrix:
+    """The versions of the vendor's own cloud controller manager."""
+
+    image: re.Pattern[str]
+    """Its repository."""
+    clusters: Mapping[str, str]
+    """The types of managed clusters, with the property that is their Kubernetes version."""
+    judge: Callable[[str, str], Verdict]
+    """Says whether a version, the image's tag, goes with a Kubernetes version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCloud:
     """One cloud, as an entry point of `policy.clouds` names it.
 
@@ -36,6 +52,8 @@ class PolicyCloud:
     """The same as the entry point's."""
     policies: tuple[Policy, ...] = ()
     """Rules about the cloud's own resources."""
+    ccm: CcmMatrix | None = None
+    """The versions of the vendor's own cloud controller manager, where they depend on Kubernetes'."""
     config_files: tuple[str, ...] = ()
     """File names, without their ending, that a cloud config commonly has."""
     internal: tuple[Mark, ...] = ()

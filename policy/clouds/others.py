@@ -7,24 +7,7 @@ from __future__ import annotations
 
 from policy.clouds.interface import Mark, PolicyCloud
 
-_ALIBABA = (
-    "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-",
-    "service.beta.kubernetes.io/alicloud-loadbalancer-",
-)
 _AZURE = "service.beta.kubernetes.io/azure-"
-
-ALIBABA = PolicyCloud(
-    name="alibaba",
-    internal=tuple(Mark(f"{prefix}address-type", ("intranet",)) for prefix in _ALIBABA),
-    limited_elsewhere=(
-        # An access list is off until it is switched on.
-        *(Mark(f"{prefix}acl-type", ("white",), Mark(f"{prefix}acl-status", ("on",))) for prefix in _ALIBABA),
-        *(Mark(f"{prefix}security-group-ids") for prefix in _ALIBABA),
-    ),
-    unchecked=tuple(
-        Mark(f"{prefix}health-check-{switch}", ("off",)) for prefix in _ALIBABA for switch in ("flag", "switch")
-    ),
-)
 
 AZURE = PolicyCloud(
     name="azure",

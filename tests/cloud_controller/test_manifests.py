@@ -79,6 +79,36 @@ def test_manifests_contain_a_daemon_set_with_the_options_and_the_rbac_rules_of_i
     assert objects(text)["Role"]["rules"] == [rule.to_json() for rule in rules.namespaced]
 
 
+def test_readiness_gates_bring_a_flag_rights_and_a_policy_which_a_deletion_removes_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, "--readiness-gates=inject")
+
+    assert "--readiness-gates=true" in container(text)["args"]
+    assert "pods/status" in str(objects(text)["ClusterRole"]["rules"])
+    assert [*objects(text)][:2] == ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]
+    assert objects(text)["MutatingAdmissionPolicy"]["spec"]["failurePolicy"] == "Ignore"
+
+
+def test_gates_by_hand_need_no_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--readiness-gates=by-hand")
+
+    assert "--readiness-gates=true" in container(text)["args"]
+    assert "pods/status" in str(objects(text)["ClusterRole"]["rules"])
+    assert "MutatingAdmissionPolicy" not in objects(text)
+
+
+@pytest.mark.parametrize("more", [[], ["--readiness-gates=off"], ["--readiness-gates=inject", "--controllers=node"]])
+def test_without_gates_or_without_the_service_controller_there_are_no_rights_for_pods(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(capsys, *more)
+
+    assert not [each for each in container(text)["args"] if "readiness" in each]
+    assert "pods" not in str(objects(text)["ClusterRole"]["rules"])
+    assert "MutatingAdmissionPolicy" not in objects(text)
+
+
 @pytest.mark.integration
 def test_manifests_are_identical_for_identical_options() -> None:
     def run(seed: str) -> bytes:
@@ -296,3 +326,17 @@ def test_every_option_on_a_page_of_installing_exists(page: str) -> None:
     named = set(re.findall(r"[` ](--[a-z][a-z-]+)", text))
     assert named
     assert named - known <= {"--cloud-provider", "--allocate-node-cidrs", "--server-side"}
+
+
+def test_renamed_objects_refer_to_each_other_and_to_nothing_of_another_ccm() -> None:
+    made = manifests.make(manifests.Daemon("ccm:1", ["run"], rbac.rules(["service"])), machines=0, checksum=None)
+
+    renamed = [manifests.renamed(each, "ours") for each in (*made, manifests.cloud_config("text"))]
+
+    assert {each["metadata"]["name"] for each in renamed} == {"ours", "system:ours", "ours-config"}
+    [workload] = [each for each in renamed if each["kind"] == "Deployment"]
+    pod = workload["spec"]["template"]
+    assert pod["spec"]["serviceAccountName"] == "ours"
+    assert workload["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == {"k8s-app": "ours"}
+    # Only rules, which name resources of the cluster, keep the usual names.
+    assert manifests.NAME not in str([each for each in renamed if each["kind"] not in ("Role", "ClusterRole")])

@@ -97,3 +97,12 @@ def test_a_rule_is_written_as_kubernetes_reads_it() -> None:
         "verbs": ["get", "update"],
         "resourceNames": ["cloud-controller-manager"],
     }
+
+
+def test_pods_may_be_watched_and_their_status_written_only_where_readiness_gates_are_on() -> None:
+    found = {rule.resources[0]: rule.verbs for rule in rules(["service"], readiness_gates=True).cluster}
+
+    assert found["pods"] == ("list", "watch")
+    assert found["pods/status"] == ("patch",)
+    assert "pods" not in verbs("service")
+    assert rules(["node"], readiness_gates=True) == rules(["node"])

@@ -91,7 +91,7 @@ class Recording:
 class RecordingMonitor:
     """Answers as an engine's preview of an empty stack does: no ids, outputs are inputs.
 
-    With `outputs` (by type token) it answers as if everything was made: with ids, and these outputs too; with `missing`
+    With `outputs` (by token) it answers as if everything was made: with ids, and these outputs too; with `missing`
     as a preview where all but the resources of these types was.
     """
 
@@ -125,6 +125,12 @@ class RecordingMonitor:
         request.object.update(self._outputs.get(request.type, {}))
         id_ = f"{request.name}-id" if request.custom else ""
         return resource_pb2.RegisterResourceResponse(urn=urn, id=id_, object=request.object)
+
+    def Invoke(self, request: Any) -> Any:  # noqa: N802
+        """As if the function `tok` returned what `outputs` has under its token."""
+        answer = resource_pb2.ResourceInvokeResponse()
+        getattr(answer, "return").update((self._outputs or {})[request.tok])
+        return answer
 
     def RegisterResourceHook(self, _: object) -> Any:  # noqa: N802
         return empty_pb2.Empty()

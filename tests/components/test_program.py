@@ -227,6 +227,17 @@ def test_the_daemon_gets_the_flags_for_what_annotations_may_name(run_stack: Any)
     assert {"--shared-load-balancers=any", "--annotations-may-name=subnet=subnet-1"} <= {*pod["containers"][0]["args"]}
 
 
+def test_readiness_gates_bring_a_policy_that_comes_after_the_daemon_and_goes_before_it(run_stack: Any) -> None:
+    recording = run_stack(readinessGates="inject")
+
+    policy = "kubernetes:admissionregistration.k8s.io/v1:MutatingAdmissionPolicy"
+    daemon = recording.one(DAEMON_SET, "cloud-controller-manager")
+    assert "--readiness-gates=true" in daemon.inputs["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert recording.one(policy, "cloud-controller-manager").inputs["spec"]["failurePolicy"] == "Ignore"
+    assert recording.one(f"{policy}Binding", "cloud-controller-manager")
+    assert not [each for each in run_stack().urns if "AdmissionPolicy" in each]
+
+
 def test_claims_find_a_class_and_a_driver_where_the_daemon_runs_volumes(run_stack: Any) -> None:
     recording = run_stack()
 

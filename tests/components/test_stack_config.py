@@ -85,7 +85,7 @@ def test_the_token_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ({"cloud": "myclod"}, "cloud is \"myclod\": did you mean 'mycloud'? allowed: aws, mycloud"),
+        ({"cloud": "myclod"}, "cloud is \"myclod\": did you mean 'mycloud'? allowed: alicloud, aws, mycloud"),
         ({"clusterName": "My_Cluster"}, 'clusterName is "My_Cluster": allowed: a DNS label'),
         ({"nodePool": []}, "nodePool is not a known key; did you mean 'nodePools'? allowed: cloud,"),
         ({"nodePools": "three"}, "nodePools is text: allowed: a list"),
@@ -127,6 +127,7 @@ def test_the_token_is_not_shown() -> None:
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
         ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),
+        ({"readinessGates": "on"}, 'readinessGates is "on": allowed: auto, off, by-hand, inject'),
         ({"annotationsMayName": ["subnets=a"]}, 'annotationsMayName[0] is "subnets=a": allowed: '),
         ({"annotationsMayName": "subnet=a"}, "annotationsMayName is text: allowed: a list"),
     ],
@@ -230,7 +231,7 @@ def declared() -> dict[str, Any]:
 
 def test_the_project_declares_the_keys_that_every_cloud_has_and_their_defaults() -> None:
     """A declared key that is secret or has no default would have to be set in every stack, whatever its cloud."""
-    of_one_kind = {"aws", "mycloud", "existing", *SECRET_KEYS}
+    of_one_kind = {"alicloud", "aws", "mycloud", "existing", *SECRET_KEYS}
 
     assert set(declared()) == {str(field.alias) for field in MODEL.model_fields.values()} - of_one_kind
     assert not any("secret" in declaration for declaration in declared().values())

@@ -29,7 +29,7 @@ VALUES = {
 @pytest.mark.parametrize(
     ("about", "line"),
     [
-        ('cloud is "gcp": allowed: aws, mycloud', 2),
+        ('cloud is "gcp": allowed: alicloud, aws, mycloud', 2),
         ('clusterName is "c": too short', 3),
         ('nodePools[0].count is "many": allowed: a whole number', 6),
         ("nodePools[0].type is missing: the cloud's machine type", 5),

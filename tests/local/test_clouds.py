@@ -11,6 +11,7 @@ import pytest
 
 from cloud_controller.registry import Registry
 from local.clouds import CLOUDS, LocalCloud, default_cloud
+from local.errors import SiteError
 from local.stack_file import StackFileError, is_recorded, read_stack_file
 
 
@@ -54,6 +55,14 @@ def test_a_stack_of_a_cloud_without_a_local_site_is_recorded(tmp_path: Path, mon
     assert is_recorded(file)
     with pytest.raises(StackFileError, match="there is no local site for cloud 'mycloud'; run the stack with"):
         read_stack_file(file)
+
+
+def test_a_cloud_that_nothing_stands_in_for_has_no_site() -> None:
+    cloud = LocalCloud(name="nimbus")
+
+    assert not cloud.serves({})
+    with pytest.raises(SiteError, match="there is no local site for cloud 'nimbus'"):
+        cloud.site_of(Path(), "prod", {})
 
 
 def test_a_stack_without_what_its_clouds_site_requires_is_told_what_that_is(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(autouse=True)
 def _nobodys_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+    keys = ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALICLOUD_ACCESS_KEY")
+    for name in (*keys, "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
     for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(name, raising=False)
@@ -53,6 +54,25 @@ def test_a_stack_on_aws_is_previewed_without_an_account(
     types = {step["type"] for step in steps}
     assert {"aws:ec2/vpc:Vpc", "kubernetes:core/v1:Service"} <= types
     assert ("aws:eks/addon:Addon" in types) == (stack == "aws-prod")
+    assert not (tmp_path / "site.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("stack", "of_shape"),
+    [
+        ("alicloud-prod", "alicloud:cs/managedKubernetes:ManagedKubernetes"),
+        ("alicloud-staging", "alicloud:ecs/instance:Instance"),
+    ],
+)
+def test_a_stack_on_alibaba_cloud_is_previewed_without_an_account(
+    stack: str, of_shape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = previewed(stack, tmp_path, capsys)
+
+    steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
+    assert [event for event in events if "policyEvent" in event] == []
+    assert {step["op"] for step in steps} == {"create"}
+    assert {"alicloud:vpc/network:Network", of_shape, "kubernetes:core/v1:Service"} <= {step["type"] for step in steps}
     assert not (tmp_path / "site.json").exists()
 
 
@@ -114,11 +134,14 @@ def test_a_new_cluster_in_an_existing_network_is_previewed_without_an_account(
     assert not types & {"aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable"}
 
 
-def test_a_preview_of_what_was_recorded_shows_no_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["up", "--stack", "aws-prod", "--state", str(tmp_path)]) == 0
+@pytest.mark.parametrize("stack", ["aws-prod", "alicloud-prod", "alicloud-staging"])
+def test_a_preview_of_what_was_recorded_shows_no_change(
+    stack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["up", "--stack", stack, "--state", str(tmp_path)]) == 0
     capsys.readouterr()
 
-    events = previewed("aws-prod", tmp_path, capsys)
+    events = previewed(stack, tmp_path, capsys)
 
     steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
     assert {step["op"] for step in steps} == {"same"}

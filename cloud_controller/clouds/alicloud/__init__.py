@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloud_controller.clouds.alicloud.annotations import CATALOGUE, CLASSES
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE, OWN_CLASSES
 from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
 from cloud_controller.clouds.alicloud.permissions import actions
 from cloud_controller.clouds.alicloud.pod_identity import pod_identity
+from cloud_controller.clouds.alicloud.readiness_gates import GATES
 from cloud_controller.clouds.descriptor import CloudDescriptor
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ CLOUD = CloudDescriptor(
     from_config=_from_config,
     provider_id_scheme=PROVIDER_NAME,
     catalogue=CATALOGUE,
-    load_balancer_classes=CLASSES,
+    load_balancer_classes=OWN_CLASSES,
+    readiness_gates=GATES,
     rights=actions,
     keeps_checkpoint=True,
     not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},

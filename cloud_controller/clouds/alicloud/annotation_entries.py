@@ -34,3 +34,15 @@ def entry(name: str, kind: str, sets: str, description: str, **more: Any) -> Ann
             **more,
         }
     )
+
+
+READINESS_GATE = entry(
+    "readiness-gate",
+    "flag",
+    "pods.readiness_gate",
+    "Whether new pods of the Service get a readiness gate, which opens once they are healthy in the load balancer"
+    " (docs/readiness-gates.md). `cloud-controller/readiness-gate` takes precedence.",
+    applies_to="new pods, where the admission policy is installed",
+    default=True,
+    source="requirements of Alibaba Cloud's CCM, 002, section 4.7",
+)

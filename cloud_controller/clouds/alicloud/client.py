@@ -135,6 +135,18 @@ class Client:
             else:
                 asked["PageNumber"] = int(answer.get("PageNumber") or 1) + 1
 
+    def read(
+        self, endpoint: str, version: str, action: str, path: str = "/", query: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """The answer of a reading action of an API that the controllers do not call, such as KMS or ACK's."""
+        key, target = self._credentials.key(), canonical_query(query or {})
+        headers = _headers(endpoint.partition("://")[2], version, action, b"", key)
+        if key is not None:
+            body_digest = headers["x-acs-content-sha256"]
+            headers["Authorization"] = authorization("GET", target, headers, body_digest, key.id, key.secret, path)
+        where = f"{path}?{target}" if target else path
+        return _decoded(self._http.send("GET", endpoint, where, what=action, headers=headers, fence=unfenced), action)
+
     def _with_key(self, product: str, action: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         key = self._credentials.key()
         try:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 
 from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound
-from cloud_controller.clouds.alicloud.annotations import CLASSES
+from cloud_controller.clouds.alicloud.annotations import CLASSES, OWN_CLASSES
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.credentials import of_config
@@ -51,7 +51,7 @@ class AliCloud:
     @property
     def load_balancer_classes(self) -> frozenset[str]:
         """The classes that this cloud claims, besides none set."""
-        return CLASSES
+        return CLASSES if self._config.serve_nlb_class else OWN_CLASSES
 
     @property
     def instances(self) -> EcsInstances:

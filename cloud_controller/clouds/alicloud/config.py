@@ -11,6 +11,7 @@
     "serviceAccountName": "…",        the name of the session of an assumed role
     "accessKeyID": "…", "accessKeySecret": "…",   plain, or both in base64 as in the file of Alibaba's controller
     "network": "vpc",                 ours: call the APIs' addresses inside VPCs; default: public
+    "serveNlbClass": "false"          ours: leave class alibabacloud.com/nlb to Alibaba's own controller; default: true
     "providerIDFormat": "uri"         ours: write alicloud:///ZONE/ID; default: REGION.ID
   },
   "CloudControllerManager": {
@@ -51,6 +52,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
         "providerIDFormat",
         "region",
         "routeTableIDs",
+        "serveNlbClass",
         "serviceAccountName",
         "vpcid",
         "vswitchid",
@@ -90,6 +92,8 @@ class Config:
     provider_id_format: ProviderIdFormat = "region"
     endpoints: Mapping[str, str] = field(default_factory=dict)
     """URLs, by product or `METADATA`, that replace Alibaba Cloud's own."""
+    serve_nlb_class: bool = True
+    """Whether Services of class alibabacloud.com/nlb are ours: not where Alibaba's own controller runs too."""
 
 
 def parse(text: str) -> Config:
@@ -116,6 +120,7 @@ def parse(text: str) -> Config:
         access_key=_access_key(one),
         network=one.one_of("network", get_args(Network), "public"),
         provider_id_format=one.one_of("providerIDFormat", get_args(ProviderIdFormat), "region"),
+        serve_nlb_class=one.one_of("serveNlbClass", ("true", "false"), "true") == "true",
         endpoints={key: url.rstrip("/") for key in _KEYS["Endpoints"] if (url := endpoints.text(key))},
     )
 
@@ -134,6 +139,7 @@ def render(config: Config) -> str:
         "accessKeyID": key.id if key else None,
         "accessKeySecret": key.secret if key else None,
         "network": config.network if config.network != "public" else None,
+        "serveNlbClass": None if config.serve_nlb_class else "false",
         "providerIDFormat": config.provider_id_format if config.provider_id_format != "region" else None,
     }
     content: dict[str, Any] = {"Global": {name: value for name, value in values.items() if value}}

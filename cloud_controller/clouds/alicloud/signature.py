@@ -24,13 +24,19 @@ def digest(body: bytes) -> str:
 
 
 def authorization(
-    method: str, query: str, headers: Mapping[str, str], body_digest: str, access_key_id: str, access_key_secret: str
+    method: str,
+    query: str,
+    headers: Mapping[str, str],
+    body_digest: str,
+    access_key_id: str,
+    access_key_secret: str,
+    path: str = "/",
 ) -> str:
-    """The header `Authorization` of a request to `/` with this canonical query. All of `headers` are signed."""
+    """The header `Authorization` of a request to this path with this canonical query. All of `headers` are signed."""
     lines = sorted((name.lower(), value.strip()) for name, value in headers.items())
     signed = ";".join(name for name, _ in lines)
     canonical = "".join(f"{name}:{value}\n" for name, value in lines)
-    request = f"{method}\n/\n{query}\n{canonical}\n{signed}\n{body_digest}"
+    request = f"{method}\n{path}\n{query}\n{canonical}\n{signed}\n{body_digest}"
     text = f"{ALGORITHM}\n{digest(request.encode())}"
     signature = hmac.new(access_key_secret.encode(), text.encode(), hashlib.sha256).hexdigest()
     return f"{ALGORITHM} Credential={access_key_id},SignedHeaders={signed},Signature={signature}"

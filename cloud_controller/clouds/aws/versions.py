@@ -6,9 +6,7 @@ last row are unknown, which does not pass: `judge` reports it with the row.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Literal
+from cloud_controller.clouds.common.versions import Verdict, minor
 
 IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager"
 MATRIX = {
@@ -31,17 +29,9 @@ exist). 1.36: the Go module proxy (tagged 2026-07-15) and the release notes; its
 NEWEST = max(MATRIX, key=lambda minor: int(minor.partition(".")[2]))
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the matrix says about a pair; `why` is empty where it fits."""
-
-    kind: Literal["fits", "unknown", "wrong"]
-    why: str = ""
-
-
 def judge(ccm_version: str, kubernetes_version: str) -> Verdict:
     """Whether AWS's controller `ccm_version` (`v1.36.1`) goes with Kubernetes (`1.36`, `v1.36.4`)."""
-    ccm, kubernetes = _minor(ccm_version), _minor(kubernetes_version)
+    ccm, kubernetes = minor(ccm_version), minor(kubernetes_version)
     if ccm is None or kubernetes is None:
         return Verdict(
             "unknown", f"{ccm_version if ccm is None else kubernetes_version!r} is not a version such as 1.36"
@@ -54,8 +44,3 @@ def judge(ccm_version: str, kubernetes_version: str) -> Verdict:
         return Verdict("fits")
     newest = f"the newest known row is Kubernetes {NEWEST} with {MATRIX[NEWEST]}"
     return Verdict("unknown", f"the matrix does not have Kubernetes 1.{kubernetes}; {newest}")
-
-
-def _minor(version: str) -> int | None:
-    found = re.fullmatch(r"v?1\.(\d+)(\..*)?", version)
-    return int(found[1]) if found else None

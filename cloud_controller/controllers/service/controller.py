@@ -25,6 +25,8 @@ from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.endpoints import ServiceEndpoints, by_service
 from cloud_controller.controllers.service.facts import facts_for
+from cloud_controller.controllers.service.gate_plan import with_waiting
+from cloud_controller.controllers.service.gates import PodGates
 from cloud_controller.controllers.service.reconcile import CONTROLLER, ServiceReconciler
 from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import (
@@ -40,23 +42,27 @@ from cloud_controller.events import Events
 from cloud_controller.kube import (
     ENDPOINT_SLICES,
     NODES,
+    PODS,
     SERVICES,
     EventType,
     KubeApi,
     Object,
     ObjectCache,
     key,
+    uid,
 )
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancers.nameable import Nameable
+from cloud_controller.load_balancers.readiness_gates import ReadinessGates, is_otherwise_ready
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.safeguard import Safeguard
 
 NAME = CONTROLLER
+GATES = "readiness-gates"
 
 RESYNC = "*resync"
 NODES_CHANGED = "*nodes"
@@ -95,6 +101,7 @@ class ServiceOptions:
     pod_ranges: tuple[str, ...] = ()
     sharing: Sharing = Sharing.TAGGED
     nameable: Nameable = field(default_factory=Nameable)
+    gates: ReadinessGates | None = None
 
     def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
         """The rules for plans of this cluster."""
@@ -107,6 +114,7 @@ class ServiceOptions:
             self.pod_ranges,
             self.sharing,
             self.nameable,
+            self.gates,
         )
 
 
@@ -144,7 +152,12 @@ def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Bindi
     if named:
         found |= {lb.id: lb for lb in load_balancers.read((), named)}
     follow = any(builder.follows_endpoints(service) for service in services)
-    slices = by_service(kube.list(ENDPOINT_SLICES).items) if follow else {}
+    slices: Mapping[str, Sequence[Object]] = by_service(kube.list(ENDPOINT_SLICES).items) if follow else {}
+    if follow and (gates := options.gates) is not None:
+        namespaces = {service["metadata"]["namespace"] for service in services if builder.follows_endpoints(service)}
+        pods = [pod for namespace in sorted(namespaces) for pod in kube.list(PODS, namespace).items]
+        waiting = {uid(pod) for pod in pods if gates.of_pod(pod) and is_otherwise_ready(pod, gates)}
+        slices = {service: with_waiting(each, waiting) for service, each in slices.items()}
     return ServiceObservation(
         services=services,
         nodes=kube.list(NODES).items,
@@ -197,7 +210,9 @@ class ServiceController:
         options: ServiceOptions,
         safeguard: Safeguard,
         checkpoint: Checkpoint | None = None,
+        pods: ObjectCache | None = None,
     ) -> None:
+        """`pods`: those with readiness gates of this cloud that are not ready (`is_held`); None without gates."""
         self._kube = kube
         load_balancers = load_balancers_of(cloud)
         self._builder = load_balancers.builder
@@ -238,6 +253,22 @@ class ServiceController:
         )
         metrics.watch_queue(NAME, self._queue)
         services.add_handler(deletions.handle)
+        self._gates: PodGates | None = None
+        if pods is not None and options.gates is not None:
+            self._gates = PodGates(
+                kube,
+                load_balancers,
+                self._cache,
+                services,
+                pods,
+                self._endpoints,
+                self._rules,
+                options.gates,
+                events,
+                backends=lambda: self._backends,
+                members_changed=self._endpoints_changed,
+            )
+            metrics.watch_queue(GATES, self._gates.queue)
         services.add_handler(self._service_changed)
         nodes.add_handler(self._node_changed)
 
@@ -265,6 +296,12 @@ class ServiceController:
         for number in range(self._options.workers):
             worker = threading.Thread(target=work, args=(self._queue, self.handle), name=f"service-{number}")
             self._threads.append(worker)
+        if self._gates is not None:
+            for number in range(self._options.workers):
+                gates = threading.Thread(
+                    target=work, args=(self._gates.queue, self._gates.handle), name=f"readiness-gates-{number}"
+                )
+                self._threads.append(gates)
         self._threads.append(threading.Thread(target=self._close_when, args=(stop,), name="service-stop"))
         for thread in self._threads:
             thread.daemon = True
@@ -294,6 +331,8 @@ class ServiceController:
     def _close_when(self, stop: threading.Event) -> None:
         stop.wait()
         self._queue.close()
+        if self._gates is not None:
+            self._gates.queue.close()
 
     # ----------------------------------------------------------------------------------------------------- handlers
 
@@ -437,14 +476,17 @@ class ServiceController:
     def _sync(self, key: str, backends: Backends) -> None:
         service = self._services.get(key)
         follows = service and self._builder.follows_endpoints(service)
-        if follows:
-            backends = replace(backends, slices=self._endpoints.get(key))
+        if service is not None and follows:
+            slices = self._endpoints.get(key)
+            backends = replace(backends, slices=self._gates.counted(service, slices) if self._gates else slices)
         try:
             self._reconciler.reconcile(key, service, backends)
         finally:
             # As upstream, a failed Service counts as done: its retry is not part of the round.
             if (seconds := self._node_sync.seen(key)) is not None:
                 self._metrics.node_sync_seconds.observe(seconds)
+            if self._gates is not None:
+                self._gates.changed(key)
             self._poll_later()
             self._keep_later()
 

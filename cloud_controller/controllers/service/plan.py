@@ -47,6 +47,7 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.load_balancers.parts import PRESERVE, diff_parts, has_parts, leave, release
 from cloud_controller.load_balancers.pods import admitted
+from cloud_controller.load_balancers.readiness_gates import ANNOTATION, OPTION, ReadinessGates
 from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, is_of, require_free_ports
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
 
@@ -141,7 +142,7 @@ def plan_service(
     if not wants_load_balancer(service, rules, builder):
         return _clean_up(service, observed, builder, rules)
     try:
-        backends, excluded = _allowed(service, backends, builder, facts)
+        backends, excluded = allowed(service, backends, builder, facts)
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
     found = _ensure(service, observed, backends, builder, facts, rules)
@@ -262,7 +263,7 @@ def _fault(found: ServicePlan, target: str) -> Plan:
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
 
 
-def _allowed(
+def allowed(
     service: Object, backends: Backends, builder: LoadBalancerBuilder, facts: Facts
 ) -> tuple[Backends, str | None]:
     """The backends that the Service may use, and which endpoints are excluded and why.
@@ -290,6 +291,7 @@ def _ensure(
     target = target_of(owner.namespace, owner.name)
     catalogue = catalogue_of(service, builder.catalogue)
     try:
+        asks_for_gates = (rules.gates or ReadinessGates()).asked(service)
         built = rules.binding.tagged(builder.build(service, backends, facts))
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
@@ -323,6 +325,8 @@ def _ensure(
         actions += _left_behind(elsewhere, current, owner, catalogue, target)
     warnings = [*built.warnings]
     warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
+    if asks_for_gates and rules.gates is None:
+        warnings.append((NOT_OFFERED, f"annotation {ANNOTATION} has no effect: the controller runs without {OPTION}"))
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
@@ -466,7 +470,7 @@ def _clean_up(
         if stays:
             # Do not preserve replacements that do not serve yet, or partly deleted load balancers.
             whole = [lb for lb in own if lb.state is not LoadBalancerState.PARTIAL]
-            serving = [lb for lb in whole if _is_published(service, lb)] or whole
+            serving = [lb for lb in whole if is_published(service, lb)] or whole
             spare = [lb for lb in own if lb not in serving]
             preserved = _preserve(serving, shared, owner, target)
             # Deletions first: once the others are released, nothing distinguishes the spare ones.
@@ -536,7 +540,7 @@ def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
     ]
 
 
-def _is_published(service: Object, lb: ObservedLoadBalancer) -> bool:
+def is_published(service: Object, lb: ObservedLoadBalancer) -> bool:
     """Whether the Service's status contains its address."""
     present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
     return any(entry.items() >= ingress.to_json().items() for ingress in lb.ingress for entry in present)

@@ -15,6 +15,7 @@ from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object
 from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.pods import Address, PodNetwork, parsed_address
+from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 from cloud_controller.load_balancers.sharing import Sharing
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -56,6 +57,7 @@ class Rules:
     - `pod_ranges`: the cluster's pod CIDRs, if known.
     - `sharing`: which load balancers annotations may name.
     - `nameable`: which other existing resources annotations may name.
+    - `gates`: the cloud's readiness gates of pods, if they are served.
     """
 
     cluster_id: str
@@ -66,6 +68,7 @@ class Rules:
     pod_ranges: tuple[str, ...] = ()
     sharing: Sharing = Sharing.TAGGED
     nameable: Nameable = field(default_factory=Nameable)
+    gates: ReadinessGates | None = None
 
     @property
     def finalizer(self) -> str:

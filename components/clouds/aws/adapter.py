@@ -10,7 +10,8 @@ import pulumi_aws as aws
 
 from cloud_controller.clouds.aws.config import Config as CloudConfig
 from cloud_controller.clouds.aws.config import render
-from cloud_controller.clouds.aws.versions import Verdict, judge
+from cloud_controller.clouds.aws.versions import judge
+from cloud_controller.clouds.common.versions import Verdict
 
 from ... import inputs
 from ...config_values import Executor
@@ -146,7 +147,9 @@ class AwsAdapter(CloudAdapter):
             version, controllers, cluster_name=cluster_name, cluster_cidr=cluster_cidr, config_file=config_file
         )
 
-    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+    def balanced(
+        self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
+    ) -> LoadBalancerServiceArgs:
         if config.section(AwsConfig).control_plane == "eks":
             return {**args, "load_balancer_class": NLB_CLASS}
         return {**args, "settings": {"type": "nlb"}}

@@ -1,44 +1,30 @@
 """A control plane on machines of the cluster's own: the way to it, its keys, and the roles of its machines and nodes.
 
-The machines are pools (`nodes`); here is what they share. The certificate authority is the program's, so that the
-kubeconfig is known without asking a machine; machines exchange secrets through encrypted SSM parameters.
+The machines are pools (`nodes`); here is what they share. They exchange secrets through encrypted SSM parameters.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
-import pulumi_tls as tls
 
+from ..common import certificates
+from ..common.dependencies import with_what_it_needs
+from ..common.kubeconfigs import as_base64
 from ..interface import ClusterParts, NetworkParts
 from . import iam, security_groups
 from .access import KUBECONFIG, parameter_name
-from .kubeconfigs import with_certificate
 from .settings import (
     DEFAULT_POD_CIDR,
     DEFAULT_SERVICE_CIDR,
     DEFAULT_VPC_CIDR,
     AwsClusterArgs,
     tags,
-    with_what_it_needs,
 )
 
 API_PORT = 6443
-_YEAR = 24 * 365
-
-
-@dataclass(frozen=True)
-class _Keys:
-    """The cluster's certificate authority, and an administrator that it vouches for; PEM."""
-
-    authority: pulumi.Output[str]
-    authority_key: pulumi.Output[str]
-    certificate: pulumi.Output[str]
-    key: pulumi.Output[str]
 
 
 def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> ClusterParts:
@@ -50,17 +36,9 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
     )
     balancer, target_group, listener = _way_in(name, network, groups.control_plane, opts)
     address = with_what_it_needs(balancer.dns_name, [listener])
-    keys = _keys(name, opts)
+    keys = certificates.make(name, opts)
     endpoint = pulumi.Output.concat("https://", address, f":{API_PORT}")
-    kubeconfig = pulumi.Output.all(endpoint, keys.authority, keys.certificate, keys.key).apply(
-        lambda known: with_certificate(
-            cluster=name,
-            endpoint=known[0],
-            certificate_authority=_base64(known[1]),
-            certificate=_base64(known[2]),
-            private_key=_base64(known[3]),
-        )
-    )
+    kubeconfig = keys.kubeconfig(name, endpoint)
     parameters = _parameters(name, keys.authority_key, kubeconfig, opts)
     (plane_role, for_plane), (node_role, for_nodes) = _roles(name, settings, opts)
     node_profile = iam.instance_profile(f"{name}-nodes", node_role, opts)
@@ -71,7 +49,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         "region": balancer.arn.apply(lambda arn: arn.split(":")[3]),
         "kubernetes_version": settings["kubernetes_version"],
         "endpoint": address,
-        "certificate_authority": keys.authority.apply(_base64),
+        "certificate_authority": keys.authority.apply(as_base64),
         "pod_cidr": pod_cidr,
         "service_cidr": settings.get("service_cidr", DEFAULT_SERVICE_CIDR),
         "node_security_group_id": groups.nodes,
@@ -122,39 +100,6 @@ def _way_in(
         opts=opts,
     )
     return balancer, target_group, listener
-
-
-def _keys(name: str, opts: pulumi.ResourceOptions) -> _Keys:
-    authority_key = tls.PrivateKey(f"{name}-ca", algorithm="ECDSA", ecdsa_curve="P256", opts=opts)
-    authority = tls.SelfSignedCert(
-        f"{name}-ca",
-        private_key_pem=authority_key.private_key_pem,
-        is_ca_certificate=True,
-        subject={"common_name": "kubernetes"},
-        allowed_uses=["cert_signing", "digital_signature", "key_encipherment"],
-        validity_period_hours=10 * _YEAR,
-        opts=opts,
-    )
-    key = tls.PrivateKey(f"{name}-admin", algorithm="ECDSA", ecdsa_curve="P256", opts=opts)
-    request = tls.CertRequest(
-        f"{name}-admin",
-        private_key_pem=key.private_key_pem,
-        # kubeadm binds this group to cluster-admin, which can be taken back; system:masters could not.
-        subject={"common_name": "pulumi", "organization": "kubeadm:cluster-admins"},
-        opts=opts,
-    )
-    certificate = tls.LocallySignedCert(
-        f"{name}-admin",
-        ca_private_key_pem=authority_key.private_key_pem,
-        ca_cert_pem=authority.cert_pem,
-        cert_request_pem=request.cert_request_pem,
-        allowed_uses=["client_auth", "digital_signature"],
-        validity_period_hours=_YEAR,
-        # The first update in its last three months renews it.
-        early_renewal_hours=_YEAR // 4,
-        opts=opts,
-    )
-    return _Keys(authority.cert_pem, authority_key.private_key_pem, certificate.cert_pem, key.private_key_pem)
 
 
 def _parameters(
@@ -223,7 +168,3 @@ def _may(
 
     statements = [granted(f"ssm:{verb}Parameter", keys) for verb, keys in (("Get", read), ("Put", write)) if keys]
     return aws.iam.RolePolicy(name, role=role.name, policy=iam.document(statements), opts=opts)
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

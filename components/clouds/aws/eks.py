@@ -9,6 +9,7 @@ import pulumi_aws as aws
 
 from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
+from ..common.dependencies import with_what_it_needs
 from ..interface import ClusterParts, NetworkParts
 from . import iam, security_groups, volumes
 from .kubeconfigs import with_aws_cli
@@ -19,7 +20,6 @@ from .settings import (
     POD_CIDR_TAG,
     AwsClusterArgs,
     tags,
-    with_what_it_needs,
 )
 
 API_PORT = 443

@@ -17,8 +17,9 @@ from cloud_controller import manifests
 from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
+from ..common.dependencies import with_what_it_needs
 from . import vendor_manager
-from .settings import AwsClusterArgs, AwsIdentityArgs, tags, with_what_it_needs
+from .settings import AwsClusterArgs, AwsIdentityArgs, tags
 
 MANAGED = "arn:aws:iam::aws:policy/"
 """Before the name of a policy that AWS keeps itself."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
+from ..common.kubeconfigs import kubeconfig
 
 
 def with_aws_cli(*, cluster: str, region: str, endpoint: str, certificate_authority: str) -> str:
@@ -18,25 +16,4 @@ def with_aws_cli(*, cluster: str, region: str, endpoint: str, certificate_author
         "args": ["eks", "get-token", "--cluster-name", cluster, "--region", region, "--output", "json"],
         "interactiveMode": "Never",
     }
-    return _text(cluster, endpoint, certificate_authority, {"exec": token})
-
-
-def with_certificate(
-    *, cluster: str, endpoint: str, certificate_authority: str, certificate: str, private_key: str
-) -> str:
-    """With a client certificate and its key, as base64 of PEM."""
-    user = {"client-certificate-data": certificate, "client-key-data": private_key}
-    return _text(cluster, endpoint, certificate_authority, user)
-
-
-def _text(cluster: str, endpoint: str, certificate_authority: str, user: Mapping[str, Any]) -> str:
-    server = {"server": endpoint, "certificate-authority-data": certificate_authority}
-    kubeconfig = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": cluster, "cluster": server}],
-        "users": [{"name": cluster, "user": dict(user)}],
-        "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
-        "current-context": cluster,
-    }
-    return json.dumps(kubeconfig, indent=2)
+    return kubeconfig(cluster, endpoint, certificate_authority, {"exec": token})

@@ -14,6 +14,7 @@ import pulumi
 import pulumi_aws as aws
 
 from ... import inputs
+from ..common.dependencies import with_what_it_needs
 from ..interface import NetworkParts
 from .settings import (
     DEFAULT_SERVICE_CIDR,
@@ -24,7 +25,6 @@ from .settings import (
     AwsNetworkArgs,
     range_problem,
     tags,
-    with_what_it_needs,
 )
 
 ANYWHERE = "0.0.0.0/0"

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 import pulumi_aws as aws
 
+from ..common.user_data import kubeadm_control_plane, kubeadm_worker
 from ..interface import PoolSpec
 from . import user_data, volumes
 from .settings import CLUSTER_TAG, OWNED, tags
@@ -173,13 +174,16 @@ def _image(spec: PoolSpec) -> pulumi.Output[str]:
 def _worker_start(spec: PoolSpec) -> pulumi.Output[str]:
     """The user data of a worker."""
     facts = pulumi.Output.all(cluster=spec.cluster_id, join=dict(spec.join), labels=dict(spec.labels))
-    render = user_data.eks_node if spec.join["control_plane"] == "eks" else user_data.kubeadm_worker
-    return facts.apply(lambda known: render(known["cluster"], known["join"], known["labels"]))
+    if spec.join["control_plane"] == "eks":
+        return facts.apply(lambda known: user_data.eks_node(known["cluster"], known["join"], known["labels"]))
+    machine = user_data.machine()
+    return facts.apply(lambda known: kubeadm_worker(machine, known["cluster"], known["join"], known["labels"]))
 
 
 def _plane_start(spec: PoolSpec, first: bool) -> pulumi.Output[str]:
     """The user data of a control-plane machine."""
     facts = pulumi.Output.all(cluster=spec.cluster_name, join=dict(spec.join), labels=dict(spec.labels))
+    machine = user_data.machine()
     return facts.apply(
-        lambda known: user_data.kubeadm_control_plane(known["cluster"], known["join"], known["labels"], first=first)
+        lambda known: kubeadm_control_plane(machine, known["cluster"], known["join"], known["labels"], first=first)
     )

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from ..common.dependencies import with_what_it_needs
 from .network import ANYWHERE
-from .settings import tags, with_what_it_needs
+from .settings import tags
 
 
 @dataclass(frozen=True)

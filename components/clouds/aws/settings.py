@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import pulumi
 
-T = TypeVar("T")
+from ..common.ranges import overlap_problem
 
 CLUSTER_TAG = "kubernetes.io/cluster/"
 """Before the cluster's id: the key of the tag by which controllers find what is a cluster's."""
@@ -97,32 +97,13 @@ def range_problem(vpc: str, pods: str | None, services: str, *, made: bool = Tru
     of_vpc, of_services = IPv4Network(vpc), IPv4Network(services)
     if made and not 16 <= of_vpc.prefixlen <= 20:
         return "vpc_cidr", vpc, "allowed: an IPv4 range from /16 to /20"
-    if pods is not None and IPv4Network(pods).overlaps(of_vpc):
-        return "pod_cidr", pods, f"overlaps the VPC's {vpc}; allowed: a range outside of it, as routes to pods require"
+    problem = overlap_problem(vpc, pods, services)
+    if problem and problem[0] == "pod_cidr":
+        return problem
     if not (12 <= of_services.prefixlen <= 24 and any(of_services.subnet_of(block) for block in _PRIVATE)):
         blocks = ", ".join(map(str, _PRIVATE))
         return "service_cidr", services, f"allowed: a range from /12 to /24 of one of {blocks}"
-    for whose, taken in (("VPC", vpc), ("pods", pods)):
-        if taken is not None and of_services.overlaps(IPv4Network(taken)):
-            why = f"overlaps the range of the {whose}, {taken}; allowed: an unused range"
-            return "service_cidr", services, why
-    return None
-
-
-def with_what_it_needs(value: pulumi.Output[T], needed: Iterable[pulumi.Resource]) -> pulumi.Output[T]:
-    """The value; what uses it is made after `needed`, and is gone before them.
-
-    A subnet is useless without its route, and a role without its policy, but the engine does not know that: a destroy
-    would begin with them, and the CCM could no longer delete its load balancers. Unlike a value computed from theirs,
-    it stays known in a preview that changes one of them.
-    """
-
-    async def together() -> set[pulumi.Resource]:
-        return {*await value.resources(), *needed}
-
-    # The SDK's type for the future of a value that may not be known yet is wider than what its own Output takes.
-    future = cast("Awaitable[T]", value.future())
-    return pulumi.Output(together(), future, value.is_known(), value.is_secret())
+    return problem
 
 
 def tags(name: str, cluster: str | None = None, **more: str) -> dict[str, str]:

@@ -12,8 +12,9 @@ from typing import Final
 import pulumi
 import pulumi_aws as aws
 
+from ..common.dependencies import with_what_it_needs
 from . import iam
-from .settings import tags, with_what_it_needs
+from .settings import tags
 
 POLICY: Final = "AmazonEBSCSIDriverEKSClusterScopedPolicy"
 SERVICE_ACCOUNT: Final = "system:serviceaccount:kube-system:ebs-csi-controller-sa"

@@ -56,7 +56,9 @@ class MycloudAdapter(CloudAdapter):
             for index in range(spec.count)
         ]
 
-    def balanced(self, config: StackConfig, args: LoadBalancerServiceArgs) -> LoadBalancerServiceArgs:
+    def balanced(
+        self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
+    ) -> LoadBalancerServiceArgs:
         if any(port.get("protocol") == "UDP" for port in args["ports"]):
             return args
         return {**args, "settings": {"listener_max_qps": 10_000}}

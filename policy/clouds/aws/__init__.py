@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.versions import IMAGE, judge
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
-from policy.clouds.aws.versions import CCM_FITS_KUBERNETES
-from policy.clouds.interface import Mark, PolicyCloud
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
 
 
 def _of(argument: str) -> str:
@@ -15,7 +17,8 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="aws",
-    policies=(CCM_FITS_KUBERNETES, POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES),
+    policies=(POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES),
+    ccm=CcmMatrix(image=re.compile(re.escape(IMAGE)), clusters={"aws:eks/cluster:Cluster": "version"}, judge=judge),
     config_files=("aws",),
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),

@@ -276,3 +276,14 @@ def test_the_effective_configuration_has_every_flag_and_no_secret(tmp_path: Path
     assert found["cloud-config"] == f"{tmp_path}/cloud.conf"
     assert "not-to-be-shown" not in str(found)
     assert not {"webhooks", "command"} & found.keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "served"), [([], False), (["--readiness-gates"], True), (["--readiness-gates=false"], False)]
+)
+def test_readiness_gates_are_served_if_asked_for_in_a_cloud_without_classes_that_have_them(
+    given: list[str], served: bool
+) -> None:
+    settings = cli_options.manager_options(options("--cloud=mycloud", "--cluster-cidr=10.0.0.0/8", *given))
+
+    assert (settings.service.gates is not None) is served

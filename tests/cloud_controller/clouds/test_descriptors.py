@@ -36,6 +36,17 @@ def test_a_descriptor_describes_the_cloud_that_it_makes(name: str) -> None:
     assert isinstance(cloud.load_balancers, Remembering) == descriptor.keeps_checkpoint
 
 
+@pytest.mark.parametrize("name", clouds.names())
+def test_the_classes_and_annotations_of_readiness_gates_are_the_clouds_own(name: str) -> None:
+    descriptor = clouds.descriptor(name)
+    gates = descriptor.readiness_gates
+
+    assert gates.classes <= descriptor.load_balancer_classes | {None}
+    for annotation in gates.annotations:
+        entry = descriptor.catalogue.entry(annotation)
+        assert entry is not None and entry.type is bool
+
+
 @pytest.mark.parametrize("controller", NAMES)
 @pytest.mark.parametrize("name", clouds.names())
 def test_a_controller_needs_rights_where_the_cloud_has_work_for_it(name: str, controller: str) -> None:

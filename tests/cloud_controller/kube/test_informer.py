@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -64,9 +64,11 @@ def run(server: ScriptedServer, *answers: Answer, until: int) -> tuple[Informer,
     return followed(server, until=until)
 
 
-def followed(server: ScriptedServer, *, until: int) -> tuple[Informer, Told]:
+def followed(
+    server: ScriptedServer, *, until: int, keep: Callable[[Object], bool] | None = None
+) -> tuple[Informer, Told]:
     """Wait until so many events were told, and stop."""
-    informer, told = Informer(server.kube, NODES), Told()
+    informer, told = Informer(server.kube, NODES, keep=keep), Told()
     informer.add_handler(told)
     informer.start()
     try:
@@ -100,6 +102,27 @@ def test_an_informer_removes_managed_fields(server: ScriptedServer, hang: thread
     found = informer.get("a")
     assert found is not None
     assert "managedFields" not in found["metadata"]
+
+
+def test_an_informer_keeps_only_the_objects_that_it_is_asked_to_keep(
+    server: ScriptedServer, hang: threading.Event
+) -> None:
+    def odd(name: str, version: str) -> Object:
+        obj = node(name, version)
+        return {**obj, "metadata": {**obj["metadata"], "labels": {"odd": "true"}}}
+
+    lines = [
+        event("ADDED", odd("other", "6")),
+        event("DELETED", odd("other", "7")),
+        event("MODIFIED", odd("a", "8")),
+        event("MODIFIED", node("b", "9")),
+    ]
+    server.script(listed("5", node("a", "3"), odd("b", "4")), Answer(lines=lines, hang=hang))
+
+    informer, told = followed(server, until=3, keep=lambda obj: "labels" not in obj["metadata"])
+
+    assert told.events == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b")]
+    assert [each["metadata"]["name"] for each in informer.items()] == ["b"]
 
 
 def test_an_ended_watch_resumes_from_the_last_event_or_bookmark(server: ScriptedServer, hang: threading.Event) -> None:

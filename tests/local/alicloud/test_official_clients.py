@@ -63,7 +63,7 @@ def connect(product: str, host: str, **more: Any) -> Any:
 def code_of(call: Any) -> str:
     with pytest.raises(importlib.import_module(f"{CORE}.exceptions").ClientException) as refused:
         call()
-    return str(refused.value.code)  # type: ignore[attr-defined]
+    return str(refused.value.code)
 
 
 def test_ecs_and_vpc_describe_and_route(served: tuple[Site, str]) -> None:

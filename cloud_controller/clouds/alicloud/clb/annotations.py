@@ -6,7 +6,7 @@ NLB's. The entries are in the modules joined here.
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX
+from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX, READINESS_GATE
 from cloud_controller.clouds.alicloud.clb.annotations_of_listeners import HEALTH_CHECKS, LISTENERS
 from cloud_controller.clouds.alicloud.clb.annotations_of_load_balancers import BACKENDS, LOAD_BALANCERS
 from cloud_controller.load_balancers.catalogue import Catalogue
@@ -16,7 +16,7 @@ CLASS = "cloud-controller/clb"
 CLB = Catalogue(
     cloud="alicloud",
     prefixes=(PREFIX, LEGACY_PREFIX),
-    entries=(*LOAD_BALANCERS, *LISTENERS, *HEALTH_CHECKS, *BACKENDS),
+    entries=(*LOAD_BALANCERS, *LISTENERS, *HEALTH_CHECKS, *BACKENDS, READINESS_GATE),
     kind="CLB",
     classes=(None, CLASS),
 )

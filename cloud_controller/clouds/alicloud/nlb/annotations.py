@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX
+from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX, READINESS_GATE
 from cloud_controller.clouds.alicloud.nlb.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.alicloud.nlb.annotations_of_load_balancers import BACKEND_TYPE, LOAD_BALANCERS
 from cloud_controller.clouds.alicloud.nlb.annotations_of_server_groups import SERVER_GROUPS
@@ -20,7 +20,7 @@ CLASSES = ("alibabacloud.com/nlb", "cloud-controller/nlb")
 NLB = Catalogue(
     cloud="alicloud",
     prefixes=(PREFIX, LEGACY_PREFIX),
-    entries=(*LOAD_BALANCERS, *LISTENERS, BACKEND_TYPE, *SERVER_GROUPS),
+    entries=(*LOAD_BALANCERS, *LISTENERS, BACKEND_TYPE, *SERVER_GROUPS, READINESS_GATE),
     kind="NLB",
     classes=CLASSES,
 )

@@ -150,7 +150,7 @@ class Waiter:
         self, resource: Resource, namespace: str | None, field_selector: str, label_selector: str, deadline: float
     ) -> Iterator[tuple[list[Object], bool]]:
         """The selected objects after each change; the flag: nothing changed for a while. The first comes at once."""
-        selectors = {"field_selector": field_selector, "label_selector": label_selector}
+        selectors: dict[str, Any] = {"field_selector": field_selector, "label_selector": label_selector}
         quiet = False
         while True:
             try:

@@ -70,7 +70,7 @@ class FakeHttp:
         body: bytes | None = None,
         fence: Fence,
     ) -> Any:
-        assert method == "POST" and what
+        assert method in ("GET", "POST") and what
         fence()
         self.sent.append(Sent(endpoint + target, headers, body or b""))
         answer = self.answers.pop(0)

@@ -46,6 +46,18 @@ def test_jobs_are_asked_for_without_a_region() -> None:
     assert http.sent[0].query == {"JobId": "j-1"}
 
 
+def test_other_apis_are_read_by_their_path() -> None:
+    one, http = client({"config": "a kubeconfig"})
+
+    answer = one.read("https://cs.example", "2015-12-15", "Describe", "/k8s/c-1/user_config", {"Private": "true"})
+
+    (sent,) = http.sent
+    assert answer == {"config": "a kubeconfig"}
+    assert sent.url == "https://cs.example/k8s/c-1/user_config?Private=true"
+    assert (sent.headers["x-acs-action"], sent.headers["x-acs-version"]) == ("Describe", "2015-12-15")
+    assert "SignedHeaders=" in sent.headers["Authorization"]
+
+
 def test_pages_by_number_end_at_the_total_count() -> None:
     one, http = client(
         {"PageNumber": 1, "TotalCount": 3, "Rows": {"Row": [{"n": 1}, {"n": 2}]}},

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.cloud import AliCloud
 from cloud_controller.clouds.alicloud.config import AccessKey, Config, parse, render
 from cloud_controller.clouds.alicloud.endpoints import endpoint
 
@@ -96,6 +97,7 @@ def test_a_key_may_be_in_base64_as_alibabas_controller_wants_it() -> None:
         (text(routeTableIDs=f"vtb-1,{SECRET}"), "routeTableIDs: not a list of different IDs"),
         (text(routeTableIDs="vtb-1,vtb-1"), "routeTableIDs: not a list of different IDs"),
         (text(network=SECRET), r"network: not a valid value \(allowed: public, vpc\)"),
+        (text(serveNlbClass=SECRET), r"serveNlbClass: not a valid value \(allowed: true, false\)"),
         (text(providerIDFormat=SECRET), r"providerIDFormat: not a valid value \(allowed: region, uri\)"),
         (text(accessKeyID="LTAI1"), "accessKeySecret: missing"),
         (text(accessKeySecret=SECRET), "accessKeyID: missing"),
@@ -172,3 +174,16 @@ def test_endpoints_inside_vpcs_are_regional() -> None:
     assert endpoint(config, "ecs") == "https://ecs-vpc.cn-hangzhou.aliyuncs.com"
     assert endpoint(config, "slb") == "http://127.0.0.1:1"
     assert endpoint(config, "metadata") == "http://100.100.100.200"
+
+
+@pytest.mark.parametrize(("given", "served"), [({}, True), ({"serveNlbClass": "false"}, False)])
+def test_the_class_of_alibabas_own_controller_is_served_unless_the_config_leaves_it_to_that(
+    given: dict[str, str], served: bool
+) -> None:
+    config = parse(text(**given))
+
+    classes = AliCloud(config).load_balancer_classes
+
+    assert ("alibabacloud.com/nlb" in classes) is served
+    assert {"cloud-controller/clb", "cloud-controller/nlb"} <= classes
+    assert parse(render(config)) == config

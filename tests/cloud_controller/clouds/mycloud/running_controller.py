@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from cloud_controller.controllers.service.controller import ServiceController, ServiceOptions
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ENDPOINT_SLICES, NODES, SERVICES, Informer, Kube
+from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, Informer, Kube
+from cloud_controller.load_balancers.readiness_gates import ReadinessGates, is_held
 from cloud_controller.metrics import Metrics
 from tests.cloud_controller.guard import guard
 
@@ -22,25 +24,33 @@ T = TypeVar("T")
 class Running:
     """A controller at work, which can be stopped and started as a process would be."""
 
-    def __init__(self, kube: Kube, site: MyCloudSite, workers: int = 2) -> None:
+    def __init__(self, kube: Kube, site: MyCloudSite, workers: int = 2, gates: ReadinessGates | None = None) -> None:
         self._kube = kube
         self._workers = workers
+        self._gates = gates
         self._site = site
 
     def __enter__(self) -> Running:
         self._stop = threading.Event()
         self._informers = [Informer(self._kube, kind) for kind in (SERVICES, NODES, ENDPOINT_SLICES)]
+        pods: Informer | None = None
+        if self._gates is not None:
+            pods = Informer(self._kube, PODS, keep=partial(is_held, gates=self._gates))
+            self._informers.append(pods)
+        self.cloud = self._site.cloud
         self._events = EventRecorder(self._kube, "service-controller")
         self.controller = ServiceController(
             self._kube,
-            self._site.cloud,
+            self.cloud,
             self._informers[0],
             self._informers[1],
             self._informers[2],
             self._events,
             Metrics(),
-            ServiceOptions(workers=self._workers),
+            ServiceOptions(workers=self._workers, gates=self._gates),
             guard(self._kube),
+            None,
+            pods,
         )
         for informer in self._informers:
             informer.start()

@@ -44,6 +44,7 @@ from cloud_controller.load_balancers.operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 from cloud_controller.plan import ActionKind, Plan
 from tests.cloud_controller import load_balancing
 
@@ -334,6 +335,24 @@ def test_a_service_with_a_fault_keeps_its_listeners_and_they_follow_the_nodes() 
     assert operations(found.plan) == [AddMembers, RemoveMembers]
     assert found.fault is not None and found.fault.field == "annotation bad"
     assert plan_service(service, [lb], backends(node()), Builder(), None, RULES).plan == Plan()
+
+
+def test_an_invalid_annotation_of_readiness_gates_is_a_fault_whether_gates_are_served_or_not() -> None:
+    service = web(annotations={"cloud-controller/readiness-gate": "on"}, ingress=INGRESS)
+
+    for rules in (RULES, replace(RULES, gates=ReadinessGates())):
+        found = plan_service(service, [], backends(node()), Builder(), None, rules)
+        assert "annotation cloud-controller/readiness-gate: 'on' is not a valid value" in str(found.fault)
+
+
+def test_a_service_that_asks_for_readiness_gates_which_are_not_served_is_told_so() -> None:
+    service = web(annotations={"cloud-controller/readiness-gate": "true"}, ingress=INGRESS)
+
+    def warnings(rules: Rules) -> list[str]:
+        return [reason for reason, _ in plan_service(service, [], backends(node()), Builder(), None, rules).warnings]
+
+    assert warnings(RULES) == ["NotOffered"]
+    assert warnings(replace(RULES, gates=ReadinessGates())) == []
 
 
 def test_the_plan_of_all_says_of_such_a_service_that_nothing_else_is_changed() -> None:

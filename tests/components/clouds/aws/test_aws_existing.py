@@ -20,7 +20,8 @@ from components.clouds.aws.stack_section import AwsConfig
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.stack_config import ConfigError, parse
-from tests.components.clouds.aws.test_aws_program import ATTACHMENT, MADE, POLICY, ROLE, config
+from tests.components.clouds.aws.test_aws_program import ATTACHMENT, MADE, POLICY, ROLE
+from tests.components.stack_runs import config
 
 ROOT = Path(__file__).parents[4]
 MANAGER = "cloud-controller-manager"

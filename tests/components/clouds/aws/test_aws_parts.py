@@ -15,7 +15,8 @@ from components.clouds.aws import vendor_manager
 from components.clouds.aws.network import subnet_cidrs
 from components.clouds.aws.nodes import architecture
 from components.clouds.aws.settings import ZONE_LETTERS
-from components.clouds.aws.user_data import kubeadm_control_plane, kubeadm_worker, node_labels
+from components.clouds.aws.user_data import machine
+from components.clouds.common.user_data import kubeadm_control_plane, kubeadm_worker, node_labels
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 
@@ -83,7 +84,7 @@ def test_user_data_is_a_valid_bash_script(render: Any) -> None:
     bash = shutil.which("bash")
     assert bash
 
-    text = render("it's", JOIN, {"a": "b; rm -rf /"})
+    text = render(machine(), "it's", JOIN, {"a": "b; rm -rf /"})
 
     checked = subprocess.run([bash, "-n"], input=text, capture_output=True, text=True, check=False, timeout=60)
     assert (checked.returncode, checked.stderr) == (0, "")

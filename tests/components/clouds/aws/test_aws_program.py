@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import runpy
-from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network
-from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
-import yaml
 
 from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.versions import NEWEST
-from components.stack_config import NAMESPACE
+from tests.components.stack_runs import RunStack, config, every, opened, program, runner, visible
 
-ROOT = Path(__file__).parents[4]
 CLUSTER_TAG = "kubernetes.io/cluster/"
 SIMULATOR = "http://127.0.0.1:5000"
 ISSUER = "https://oidc.eks.eu-central-1.amazonaws.com/id/0123"
@@ -71,45 +66,11 @@ MADE: dict[str, Any] = {
 }
 """What AWS and the cluster would answer."""
 
-RunStack = Callable[..., Any]
-
-
-def config(stack: str, **more: Any) -> dict[str, Any]:
-    """A stack's file; `more` are keys of its section `aws`."""
-    file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())
-    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}
-    defaults = {"executors": {}, "workloads": False, "protect": False, "retain": False}
-    return {**defaults, **own, "aws": {**own["aws"], **more}}
-
-
-_RUNS: dict[str, Any] = {}
-
 
 @pytest.fixture
 def run_stack(run_program: Any) -> RunStack:
-    """Run `__main__.py` with a stack's config, as if everything was made: `run_stack("aws-prod", nodes="asg")`.
-
-    Each config runs once: tests read what was recorded.
-    """
-
-    def run(stack: str, **more: Any) -> Any:
-        key = json.dumps([stack, more], sort_keys=True)
-        if key not in _RUNS:
-            program = lambda: runpy.run_path(str(ROOT / "__main__.py"))  # noqa: E731
-            _RUNS[key] = run_program(program, config(stack, **more), MADE)
-        return _RUNS[key]
-
-    return run
-
-
-def every(recording: Any, type_: str) -> dict[str, Any]:
-    """The inputs of all resources of this type, by name."""
-    return {r.request.name: r.inputs for r in recording.registrations if r.request.type == type_}
-
-
-def opened(value: Any) -> Any:
-    """The value in a secret's envelope, or the value."""
-    return value["value"] if isinstance(value, Mapping) and "value" in value else value
+    """Run `__main__.py` with a stack's config, as if everything was made: `run_stack("aws-prod", nodes="asg")`."""
+    return runner(run_program, MADE)
 
 
 def user_data(recording: Any, name: str) -> str:
@@ -254,7 +215,8 @@ def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_to_initialise_them(run
     for name in ("aws-staging-workers", "aws-staging-control-plane", "aws-staging-control-plane-first"):
         text = user_data(recording, name)
         assert "{name: cloud-provider, value: external}" in text
-        assert '{name: provider-id, value: "aws:///$ZONE/$INSTANCE"}' in text
+        assert '{name: provider-id, value: "$PROVIDER_ID"}' in text
+        assert 'PROVIDER_ID="aws:///$(imds placement/availability-zone)/$(imds instance-id)"' in text
         assert len(base64.b64encode(text.encode())) < 16 * 1024  # EC2 takes no more
 
 
@@ -340,15 +302,7 @@ def test_parameters_have_unreserved_names_that_machines_and_roles_share(
 def test_keys_and_kubeconfigs_are_secret_everywhere(run_stack: RunStack, is_secret: Any) -> None:
     recording = run_stack("aws-staging")
 
-    def visible(value: Any) -> str:
-        if is_secret(value):
-            return ""
-        if isinstance(value, dict):
-            return "".join(map(visible, value.values()))
-        return "".join(map(visible, value)) if isinstance(value, list) else str(value)
-
-    of_others = [r for r in recording.registrations if not r.request.type.startswith("tls:")]
-    shown = "".join(visible(r.inputs) for r in of_others) + visible(recording.outputs)
+    shown = visible(recording, is_secret)
     assert "A PRIVATE KEY" not in shown
     assert base64.b64encode(b"A PRIVATE KEY").decode() not in shown
     assert is_secret(recording.outputs["kubeconfig"])
@@ -507,7 +461,7 @@ def test_a_preview_does_not_look_for_a_pod_route_table_that_does_not_exist_yet(
     settings = config("aws-staging", nodeSubnets=subnets)
 
     # As after a destroy that broke off: the VPC is there.
-    recording = run_program(lambda: runpy.run_path(str(ROOT / "__main__.py")), settings, MADE, missing={TABLE})
+    recording = run_program(program, settings, MADE, missing={TABLE})
 
     assert recording.one(CONTROLLER, "cloud-controller").inputs["network_id"] == unknown
     assert recording.one(SECURITY_GROUP, "aws-staging-nodes").inputs["vpcId"] == "aws-staging-id"

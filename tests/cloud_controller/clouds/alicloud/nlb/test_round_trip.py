@@ -58,8 +58,8 @@ TEXTS = {
     "health-check-httpcode": ("http_2xx,http_4xx",),
     SOURCE_RANGES: ("10.0.0.0/8,192.0.2.0/24",),
 }
-OF_THE_CORE = {"id", "force-override-listeners", "preserve-lb-on-delete"}
-"""They decide what is planned, not what is made (`test_reuse.py`)."""
+OF_THE_CORE = {"id", "force-override-listeners", "preserve-lb-on-delete", "readiness-gate"}
+"""They decide what is planned (`test_reuse.py`) or what pods wait for, not what is made."""
 STAYS = {"security-group-ids", "additional-resource-tags", "zone-maps"}
 """What a Service leaves as it is once it says nothing of it."""
 

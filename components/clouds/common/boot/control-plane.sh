@@ -17,13 +17,17 @@ networking: {podSubnet: "$POD_CIDR", serviceSubnet: "$SERVICE_CIDR"}
 controllerManager:
   extraArgs:
   - {name: cloud-provider, value: external}
+  # What the CCM runs, off (requirements 002, section 8.3); the two that kubeadm turns on itself, on.
+  - name: controllers
+    value: "*,bootstrap-signer-controller,token-cleaner-controller,\
+-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller"
   - {name: allocate-node-cidrs, value: "true"}
 YAML
 	} >/run/init.yaml
 	kubeadm init --config /run/init.yaml
 	rm /run/init.yaml
-	keep state String initialised
-	keep certificate-key SecureString "$(kubeadm certs certificate-key)"
+	keep state initialised
+	keep certificate-key "$(kubeadm certs certificate-key)"
 }
 
 join() {
@@ -40,12 +44,6 @@ join() {
 	rm /run/join.yaml
 }
 
-# By a pipe: arguments are for everybody on the machine to see.
-keep() {
-	printf '{"Name": "/cloud-controller/%s/%s", "Type": "%s", "Value": "%s", "Overwrite": true}' "$CLUSTER" "$1" "$2" "$3" |
-		aws ssm put-parameter --region "$REGION" --cli-input-json file:///dev/stdin >/dev/null
-}
-
 if [ "$FIRST" = true ] && [ "$(parameter state)" = new ]; then begin; else join; fi
 
 # What joins needs a token and, for the control plane, the certificates; both are short-lived and made anew each hour.
@@ -58,7 +56,7 @@ printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\ncertificate
 	"$(parameter certificate-key)" >/run/upload.yaml
 kubeadm init phase upload-certs --upload-certs --skip-certificate-key-print --config /run/upload.yaml
 rm /run/upload.yaml
-keep join-token SecureString "$(kubeadm token create --ttl 3h)"
+keep join-token "$(kubeadm token create --ttl 3h)"
 HOURLY
 } >/usr/local/sbin/keep-join-secrets
 chmod 700 /usr/local/sbin/keep-join-secrets

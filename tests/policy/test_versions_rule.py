@@ -1,8 +1,7 @@
-"""Rule `ccm-workload-fit-kubernetes`."""
+"""Rules `ccm-workload-fit-kubernetes` and `ccm-workload-use-known-version`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN
 from tests.policy_objects import EXEMPT, ccm, of, resource, start
 
-RULE = "ccm-workload-fit-kubernetes"
+RULE, KNOWN = "ccm-workload-fit-kubernetes", "ccm-workload-use-known-version"
 IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager"
 
 
@@ -48,19 +47,33 @@ def test_a_ccm_that_may_fit_the_cluster_passes(pack: PolicyHost, resources: Any)
     assert of(pack.analyze_stack(resources), RULE) == []
 
 
+def test_alibabas_ccm_is_judged_by_its_own_matrix(pack: PolicyHost) -> None:
+    cluster = resource("alicloud:cs/managedKubernetes:ManagedKubernetes", {"version": "1.32.1-aliyun.1"}, "prod")
+    image = "registry.cn-hangzhou.aliyuncs.com/acs/cloud-controller-manager-amd64"
+    wrong, unknown = (ccm(container={"image": f"{image}:{tag}"}) for tag in ("v2.11.2", "v2.13.0"))
+
+    assert of(pack.analyze_stack([cluster, wrong]), RULE) == ["advisory"]
+    assert of(pack.analyze_stack([cluster, wrong]), KNOWN) == []
+    assert of(pack.analyze_stack([cluster, unknown]), RULE) == []
+    assert of(pack.analyze_stack([cluster, unknown]), KNOWN) == ["advisory"]
+
+
 def test_a_ccm_of_unknown_image_is_not_evaluated(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([eks(), ccm(container={"image": UNKNOWN})]), RULE) == ["not-evaluated"]
 
 
-@pytest.fixture(scope="module")
-def strict() -> Iterator[PolicyHost]:
-    """The pack, told the version, for which the matrix has no row."""
-    host = start({RULE: {"kubernetesVersion": "1.99", "refuseUnknown": True}})
-    yield host
-    host.close()
+def test_a_version_that_the_matrix_does_not_have_is_reported_by_a_rule_of_its_own(pack: PolicyHost) -> None:
+    findings = pack.analyze_stack([eks("1.99"), manager("v1.99.0")])
 
-
-def test_refuse_unknown_reports_a_version_newer_than_the_matrix(strict: PolicyHost) -> None:
-    [finding] = [each for each in strict.analyze_stack([manager("v1.99.0")]) if each.policy == RULE]
-
+    [finding] = [each for each in findings if each.policy == KNOWN]
     assert f"the newest known row is Kubernetes {NEWEST}" in finding.message
+    assert of(findings, RULE) == []
+
+
+@pytest.mark.integration
+def test_the_rules_can_be_told_the_version_of_a_cluster_that_is_not_managed() -> None:
+    host = start({RULE: {"kubernetesVersion": "1.32"}})
+    try:
+        assert of(host.analyze_stack([manager("v1.30.5")]), RULE) == ["advisory"]
+    finally:
+        host.close()

@@ -1,0 +1,21 @@
+"""What the version matrix of a vendor's cloud controller manager says about a pair of versions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a matrix says about a pair; `why` is empty where it fits. What it does not know is `unknown`."""
+
+    kind: Literal["fits", "unknown", "wrong"]
+    why: str = ""
+
+
+def minor(version: str) -> int | None:
+    """The number of a 1.x version: 36 of `1.36`, `v1.36.4` and `1.36.1-vendor.1`; None if it is no such version."""
+    found = re.fullmatch(r"v?1\.(\d+)(\..*)?", version)
+    return int(found[1]) if found else None

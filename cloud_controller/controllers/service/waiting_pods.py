@@ -1,0 +1,191 @@
+"""Tracks the pods that wait for their readiness gates, and the Services that they wait for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cloud_controller.kube import EventType, Object, key, uid
+from cloud_controller.load_balancers.readiness_gates import (
+    ReadinessGates,
+    closed_gates,
+    is_otherwise_ready,
+    selects,
+)
+
+_ENDPOINTS_LAG = 60.0
+"""Seconds for which a pod that became ready still counts as a waiting one: until its EndpointSlice says so, a reconcile
+would remove it from its load balancer."""
+
+_Objects = defaultdict[str, dict[str, Object]]
+"""By namespace, then by key."""
+
+
+class PodChange(NamedTuple):
+    """What a change of a pod means: whether it waits for nothing but its gates, now and before; and for which Services
+    that matters."""
+
+    waits: bool
+    waited: bool
+    services: list[str]
+
+
+class WaitingPods:
+    """An index over the caches of Services, and of the pods with gates that are not ready. Thread-safe.
+
+    `wanted(service)`: whether the Service should have a load balancer of ours. Pods WAIT once only their gates of this
+    cloud keep them from being ready.
+    """
+
+    def __init__(
+        self,
+        gates: ReadinessGates,
+        wanted: Callable[[Object], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._gates = gates
+        self._wanted = wanted
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._services: _Objects = defaultdict(dict)
+        self._pods: _Objects = defaultdict(dict)
+        self._since: dict[str, float] = {}
+        self._settling: dict[str, tuple[float, Object]] = {}
+        self._passed: defaultdict[str, set[str]] = defaultdict(set)
+        self._opened: defaultdict[str, set[str]] = defaultdict(set)
+
+    # --------------------------------------------------------------------------------------------------------- changes
+
+    def take_service(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        """A handler of Services."""
+        with self._lock:
+            _put(self._services, old, new)
+
+    def take_pod(self, old: Object | None, new: Object | None) -> PodChange:
+        """Take a change of a pod into account; `new` None: it is ready or gone."""
+        pod = new or old or {}
+        waited = old is not None and is_otherwise_ready(old, self._gates)
+        waits = new is not None and is_otherwise_ready(new, self._gates)
+        with self._lock:
+            _put(self._pods, old, new)
+            if waits:
+                self._since.setdefault(uid(pod), self.clock())
+            else:
+                self._since.pop(uid(pod), None)
+            if new is None:
+                self._passed.pop(uid(pod), None)
+                self._opened.pop(uid(pod), None)
+                if waited:
+                    self._settling[uid(pod)] = self.clock() + _ENDPOINTS_LAG, pod
+            beside = self._services.get(pod["metadata"]["namespace"], {})
+            return PodChange(waits, waited, [name for name, service in beside.items() if selects(service, pod)])
+
+    def passed(self, pod: Object, service: str) -> None:
+        """As far as this Service (its key) is concerned, the pod's gates may open."""
+        with self._lock:
+            self._passed[uid(pod)].add(service)
+
+    def opened(self, pod: Object, condition: str) -> None:
+        """This gate has been opened; the cache may show it later."""
+        with self._lock:
+            self._opened[uid(pod)].add(condition)
+
+    # --------------------------------------------------------------------------------------------------------- queries
+
+    def service(self, service: str) -> Object | None:
+        """The Service with this key."""
+        with self._lock:
+            return self._services.get(_namespace(service), {}).get(service)
+
+    def waiting_for(self, service: str) -> list[Object]:
+        """The pods that wait, among others for this Service."""
+        found = self.service(service)
+        if found is None or not self._wanted(found):
+            return []
+        with self._lock:
+            passed = {each for each, services in self._passed.items() if service in services}
+        return [
+            pod
+            for pod in self._waiting(_namespace(service))
+            if selects(found, pod)
+            and uid(pod) not in passed
+            and any(self._gates.waits_for(condition, found) for condition in self.closed(pod))
+        ]
+
+    def waiting_for_none(self, namespace: str) -> list[tuple[Object, str]]:
+        """The closed gates in this namespace that wait for no Service, each with its pod.
+
+        A gate that names a Service of another controller is that controller's to open.
+        """
+        waiting = ((pod, condition) for pod in self._waiting(namespace) for condition in self.closed(pod))
+        return [
+            (pod, condition)
+            for pod, condition in waiting
+            if not self.services_of(pod, condition) and not self._is_of_another(condition, namespace)
+        ]
+
+    def counted(self, service: Object) -> set[str]:
+        """The pods (UIDs) of this Service that count as ready, although their endpoints are not."""
+        with self._lock:
+            self._settling = {each: at for each, at in self._settling.items() if at[0] > self.clock()}
+            settling = [pod for _, pod in self._settling.values()]
+        pods = [*self._waiting(service["metadata"]["namespace"]), *settling]
+        return {uid(pod) for pod in pods if selects(service, pod)}
+
+    def closed(self, pod: Object) -> list[str]:
+        """The condition types of the pod's gates of this cloud that are closed."""
+        with self._lock:
+            opened = self._opened.get(uid(pod), set())
+            return [each for each in closed_gates(pod, self._gates) if each not in opened]
+
+    def services_of(self, pod: Object, condition: str) -> set[str]:
+        """The Services whose load balancers must reach the pod before this gate opens."""
+        with self._lock:
+            beside = {**self._services.get(pod["metadata"]["namespace"], {})}
+        return {
+            name
+            for name, service in beside.items()
+            if selects(service, pod) and self._gates.waits_for(condition, service) and self._wanted(service)
+        }
+
+    def may_open(self, pod: Object, services: set[str]) -> bool:
+        """Whether all these Services have been passed."""
+        with self._lock:
+            return services <= self._passed.get(uid(pod), set())
+
+    def waited(self, pod: Object) -> float:
+        """Seconds for which the pod has waited."""
+        with self._lock:
+            return self.clock() - self._since.get(uid(pod), self.clock())
+
+    def _is_of_another(self, condition: str, namespace: str) -> bool:
+        named = self._gates.service_named(condition)
+        service = None if named is None else self.service(f"{namespace}/{named}")
+        return (
+            service is not None
+            and service["spec"].get("type") == "LoadBalancer"
+            and not service["metadata"].get("deletionTimestamp")
+            and not self._wanted(service)
+        )
+
+    def _waiting(self, namespace: str) -> list[Object]:
+        with self._lock:
+            pods = [*self._pods.get(namespace, {}).values()]
+        return [pod for pod in pods if is_otherwise_ready(pod, self._gates)]
+
+
+def _put(index: _Objects, old: Object | None, new: Object | None) -> None:
+    if new is not None:
+        index[new["metadata"]["namespace"]][key(new)] = new
+    elif old is not None:
+        namespace = old["metadata"]["namespace"]
+        index[namespace].pop(key(old), None)
+        if not index[namespace]:
+            del index[namespace]
+
+
+def _namespace(key: str) -> str:
+    return key.partition("/")[0]

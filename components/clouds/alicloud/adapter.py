@@ -1,0 +1,133 @@
+"""Alibaba Cloud in the shape that the components need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import pulumi
+import pulumi_alicloud as alicloud
+
+from ... import inputs
+from ...config_values import Controller, Executor
+from ...load_balancer_service_args import LoadBalancerServiceArgs
+from ...stack_model import StackConfig
+from ..interface import (
+    CloudAdapter,
+    ClusterParts,
+    ClusterSettings,
+    MachineParts,
+    ManagerSettings,
+    NetworkParts,
+    PoolSpec,
+)
+from . import ack, control_plane, network, nodes, ram
+from .access import rendered
+from .ack import PROVIDER_VARIABLE
+from .settings import NAME_ON_ACK, AlicloudIdentityArgs, checked_settings
+from .stack_section import AlicloudConfig, pod_range
+
+CLB_CLASS, NLB_CLASS = "cloud-controller/clb", "cloud-controller/nlb"
+FEWEST_ZONES = 2
+"""Of an NLB."""
+
+
+class AlicloudAdapter(CloudAdapter):
+    """Makes Alibaba Cloud's resources; holds nothing."""
+
+    def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
+        return [alicloud.Provider("alicloud", region=config.section(AlicloudConfig).region)]
+
+    def cluster_settings(self, config: StackConfig) -> ClusterSettings:
+        settings = config.section(AlicloudConfig)
+        given: dict[str, Any] = {
+            "region": settings.region,
+            "control_plane": settings.control_plane,
+            "kubernetes_version": settings.kubernetes_version,
+            "vpc_cidr": settings.vpc_cidr,
+            "pod_cidr": pod_range(settings),
+            "service_cidr": settings.service_cidr,
+            "public_api": settings.public_api or None,
+            "api_sources": settings.api_sources or None,
+            "image": settings.image,
+            "kms_instance": settings.kms_instance,
+            "kms_key": settings.kms_key,
+            "autoscaling": settings.autoscaling or None,
+            "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+        }
+        return {"settings": {key: value for key, value in given.items() if value is not None}}
+
+    def network(
+        self, name: str, zones: Sequence[str], settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> NetworkParts:
+        if not settings:
+            why = "is missing; allowed: at least region, control_plane, kubernetes_version"
+            raise inputs.WrongInput("settings", why)
+        given = checked_settings(settings)
+        if given["control_plane"] == "ecs":
+            for key in ("image", "kms_instance", "kms_key"):
+                if key not in given:
+                    raise inputs.WrongInput(f"settings.{key}", "is missing; required with control_plane ecs")
+        return network.make(name, zones, given, opts)
+
+    def cluster(
+        self, name: str, network: NetworkParts, settings: Mapping[str, Any], opts: pulumi.ResourceOptions
+    ) -> ClusterParts:
+        given = checked_settings(settings)
+        if given["control_plane"] == "ack":
+            return ack.make(name, network, given, opts)
+        return control_plane.make(name, network, given, opts)
+
+    def pool(self, name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[MachineParts] | None:
+        if spec.ingress:
+            why = "is not supported on Alibaba Cloud; label the pool, and name the label in its Services' backend_label"
+            raise inputs.WrongInput("ingress", why)
+        return nodes.make(name, spec, opts)
+
+    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
+        settings = config.section(AlicloudConfig)
+        found: ManagerSettings = {}
+        if settings.control_plane == "ack":
+            # ACK's own CCM takes every Service without a class.
+            found["arguments"] = ["--require-load-balancer-class"]
+            # Its ServiceAccount, its roles and its Lease have the usual names.
+            found["name"] = found["lease"] = NAME_ON_ACK
+        if settings.ccm_image is not None:
+            found["image"] = settings.ccm_image
+        if role is not None:
+            found["role"] = role
+        existing = settings.existing
+        if existing is not None and existing.oidc_provider and existing.oidc_issuer:
+            found["environment"] = {PROVIDER_VARIABLE: existing.oidc_provider}
+            found["identity"] = {
+                "oidc_provider": existing.oidc_provider,
+                "oidc_issuer": existing.oidc_issuer,
+                "cluster_name": config.cluster_name,
+                "region": settings.region,
+                "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+            }
+        return found
+
+    def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+        given = cast("AlicloudIdentityArgs", identity)
+        allowed = ram.ccm_statements(given["region"], given["controllers"])
+        return ram.role_of_ccm(given["cluster_name"], given["oidc_provider"], given["oidc_issuer"], allowed, opts)
+
+    def balanced(
+        self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
+    ) -> LoadBalancerServiceArgs:
+        if config.executor(Controller.SERVICE) is not Executor.DAEMON:
+            # ACK's own CCM does not limit the clients of a CLB by source ranges.
+            return {**args, "settings": {"address_type": "intranet"}}
+        if len(subnet_ids) < FEWEST_ZONES:
+            return {**args, "load_balancer_class": CLB_CLASS}
+        # Unlike a CLB, it admits clients by source ranges.
+        zones = [pulumi.Output.concat(zone, ":", id_) for zone, id_ in sorted(subnet_ids.items())]
+        return {**args, "load_balancer_class": NLB_CLASS, "settings": {"zone_maps": pulumi.Output.all(*zones)}}
+
+    def cloud_config(
+        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+    ) -> pulumi.Output[str]:
+        settings = config.section(AlicloudConfig)
+        given = settings.model_dump(by_alias=True)
+        return pulumi.Output.all(cluster_id, network_id).apply(lambda ids: rendered(given, ids[0], ids[1]))

@@ -1,0 +1,106 @@
+"""Who may do what in Alibaba Cloud: roles of the CCM and of machines, each with the least rights.
+
+The CCM's policy is made of the operations that its controllers really call (`CloudDescriptor.rights`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_alicloud as alicloud
+
+from cloud_controller import manifests
+from cloud_controller.clouds import descriptor
+from cloud_controller.clouds.alicloud.pod_identity import AUDIENCE
+
+from ..common.dependencies import with_what_it_needs
+from .settings import NAME_ON_ACK, tags
+
+Statement = Mapping[str, Any]
+
+_READ = re.compile(r"[a-z]+:(Describe|Get|List|Query)\w*")
+
+
+def ccm_statements(region: str, controllers: Collection[str]) -> list[Statement]:
+    """What the CCM's controllers call: reads of everything, because not all have a resource; writes in the region."""
+    calls = descriptor("alicloud").rights(controllers)
+    reads = [call for call in calls if _READ.fullmatch(call)]
+    writes = [call for call in calls if call not in reads]
+    products = sorted({call.partition(":")[0] for call in writes})
+    found = [allow(reads, ["*"])] if reads else []
+    return found + [
+        allow([call for call in writes if call.startswith(f"{product}:")], [f"acs:{product}:{region}:*:*"])
+        for product in products
+    ]
+
+
+def allow(actions: Sequence[str], resources: Sequence[str]) -> Statement:
+    """A statement of a policy."""
+    return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources)}
+
+
+def role_of_machines(name: str, statements: Collection[Statement], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+    """The name of a role that ECS instances take; what uses it is made after its policy."""
+    trust = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": ["ecs.aliyuncs.com"]}}
+    return _role(name, document([trust]), statements, opts)[1]
+
+
+def role_of_ccm(
+    cluster_name: str,
+    provider: pulumi.Input[str],
+    issuer: pulumi.Input[str],
+    statements: Collection[Statement],
+    opts: pulumi.ResourceOptions,
+) -> pulumi.Output[str]:
+    """The ARN of the role that only the CCM's ServiceAccount may take (RRSA: RAM roles for service accounts).
+
+    `provider`: the ARN of the cluster's OIDC provider; `issuer`: its URL.
+    """
+    account = f"system:serviceaccount:{manifests.NAMESPACE}:{NAME_ON_ACK}"
+
+    def trust(known: list[str]) -> str:
+        believed = {"oidc:iss": known[1], "oidc:aud": AUDIENCE, "oidc:sub": account}
+        statement = {
+            "Action": "sts:AssumeRole",
+            "Effect": "Allow",
+            "Principal": {"Federated": [known[0]]},
+            "Condition": {"StringEquals": believed},
+        }
+        return document([statement])
+
+    name = f"{cluster_name}-cloud-controller-manager"
+    return _role(name, pulumi.Output.all(provider, issuer).apply(trust), statements, opts)[0]
+
+
+def _role(
+    name: str,
+    trust: pulumi.Input[str],
+    statements: Collection[Statement],
+    opts: pulumi.ResourceOptions,
+) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
+    """The ARN and the name of a role with these rights."""
+    role = alicloud.ram.Role(name, role_name=name, assume_role_policy_document=trust, tags=tags(name), opts=opts)
+    if not statements:
+        return role.arn, role.role_name
+    policy = alicloud.ram.Policy(
+        name,
+        policy_name=name,
+        policy_document=document(statements),
+        # RAM keeps five versions of a policy, and refuses a sixth.
+        rotate_strategy="DeleteOldestNonDefaultVersionWhenLimitExceeded",
+        tags=tags(name),
+        opts=opts,
+    )
+    attached = alicloud.ram.RolePolicyAttachment(
+        name, role_name=role.role_name, policy_name=policy.policy_name, policy_type="Custom", opts=opts
+    )
+    return with_what_it_needs(role.arn, [attached]), with_what_it_needs(role.role_name, [attached])
+
+
+def document(statements: Collection[Statement]) -> str:
+    """A RAM policy document as text; equal documents are equal texts."""
+    return json.dumps({"Version": "1", "Statement": [dict(each) for each in statements]}, sort_keys=True)

@@ -1,0 +1,14 @@
+"""What ECS instances run when they first start, as text (user data). It holds no secrets: their role may read those."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_BOOT = Path(__file__).parent / "boot"
+
+
+def machine() -> str:
+    """Alibaba Cloud's part of the start of a machine that joins a cluster that runs itself."""
+    program = (_BOOT / "kms.py").read_text()
+    script = (_BOOT / "machine.sh").read_text()
+    return script.replace("@KMS@\n", program)

@@ -1,0 +1,1 @@
+"""What adapters of several clouds need alike: kubeconfigs, certificates, the start of machines that join a cluster."""

@@ -1,0 +1,17 @@
+"""Whether the ranges of a cluster's network, pods and Services are disjoint."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+
+
+def overlap_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, str] | None:
+    """Of the ranges the first that overlaps another: its setting's name, the range, and why; None if none does."""
+    of_services = IPv4Network(services)
+    if pods is not None and IPv4Network(pods).overlaps(IPv4Network(vpc)):
+        return "pod_cidr", pods, f"overlaps the VPC's {vpc}; allowed: a range outside of it, as routes to pods require"
+    for whose, taken in (("VPC", vpc), ("pods", pods)):
+        if taken is not None and of_services.overlaps(IPv4Network(taken)):
+            why = f"overlaps the range of the {whose}, {taken}; allowed: an unused range"
+            return "service_cidr", services, why
+    return None

@@ -1,0 +1,115 @@
+"""Keeps what a site's account says running: the control plane of its cluster, and a process for each machine.
+
+It is stateless: each pass compares the account with the processes. What ended by itself is started again.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+
+from local.addresses import AddressBlock
+from local.alicloud.account import Account
+from local.alicloud.cluster import CLUSTER_ID, wanted_machines
+from local.control_plane.binaries import Binaries, ensure
+from local.control_plane.build import BuildError
+from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.ports import PortBusyError
+from local.processes import ProcessError
+from local.site_processes import SiteProcesses
+from local.standin.standin import StandIn
+from local.state_folder import StateFolder
+
+TICK_SECONDS = 0.5
+GRACE_SECONDS = 10.0
+
+log = logging.getLogger(__name__)
+
+_FAILURES = (BuildError, ControlPlaneError, PortBusyError, ProcessError)
+
+
+def control_plane_of(folder: StateFolder, block: AddressBlock, binaries: Binaries | None = None) -> ControlPlane:
+    """The control plane of the site's cluster; without binaries enough for everything except a start."""
+    ranges = block.network(0)
+    return ControlPlane(
+        folder.cluster(CLUSTER_ID),
+        binaries or Binaries({}),
+        block.control_plane_address(0),
+        ranges.pods,
+        ranges.services,
+        CLUSTER_ID,
+    )
+
+
+def kubeconfig_of(folder: StateFolder, block: AddressBlock, ttl: timedelta) -> str:
+    """An administrator's kubeconfig of the cluster."""
+    return control_plane_of(folder, block).kubeconfig("site", ["system:masters"], ttl)
+
+
+class Keeper:
+    """`start` and `stop` are called once."""
+
+    def __init__(
+        self, standin: StandIn[Account], folder: StateFolder, block: AddressBlock, environment: Mapping[str, str]
+    ) -> None:
+        self._standin = standin
+        self._folder = folder
+        self._block = block
+        self._processes = SiteProcesses(folder, environment)
+        self._binaries: Binaries | None = None
+        self._is_ready = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+
+    def start(self) -> None:
+        """Start working, in a thread of its own."""
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs; False is a defect."""
+        return self._thread.is_alive()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the last pass found everything running."""
+        return self._is_ready
+
+    def stop(self) -> None:
+        """Start nothing more; what runs continues to."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._is_ready = self._pass()
+            except _FAILURES as error:
+                self._is_ready = False
+                log.warning("%s; retrying", error)
+            self._stopping.wait(TICK_SECONDS)
+
+    def _pass(self) -> bool:
+        """Start and end what differs; whether nothing did."""
+        self._processes.require_folder()
+        control_plane = control_plane_of(self._folder, self._block, self._binaries)
+        if not control_plane.is_running():
+            if self._binaries is None:
+                self._binaries = ensure(lambda line: print(line, flush=True))
+            control_plane = control_plane_of(self._folder, self._block, self._binaries)
+            control_plane.start()
+            control_plane.wait_ready()
+            return False
+        with self._standin.changing() as account:
+            wanted = wanted_machines(account)
+        folders = self._folder.machine("x").parent
+        there = {each.name for each in folders.iterdir()} if folders.is_dir() else set()
+        for gone in sorted(there - wanted.keys()):
+            self._processes.halt_machine(gone, GRACE_SECONDS)
+            shutil.rmtree(self._folder.machine(gone), ignore_errors=True)
+        missing = [machine for name, machine in wanted.items() if not self._processes.is_running(name)]
+        for machine in missing:
+            self._processes.boot_machine(machine, control_plane)
+        return not missing

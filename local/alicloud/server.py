@@ -1,0 +1,75 @@
+"""The process of a site's Alibaba Cloud: the stand-in, and the keeper of its cluster."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from local.addresses import API_PORT
+from local.alicloud.cloud import AliCloud
+from local.alicloud.cluster import prepare
+from local.alicloud.contents import contents
+from local.alicloud.folder import database
+from local.alicloud.keeper import Keeper
+from local.alicloud.machines import INSTANCE
+from local.alicloud.revision import revision
+from local.folder_guard import FolderGuard
+from local.standin.server import Application, config
+from local.standin.standin import Answer, Request
+from local.state_folder import StateFolder
+
+HEALTH_PATH, CONTENTS_PATH = "/healthz", "/site"
+TOKEN_HEADER = "x-site-token"
+
+
+def serve(site_dir: Path) -> None:
+    """Serve the site of this folder until SIGTERM. Its `site.json` and token must exist.
+
+    A step of the keeper that is running when this returns ends with the process, as after a kill.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    folder = StateFolder(site_dir.absolute())
+    block = folder.block()
+    cloud = AliCloud(database(folder))
+    with cloud.changing() as account:
+        prepare(account, block)
+    # Pods here have addresses of the loopback, from which no machine can be told.
+    cloud.metadata.machine = next(iter(cloud.world.store.all(INSTANCE)))["id"]
+    keeper = Keeper(cloud, folder, block, os.environ)
+    guard = FolderGuard(folder)
+    application = Application(cloud, side_of(cloud, folder, lambda: keeper.is_alive, lambda: keeper.is_ready))
+    keeper.start()
+    guard.start()
+    uvicorn.Server(config(application, block.api_address, API_PORT)).run()
+    guard.stop()
+    keeper.stop()
+
+
+def side_of(
+    cloud: AliCloud, folder: StateFolder, is_alive: Callable[[], bool], is_ready: Callable[[], bool]
+) -> Callable[[Request], Answer | None]:
+    """Answers what is not the cloud's API: health, contents (for the site alone), the metadata service."""
+    health = {"site": folder.fingerprint(), "revision": revision()}
+
+    def side(request: Request) -> Answer | None:
+        if request.path == HEALTH_PATH:
+            return _json(200, health) if is_alive() else _json(503, {})
+        if request.path == CONTENTS_PATH:
+            if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, ""), folder.token()):
+                return _json(403, {})
+            with cloud.changing() as account:
+                return _json(200, {"ready": is_ready(), **contents(account)})
+        return cloud.metadata(request)
+
+    return side
+
+
+def _json(status: int, content: Any) -> Answer:
+    return Answer(status, json.dumps(content).encode(), {"content-type": "application/json"})

@@ -1,0 +1,35 @@
+"""The rules for Alibaba Cloud, and the meaning of its annotations."""
+
+from __future__ import annotations
+
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE
+from cloud_controller.clouds.alicloud.versions import IMAGE, judge
+from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
+from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+
+
+def _marks(argument: str, *values: str, beside: tuple[str, str] | None = None) -> tuple[Mark, ...]:
+    """The annotation of this argument under each of its names; its companion has the same prefix."""
+    names = _names(argument)
+    besides = [Mark(name, (beside[1],)) for name in _names(beside[0])] if beside else [None] * len(names)
+    return tuple(Mark(name, values, other) for name, other in zip(names, besides, strict=True))
+
+
+def _names(argument: str) -> tuple[str, ...]:
+    entry = CATALOGUE.by_argument[argument]
+    return entry.name, *entry.aliases
+
+
+CLOUD = PolicyCloud(
+    name="alicloud",
+    policies=(POLICIES_ARE_NARROW, NO_ACCESS_KEYS_ON_ACK),
+    ccm=CcmMatrix(image=IMAGE, clusters={"alicloud:cs/managedKubernetes:ManagedKubernetes": "version"}, judge=judge),
+    internal=_marks("address_type", "intranet"),
+    limited_elsewhere=(
+        # An access list is off until it is switched on.
+        *_marks("acl_type", "white", beside=("acl_status", "on")),
+        *_marks("security_group_ids"),
+    ),
+    unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
+)

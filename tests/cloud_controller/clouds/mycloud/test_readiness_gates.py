@@ -1,0 +1,545 @@
+"""The life of readiness gates, from a new pod to its place in the load balancer, on mycloud's real API."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloud_controller.cloud import CloudError, Throttled, Unavailable
+from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.controllers.queue import Cause
+from cloud_controller.controllers.service.controller import (
+    NODES_CHANGED,
+    POLL,
+    RESYNC,
+    ServiceController,
+    ServiceOptions,
+)
+from cloud_controller.events import EventRecorder
+from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, EventType, Object
+from cloud_controller.load_balancers.readiness_gates import ANNOTATION, ReadinessGates, is_held
+from cloud_controller.metrics import Metrics
+from tests.cloud_controller.clouds.mycloud.services import members, named, only
+from tests.cloud_controller.guard import guard
+from tests.cloud_controller.load_balancing import port, service
+from tests.fake_kubernetes import FakeKubernetes
+
+if TYPE_CHECKING:
+    from tests.cloud_controller.clouds.conftest import MyCloudSite
+
+WEB = "default/web"
+GATES = ReadinessGates(service_prefix="ready.example.com/")
+GATE = GATES.condition
+HELD = partial(is_held, gates=GATES)
+
+
+def pod(name: str, address: str, *gates: str, app: str = "web", **conditions: str) -> Object:
+    """A pod on worker-0 whose containers are ready."""
+    found = {"ContainersReady": "True", "Ready": "False" if gates else "True", **conditions}
+    return {
+        "metadata": {"namespace": "default", "name": name, "uid": f"uid-{name}", "labels": {"app": app}},
+        "spec": {"nodeName": "worker-0", "readinessGates": [{"conditionType": each} for each in gates]},
+        "status": {
+            "phase": "Running",
+            "podIPs": [{"ip": address}],
+            "conditions": [{"type": kind, "status": status} for kind, status in found.items()],
+        },
+    }
+
+
+class Gated:
+    """A service controller in a new process, which serves gates, on an API server in memory."""
+
+    def __init__(self, site: MyCloudSite, kube: FakeKubernetes | None = None, gates: ReadinessGates = GATES) -> None:
+        self.site = site
+        self.kube = kube or FakeKubernetes()
+        if kube is None:
+            machine = site.machine("worker-0")
+            addresses = [{"type": "InternalIP", "address": machine["private_ips"][0]}]
+            spec = {"providerID": provider_id(machine), "podCIDRs": ["10.244.0.0/24"]}
+            node = {"metadata": {"name": "worker-0"}, "spec": spec, "status": {"addresses": addresses}}
+            self.kube.put(NODES, node)
+            route = {"destination_cidr": "10.244.0.0/24", "next_hop_machine_id": machine["id"]}
+            table = f"route_tables/{site.network['route_table_id']}/routes:batch_create"
+            assert site.client.post(table, {"routes": [route]})["results"][0]["error"] is None
+        self.cloud = site.new_cloud()
+        self.health: dict[tuple[str, str, int], bool] = {}
+        self.asked = 0
+        self._recorder = EventRecorder(self.kube, "test")
+        self.error: CloudError | None = None
+        self.cloud.load_balancers.health = self._health  # type: ignore[method-assign,assignment]
+        kinds = (SERVICES, NODES, ENDPOINT_SLICES)
+        services, nodes, slices = (self.kube.informer(kind) for kind in kinds)
+        pods = self.kube.informer(PODS, HELD)
+        self.controller = ServiceController(
+            self.kube,
+            self.cloud,
+            services,
+            nodes,
+            slices,
+            self._recorder,
+            Metrics(),
+            ServiceOptions(gates=gates),
+            guard(self.kube),
+            None,
+            pods,
+        )
+        # What an informer tells of the objects that there are.
+        for kind, informer in zip((*kinds, PODS), (services, nodes, slices, pods), strict=True):
+            for each in [*self.kube.objects(kind).values()]:
+                informer._take(EventType.ADDED, None, each)
+        assert self.controller._gates is not None
+        self.gates = self.controller._gates
+        self.controller.handle(RESYNC)
+
+    def _health(self, _: str) -> dict[tuple[str, str, int], bool]:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return self.health
+
+    def serve(self, **spec: Any) -> Gated:
+        """Create Service `web`, whose members are its pods, and its load balancer."""
+        asked = service(named(backend_type="pod-ip"), port(8080), selector={"app": "web"}, **spec)
+        self.kube.put(SERVICES, asked)
+        return self.settle()
+
+    def settle(self) -> Gated:
+        """Handle what there is, while the cloud works."""
+        for _ in range(3):
+            self.controller.handle(NODES_CHANGED)
+            for each in [*self.kube.objects(SERVICES)]:
+                self.controller.handle(each)
+            self.site.settle()
+            self.controller.handle(POLL)
+        return self
+
+    def add(self, *pods: Object, ready: bool = False) -> None:
+        """Add pods, and the endpoints that the endpoint slice controller makes for them."""
+        self.kube.put(PODS, *pods)
+        endpoints = [
+            {
+                "addresses": [each["status"]["podIPs"][0]["ip"]],
+                "conditions": {"ready": ready, "terminating": False},
+                "nodeName": "worker-0",
+                "targetRef": {"kind": "Pod", "namespace": "default", "name": name, "uid": each["metadata"]["uid"]},
+            }
+            for key, each in self.kube.objects(PODS).items()
+            if (name := key.partition("/")[2])
+        ]
+        metadata = {"namespace": "default", "name": "web-1", "labels": {"kubernetes.io/service-name": "web"}}
+        ports = [{"name": "", "protocol": "TCP", "port": 8000}]
+        self.kube.put(
+            ENDPOINT_SLICES, {"metadata": metadata, "addressType": "IPv4", "ports": ports, "endpoints": endpoints}
+        )
+
+    def decide(self) -> None:
+        """Handle every key of the gates' queue that is ready."""
+        for each in sorted(self.gates.queue.get_batch()):
+            try:
+                self.gates.handle(each)
+            finally:
+                self.gates.queue.done(each)
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """The events so far; no more can be reported."""
+        assert self._recorder.close(60)
+        return self.kube.events
+
+    def members(self) -> set[str]:
+        return members(only(self.site.load_balancers()))
+
+    def condition(self, name: str, type: str = GATE) -> dict[str, Any] | None:
+        found = self.kube.objects(PODS)[f"default/{name}"]["status"]["conditions"]
+        return next((each for each in found if each["type"] == type), None)
+
+    def is_open(self, name: str, type: str = GATE) -> bool:
+        found = self.condition(name, type)
+        return found is not None and found["status"] == "True"
+
+    @property
+    def pod_writes(self) -> list[str]:
+        return [each for each in self.kube.writes if "pods/" in each]
+
+
+def test_a_pod_that_only_waits_for_its_gate_becomes_a_member_and_its_gate_opens_when_it_is_healthy(
+    site: MyCloudSite,
+) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.decide()
+    assert gated.asked == 0, "a pod that is no member yet needs no call"
+
+    gated.settle()
+    assert gated.members() == {"10.244.0.5:8000"}
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): False}
+    gated.decide()
+    assert not gated.is_open("a")
+
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.gates.queue.add(WEB)
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.condition("a") == {
+        "type": GATE,
+        "status": "True",
+        "reason": "Healthy",
+        "message": "Service web: healthy in its load balancer",
+        "lastTransitionTime": gated.condition("a")["lastTransitionTime"],  # type: ignore[index]
+    }
+    assert gated.pod_writes == ["patch pods/default/a/status"]
+
+
+def test_the_cloud_is_not_asked_about_health_unless_a_pod_waits(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("without", "10.244.0.5"), ready=True)
+    gated.add(pod("starting", "10.244.0.6", GATE, ContainersReady="False"))
+    gated.settle()
+    gated.decide()
+
+    assert gated.asked == 0
+    assert gated.gates.queue.wait(0) is False
+
+
+def test_many_pods_that_wait_together_cost_one_call_and_a_write_each(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(*(pod(f"p{n}", f"10.244.0.{n}", GATE) for n in range(2, 22)))
+    gated.settle()
+    gated.health = {("tcp-8080", f"10.244.0.{n}", 8000): True for n in range(2, 22)}
+
+    gated.decide()
+
+    assert gated.asked == 1
+    assert len(gated.pod_writes) == 20
+
+
+def test_a_pod_stays_a_member_while_its_endpoint_lags_behind_its_open_gate(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.decide()
+    gated.settle()
+    assert gated.members() == {"10.244.0.5:8000"}, "the gate is open, the pod not ready yet"
+
+    gated.kube.change(PODS, "default/a", lambda each: each["status"]["conditions"].append(_true("Ready")))
+    gated.settle()
+
+    assert gated.members() == {"10.244.0.5:8000"}, "the pod is ready, its endpoint not yet"
+
+
+def test_a_pod_whose_containers_become_ready_wakes_its_service_although_its_endpoint_stays_the_same(
+    site: MyCloudSite,
+) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE, ContainersReady="False"))
+    gated.settle()
+    queue = gated.controller._queue
+
+    def next_service(patience: float) -> str | None:
+        while (found := queue.get(timeout=patience)) is not None:
+            queue.done(found)
+            if found == WEB:
+                return found
+        return None
+
+    while next_service(0.6):
+        pass
+
+    def ready(each: Object) -> None:
+        each["status"]["conditions"] = [_true("ContainersReady"), {"type": "Ready", "status": "False"}]
+
+    gated.kube.change(PODS, "default/a", ready)
+
+    assert next_service(10)
+
+
+def test_nothing_is_remembered_of_a_pod_that_is_gone(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    now = 1000.0
+    waiting = gated.gates._waiting
+    waiting.clock = lambda: now
+    gated.serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.decide()
+    assert gated.is_open("a")
+
+    gated.kube.remove(PODS, "default/a")
+    now += 100
+    gated.settle()
+
+    assert not any((waiting._pods, waiting._since, waiting._passed, waiting._opened, waiting._settling))
+
+
+def test_a_pod_that_waits_for_a_gate_of_others_is_no_member(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE, "others.example.com/gate"))
+    gated.settle()
+    assert gated.members() == set()
+
+    gated.kube.change(
+        PODS, "default/a", lambda each: each["status"]["conditions"].append(_true("others.example.com/gate"))
+    )
+    gated.settle()
+
+    assert gated.members() == {"10.244.0.5:8000"}
+
+
+def test_an_open_gate_stays_open_when_the_pod_becomes_unhealthy(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.decide()
+
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): False}
+    gated.gates.queue.add(WEB)
+    gated.decide()
+
+    assert gated.is_open("a")
+
+
+def test_a_gate_that_names_a_service_waits_for_that_one_alone(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    mine, others = "ready.example.com/web", "ready.example.com/gone"
+    gated.add(pod("a", "10.244.0.5", mine, others))
+    gated.decide()
+    assert gated.is_open("a", others), "there is no such Service"
+    assert not gated.is_open("a", mine)
+
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.decide()
+
+    assert gated.is_open("a", mine)
+
+
+def test_a_gate_that_names_a_service_of_another_controller_is_left_to_that_controller(site: MyCloudSite) -> None:
+    gated = Gated(site).serve(loadBalancerClass="others.example.com/nlb")
+    gated.add(pod("a", "10.244.0.5", GATE, "ready.example.com/web"))
+    gated.decide()
+
+    assert gated.is_open("a"), "the general gate is ours alone"
+    assert gated.condition("a", "ready.example.com/web") is None
+
+    gated.kube.remove(SERVICES, WEB)
+    gated.decide()
+
+    assert gated.is_open("a", "ready.example.com/web"), "nobody else opens it any more"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda each: each["spec"].update(type="ClusterIP"),
+        lambda each: each["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
+        lambda each: each["metadata"]["annotations"].update({ANNOTATION: "false"}),
+        lambda each: each["spec"].update(selector={"app": "other"}),
+        lambda each: each["spec"].update(selector=None),
+    ],
+)
+def test_no_pod_waits_for_a_service_that_goes_or_asks_for_no_gates_or_does_not_select_it_any_more(
+    site: MyCloudSite, change: Any
+) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.decide()
+    assert not gated.is_open("a")
+
+    gated.kube.change(SERVICES, WEB, change)
+    gated.decide()
+
+    assert gated.is_open("a")
+
+
+def test_a_pod_whose_service_went_while_no_controller_ran_does_not_wait(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    gated.add(pod("a", "10.244.0.5", GATE))
+
+    restarted = Gated(site, gated.kube)
+    restarted.decide()
+
+    assert restarted.is_open("a")
+
+
+def test_a_restarted_controller_keeps_a_waiting_pod_a_member_and_opens_its_gate(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+
+    restarted = Gated(site, gated.kube).settle()
+    assert restarted.members() == {"10.244.0.5:8000"}
+    restarted.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    restarted.decide()
+
+    assert restarted.is_open("a")
+
+
+def test_a_gate_waits_for_every_load_balancer_of_its_pod(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    second = service(named(backend_type="pod-ip"), port(9090), name="second", selector={"app": "web"})
+    gated.kube.put(SERVICES, second)
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.decide()
+    assert not gated.is_open("a"), "the second has no endpoints yet"
+
+    first = gated.kube.objects(ENDPOINT_SLICES)["default/web-1"]
+    labels = {"kubernetes.io/service-name": "second"}
+    gated.kube.put(
+        ENDPOINT_SLICES, {**first, "metadata": {"namespace": "default", "name": "second-1", "labels": labels}}
+    )
+    gated.settle()
+    asked = gated.asked
+    gated.health |= {("tcp-9090", "10.244.0.5", 8000): True}
+    gated.gates.queue.add("default/second", Cause.OBJECT)
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.asked == asked + 1, "the first Service has let the pod pass already"
+
+
+def test_behind_node_ports_a_gate_opens_once_the_pods_node_is_a_member(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    local: Any = {"externalTrafficPolicy": "Local", "healthCheckNodePort": 31000}
+    gated.kube.put(SERVICES, service({}, port(8080), selector={"app": "web"}, **local))
+    gated.settle()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.decide()
+    assert not gated.is_open("a"), "with Local, only nodes with pods are members"
+
+    gated.settle()
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.asked == 0, "without a ready pod the node would never be healthy"
+
+
+def test_a_gate_opens_although_the_status_has_a_name_that_no_load_balancer_has(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+
+    def publish(service: Object) -> None:
+        service["status"]["loadBalancer"]["ingress"] = [{"hostname": "web.example.com"}]
+
+    gated.kube.change(SERVICES, WEB, publish)
+    gated.decide()
+
+    assert gated.is_open("a")
+
+
+def test_no_gate_opens_before_the_service_has_an_address(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    gated.kube.put(SERVICES, service(named(backend_type="pod-ip"), port(8080), selector={"app": "web"}))
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.controller.handle(WEB)
+    gated.decide()
+    assert not gated.is_open("a")
+
+    gated.settle()
+    gated.decide()
+
+    assert gated.is_open("a")
+
+
+def test_a_pod_that_may_be_no_member_does_not_wait(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "192.0.2.7", GATE))
+    gated.settle()
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.condition("a")["reason"] == "NotAMember"  # type: ignore[index]
+
+
+def test_a_member_that_is_not_checked_needs_no_health(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.kube.change(SERVICES, WEB, lambda s: s["metadata"]["annotations"].update(named(health_check_protocol="NONE")))
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.asked == 0
+
+
+def test_a_cloud_that_never_reports_health_holds_no_pod_for_ever(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    now = 1000.0
+    gated.gates._waiting.clock = lambda: now
+    gated.serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.decide()
+    assert not gated.is_open("a")
+
+    now += 601
+    gated.gates.queue.add(WEB)
+    gated.decide()
+
+    assert gated.is_open("a")
+
+
+def test_after_a_while_a_closed_gate_says_what_it_waits_for_and_is_not_written_again(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    now = 1000.0
+    gated.gates._waiting.clock = lambda: now
+    gated.serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): False}
+    gated.decide()
+    assert gated.condition("a") is None
+
+    now += 11
+    for _ in range(3):
+        gated.gates.queue.add(WEB)
+        gated.decide()
+
+    assert gated.condition("a")["reason"] == "Unhealthy"  # type: ignore[index]
+    assert len(gated.pod_writes) == 1
+
+
+@pytest.mark.parametrize("error", [Throttled("slow down", retry_after=30.0), Unavailable("no answer")])
+def test_a_cloud_that_does_not_answer_is_asked_again_later_and_new_pods_do_not_hurry_it(
+    site: MyCloudSite, error: CloudError
+) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.error = error
+    with pytest.raises(type(error)):
+        gated.decide()
+    gated.gates.queue.add_after_error(WEB, error)
+    reasons = [reason for _, reason, _ in gated.events()]
+    assert ("ReadinessGatesFailed" in reasons) == isinstance(error, Unavailable), "throttling is no error"
+
+    gated.kube.change(PODS, "default/a", lambda each: each["metadata"].update(annotations={"x": "y"}))
+
+    assert WEB not in gated.gates.queue.get_batch()
+
+
+def test_a_pod_that_is_deleted_or_replaced_before_the_write_is_no_error(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.kube.meddle(lambda: gated.kube.objects(PODS).pop("default/a", None), "patch")
+
+    gated.decide()
+
+    assert "default/a" not in gated.kube.objects(PODS)
+
+
+def _true(type: str) -> dict[str, str]:
+    return {"type": type, "status": "True"}
