@@ -21,19 +21,22 @@ KINDS: Final = {
     BALANCER: "NLB",
     GROUP: "server group",
     SECURITY_GROUP: "security group",
-    ROUTE: "route",
     EIP: "elastic IP",
     BANDWIDTH: "bandwidth package",
 }
-"""What stacks and their controllers make, by the kinds of objects."""
+"""What stacks and their controllers make, by the kinds of objects. Routes go with the machines that they lead to."""
 
 
 def contents(account: Account) -> dict[str, Any]:
-    """Machines and load balancers, and everything that a new site does not have."""
+    """Machines, their routes, load balancers, and everything of stacks that a new site does not have."""
+    names = {each["id"]: each["name"] for each in account.store.all(INSTANCE)}
+    routes = [{"cidr": each["cidr"], "node_name": names.get(each["hop"])} for each in account.store.all(ROUTE)]
+    left = [f"{title} {each['id']}" for kind, title in KINDS.items() for each in account.store.all(kind)]
     return {
+        "routes": routes,
         "machines": [_machine(each) for each in account.store.all(INSTANCE)],
         "load_balancers": [*_clbs(account), *_nlbs(account)],
-        "left": [f"{title} {each['id']}" for kind, title in KINDS.items() for each in account.store.all(kind)],
+        "left": [*left, *(f"route {each['cidr']}" for each in routes if each["node_name"] is None)],
     }
 
 

@@ -9,7 +9,6 @@ import logging
 import shutil
 import threading
 from collections.abc import Mapping
-from datetime import timedelta
 
 from local.addresses import AddressBlock
 from local.alicloud.account import Account
@@ -42,11 +41,6 @@ def control_plane_of(folder: StateFolder, block: AddressBlock, binaries: Binarie
         ranges.services,
         CLUSTER_ID,
     )
-
-
-def kubeconfig_of(folder: StateFolder, block: AddressBlock, ttl: timedelta) -> str:
-    """An administrator's kubeconfig of the cluster."""
-    return control_plane_of(folder, block).kubeconfig("site", ["system:masters"], ttl)
 
 
 class Keeper:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from local.alicloud.account import ACCESS_KEY, REGION, SECRET
 from local.alicloud.cluster import CLUSTER_ID, NETWORK_ID, WORKERS
 from local.alicloud.contents import KINDS
 from local.alicloud.folder import site_root
-from local.alicloud.keeper import kubeconfig_of
 from local.alicloud.revision import revision
 from local.alicloud.server import CONTENTS_PATH, TOKEN_HEADER
 from local.api_site import ApiSite
+from local.cluster_access import admin_kubeconfigs
 from local.errors import SiteError
 from local.stack_copy import SiteConfig
 from local.stack_file import NAMESPACE
@@ -24,7 +23,6 @@ from local.state_folder import StateFolder
 from local.status_text import render_site, section
 
 ANSWER_SECONDS = 10.0
-KUBECONFIG_TTL = timedelta(days=365)
 SIMULATED = "load balancers have listeners and servers but forward nothing: the stand-in has the API and no data plane"
 
 
@@ -60,10 +58,14 @@ class AliCloudSite(ApiSite):
             "podCidr": str(self.block.network(0).pods),
             "machines": [*WORKERS],
         }
+        kubeconfig = admin_kubeconfigs(self.folder).get(CLUSTER_ID)
+        if kubeconfig is None:
+            raise SiteError(f"the control plane of cluster {CLUSTER_ID} has not started yet")
         account = {"endpoint": self.endpoint, "region": REGION}
         return SiteConfig(
             {f"{NAMESPACE}:alicloud": account, f"{NAMESPACE}:existing": existing},
-            {f"{NAMESPACE}:kubeconfig": kubeconfig_of(self.folder, self.block, KUBECONFIG_TTL)},
+            # Its own file, which stays the same: a stack would update what a new one gives it.
+            {f"{NAMESPACE}:kubeconfig": kubeconfig.read_text()},
         )
 
     def pending(self) -> list[str]:
@@ -86,7 +88,7 @@ class AliCloudSite(ApiSite):
         return [SIMULATED]
 
     def left(self) -> list[str]:
-        """What the account holds beside the cluster that it began with; empty for a stopped site. Raises SiteError."""
+        """What stacks left beside the cluster of the account; empty for a stopped site. Raises SiteError."""
         if not self.is_running():
             return []
         return list(self._contents()["left"])
@@ -96,13 +98,14 @@ class AliCloudSite(ApiSite):
         return f"the account is empty; checked: {', '.join(KINDS.values())}" if self.is_healthy() else None
 
     def objects(self, *, healthy: bool) -> dict[str, Any]:
-        """The account's machines and load balancers; none while the stand-in does not answer."""
+        """The account's machines, routes and load balancers; none while the stand-in does not answer."""
         found = self._contents() if healthy else {}
-        return {name: found[name] for name in ("machines", "load_balancers") if name in found}
+        return {name: found[name] for name in ("machines", "routes", "load_balancers") if name in found}
 
     def render(self, status: Mapping[str, Any], outputs: Mapping[str, Any]) -> str:
         """The status as text."""
         machines = [[each["node_name"], each["state"], each["id"], each["zone"]] for each in status.get("machines", [])]
+        routes = [[each["cidr"], each["node_name"] or "to no machine"] for each in status.get("routes", [])]
         balancers = [
             [each["name"], each["type"], each["address"], ", ".join(each["listeners"]) or "no listener"]
             for each in status.get("load_balancers", [])
@@ -112,6 +115,7 @@ class AliCloudSite(ApiSite):
             status,
             outputs,
             section("machines", machines),
+            section("routes", routes),
             section("load balancers (simulated: they forward nothing)", balancers),
         )
 

@@ -78,6 +78,22 @@ def test_what_stacks_make_is_listed_as_left() -> None:
     assert (shown["name"], shown["type"], shown["listeners"]) == ("shop", "clb", [])
 
 
+def test_a_route_is_left_if_its_machine_is_gone() -> None:
+    cloud = prepared()
+    with cloud.changing() as account:
+        table = account.store.all(machines.ROUTE_TABLE)[0]["id"]
+    for number in (0, 1):
+        wanted = {"DestinationCidrBlock": f"10.20.{number}.0/24", "NextHopId": f"i-site{number}"}
+        call(cloud, "vpc.CreateRouteEntry", RouteTableId=table, NextHopType="Instance", **wanted)
+
+    with cloud.changing() as account:
+        machines.remove_instance(account, "i-site1")
+        found = contents(account)
+
+    assert [each["node_name"] for each in found["routes"]] == ["worker-0", None]
+    assert found["left"] == ["route 10.20.1.0/24"]
+
+
 def test_contents_are_for_the_site_alone_and_health_for_all(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path)
     folder.prepare()

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.clouds.alicloud.nlb.memory_text import from_bytes, to_bytes
-from cloud_controller.clouds.alicloud.nlb.wire import View, tags_of
+from cloud_controller.clouds.alicloud.nlb.wire import Server, View, tags_of
 from cloud_controller.clouds.common.cache import LAG, Cache, Entries
-from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Listener, Pool
 
 LIFETIME = 600.0
@@ -29,13 +28,12 @@ class KnownGroup:
 
     id: str
     pool: Pool
-    servers: Mapping[tuple[str, int], View] = field(default_factory=dict)
+    servers: Mapping[tuple[str, int], Server] = field(default_factory=dict)
 
-    def with_members(
-        self, members: Mapping[tuple[str, int], Member], servers: Mapping[tuple[str, int], View]
-    ) -> KnownGroup:
-        """The group with exactly these members."""
-        return replace(self, pool=replace(self.pool, members=tuple(sorted(members.values()))), servers=servers)
+    def with_servers(self, servers: Mapping[tuple[str, int], Server]) -> KnownGroup:
+        """The group with exactly these servers, by member key."""
+        members = tuple(sorted(each.member for each in servers.values()))
+        return replace(self, pool=replace(self.pool, members=members), servers=servers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class Memory:
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
         self.known: Entries[Known] = Entries(cache)
-        self.servers: Entries[tuple[View, ...]] = Entries(cache, LIFETIME, spread=True)
+        self.servers: Entries[tuple[Server, ...]] = Entries(cache, LIFETIME, spread=True)
         """The servers of each group, by its ID."""
         self.certificates: Entries[tuple[str, ...]] = Entries(cache, LIFETIME, spread=True)
         """The additional certificates of each TCPSSL listener, by its ID."""

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from cloud_controller.clouds.alicloud.nlb.wire import View
+from cloud_controller.clouds.alicloud.nlb.wire import Server
 
-Servers = tuple[View, ...]
+Servers = tuple[Server, ...]
 Certificates = tuple[str, ...]
 
 _FORMAT = 1
 _MOST_EXPANDED = 256 * 1024 * 1024
 """The largest expanded size in bytes of a checkpoint, which others may be able to write."""
-_FIELDS = ("ServerId", "ServerIp", "ServerType", "Port", "Weight")
 _DAMAGES = (zlib.error, orjson.JSONDecodeError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 """The exceptions of reading damaged data."""
 
@@ -49,14 +47,12 @@ def from_bytes(written: bytes) -> tuple[dict[str, Servers], dict[str, Certificat
 def _written(servers: Mapping[str, Servers], certificates: Mapping[str, Certificates]) -> bytes:
     content = {
         "format": _FORMAT,
-        "servers": {group: [[each.get(name) for name in _FIELDS] for each in of] for group, of in servers.items()},
+        "servers": {group: [[*each] for each in of] for group, of in servers.items()},
         "certificates": certificates,
     }
     return zlib.compress(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), 6)
 
 
-def _server(content: Any) -> View:
-    name, address, kind, port, weight = content
-    # Each node is a server of many groups.
-    shown = {"ServerId": sys.intern(name), "ServerIp": address and sys.intern(address), "ServerType": sys.intern(kind)}
-    return {**shown, "Port": int(port), "Weight": int(weight)}
+def _server(content: Any) -> Server:
+    name, kind, address, port, weight = content
+    return Server.of(name, kind, address, int(port), int(weight))

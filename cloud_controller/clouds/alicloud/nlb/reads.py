@@ -15,7 +15,7 @@ from cloud_controller.clouds.alicloud.nlb.memory import Known, KnownGroup, Known
 from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, OWN_GROUP_TAG, POOL_TAG
 from cloud_controller.clouds.alicloud.nlb.observed import left_behind, observed
 from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroup, OwnGroups
-from cloud_controller.clouds.alicloud.nlb.wire import Params, View, listener_of, member_of, pool_of, tags_of
+from cloud_controller.clouds.alicloud.nlb.wire import Params, Server, View, listener_of, pool_of, tags_of
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, ObservedLoadBalancer, Owner
@@ -162,7 +162,7 @@ class NetworkReads:
         found = self._client.pages("nlb", "ListListeners", params, "Listeners")
         return [each for each in found if each.get("ListenerStatus") not in ("Deleting", "Deleted")]
 
-    def _servers(self, groups: Mapping[str, View]) -> dict[str, tuple[View, ...]]:
+    def _servers(self, groups: Mapping[str, View]) -> dict[str, tuple[Server, ...]]:
         """The servers of each group; read only where the group's count shows a change, or the time has come."""
         memory, since = self._memory.servers, self._memory.cache.moment()
         known = {group_id: memory.get(group_id) or () for group_id in groups}
@@ -178,14 +178,10 @@ class NetworkReads:
             known[group_id] = memory.read(group_id, found, since)
         return known
 
-    def _servers_of(self, group_id: str) -> tuple[View, ...]:
+    def _servers_of(self, group_id: str) -> tuple[Server, ...]:
         params = {"ServerGroupId": group_id, "MaxResults": _PAGE}
         found = self._client.pages("nlb", "ListServerGroupServers", params, "Servers")
-        return tuple(
-            {key: each.get(key) for key in ("ServerId", "ServerIp", "ServerType", "Port", "Weight")}
-            for each in found
-            if each.get("Status") != "Removing"
-        )
+        return tuple(Server.of_view(each) for each in found if each.get("Status") != "Removing")
 
     def _certificates(self, listeners: Iterable[View]) -> dict[str, tuple[str, ...]]:
         memory, since = self._memory.certificates, self._memory.cache.moment()
@@ -224,14 +220,13 @@ def _is_part(group: View) -> bool:
 
 
 def _pools(
-    groups: Mapping[str, View], used: Collection[str], servers: Mapping[str, tuple[View, ...]]
+    groups: Mapping[str, View], used: Collection[str], servers: Mapping[str, tuple[Server, ...]]
 ) -> dict[str, KnownGroup]:
     """The server group of each pool. Of two, made by processes that did not see each other's, the one in use counts;
     the other is a pool of its own, which no Service wants."""
     found: dict[str, KnownGroup] = {}
     for group_id, view in sorted(groups.items(), key=lambda each: (each[0] not in used, each[0])):
-        own = servers.get(group_id, ())
-        members = {member_of(server).key: member_of(server) for server in own}
-        group = KnownGroup(group_id, pool_of(view, members.values()), {member_of(each).key: each for each in own})
+        by_key = {each.member.key: each for each in servers.get(group_id, ())}
+        group = KnownGroup(group_id, pool_of(view, (each.member for each in by_key.values())), by_key)
         found[group.pool.name if group.pool.name not in found else group_id] = group
     return found

@@ -13,9 +13,8 @@ from cloud_controller.clouds.alicloud.nlb.memory import KnownGroup, Memory
 from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.alicloud.nlb.wire import (
     Params,
-    View,
+    Server,
     group_params,
-    member_of,
     new_group_params,
     server_of,
     token_of,
@@ -28,7 +27,6 @@ from cloud_controller.load_balancers.model import Owner, Pool
 
 _MOST = 200
 """Servers in one call."""
-_NAMING = ("ServerId", "ServerIp", "ServerType", "Port")
 
 
 class ServerGroups:
@@ -80,10 +78,7 @@ class ServerGroups:
         interfaces = self._interfaces(pods) if pods else {}
         lost = sorted({address for address in pods if not interfaces.get(address)})
         servers = {
-            each.key: {
-                **server_of(each, interfaces.get(each.address), by_address=by_address),
-                "Weight": each.weight,
-            }
+            each.key: server_of(each, interfaces.get(each.address), by_address=by_address)
             for each in members
             if each.address not in lost
         }
@@ -100,8 +95,7 @@ class ServerGroups:
     def remove(self, group: KnownGroup, members: Collection[Member]) -> tuple[KnownGroup, dict[str, str]]:
         """Remove these members, as far as they are there."""
         gone = {each.key: group.servers[each.key] for each in members if each.key in group.servers}
-        servers = [_named(each) for each in gone.values()]
-        return self._exchange("RemoveServersFromServerGroup", group, servers)
+        return self._exchange("RemoveServersFromServerGroup", group, [*gone.values()])
 
     def delete(self, group_id: str, tags: Mapping[str, str]) -> dict[str, str]:
         """Delete the group. Raises Conflict if it is not this cluster's, or while a listener uses it."""
@@ -115,22 +109,24 @@ class ServerGroups:
         return jobs
 
     def _exchange(
-        self, action: str, group: KnownGroup, servers: Sequence[View], token: str | None = None
+        self, action: str, group: KnownGroup, servers: Sequence[Server], token: str | None = None
     ) -> tuple[KnownGroup, dict[str, str]]:
         """Send the servers in as few calls as possible; a group takes one change at a time."""
         jobs: dict[str, str] = {}
+        removes = action == "RemoveServersFromServerGroup"
         for number, batch in enumerate(batches(servers, _MOST)):
             self._writes.jobs.require(jobs)
-            params: Params = {"ServerGroupId": group.id, "Servers": [*batch]}
+            params: Params = {
+                "ServerGroupId": group.id,
+                "Servers": [each.name if removes else {**each.name, "Weight": each.weight} for each in batch],
+            }
             if token:
                 params["ClientToken"] = token_of(token, str(number))
             with self._memory.cache.changing(group.id):
                 _, jobs = self._writes.send(action, params)
-                if action == "RemoveServersFromServerGroup":
-                    gone = {member_of(each).key for each in batch}
-                    group = _filled(group, {key: each for key, each in group.servers.items() if key not in gone})
-                else:
-                    group = _filled(group, {**group.servers, **{member_of(each).key: each for each in batch}})
+                changed = {each.member.key: each for each in batch}
+                rest = {key: each for key, each in group.servers.items() if key not in changed}
+                group = group.with_servers(rest if removes else {**rest, **changed})
                 self._memory.servers.put(group.id, (*group.servers.values(),))
         return group, jobs
 
@@ -149,13 +145,3 @@ def _marks(group: KnownGroup) -> dict[str, str]:
 
 def _is_pod(member: Member) -> bool:
     return not member.instance_id.startswith("i-")
-
-
-def _filled(group: KnownGroup, servers: Mapping[tuple[str, int], View]) -> KnownGroup:
-    return group.with_members({key: member_of(each) for key, each in servers.items()}, servers)
-
-
-def _named(server: View) -> Params:
-    """What names a server of a group: an instance has no address there."""
-    keys = ("ServerId", "ServerType", "Port") if server["ServerType"] == "Ecs" else _NAMING
-    return {key: server[key] for key in keys if server.get(key) is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from cloud_controller.clouds.alicloud.nlb.names import POOL_TAG, part_name
 from cloud_controller.clouds.alicloud.tags import tag_list
@@ -246,20 +246,46 @@ def _group_attributes(view: View) -> dict[str, Value | None]:
     }
 
 
-def member_of(server: View) -> Member:
-    """The member that a server of a group is: an instance by its ID, a pod by its address."""
-    by_node = server.get("ServerType") == "Ecs"
-    address = sys.intern(str(server["ServerId"] if by_node else server.get("ServerIp") or server["ServerId"]))
-    return Member(address, int(server.get("Port") or 0), address, int(server.get("Weight") or 0))
+class Server(NamedTuple):
+    """A server of a group. There are many, and each node is one of many groups: share its strings."""
+
+    id: str
+    kind: str
+    address: str | None
+    port: int
+    weight: int
+
+    @classmethod
+    def of(cls, id: str, kind: str, address: str | None, port: int, weight: int) -> Server:
+        """A server whose strings are shared."""
+        return cls(sys.intern(id), sys.intern(kind), sys.intern(address) if address else None, port, weight)
+
+    @classmethod
+    def of_view(cls, view: View) -> Server:
+        """The server that the API shows."""
+        address, port, weight = view.get("ServerIp"), int(view.get("Port") or 0), int(view.get("Weight") or 0)
+        return cls.of(str(view["ServerId"]), str(view.get("ServerType") or ""), address, port, weight)
+
+    @property
+    def member(self) -> Member:
+        """The member that it is: an instance by its ID, a pod by its address."""
+        address = self.id if self.kind == "Ecs" else self.address or self.id
+        return Member(address, self.port, address, self.weight)
+
+    @property
+    def name(self) -> Params:
+        """What names it in a group: an instance has no address there."""
+        address = {"ServerIp": self.address} if self.address and self.kind != "Ecs" else {}
+        return {"ServerId": self.id, **address, "ServerType": self.kind, "Port": self.port}
 
 
-def server_of(member: Member, interface: str | None, *, by_address: bool) -> Params:
+def server_of(member: Member, interface: str | None, *, by_address: bool) -> Server:
     """A member as a server of a group. `interface`: of a pod in a group that is not of type Ip."""
     if by_address:
-        return {"ServerId": member.address, "ServerIp": member.address, "ServerType": "Ip", "Port": member.port}
+        return Server.of(member.address, "Ip", member.address, member.port, member.weight)
     if interface is None:
-        return {"ServerId": member.instance_id, "ServerType": "Ecs", "Port": member.port}
-    return {"ServerId": interface, "ServerIp": member.address, "ServerType": "Eni", "Port": member.port}
+        return Server.of(member.instance_id, "Ecs", None, member.port, member.weight)
+    return Server.of(interface, "Eni", member.address, member.port, member.weight)
 
 
 def _uid(tags: Mapping[str, str]) -> str:

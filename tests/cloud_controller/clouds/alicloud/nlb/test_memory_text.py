@@ -7,14 +7,15 @@ import zlib
 import pytest
 
 from cloud_controller.clouds.alicloud.nlb.memory_text import from_bytes, to_bytes
+from cloud_controller.clouds.alicloud.nlb.wire import Server
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount, Process
 from tests.cloud_controller.clouds.alicloud.nlb.services import built, port
 
 TLS = {"protocol-port": "tcpssl:443", "cert-id": "cert-1", "additional-cert-ids": "cert-2"}
 
 
-def server(number: int) -> dict[str, object]:
-    return {"ServerId": f"i-{number}", "ServerIp": None, "ServerType": "Ecs", "Port": 80, "Weight": 100}
+def server(number: int) -> Server:
+    return Server(f"i-{number}", "Ecs", None, 80, 100)
 
 
 def test_a_restart_with_the_checkpoint_reads_lists_alone() -> None:
