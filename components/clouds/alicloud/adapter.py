@@ -100,8 +100,8 @@ class AlicloudAdapter(CloudAdapter):
         served = config.executor(Controller.SERVICE) is Executor.DAEMON
         too_old = (minor(settings.kubernetes_version) or 0) < OLDEST_WITH_ADMISSION
         if served and (too_old or settings.control_plane == "ack"):
-            # On ACK the policy would also add gates to pods behind Services of class alibabacloud.com/nlb: ACK's own CCM
-            # serves these, and would never open ours.
+            # On ACK the policy would also add gates to pods behind Services of class alibabacloud.com/nlb, which ACK's
+            # own CCM serves: it would never open them.
             found["readiness_gates"] = Mode.BY_HAND.value
         if settings.ccm_image is not None:
             found["image"] = settings.ccm_image
