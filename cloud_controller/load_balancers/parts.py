@@ -158,8 +158,10 @@ def _before(listener: Listener, owner: Owner) -> Listener | None:
     """A taken-over listener's previous state; None if it was not taken over, or its tag was edited."""
     try:
         was = json.loads(listener.tags.get(TAKEN_FROM_TAG, "null"))
-        pool, attributes = str(was["pool"]), dict(was["attributes"])
-    except (TypeError, ValueError, KeyError):
+        pool = str(was["pool"])
+        # JSON knows only lists.
+        attributes = {name: tuple(of) if isinstance(of, list) else of for name, of in was["attributes"].items()}
+    except (AttributeError, TypeError, ValueError, KeyError):
         return None
     ours = {*owner.tags, CLUSTER_UID_TAG, TAKEN_FROM_TAG}
     tags = {key: text for key, text in listener.tags.items() if key not in ours}

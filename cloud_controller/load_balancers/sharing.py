@@ -84,6 +84,9 @@ def require_free_ports(
             why = f"{where} is in use by a listener without an owner"
             or_force = f', or annotation {force_by}: "true"' if force_by else ""
             raise InvalidConfiguration(field, why, f"a free port{or_force}")
+        if not holder.pool:
+            why = f"the listener that has {where} forwards to no pool, so that it could not be given back"
+            raise InvalidConfiguration(field, why, "a free port; or delete that listener")
 
 
 # -------------------------------------------------------------------------------------------------- owners of parts

@@ -133,11 +133,18 @@ _SCHEDULERS: Final = {
     "http": ("wrr", "rr"),
     "https": ("wrr", "rr"),
 }
+_BY_HASH: Final = ("sch", "tch", "qch")
 
 
 def require_values(protocol: str, values: Mapping[str, Any]) -> None:
     """Raise Refusal for a value outside its range."""
     require(values, {**_RULES, "Scheduler": _SCHEDULERS[protocol]}, INVALID)
+
+
+def require_change(protocol: str, before: str, after: str) -> None:
+    """Raise Refusal for a change of the scheduler that the documentation of the Set… action excludes."""
+    if before != after and (after in _BY_HASH or (protocol == "udp" and before in _BY_HASH)):
+        raise Refusal(400, INVALID, f"The Scheduler of a {protocol} listener cannot change from {before} to {after}.")
 
 
 def require_whole(protocol: str, listener: Mapping[str, Any]) -> None:

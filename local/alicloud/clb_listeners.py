@@ -11,7 +11,7 @@ from local.alicloud.clb_acls import acl_of
 from local.alicloud.clb_balancers import EXTENSION, INVALID, LISTENER, balancer_of, listeners_of, ready
 from local.alicloud.clb_certificates import certificate_of
 from local.alicloud.clb_groups import group_of
-from local.alicloud.clb_listener_rules import ALIASES, CONFIG, TOP, require_values, require_whole
+from local.alicloud.clb_listener_rules import ALIASES, CONFIG, TOP, require_change, require_values, require_whole
 from local.alicloud.paging import tokened
 from local.alicloud.products import SLB
 from local.standin.actions import Arguments
@@ -55,6 +55,7 @@ def _set(protocol: str) -> Callable[[Account, Arguments], dict[str, Any]]:
         listener = _one(account, arguments, protocol)
         given = _given(protocol, arguments)
         require_values(protocol, given)
+        require_change(protocol, listener["Scheduler"], given.get("Scheduler", listener["Scheduler"]))
         uses = arguments.get("VServerGroup")
         if "VServerGroupId" in given and uses != "on":
             raise Refusal(400, "MissingParam.VServerGroup", "VServerGroup must be on to set VServerGroupId.")

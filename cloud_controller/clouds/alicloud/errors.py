@@ -48,7 +48,8 @@ _CODES: Final = ErrorCodes(
     (
         Conflict,
         r"OperationConflict(\..+)?|Conflict(\..+)?|\w*Conflict|TaskConflict(\..+)?|OperationFailed(\..+)?",
-        r"Incorrect\w*(\..+)?|InvalidStatus(\..+)?|\w*StatusNotSupport\w*|(.+\.)?\w*InConfiguring(\..+)?",
+        r"Incorrect\w*(\..+)?|InvalidStatus(\..+)?|\w*StatusNotSupport\w*|(.+\.)?\w*[Cc]onfiguring(\..+)?",
+        r"\w*Is(Stopping|Starting)(\..+)?",
         r"(Resource)?InUse(\..+)?|(.+\.)?\w*InUse|DependencyViolation(\..+)?|OperationDenied(\..+)?",
         r"(.+\.)?\w*Duplicate\w*|[A-Z_]+_DUPLICATE|[A-Z_]+_STATUS_ERROR|(.+\.)?\w*Already\w+(\..+)?",
         r"Idempot\w*Mis[Mm]atch(\..+)?|IdempotenceParamNotMatch|\w*DeleteProtection\w*(\..+)?|\w*DeletionProtection\w*(\..+)?",

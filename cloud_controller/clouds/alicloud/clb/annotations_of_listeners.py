@@ -80,7 +80,9 @@ LISTENERS = (
         "listener.scheduler",
         "How the load balancer chooses a backend: weighted round robin (wrr), round robin (rr), weighted least"
         " connections (wlc), or by a hash of the source address (sch) or of both addresses and ports (tch). HTTP and"
-        " HTTPS listeners do not offer sch and tch. A Service with sessionAffinity ClientIP gets sch.",
+        " HTTPS listeners do not offer sch and tch. A Service with sessionAffinity ClientIP gets sch. The cloud does"
+        " not change a listener to sch or tch, nor a UDP listener from them: it is deleted and made again, and its port"
+        " is closed meanwhile.",
         applies_to=EVERY,
         allowed=("wrr", "rr", "wlc", "sch", "tch"),
         any_case=True,

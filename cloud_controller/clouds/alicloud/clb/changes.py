@@ -9,15 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.alicloud.clb.annotations import field
 from cloud_controller.clouds.alicloud.clb.groups import Groups
 from cloud_controller.clouds.alicloud.clb.listeners import Listeners
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.tagging import set_tags
-from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.clouds.alicloud.patience import PatientClient
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.load_balancers.model import (
     Ingress,
@@ -42,7 +42,6 @@ from cloud_controller.load_balancers.operations import (
 
 A_CALL = 20
 """The most backends in one call."""
-_NO_LOAD_BALANCER = "InvalidLoadBalancerId.NotFound"
 _LISTENER_EXISTS = "ListenerAlreadyExists"
 _NAMED = 5
 _REASON = "managed-by-cloud-controller"
@@ -68,7 +67,7 @@ class Changes:
 
     def __init__(
         self,
-        client: Client,
+        client: PatientClient,
         vpc_id: str,
         memory: Memory,
         reads: Reads,
@@ -112,13 +111,25 @@ class Changes:
         asked |= {"LoadBalancerName": model.name, "Tag": tag_list(model.tags)}
         # The API takes 64 characters.
         token = hashlib.sha256(operation.client_token.encode()).hexdigest()
+        # The API remembers a token for longer than its load balancer exists: then nothing is left to be found again.
+        for each in (token, uuid.uuid4().hex):
+            answer = self._call("CreateLoadBalancer", **asked, ClientToken=each)
+            try:
+                return self._with_parts(model, answer)
+            except (Conflict, NotFound) as error:
+                # To the caller, Conflict says that the token is another's, and it would make a second load balancer.
+                lb_id = answer["LoadBalancerId"]
+                unfinished = Unavailable(f"load balancer {lb_id} is not complete: {error}")
+                if isinstance(error, Conflict) or not self._is_gone(lb_id):
+                    raise unfinished from error
+        raise unfinished
+
+    def _is_gone(self, lb_id: str) -> bool:
         try:
-            return self._with_parts(model, self._call("CreateLoadBalancer", **asked, ClientToken=token))
-        except NotFound as error:
-            if error_code(error) != _NO_LOAD_BALANCER:
-                raise
-        # The API remembers a token for longer than its load balancer exists: nothing is left to be found again.
-        return self._with_parts(model, self._call("CreateLoadBalancer", **asked, ClientToken=uuid.uuid4().hex))
+            self._call("DescribeLoadBalancerAttribute", LoadBalancerId=lb_id)
+        except NotFound:
+            return True
+        return False
 
     def _with_parts(self, model: LoadBalancerModel, answer: Mapping[str, Any]) -> ObservedLoadBalancer:
         lb_id = answer["LoadBalancerId"]

@@ -12,8 +12,8 @@ from cloud_controller.clouds.alicloud.clb.build import ENI
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.tagging import set_tags
 from cloud_controller.clouds.alicloud.clb.wire import Group, Server, backend_servers, group_of, is_gone
-from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.interfaces import interfaces
+from cloud_controller.clouds.alicloud.patience import PatientClient
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.backends import Member
@@ -28,7 +28,7 @@ _NAMED = 5
 class Groups:
     """Changes of vServer groups. Safe to share between threads."""
 
-    def __init__(self, client: Client, vpc_id: str, memory: Memory) -> None:
+    def __init__(self, client: PatientClient, vpc_id: str, memory: Memory) -> None:
         self._client = client
         self._vpc_id = vpc_id
         self._memory = memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import NotFound
@@ -10,9 +11,10 @@ from cloud_controller.clouds.alicloud.clb.listener_fields import create_paramete
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.tagging import set_tags
-from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.patience import PatientClient
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.load_balancers.model import Listener
+from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG
 
 _CREATE = {
     "tcp": "CreateLoadBalancerTCPListener",
@@ -28,6 +30,7 @@ _SET = {
 }
 _MADE_ANEW = ("protocol", "forward_port")
 """The attributes that no call changes."""
+_BY_HASH = ("sch", "tch", "qch")
 _APART = ("status", "domain_extensions")
 """The attributes with calls of their own."""
 _UNLIMITED = -1
@@ -36,14 +39,18 @@ _UNLIMITED = -1
 class Listeners:
     """Changes of listeners. Safe to share between threads."""
 
-    def __init__(self, client: Client, memory: Memory, reads: Reads) -> None:
+    def __init__(self, client: PatientClient, memory: Memory, reads: Reads) -> None:
         self._client = client
         self._memory = memory
         self._reads = reads
 
     def put(self, lb_id: str, listener: Listener, before: Listener | None, group_id: str | None) -> None:
         """Create the listener, or change it from what it is."""
-        if before is not None and any(_of(before, name) != _of(listener, name) for name in _MADE_ANEW):
+        if before is not None and TAKEN_FROM_TAG in listener.tags and TAKEN_FROM_TAG not in before.tags:
+            # Recorded before anything changes: an interruption must leave what the listener is given back to.
+            set_tags(self._client, "listener", _resource(lb_id, before), listener.tags, before.tags)
+            before = replace(before, tags=listener.tags)
+        if before is not None and _needs_another(before, listener):
             self.delete(lb_id, before)
             before = None
         if before is None:
@@ -83,8 +90,7 @@ class Listeners:
         if settings(listener) != settings(before) or listener.pool != before.pool:
             group = {"VServerGroup": "on", "VServerGroupId": group_id} if group_id else {}
             self._call(_SET[_of(listener, "protocol")], lb_id, listener, **set_parameters(listener.attributes), **group)
-        resource = f"{lb_id}_{_of(listener, 'protocol')}_{listener.port}"
-        set_tags(self._client, "listener", resource, listener.tags, before.tags)
+        set_tags(self._client, "listener", _resource(lb_id, listener), listener.tags, before.tags)
 
     def _certify(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
         """Make the further certificates those of the listener."""
@@ -108,6 +114,19 @@ class Listeners:
     def _call(self, action: str, lb_id: str, listener: Listener, **parameters: Any) -> None:
         asked = {"LoadBalancerId": lb_id, "ListenerPort": listener.port, **parameters}
         self._client.call("slb", action, asked)
+
+
+def _needs_another(before: Listener, listener: Listener) -> bool:
+    """Whether no call makes `listener` of what there is."""
+    if any(_of(before, name) != _of(listener, name) for name in _MADE_ANEW):
+        return True
+    was, wanted = _of(before, "scheduler"), _of(listener, "scheduler")
+    # No call changes TCP listeners to another hash, or UDP listeners to one or from one; only those have hashes.
+    return was != wanted and (wanted in _BY_HASH or (_of(listener, "protocol") == "udp" and was in _BY_HASH))
+
+
+def _resource(lb_id: str, listener: Listener) -> str:
+    return f"{lb_id}_{_of(listener, 'protocol')}_{listener.port}"
 
 
 def _of(listener: Listener, name: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.clb.changes import Changes
@@ -12,6 +13,7 @@ from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.reads import Reads
 from cloud_controller.clouds.alicloud.clb.request import Place
 from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.patience import Patience, PatientClient
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.failures import one_by_one
@@ -24,13 +26,22 @@ _HEALTH = {"normal": True, "abnormal": False}
 class ClassicLoadBalancers:
     """The classic load balancers of one cluster. Safe to share between threads."""
 
-    def __init__(self, client: Client, place: Place, cache: Cache, concurrently: ConcurrentCalls) -> None:
+    def __init__(
+        self,
+        client: Client,
+        place: Place,
+        cache: Cache,
+        concurrently: ConcurrentCalls,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._client = client
         self._place = place
         self._memory = Memory(cache)
         self._reads = Reads(client, place.cluster_id, self._memory, concurrently)
-        self._groups = Groups(client, place.vpc_id, self._memory)
-        self._listeners = Listeners(client, self._memory, self._reads)
+        self._patient = PatientClient(client, Patience(sleep=sleep, clock=cache.clock))
+        self._groups = Groups(self._patient, place.vpc_id, self._memory)
+        self._listeners = Listeners(self._patient, self._memory, self._reads)
 
     def read(
         self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
@@ -80,6 +91,6 @@ class ClassicLoadBalancers:
         # So that a process that no longer leads never takes such an operation for done.
         self._client.fence()
         changes = Changes(
-            self._client, self._place.vpc_id, self._memory, self._reads, self._groups, self._listeners, load_balancer
+            self._patient, self._place.vpc_id, self._memory, self._reads, self._groups, self._listeners, load_balancer
         )
         return one_by_one(operations, changes.functions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from cloud_controller.clouds.alicloud.client import Client
+from cloud_controller.clouds.alicloud.patience import PatientClient
 from cloud_controller.clouds.alicloud.tags import stored, tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 
@@ -14,7 +14,7 @@ _A_CALL = 20
 
 
 def set_tags(
-    client: Client,
+    client: PatientClient,
     kind: Literal["instance", "listener", "vservergroup"],
     id: str,
     wanted: Mapping[str, str],

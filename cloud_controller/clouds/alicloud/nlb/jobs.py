@@ -8,12 +8,9 @@ from collections.abc import Callable, Collection, Mapping
 from cloud_controller.cloud import CloudError, Postponed
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.wire import Params
+from cloud_controller.clouds.alicloud.patience import SECONDS, Patience
 from cloud_controller.clouds.common.concurrent_calls import batches
 
-PATIENCE = 6.0
-"""Seconds for which a worker waits: most jobs take less, and a longer one is looked at again by the next plan."""
-_FIRST_PAUSE = 0.4
-_LONGEST_PAUSE = 2.0
 _MOST = 20
 
 
@@ -24,14 +21,12 @@ class Jobs:
         self,
         client: Api,
         *,
-        patience: float = PATIENCE,
+        patience: float = SECONDS,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._patience = patience
-        self._sleep = sleep
-        self._clock = clock
+        self.patience = Patience(seconds=patience, sleep=sleep, clock=clock)
 
     def outcomes(self, jobs: Mapping[str, str]) -> dict[str, CloudError | None]:
         """Wait for these jobs (by ID, with what each does); the error of each, or None if it succeeded."""
@@ -60,13 +55,7 @@ class Jobs:
 
     def until(self, holds: Callable[[], bool]) -> bool:
         """Ask until it holds or patience ends; whether it holds."""
-        end, pause = self._clock() + self._patience, _FIRST_PAUSE
-        while not holds():
-            if self._clock() + pause > end:
-                return False
-            self._sleep(pause)
-            pause = min(_LONGEST_PAUSE, 1.5 * pause)
-        return True
+        return self.patience.until(holds)
 
 
 def job_in(answer: Params, what: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from cloud_controller.cloud import CloudError, NotFound, Postponed
 from cloud_controller.clouds.alicloud.nlb.api import Api, Place
 from cloud_controller.clouds.alicloud.nlb.changes import Changes
 from cloud_controller.clouds.alicloud.nlb.instance import Instances
-from cloud_controller.clouds.alicloud.nlb.jobs import PATIENCE, Jobs
+from cloud_controller.clouds.alicloud.nlb.jobs import Jobs
 from cloud_controller.clouds.alicloud.nlb.listeners import Listeners
 from cloud_controller.clouds.alicloud.nlb.memory import Memory
 from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroups
@@ -22,6 +22,7 @@ from cloud_controller.clouds.alicloud.nlb.reads import NetworkReads
 from cloud_controller.clouds.alicloud.nlb.server_groups import ServerGroups
 from cloud_controller.clouds.alicloud.nlb.tools import Tools
 from cloud_controller.clouds.alicloud.nlb.writes import Writes
+from cloud_controller.clouds.alicloud.patience import SECONDS
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.failures import Failures
@@ -47,7 +48,7 @@ class NetworkLoadBalancers:
         cache: Cache,
         concurrently: ConcurrentCalls,
         *,
-        patience: float = PATIENCE,
+        patience: float = SECONDS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`patience`: seconds for which one step of a change waits for its jobs."""

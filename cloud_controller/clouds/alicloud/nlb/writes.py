@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping
 
-from cloud_controller.cloud import Conflict, NotFound, Postponed
-from cloud_controller.clouds.alicloud.errors import error_code
+from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.jobs import Jobs, job_in
 from cloud_controller.clouds.alicloud.nlb.wire import Params
 from cloud_controller.clouds.alicloud.tags import stored, tag_list
 
-_BUSY = re.compile(r"Incorrect\w*Status(\..+)?|(.+\.)?\w*(Is|In)?Configuring(\..+)?|OperationConflict|.*Conflict\.Lock")
-"""Codes of an object that something is being done to."""
 _WITHOUT_TOKEN = frozenset({"LoadBalancerJoinSecurityGroup", "LoadBalancerLeaveSecurityGroup"})
 
 
@@ -30,21 +26,7 @@ class Writes:
         if action not in _WITHOUT_TOKEN:
             # The same token in each attempt, so that a repeated one has no second effect.
             params = {"ClientToken": str(uuid.uuid4()), **params}
-        answer: Params = {}
-        busy: list[Conflict] = []
-
-        def attempt() -> bool:
-            try:
-                answer.update(self._client.call("nlb", action, params))
-            except Conflict as error:
-                if not _BUSY.fullmatch(error_code(error)):
-                    raise
-                busy.append(error)
-                return False
-            return True
-
-        if not self.jobs.until(attempt):
-            raise Postponed(f"nlb {action} has to wait: {busy[-1]}") from busy[-1]
+        answer = self.jobs.patience.call(lambda: self._client.call("nlb", action, params), f"nlb {action}")
         what = next((f"{action} of {params[key]}" for key in _IDS if key in params), action)
         return answer, job_in(answer, what)
 

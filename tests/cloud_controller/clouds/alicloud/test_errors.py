@@ -41,6 +41,7 @@ CODES: dict[type[CloudError], str] = {
         " ResourceInConfiguring.loadBalancer ResourceInUse.serverGroup ResourceAlreadyExist.listener"
         " ResourceAlreadyAssociated.serverGroup DependencyViolation.RouteEntry IdempotentParameterMismatch"
         " IdempotenceParamNotMatch OperationFailed.ListenerStatusNotSupport OperationDenied.DeleteProtectionIsOn"
+        " BackendServer.configuring ServiceIsConfiguring ServiceIsStopping"
         " VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE VPC_ROUTE_ENTRY_STATUS_ERROR"
     ),
     InvalidConfiguration: (

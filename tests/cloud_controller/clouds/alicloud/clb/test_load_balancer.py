@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
+from cloud_controller.clouds.alicloud.errors import Refusal
 from cloud_controller.clouds.alicloud.requests import is_read
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud import machines
-from local.alicloud.clb_balancers import CLB, GROUP, LISTENER
+from local.alicloud.clb_balancers import CLB, EXTENSION, GROUP, LISTENER
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
@@ -388,3 +389,138 @@ def test_a_preserved_load_balancer_keeps_everything_but_its_owner(account: Balan
         assert now == {**was, "tags": now["tags"]}
         assert now["tags"]["cloud-controller/preserved-from"] == "c-1/default/web"
         assert "kubernetes.io/service-uid" not in now["tags"]
+
+
+# --------------------------------------------------------------------------------------- failures in between, waiting
+
+
+def fail_once(running: Running, action: str) -> None:
+    """Let the next call of this action fail as if the API did not answer."""
+    client, failed = running.cloud._client, []
+    call = client.call
+
+    def failing(product: str, name: str, parameters: Any) -> Any:
+        if name == action and not failed:
+            failed.append(name)
+            raise Unavailable(f"{name} failed")
+        return call(product, name, parameters)
+
+    client.call = failing
+
+
+@pytest.mark.parametrize("action", ["TagResources", "SetLoadBalancerTCPListenerAttribute"])
+def test_a_takeover_that_is_interrupted_forgets_nothing_of_the_users_listener(account: Balancing, action: str) -> None:
+    lb = users_balancer(account, 80)
+    before = only(account, LISTENER)
+    running = Running(account, account.cluster(), options=ANY)
+    fail_once(running, action)
+
+    with pytest.raises(Unavailable):
+        running.apply(service({"id": lb, "force-override-listeners": "true"}))
+    running.resync()
+    running.settle()
+    assert only(account, LISTENER)["VServerGroupId"] != before["VServerGroupId"]
+    running.cluster.delete_service()
+    running.settle()
+
+    assert only(account, LISTENER) == before
+
+
+def test_a_listener_that_cannot_be_given_back_is_not_taken_over(account: Balancing) -> None:
+    lb = users_balancer(account, 80)
+    alter(account, LISTENER, VServerGroupId="")
+    before = only(account, LISTENER)
+    running = Running(account, account.cluster(), options=ANY)
+
+    with pytest.raises(InvalidConfiguration, match="could not be given back .* delete that listener"):
+        running.apply(service({"id": lb, "force-override-listeners": "true"}))
+
+    assert only(account, LISTENER) == before
+
+
+def test_further_certificates_of_the_user_come_back_with_their_listener(account: Balancing) -> None:
+    lb = users_balancer(account)
+    client = account.cloud()._client
+    group = only(account, GROUP)["id"]
+    on_port = {"LoadBalancerId": lb, "ListenerPort": 443}
+    asked = {**on_port, "Bandwidth": -1, "StickySession": "off", "HealthCheck": "off", "VServerGroupId": group}
+    client.call("slb", "CreateLoadBalancerHTTPSListener", {**asked, "ServerCertificateId": "cert-1"})
+    domain = {**on_port, "Domain": "a.example.com", "ServerCertificateId": "cert-a"}
+    client.call("slb", "CreateDomainExtension", domain)
+    client.call("slb", "StartLoadBalancerListener", on_port)
+    running = start(account, {"id": lb, "force-override-listeners": "true", **HTTPS}, port(443), options=ANY)
+    assert not account.objects(EXTENSION)
+
+    running.cluster.delete_service()
+    running.settle()
+
+    assert [(each["Domain"], each["ServerCertificateId"]) for each in account.objects(EXTENSION)] == [
+        ("a.example.com", "cert-a")
+    ]
+
+
+@pytest.mark.parametrize("action", ["CreateVServerGroup", "CreateLoadBalancerTCPListener"])
+@pytest.mark.parametrize("error", [NotFound, Conflict])
+def test_a_part_that_is_refused_makes_no_second_load_balancer(
+    account: Balancing, action: str, error: type[Exception]
+) -> None:
+    running = Running(account, account.cluster())
+    client = running.cloud._client
+    call = client.call
+    refusal = Refusal("InvalidLoadBalancerId.NotFound", "words", 400, "r-1")
+
+    def failing(product: str, name: str, parameters: Any) -> Any:
+        if name == action:
+            client.call = call
+            raise error("words") from refusal
+        return call(product, name, parameters)
+
+    client.call = failing
+    with pytest.raises(Unavailable):
+        running.apply(service())
+    running.resync()
+    running.settle()
+
+    assert len(account.objects(CLB)) == 1
+    assert only(account, LISTENER)["status"] == "running"
+
+
+def test_changes_wait_while_a_load_balancer_is_configured(account: Balancing) -> None:
+    account.standin.world.clb_settles = 0.2
+    running = Running(account, account.cluster())
+
+    running.apply(service())
+
+    assert only(account, LISTENER)["status"] == "running"
+    assert not [each for each in running.cluster.events if "onfiguring" in str(each)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "anew"),
+    [
+        ({}, {"scheduler": "sch"}, True),
+        ({"scheduler": "sch"}, {"scheduler": "tch"}, True),
+        ({"scheduler": "sch"}, {}, False),
+        ({"scheduler": "rr"}, {}, False),
+    ],
+)
+def test_a_listener_is_made_anew_only_for_a_scheduler_that_the_cloud_does_not_change_to(
+    account: Balancing, before: dict[str, str], after: dict[str, str], anew: bool
+) -> None:
+    running = start(account, before)
+
+    running.apply(service(after))
+
+    assert only(account, LISTENER)["Scheduler"] == after.get("scheduler", "wrr")
+    assert ("DeleteLoadBalancerListener" in writes(account)) is anew
+    assert not running.plan().changes
+
+
+def test_a_udp_listener_is_made_anew_for_session_affinity_and_without(account: Balancing) -> None:
+    ports = [port(53, "UDP")]
+    running = start(account, {}, *ports)
+    for affinity, scheduler in (("ClientIP", "sch"), ("None", "wrr")):
+        running.apply(service({}, *ports, sessionAffinity=affinity))
+
+        assert only(account, LISTENER)["Scheduler"] == scheduler
+        assert "DeleteLoadBalancerListener" in writes(account)
