@@ -76,7 +76,8 @@ class Catalogue:
 
     A cloud whose kinds of load balancers differ in annotations or defaults has a catalogue for each `kind`, with the
     `spec.loadBalancerClass` values (None: no class) that select it, and one of all (`joined`). What concerns one
-    Service asks `of_class` for its kind's.
+    Service asks `of_class` for its kind's. `empty_is_unset`: an annotation without text is as if it were not there; the
+    cloud's builds leave such out.
     """
 
     cloud: str
@@ -85,6 +86,7 @@ class Catalogue:
     kind: str = ""
     classes: tuple[str | None, ...] = ()
     kinds: tuple[Catalogue, ...] = ()
+    empty_is_unset: bool = False
     by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     _domains: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -115,7 +117,11 @@ class Catalogue:
                 raise ValueError(f"catalogue {entry.name}: kinds differ in argument, type or aliases")
         every = tuple(entries.values())
         return cls(
-            kinds[0].cloud, kinds[0].prefixes, every, kinds=tuple(_of_kind(kind, every, kinds) for kind in kinds)
+            kinds[0].cloud,
+            kinds[0].prefixes,
+            every,
+            kinds=tuple(_of_kind(kind, every, kinds) for kind in kinds),
+            empty_is_unset=kinds[0].empty_is_unset,
         )
 
     def of_class(self, load_balancer_class: str | None) -> Catalogue:
@@ -182,7 +188,9 @@ class Catalogue:
         if entry is None:
             return None
         text = entry.text_in(annotations or {})
-        return entry.default if text is None else entry.parse(text)
+        if text is None or (self.empty_is_unset and not text.strip()):
+            return entry.default
+        return entry.parse(text)
 
     def annotations(self, arguments: Mapping[str, Value | Mapping[str, Value]]) -> dict[str, str]:
         """The annotations for typed arguments. Raises InvalidConfiguration like `parse`."""

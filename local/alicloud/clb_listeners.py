@@ -55,7 +55,7 @@ def _set(protocol: str) -> Callable[[Account, Arguments], dict[str, Any]]:
         listener = _one(account, arguments, protocol)
         given = _given(protocol, arguments)
         require_values(protocol, given)
-        require_change(protocol, listener["Scheduler"], given.get("Scheduler", listener["Scheduler"]))
+        require_change(protocol, listener["Scheduler"], {**listener, **given}["Scheduler"])
         uses = arguments.get("VServerGroup")
         if "VServerGroupId" in given and uses != "on":
             raise Refusal(400, "MissingParam.VServerGroup", "VServerGroup must be on to set VServerGroupId.")

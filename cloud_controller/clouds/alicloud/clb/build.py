@@ -14,7 +14,7 @@ from typing import Any
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.backends import chosen
 from cloud_controller.clouds.alicloud.clb.annotations import field
-from cloud_controller.clouds.alicloud.clb.build_listeners import further_certificates, listener_attributes
+from cloud_controller.clouds.alicloud.clb.build_listeners import further_certificates, is_checked, listener_attributes
 from cloud_controller.clouds.alicloud.clb.request import Request, forwards, protocols
 from cloud_controller.clouds.common.names import hashed_name
 from cloud_controller.clouds.common.service_spec import is_local, require_node_port
@@ -35,7 +35,8 @@ from cloud_controller.load_balancers.model import (
 from cloud_controller.load_balancers.nameable import Named
 
 EXTERNAL_IP_TAG = "cloud-controller/external-ip-type"
-"""On a load balancer whose Service shows the elastic IP bound to it: a read must know without the Service."""
+"""On an internal load balancer: whether its Service shows the elastic IP bound to it. A read has no Service."""
+EIP, NO_EXTERNAL_IP = "eip", "none"
 ENI = "eni"
 """The instance of members that are pods: their network interface is found when they are added."""
 HEAVIEST = 100
@@ -50,6 +51,11 @@ _TAGS = TagRules(
     pattern=re.compile("(?!.*https?://).*", re.DOTALL),
     characters="everything but http:// and https://",
     reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.io/"),
+)
+_OF_CHECKS = (
+    *("health_check_type", "health_check_connect_port", "health_check_interval", "health_check_connect_timeout"),
+    *("health_check_timeout", "healthy_threshold", "unhealthy_threshold", "health_check_uri", "health_check_domain"),
+    *("health_check_httpcode", "health_check_method"),
 )
 _OF_THE_WHOLE = (
     *("address_type", "vswitch_id", "ip", "ip_version", "master_zoneid", "slave_zoneid", "resource_group_id", "name"),
@@ -122,7 +128,8 @@ def _check_backends(request: Request) -> None:
 
 def _members(request: Request, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
     weight = request.settings.integer("default_weight")
-    usable = chosen(backends, request.settings)
+    # A node's state and labels say nothing about the pods that serve on it.
+    usable = backends if request.by_pod else chosen(backends, request.settings)
     found = {}
     for port in request.ports:
         if port["protocol"] in ("TCP", "UDP") and (request.by_pod or port.get("nodePort")):
@@ -191,8 +198,9 @@ def _charges(request: Request) -> dict[str, Value | None]:
 
 def _tags(request: Request) -> dict[str, str]:
     own = request.owner.tags
-    if request.settings.text("external_ip_type") == "eip" and request.settings.text("address_type") == "intranet":
-        own[EXTERNAL_IP_TAG] = "eip"
+    if request.settings.text("address_type") == "intranet":
+        # Always written: tags of which nothing is wanted stay.
+        own[EXTERNAL_IP_TAG] = request.settings.text("external_ip_type") or NO_EXTERNAL_IP
     words = (word.partition("=") for word in request.words("additional_resource_tags"))
     given = {key.strip(): value.strip() for key, _, value in words}
     if "" in given:
@@ -256,8 +264,30 @@ def _without_effect(request: Request, used: set[str]) -> dict[str, str]:
         if settings.text("address_type") == "internet":
             why = "it applies only with annotation address-type: intranet"
             found |= dict.fromkeys(("vswitch_id", "ip", "external_ip_type"), why)
+        else:
+            found["charge_type"] = "an internal load balancer has no traffic to pay for"
         if settings.text("charge_type") != "paybybandwidth":
             found["bandwidth"] = "it applies only with annotation charge-type: paybybandwidth"
+        elif settings.text("address_type") == "intranet":
+            found["bandwidth"] = "an internal load balancer has no traffic to pay for"
+    if request.by_pod:
+        why = f"with annotation {_BACKEND_TYPE}: eni, pods are backends wherever they run"
+        found |= dict.fromkeys(("remove_unscheduled_backend", "backend_label"), why)
+    elif is_local(request.spec):
+        found["default_weight"] = "with externalTrafficPolicy: Local, the weight of a node is the number of its pods"
+    if not request.is_on("acl_status"):
+        found |= dict.fromkeys(("acl_id", "acl_type"), "it applies only with annotation acl-status: on")
+    if not request.is_on("connection_drain"):
+        found["connection_drain_timeout"] = "it applies only with annotation connection-drain: on"
+    if not request.is_on("sticky_session"):
+        why = "it applies only with annotation sticky-session: on"
+        found |= dict.fromkeys(("sticky_session_type", "cookie", "cookie_timeout"), why)
+    elif settings.text("sticky_session_type") == "insert":
+        found["cookie"] = "it applies only with annotation sticky-session-type: server"
+    else:
+        found["cookie_timeout"] = "it applies only with annotation sticky-session-type: insert"
+    if not any(is_checked(request, each) for each in used):
+        found |= dict.fromkeys(_OF_CHECKS, "health checks are off")
     if "https" not in used:
         why = "no port is HTTPS; annotation protocol-port makes one (https:443)"
         found |= dict.fromkeys(("cert_id", "domain_extensions", "tls_cipher_policy", "http2_enabled"), why)

@@ -42,6 +42,14 @@ def listener_attributes(request: Request, protocol: str, forward_port: int | Non
     return found
 
 
+def is_checked(request: Request, protocol: str) -> bool:
+    """Whether listeners of this protocol check their backends."""
+    given = request.settings.given
+    of_http = protocol in ("http", "https")
+    flag = given.get("health_check_flag", "off" if of_http else "on")
+    return (flag if of_http else given.get("health_check_switch", flag)) != "off"
+
+
 def further_certificates(request: Request) -> Iterator[tuple[str, str]]:
     """Domain and certificate of each entry of `domain-extensions`. Raises InvalidConfiguration."""
     seen: set[str] = set()
@@ -130,9 +138,7 @@ def _tls(request: Request) -> Attributes:
 def _check(request: Request, protocol: str) -> Attributes:
     settings, given = request.settings, request.settings.given
     of_http = protocol in ("http", "https")
-    flag = given.get("health_check_flag", "off" if of_http else "on")
-    switch = flag if of_http else given.get("health_check_switch", flag)
-    if switch == "off":
+    if not is_checked(request, protocol):
         return {"health_check": "off"}
     timeout = "health_check_timeout" if of_http else "health_check_connect_timeout"
     usual = _UDP_CHECK if protocol == "udp" else {}

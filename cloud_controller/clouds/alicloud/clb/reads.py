@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import NotFound
-from cloud_controller.clouds.alicloud.clb.build import EXTERNAL_IP_TAG
+from cloud_controller.clouds.alicloud.clb.build import EIP, EXTERNAL_IP_TAG
 from cloud_controller.clouds.alicloud.clb.listener_fields import attributes_of
 from cloud_controller.clouds.alicloud.clb.memory import Memory
 from cloud_controller.clouds.alicloud.clb.wire import Group, balancer_attributes, state_of
@@ -173,7 +173,7 @@ class Reads:
         found = sorted((self._listener(each, names) for each in listeners), key=lambda each: (not each.pool, each.key))
         state, reason = state_of(shown)
         tags = tags_of((shown.get("Tags") or {}).get("Tag") or [])
-        address = (self._elastic_ip(lb_id) if EXTERNAL_IP_TAG in tags else None) or shown.get("Address")
+        address = (self._elastic_ip(lb_id) if tags.get(EXTERNAL_IP_TAG) == EIP else None) or shown.get("Address")
         return ObservedLoadBalancer(
             id=lb_id,
             state=state,

@@ -115,6 +115,9 @@ def test_a_protocol_that_clb_lacks_and_a_port_without_node_port_are_refused() ->
         built({}, port(80, nodePort=None))
 
 
+STICKY = {"protocol-port": "http:80", "sticky-session": "on"}
+
+
 @pytest.mark.parametrize(
     ("given", "fields"),
     [
@@ -129,6 +132,16 @@ def test_a_protocol_that_clb_lacks_and_a_port_without_node_port_are_refused() ->
         ({"vgroup-port": "rsp-1:80", "weight": "60"}, ["vgroup-port", "weight"]),
         ({"ignore-weight-update": "on"}, ["ignore-weight-update"]),
         ({"network-type": "vpc", "tunnel-type": "x"}, ["network-type", "tunnel-type"]),
+        ({"health-check-flag": "off", "health-check-interval": "9"}, ["health-check-interval"]),
+        ({"acl-type": "black"}, ["acl-type"]),
+        ({"connection-drain-timeout": "30"}, ["connection-drain-timeout"]),
+        ({**STICKY, "sticky-session-type": "insert", "cookie": "c"}, ["cookie"]),
+        ({**STICKY, "sticky-session-type": "server", "cookie": "c", "cookie-timeout": "9"}, ["cookie-timeout"]),
+        ({"address-type": "intranet", "charge-type": "paybytraffic"}, ["charge-type"]),
+        (
+            {BACKEND_TYPE: "eni", "remove-unscheduled-backend": "on", "backend-label": "pool=a"},
+            ["remove-unscheduled-backend", "backend-label"],
+        ),
     ],
 )
 def test_a_setting_without_effect_is_reported(given: dict[str, str], fields: list[str]) -> None:
@@ -246,3 +259,9 @@ def test_cordoned_nodes_stay_unless_the_service_removes_them() -> None:
 
     assert "i-4" in {each.address for each in members({}, nodes)}
     assert "i-4" not in {each.address for each in members({"remove-unscheduled-backend": "on"}, nodes)}
+
+
+def test_a_weight_for_all_nodes_is_reported_if_nodes_are_weighed_by_their_pods() -> None:
+    found = built({"default-weight": "30"}, externalTrafficPolicy="Local")
+
+    assert [each.value for each in found.ignored] == [30]

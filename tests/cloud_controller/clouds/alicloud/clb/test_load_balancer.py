@@ -312,6 +312,11 @@ def test_the_elastic_ip_of_an_internal_load_balancer_is_published(account: Balan
     running.settle()
 
     assert running.cluster.ingress == [{"ip": "203.0.113.77"}]
+    running.cluster.put(service({"address-type": "intranet"}))
+    running.settle()
+    running.resync()
+    running.settle()
+    assert running.cluster.ingress == [{"ip": only(account, CLB)["address"]}]
 
 
 def test_health_is_that_of_listeners(account: Balancing) -> None:
@@ -423,7 +428,9 @@ def test_a_takeover_that_is_interrupted_forgets_nothing_of_the_users_listener(ac
     running.cluster.delete_service()
     running.settle()
 
-    assert only(account, LISTENER) == before
+    after = only(account, LISTENER)
+    kept = ("VServerGroupId", "Scheduler", "config", "status", "tags")
+    assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
 
 
 def test_a_listener_that_cannot_be_given_back_is_not_taken_over(account: Balancing) -> None:
@@ -432,7 +439,7 @@ def test_a_listener_that_cannot_be_given_back_is_not_taken_over(account: Balanci
     before = only(account, LISTENER)
     running = Running(account, account.cluster(), options=ANY)
 
-    with pytest.raises(InvalidConfiguration, match="could not be given back .* delete that listener"):
+    with pytest.raises(InvalidConfiguration, match=r"could not be given back .* delete that listener"):
         running.apply(service({"id": lb, "force-override-listeners": "true"}))
 
     assert only(account, LISTENER) == before
@@ -524,3 +531,25 @@ def test_a_udp_listener_is_made_anew_for_session_affinity_and_without(account: B
 
         assert only(account, LISTENER)["Scheduler"] == scheduler
         assert "DeleteLoadBalancerListener" in writes(account)
+
+
+def test_an_empty_annotation_does_not_block_the_deletion(account: Balancing) -> None:
+    running = start(account, {"preserve-lb-on-delete": ""})
+
+    running.cluster.delete_service()
+    running.settle()
+
+    assert not account.objects(CLB)
+
+
+def test_a_pod_serves_whatever_labels_its_node_has(account: Balancing) -> None:
+    running = Running(account, account.cluster())
+    machine = account.objects(machines.INSTANCE)[0]["id"]
+    with account.standin.changing() as world:
+        machines.add_eni(world, account.vswitch, "eni-101", address="192.168.0.101", instance=machine)
+    running.cluster.put(service({BACKEND_TYPE: "eni", "remove-unscheduled-backend": "on", "backend-label": "pool=a"}))
+    pods(running, 101)
+
+    running.settle()
+
+    assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101"]
