@@ -12,6 +12,7 @@ import urllib3
 from cloud_controller.cloud import Cloud
 from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
 from cloud_controller.clouds.alicloud.nlb.load_balancers import NetworkLoadBalancers
+from cloud_controller.clouds.alicloud.patience import Patience
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
@@ -59,7 +60,7 @@ class AliCloudNlbHarness(AliCloudHarness):
         made: Any = super().new_cloud()
         del made.load_balancers._kinds["clb"]
         nlb = NetworkLoadBalancers(made._client, CONFIG, Cache(), ConcurrentCalls(), sleep=lambda _: None)
-        nlb._jobs._patience = 0.0
+        nlb._jobs.patience = Patience(seconds=0.0)
         made.load_balancers._kinds["nlb"] = nlb
         return made  # type: ignore[no-any-return]
 

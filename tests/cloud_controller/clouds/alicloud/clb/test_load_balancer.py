@@ -401,7 +401,8 @@ def test_a_preserved_load_balancer_keeps_everything_but_its_owner(account: Balan
 
 def fail_once(running: Running, action: str) -> None:
     """Let the next call of this action fail as if the API did not answer."""
-    client, failed = running.cloud._client, []
+    client = running.cloud._client
+    failed: list[str] = []
     call = client.call
 
     def failing(product: str, name: str, parameters: Any) -> Any:
