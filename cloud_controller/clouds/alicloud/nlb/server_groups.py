@@ -84,7 +84,9 @@ class ServerGroups:
             if each.address not in lost
         }
         # The pod that had the address before may be on another network interface.
-        moved = [group.servers[k] for k, each in servers.items() if k in group.servers and group.servers[k].id != each.id]
+        moved = [
+            group.servers[k] for k, each in servers.items() if k in group.servers and group.servers[k].id != each.id
+        ]
         group, jobs = self._exchange("RemoveServersFromServerGroup", group, moved)
         self._writes.jobs.require(jobs)
         present = [server for key, server in servers.items() if key in group.servers]

@@ -132,3 +132,53 @@ def test_a_changed_weight_moves_a_pod_to_the_interface_that_has_its_address_now(
     process.converge(built(annotations={ENI: "eni", "weight": "5"}, on=on))
 
     assert interfaces_of_servers(account) == [new]
+
+
+# ------------------------------------------------------------------------------------------------- own security group
+
+
+def put_rules(account: NlbAccount, *rules: dict[str, str]) -> None:
+    (own,) = (each for each in account.objects(machines.SECURITY_GROUP) if each["id"] in account.left())
+    with account.standin.changing() as world:
+        world.fill(machines.SECURITY_GROUP, own["id"], rules=[*rules])
+
+
+def rules_of(account: NlbAccount) -> list[dict[str, str]]:
+    (own,) = (each for each in account.objects(machines.SECURITY_GROUP) if each["id"] in account.left())
+    rules: list[dict[str, str]] = own["rules"]
+    return rules
+
+
+@pytest.mark.parametrize(
+    "by_hand",
+    [
+        {"IpProtocol": "TCP", "PortRange": "22/22", "SourceCidrIp": "0.0.0.0/0"},
+        {"SourceCidrIp": "", "SourceGroupId": "sg-1"},
+        {"SourceCidrIp": "", "SourcePrefixListId": "pl-1"},
+        {"SourceCidrIp": "192.0.2.0/24"},
+    ],
+)
+def test_a_rule_opened_by_hand_is_revoked(account: NlbAccount, by_hand: dict[str, str]) -> None:
+    wanted = built(loadBalancerSourceRanges=["10.0.0.0/8"])
+    Process(account).converge(wanted)
+    before = rules_of(account)
+    (accepts,) = (each for each in before if each["Policy"] == "accept")
+    put_rules(account, *before, {**accepts, "SecurityGroupRuleId": "sgr-by-hand", **by_hand})
+
+    Process(account).converge(wanted)
+
+    assert rules_of(account) == before
+
+
+@pytest.mark.parametrize("family", ["SourceCidrIp", "Ipv6SourceCidrIp"])
+def test_a_refusal_removed_by_hand_is_put_back(account: NlbAccount, family: str) -> None:
+    wanted = built(annotations={"ip-version": "DualStack"}, loadBalancerSourceRanges=["10.0.0.0/8"])
+    Process(account).converge(wanted)
+    before = rules_of(account)
+    put_rules(account, *(each for each in before if each["Policy"] == "accept" or not each[family]))
+    assert len(rules_of(account)) == len(before) - 1
+
+    Process(account).converge(wanted)
+
+    assert {each[family] for each in rules_of(account)} == {each[family] for each in before}
+    assert len(rules_of(account)) == len(before)
