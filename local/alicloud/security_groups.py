@@ -123,11 +123,11 @@ def _asked(permissions: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def _require_cidr(rule: Mapping[str, Any]) -> None:
-    name, kind = ("SourceCidrIp", ipaddress.IPv4Network)
-    if name not in rule:
-        name, kind = ("Ipv6SourceCidrIp", ipaddress.IPv6Network)
+    name = "SourceCidrIp" if "SourceCidrIp" in rule else "Ipv6SourceCidrIp"
+    version = 4 if name == "SourceCidrIp" else 6
     try:
-        kind(rule[name], strict=False)
+        if ipaddress.ip_network(rule[name], strict=False).version != version:
+            raise ValueError
     except ValueError:
         message = f"The parameter {name} is not valid: {rule[name]!r}."
         raise Refusal(400, "InvalidParam.SourceIp", message) from None
