@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -72,7 +73,8 @@ def authorize_security_group(account: Account, arguments: Arguments) -> dict[str
     group, asked = _group(account, arguments), _asked(arguments["Permissions"])
     had = group.get("rules", [])
     keys = {_key(each) for each in had}
-    rules = [*had, *(each for each in asked if _key(each) not in keys)]
+    new = [each for each in asked if _key(each) not in keys]
+    rules = [*had, *({**each, "SecurityGroupRuleId": account.new_id("sgr")} for each in new)]
     if len(rules) > _MOST_RULES:
         raise Refusal(403, "AuthorizationLimitExceed", "The limit of authorization records in the group is reached.")
     account.fill(SECURITY_GROUP, group["id"], rules=rules)
@@ -81,10 +83,15 @@ def authorize_security_group(account: Account, arguments: Arguments) -> dict[str
 
 @ECS.action("RevokeSecurityGroup")
 def revoke_security_group(account: Account, arguments: Arguments) -> dict[str, Any]:
-    """Rules that the group does not have are no matter."""
-    group = _group(account, arguments)
-    gone = {_key(each) for each in _asked(arguments["Permissions"])}
-    account.fill(SECURITY_GROUP, group["id"], rules=[each for each in group.get("rules", []) if _key(each) not in gone])
+    """By ID or by what the rules say; those that the group does not have are no matter."""
+    group, ids = _group(account, arguments), arguments.get("SecurityGroupRuleId", [])
+    if not ids and "Permissions" not in arguments:
+        raise Refusal(400, "MissingParameter", "SecurityGroupRuleId or Permissions is needed.")
+    gone = {_key(each) for each in _asked(arguments.get("Permissions", []))}
+    rules = [
+        each for each in group.get("rules", []) if _key(each) not in gone and each["SecurityGroupRuleId"] not in ids
+    ]
+    account.fill(SECURITY_GROUP, group["id"], rules=rules)
     return {}
 
 
@@ -111,7 +118,19 @@ def _asked(permissions: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         require(each, _RULES_OF_RULES, "Invalid{}")
         if ("SourceCidrIp" in each) == ("Ipv6SourceCidrIp" in each):
             raise Refusal(400, "InvalidParam.SourceIp", "A rule has one of SourceCidrIp and Ipv6SourceCidrIp.")
+        _require_cidr(each)
     return [{name: str(each.get(name, "")) for name in _KEY} for each in permissions]
+
+
+def _require_cidr(rule: Mapping[str, Any]) -> None:
+    name = "SourceCidrIp" if "SourceCidrIp" in rule else "Ipv6SourceCidrIp"
+    version = 4 if name == "SourceCidrIp" else 6
+    try:
+        if ipaddress.ip_network(rule[name], strict=False).version != version:
+            raise ValueError
+    except ValueError:
+        message = f"The parameter {name} is not valid: {rule[name]!r}."
+        raise Refusal(400, "InvalidParam.SourceIp", message) from None
 
 
 def _key(rule: Mapping[str, str]) -> tuple[str, ...]:

@@ -53,6 +53,8 @@ class Changes:
         """The jobs of an operation failed, or are not done: what it changed is read again."""
         if isinstance(operation, CreateLoadBalancer):
             return
+        if isinstance(operation, AddMembers):
+            self._tools.memory.interfaces.forget(*(each.address for each in operation.members))
         known = self._tools.memory.known.get(operation.id)
         if known is not None:
             self._tools.memory.servers.forget(*(group.id for group in known.groups.values()))

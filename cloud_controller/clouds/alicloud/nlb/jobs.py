@@ -24,9 +24,12 @@ class Jobs:
         patience: float = SECONDS,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
+        failed: Callable[[str], None],
     ) -> None:
+        """`failed` is told the ID of each job that failed."""
         self._client = client
         self.patience = Patience(seconds=patience, sleep=sleep, clock=clock)
+        self._failed = failed
 
     def outcomes(self, jobs: Mapping[str, str]) -> dict[str, CloudError | None]:
         """Wait for these jobs (by ID, with what each does); the error of each, or None if it succeeded."""
@@ -39,6 +42,7 @@ class Jobs:
                     if job in jobs and status == "Succeeded":
                         found[job] = None
                     elif job in jobs and status == "Failed":
+                        self._failed(job)
                         found[job] = CloudError(f"Alibaba Cloud: nlb {jobs[job]} failed (job {job})")
             return len(found) == len(jobs)
 

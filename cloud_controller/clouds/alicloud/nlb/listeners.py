@@ -13,6 +13,7 @@ from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Listener, Owner
+from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG
 
 _FIXED = ("protocol", "port_range")
 """Attributes that a listener cannot change."""
@@ -32,6 +33,8 @@ class Listeners:
         self, lb_id: str, listener: Listener, group_id: str, present: KnownListener | None, tags: Mapping[str, str]
     ) -> tuple[KnownListener, dict[str, str]]:
         """Create the listener, or change the one on its port; a new one also gets `tags`. Returns its jobs."""
+        if present is not None and TAKEN_FROM_TAG in listener.tags and TAKEN_FROM_TAG not in present.listener.tags:
+            present = self._marked(present, listener.tags)
         if present is not None and any(
             present.listener.attributes.get(key) != listener.attributes.get(key) for key in _FIXED
         ):
@@ -62,7 +65,7 @@ class Listeners:
         }
         answer, jobs = self._writes.send("CreateListener", params)
         listener_id = str(answer["ListenerId"])
-        view: dict[str, Any] = {**params, "ListenerId": listener_id, "Tags": tag_list(tags)}
+        view: dict[str, Any] = {**params, "ListenerId": listener_id, "Tags": tag_list(tags), "JobId": [*jobs]}
         self._memory.made_listeners.put(listener_id, view, anew=True)
         further = words(listener.attributes.get("additional_certificates"))
         if further:
@@ -70,6 +73,15 @@ class Listeners:
             jobs = self._certificates(_ASSOCIATE, listener_id, further)
         self._memory.certificates.put(listener_id, further, anew=True)
         return KnownListener(listener_id, replace(listener, tags=tags)), jobs
+
+    def _marked(self, present: KnownListener, tags: Mapping[str, str]) -> KnownListener:
+        """The listener with its new owner and the record of what it was. They come before all other changes: once it
+        has changed, nothing else tells what to give back."""
+        before = present.listener.tags
+        after = {**before, **tags}
+        self._memory.shown(present.id)
+        self._writes.retag("listener", present.id, before, after)
+        return replace(present, listener=replace(present.listener, tags=after))
 
     def _change(
         self, listener: Listener, group_id: str, present: KnownListener

@@ -54,7 +54,7 @@ class NetworkLoadBalancers:
         """`patience`: seconds for which one step of a change waits for its jobs."""
         self._memory = memory = Memory(cache)
         own_groups = OwnGroups(client, place.vpc_id, cache)
-        self._jobs = Jobs(client, patience=patience, sleep=sleep, clock=cache.clock)
+        self._jobs = Jobs(client, patience=patience, sleep=sleep, clock=cache.clock, failed=memory.not_made)
         writes = Writes(client, self._jobs)
         self._reads = NetworkReads(client, place.cluster_id, memory, own_groups, concurrently)
         self._client = client

@@ -13,6 +13,10 @@ from cloud_controller.load_balancers.model import Listener, Pool
 LIFETIME = 600.0
 """Seconds after which servers and certificates, which the API returns part by part, are read again."""
 
+_ADDRESS_STAYS = 5.0
+"""Seconds for which an address is taken to be on the same network interface, to ask once for all ports of a Service:
+the network plugin soon gives it to the next pod, elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownListener:
@@ -75,7 +79,7 @@ class Memory:
         """The servers of each group, by its ID."""
         self.certificates: Entries[tuple[str, ...]] = Entries(cache, LIFETIME, spread=True)
         """The additional certificates of each TCPSSL listener, by its ID."""
-        self.interfaces: Entries[str] = Entries(cache, LIFETIME)
+        self.interfaces: Entries[str] = Entries(cache, _ADDRESS_STAYS)
         """The network interface of each pod, by its address; "" if it has none."""
         self.made: Entries[str] = Entries(cache, LAG)
         """Load balancers that this process created, with the UID of their Service: no list may show them yet."""
@@ -86,6 +90,12 @@ class Memory:
         """Lists show these, or this process has changed what it made of them."""
         self.made_groups.forget(*ids)
         self.made_listeners.forget(*ids)
+
+    def not_made(self, job: str) -> None:
+        """Forget what this job failed to make."""
+        with self.cache.lock:
+            for kind in (self.made_groups, self.made_listeners):
+                kind.forget(*(each for each, view in kind.all().items() if job in view["JobId"]))
 
     def dump(self, limit: int) -> bytes:
         """What the API returns part by part, as bytes; see `Remembering.dump`."""

@@ -39,7 +39,8 @@ def observed(known: Known, own: OwnGroup | None) -> ObservedLoadBalancer:
     if own is not None:
         attributes["security_group_ids"] = tuple(each for each in groups if each != own.id)
         # A group that the load balancer has not joined admits and refuses nobody.
-        attributes["source_ranges"] = own.source_ranges if own.id in groups else ()
+        dual_stack = attributes["address_ip_version"] == "DualStack"
+        attributes["source_ranges"] = own.source_ranges(dual_stack=dual_stack) if own.id in groups else ()
     return ObservedLoadBalancer(
         id=known.id,
         state=_STATES.get(status, LoadBalancerState.FAILED),

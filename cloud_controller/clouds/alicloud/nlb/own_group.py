@@ -31,16 +31,15 @@ Rule = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class OwnGroup:
-    """A load balancer's own group and its rules."""
+    """A load balancer's own group and its rules, each with its ID if the API has shown it."""
 
     id: str
-    rules: frozenset[Rule]
+    rules: Mapping[Rule, str]
 
-    @property
-    def source_ranges(self) -> tuple[str, ...]:
+    def source_ranges(self, *, dual_stack: bool) -> tuple[str, ...]:
         """The clients that it admits; one more word if it does not refuse everybody else."""
         admitted = sorted(source for policy, source, _ in self.rules if policy == "accept")
-        closed = ("drop", "0.0.0.0/0", _LAST) in self.rules
+        closed = self.rules.keys() >= _rules((), dual_stack=dual_stack)
         return tuple(admitted) if closed else (*admitted, "everybody else")
 
 
@@ -51,7 +50,7 @@ class OwnGroups:
         self._client = client
         self._vpc_id = vpc_id
         self._ids: Entries[str] = Entries(cache, LIFETIME)
-        self._rules: Entries[frozenset[Rule]] = Entries(cache, LIFETIME, spread=True)
+        self._rules: Entries[Mapping[Rule, str]] = Entries(cache, LIFETIME, spread=True)
 
     def of(self, lb_id: str) -> OwnGroup | None:
         """The load balancer's own group, if it has one."""
@@ -70,12 +69,15 @@ class OwnGroups:
         group = self.of(lb_id) or self._create(lb_id, tags)
         wanted = _rules(ranges, dual_stack=dual_stack)
         # First what is added: no client is locked out meanwhile, and a new group is closed before anything joins it.
-        for params in _permissions(group.id, wanted - group.rules):
+        for params in _permissions(group.id, wanted - group.rules.keys()):
             self._client.call("ecs", "AuthorizeSecurityGroup", params)
-        for params in _permissions(group.id, group.rules - wanted):
+        # By ID: a rule made by hand may be of a form that this controller cannot name.
+        for ids in batches(sorted(group.rules[each] for each in group.rules.keys() - wanted), _MOST):
+            params = {"SecurityGroupId": group.id, "SecurityGroupRuleId": [*ids], **_token()}
             self._client.call("ecs", "RevokeSecurityGroup", params)
-        self._rules.put(group.id, wanted, anew=True)
-        return OwnGroup(group.id, wanted)
+        made = OwnGroup(group.id, dict.fromkeys(wanted, ""))
+        self._rules.put(group.id, made.rules, anew=True)
+        return made
 
     def delete(self, lb_id: str) -> None:
         """Delete the group, if there is one. Raises Postponed while the load balancer still uses it."""
@@ -101,17 +103,17 @@ class OwnGroups:
         }
         group_id = str(self._client.call("ecs", "CreateSecurityGroup", params)["SecurityGroupId"])
         self._ids.put(lb_id, group_id, anew=True)
-        return OwnGroup(group_id, frozenset())
+        return OwnGroup(group_id, {})
 
     def _find(self, lb_id: str) -> str:
         params = {"VpcId": self._vpc_id, "Tag": tag_list({LOAD_BALANCER_TAG: lb_id}), "MaxResults": 100}
         found = self._client.pages("ecs", "DescribeSecurityGroups", params, "SecurityGroups.SecurityGroup")
         return min((str(each["SecurityGroupId"]) for each in found), default="")
 
-    def _read(self, group_id: str) -> frozenset[Rule]:
+    def _read(self, group_id: str) -> Mapping[Rule, str]:
         params = {"SecurityGroupId": group_id, "Direction": "ingress", "MaxResults": 1000}
         found = self._client.pages("ecs", "DescribeSecurityGroupAttribute", params, "Permissions.Permission")
-        return frozenset(map(_rule, found))
+        return {_rule(each): str(each["SecurityGroupRuleId"]) for each in found}
 
     def _forget(self, lb_id: str) -> None:
         group_id = self._ids.get(lb_id)
@@ -142,7 +144,7 @@ def _rule(permission: View) -> Rule:
     source = permission.get("SourceCidrIp") or permission.get("Ipv6SourceCidrIp")
     whole = str(permission.get("IpProtocol")).upper() == "ALL"
     # A rule that this controller would not make is told apart, and thus removed.
-    what = source if source and whole else str(permission.get("SecurityGroupRuleId") or permission)
+    what = source if source and whole else permission["SecurityGroupRuleId"]
     return (str(permission.get("Policy")).lower(), str(what), int(permission.get("Priority") or 0))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cloud_controller.cloud import Conflict, Postponed
+from cloud_controller.cloud import CloudError, Conflict, Postponed
 from cloud_controller.clouds.alicloud.interfaces import interfaces
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.memory import KnownGroup, Memory
@@ -50,7 +50,8 @@ class ServerGroups:
         answer, jobs = self._writes.send("CreateServerGroup", params)
         group_id = str(answer["ServerGroupId"])
         view: dict[str, Any] = {**params, "ServerGroupId": group_id, "ServerCount": 0, "Tags": tag_list(tags)}
-        self._memory.made_groups.put(group_id, {**view, "HealthCheck": params["HealthCheckConfig"]}, anew=True)
+        view |= {"HealthCheck": params["HealthCheckConfig"], "JobId": [*jobs]}
+        self._memory.made_groups.put(group_id, view, anew=True)
         return KnownGroup(group_id, replace(pool, members=(), tags=tags)), jobs
 
     def change(self, group: KnownGroup, pool: Pool) -> tuple[KnownGroup, dict[str, str]]:
@@ -82,10 +83,20 @@ class ServerGroups:
             for each in members
             if each.address not in lost
         }
+        # The pod that had the address before may be on another network interface.
+        moved = [
+            group.servers[k] for k, each in servers.items() if k in group.servers and group.servers[k].id != each.id
+        ]
+        group, jobs = self._exchange("RemoveServersFromServerGroup", group, moved)
+        self._writes.jobs.require(jobs)
         present = [server for key, server in servers.items() if key in group.servers]
         new = [server for key, server in servers.items() if key not in group.servers]
-        group, jobs = self._exchange("UpdateServerGroupServersAttribute", group, present)
-        group, more = self._exchange("AddServersToServerGroup", group, new, token)
+        try:
+            group, jobs = self._exchange("UpdateServerGroupServersAttribute", group, present)
+            group, more = self._exchange("AddServersToServerGroup", group, new, token)
+        except CloudError:
+            self._memory.interfaces.forget(*pods)
+            raise
         if lost:
             self._memory.interfaces.forget(*lost)
             self._writes.jobs.require(jobs | more)
@@ -95,6 +106,7 @@ class ServerGroups:
     def remove(self, group: KnownGroup, members: Collection[Member]) -> tuple[KnownGroup, dict[str, str]]:
         """Remove these members, as far as they are there."""
         gone = {each.key: group.servers[each.key] for each in members if each.key in group.servers}
+        self._memory.interfaces.forget(*(each.address for each in members))
         return self._exchange("RemoveServersFromServerGroup", group, [*gone.values()])
 
     def delete(self, group_id: str, tags: Mapping[str, str]) -> dict[str, str]:

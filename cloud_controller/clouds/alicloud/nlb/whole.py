@@ -112,12 +112,15 @@ class WholeLoadBalancers:
         return known
 
     def _when_active(self, view: View) -> View:
-        """The load balancer once it is created, or as it is when patience ends."""
-        found = [view]
+        """The load balancer once it is created, or as it is when patience ends. Raises Unavailable if it disappears."""
+        lb_id, found = str(view["LoadBalancerId"]), [view]
 
         def ask() -> bool:
-            found.append(self._tools.reads.view(str(view["LoadBalancerId"])) or {})
-            return found[-1].get("LoadBalancerStatus") != "Provisioning"
+            shown = self._tools.reads.view(lb_id)
+            if shown is None:
+                raise Unavailable(f"load balancer {lb_id} disappeared while it was being created")
+            found.append(shown)
+            return shown.get("LoadBalancerStatus") != "Provisioning"
 
         if view.get("LoadBalancerStatus") == "Provisioning":
             self._tools.writes.jobs.until(ask)

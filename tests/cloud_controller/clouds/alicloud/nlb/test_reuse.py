@@ -135,3 +135,21 @@ def test_a_whole_life_leaves_nothing_and_warns_of_nothing(account: Shared) -> No
 
     assert account.everything() == before
     assert not cluster.objects["services"]
+
+
+@pytest.mark.parametrize("action", ["TagResources", "UpdateListenerAttribute"])
+def test_a_takeover_records_what_the_listener_was_before_it_changes_it(account: Shared, action: str) -> None:
+    before = account.everything()
+    cluster = account.cluster()
+    account.refuse(action, "InvalidParameter")
+    wanted = service(of(id=account.user, force_override_listeners="true"), port(80), **NLB)
+    with pytest.raises(InvalidConfiguration, match=action):
+        served(account, cluster, wanted)
+
+    assert [each["ServerGroupId"] for each in account.objects(LISTENER)] == [account.group]
+    running = served(account, cluster, wanted)
+    assert [each["ServerGroupId"] for each in account.objects(LISTENER)] != [account.group]
+    cluster.delete_service()
+    running.settle()
+
+    assert account.everything() == before
