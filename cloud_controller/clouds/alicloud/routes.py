@@ -181,7 +181,7 @@ class VpcRoutes:
         return route.target_instance or self._hops.get(table, {}).get(route.destination_cidr, "")
 
     def _deletion(self, table: str, route: Route) -> Entry | None:
-        """The entry to delete; None if the route does not name its target, and the table led to no machine that is gone."""
+        """The entry to delete; None if the route has no target, and the table led to no machine that is gone."""
         hop = self._hop(table, route)
         return {"RouteTableId": table, "DstCidrBlock": route.destination_cidr, "NextHop": hop} if hop else None
 

@@ -179,7 +179,7 @@ def test_a_machine_that_the_key_may_not_see_stops_only_its_own_node(alicloud: Ac
     alicloud.standin.faults.add(Fault("ecs.DescribeInstanceAttribute", denied, count=None))
     ids = {"one": f"cn-hangzhou.{machine}", "two": f"cn-hangzhou.{foreign}"}
 
-    found, wrong = nodes.describe(alicloud.cloud().instances, [node(name, id) for name, id in ids.items()])
+    found, wrong = nodes.describe(alicloud.cloud().instances, [node(*each) for each in ids.items()])
 
     assert [*found] == ["one"]
     assert foreign in str(wrong["two"])
@@ -193,7 +193,7 @@ def test_a_machine_in_an_unknown_state_stops_only_its_own_node(
 
     listed = cloud.instances.list()
     ids = {"one": f"cn-hangzhou.{machine}", "two": f"cn-hangzhou.{odd}"}
-    found, wrong = nodes.describe(cloud.instances, [node(name, id) for name, id in ids.items()])
+    found, wrong = nodes.describe(cloud.instances, [node(*each) for each in ids.items()])
 
     assert [each.id for each in listed] == [machine]
     assert f"{odd} unknown_state='Hibernated'" in caplog.text

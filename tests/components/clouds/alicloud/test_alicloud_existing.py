@@ -116,7 +116,7 @@ def test_source_ranges_are_refused_for_the_clbs_of_an_existing_cluster() -> None
     values = {**existing(), "sourceRanges": ["10.0.0.0/8"]}
     given = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
 
-    with pytest.raises(ConfigError, match="sourceRanges is .*: a CLB does not limit its clients by them"):
+    with pytest.raises(ConfigError, match=r"sourceRanges is .*: a CLB does not limit its clients by them"):
         parse(given, secrets=["kubeconfig"])
 
 
