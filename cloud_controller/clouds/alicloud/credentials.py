@@ -38,6 +38,8 @@ _MARGIN = 300.0
 """Seconds before its end when a key is replaced. The metadata service has a new one half an hour before."""
 _PAUSE = 20.0
 """Seconds after a failed fetch, while the old key is valid."""
+_FAILURE_KEPT = 3.0
+"""Seconds for which a failed fetch counts for every caller, so that not each of them waits for the same silence."""
 _METADATA_PATH = "/latest/meta-data/ram/security-credentials/"
 _METADATA_TOKEN = "X-aliyun-ecs-metadata-token"
 
@@ -74,6 +76,13 @@ class FixedKey:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    key: AccessKey
+    expires: float
+    next_fetch: float
+
+
 class RoleKey:
     """The key of a role, with the seconds since the epoch when it expires."""
 
@@ -81,37 +90,52 @@ class RoleKey:
         self._fetch = fetch
         self._now = now
         self._lock = threading.Lock()
-        self._key: AccessKey | None = None
-        self._expires = 0.0
-        self._next_fetch = 0.0
+        self._held: _Held | None = None
+        self._failure: CloudError | None = None
+        self._failed_until = 0.0
 
     def key(self) -> Key | None:
-        """See `Credentials.key`. One thread fetches while the others wait."""
-        with self._lock:
-            if self._key is None or self._now() >= self._next_fetch:
-                self._renew()
-            return self._key
+        """See `Credentials.key`. One thread fetches; the others use the old key while it is valid, or wait."""
+        held = self._held
+        if held is not None and self._now() < held.next_fetch:
+            return held.key
+        valid = held is not None and self._now() < held.expires
+        if not self._lock.acquire(blocking=not valid):
+            return held.key if held is not None else None
+        try:
+            return self._renewed().key
+        finally:
+            self._lock.release()
 
     def refused(self, key: Key) -> bool:
         """See `Credentials.refused`: fetch another one."""
         with self._lock:
-            if self._key is not key:
+            if self._held is None or self._held.key is not key:
                 return True  # Another thread has replaced it.
-            self._key, self._expires = None, 0.0
-            self._renew()
-            return self._key is not None and self._key.id != key.id
+            self._held = None
+            return self._renewed().key.id != key.id
 
-    def _renew(self) -> None:
+    def _renewed(self) -> _Held:
+        """What is held, fetched anew if it is time; needs the lock."""
+        held, now = self._held, self._now()
+        if held is not None and now < held.next_fetch:
+            return held
+        if self._failure is not None and now < self._failed_until:
+            raise self._failure.with_traceback(None)
         try:
-            self._key, self._expires = self._fetch()
+            key, expires = self._fetch()
         except CloudError as error:
-            if self._key is None or self._now() >= self._expires:
+            now = self._now()
+            if held is None or now >= held.expires:
+                self._failure, self._failed_until = error, now + _FAILURE_KEPT
                 raise
-            self._next_fetch = self._now() + _PAUSE
             _log.warning("could not renew the key of the role retry_in=%.0fs error=%r", _PAUSE, str(error))
-            return
-        left = self._expires - self._now()
-        self._next_fetch = self._now() + max(left / 2, left - _MARGIN)
+            self._held = _Held(held.key, held.expires, min(now + _PAUSE, held.expires))
+            return self._held
+        now = self._now()
+        left = expires - now
+        self._held, self._failure = _Held(key, expires, now + max(left / 2, left - _MARGIN)), None
+        return self._held
 
 
 class PodRole:

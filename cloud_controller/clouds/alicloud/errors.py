@@ -5,6 +5,7 @@ The codes are those of the products' API references and of what Alibaba's own Te
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from cloud_controller.cloud_errors import (
@@ -61,7 +62,7 @@ _CODES: Final = ErrorCodes(
 )
 
 _CREDENTIALS = ("InvalidAccessKeyId", "InvalidAccessKeySecret", "InactiveAccessKey", "InvalidSecurityToken")
-_SECRET_FROM = "server string to sign"
+_SECRET_FROM = re.compile(r"server\s*(string\s*to\s*sign|canonical\s*request)", re.IGNORECASE)
 """Where the API begins to quote the signed headers, which include the session token."""
 
 
@@ -95,7 +96,7 @@ def of_code(
     code: str, message: str, what: str, status: int = 0, request_id: str = "", retry_after: float = RETRY_AFTER
 ) -> CloudError:
     """The typed error for a code that stands in an answer, such as that of one route among many."""
-    told = message[:found] if (found := message.lower().find(_SECRET_FROM)) >= 0 else message
+    told = _SECRET_FROM.split(message, maxsplit=1)[0]
     words = f"{code}: {told.strip()}" + (f" (request {request_id})" if request_id else "")
     where = f"Alibaba Cloud: {what}"
     return typed(_CODES.kind(code, status), f"{where}: {words}", InvalidConfiguration(where, words), retry_after)

@@ -14,11 +14,11 @@ import orjson
 
 from cloud_controller.cloud import (
     AccessDenied,
-    CloudError,
     Conflict,
     Instance,
     InstanceRef,
     InstanceState,
+    InvalidConfiguration,
     NodeAddress,
     NotFound,
     Unavailable,
@@ -82,7 +82,11 @@ class EcsInstances:
         for gone in {each["InstanceId"] for each in self._listed} - found.keys():
             self._forget(gone)
         self._listed, self._listed_at = [*found.values()], self._clock()
-        return [self._instance(each) for each in self._listed]
+        known = [each for each in self._listed if each["Status"] in _STATES]
+        for each in self._listed:
+            if each["Status"] not in _STATES:
+                _log.warning("left out a machine id=%s unknown_state=%r", each["InstanceId"], each["Status"])
+        return [self._instance(each) for each in known]
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         """Each machine, by ID or, for a node without one, by name among the cluster's machines.
@@ -107,15 +111,24 @@ class EcsInstances:
 
     def primary_interfaces(self, ids: Collection[str]) -> Mapping[str, str]:
         """The primary network interface of each machine that has one."""
-        self._by_id({*ids} - self._primary.keys())
+        self._existing({*ids} - self._primary.keys())
         return {each: self._primary[each] for each in ids if each in self._primary}
 
     def _by_id(self, ids: Collection[str]) -> dict[str, Instance]:
+        return {each: self._instance(instance) for each, instance in self._existing(ids).items()}
+
+    def _existing(self, ids: Collection[str]) -> dict[str, EcsInstance]:
+        """The machines that exist. Raises InvalidConfiguration for one that this key may not see."""
         found = self._found(ids)
         for absent in {*ids} - found.keys():
-            if not self._is_gone(absent):
+            try:
+                gone = self._is_gone(absent)
+            except AccessDenied as error:
+                # Of this machine alone, such as one of another account: the caller finds it, and goes on with the rest.
+                raise InvalidConfiguration(f"machine {absent}", str(error)) from error
+            if not gone:
                 raise Unavailable(f"Alibaba Cloud: machine {absent} exists, but DescribeInstances does not return it")
-        return {each: self._instance(instance) for each, instance in found.items()}
+        return found
 
     def _found(self, ids: Collection[str]) -> dict[str, EcsInstance]:
         return {
@@ -193,7 +206,10 @@ class EcsInstances:
     def _instance(self, instance: EcsInstance) -> Instance:
         machine, zone, region = instance["InstanceId"], instance["ZoneId"], instance["RegionId"]
         if instance["Status"] not in _STATES:
-            raise CloudError(f"Alibaba Cloud: machine {machine} is in the unknown state {instance['Status']!r}")
+            # Of this machine alone, too.
+            raise InvalidConfiguration(
+                f"machine {machine}", f"state {instance['Status']!r} is unknown", ", ".join(_STATES)
+            )
         return Instance(
             id=machine,
             provider_id=provider_id(region, zone, machine, self._config.provider_id_format),

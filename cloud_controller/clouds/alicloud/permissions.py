@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
+
+_READ = re.compile(r"[a-z]+:(Describe|Get|List|Query)\w*")
 
 CONTROLLERS = ("node", "node-lifecycle", "route", "service")
 _MACHINES = ("node", "node-lifecycle", "route")
@@ -93,13 +96,24 @@ def actions(controllers: Collection[str] = CONTROLLERS) -> list[str]:
     return sorted({f"{right.product}:{action}" for right in rights for action in right.actions})
 
 
-def policy(controllers: Collection[str] = CONTROLLERS) -> dict[str, Any]:
-    """The least-privilege RAM policy for a daemon that runs these controllers.
+def policy(region: str, controllers: Collection[str] = CONTROLLERS) -> dict[str, Any]:
+    """The least-privilege RAM policy for a daemon that runs these controllers in this region.
 
     Raises InvalidConfiguration for an unknown controller.
     """
+    return {"Version": "1", "Statement": statements(region, controllers)}
+
+
+def statements(region: str, controllers: Collection[str] = CONTROLLERS) -> list[dict[str, Any]]:
+    """Of `policy`: reads of everything, because not all have a resource; writes of each product in the region."""
     for name in controllers:
         if name not in CONTROLLERS:
             why = f"{name!r} is not a controller on Alibaba Cloud"
             raise InvalidConfiguration("controllers", why, ", ".join(CONTROLLERS))
-    return {"Version": "1", "Statement": [{"Effect": "Allow", "Action": actions(controllers), "Resource": ["*"]}]}
+    calls = actions(controllers)
+    reads = [call for call in calls if _READ.fullmatch(call)]
+    writes = [call for call in calls if call not in reads]
+    resources = {"*": reads}
+    for product in sorted({call.partition(":")[0] for call in writes}):
+        resources[f"acs:{product}:{region}:*:*"] = [call for call in writes if call.startswith(f"{product}:")]
+    return [{"Effect": "Allow", "Action": found, "Resource": [of]} for of, found in resources.items() if found]

@@ -53,16 +53,18 @@ class VpcRoutes:
         self._changing = threading.Lock()
         self._known_tables: tuple[str, ...] = config.route_table_ids
         self._hops: Mapping[str, Mapping[str, str]] = {}
-        """The next hop of each destination, by table, at the last read."""
+        """The machine that is gone to which each destination leads, by table, at the last read."""
 
     def list(self) -> Sequence[Route]:
         """Every custom route of the tables, including others', each destination once."""
         tables = {table: {route.destination_cidr: route for route in self._read(table)} for table in self._tables()}
-        self._hops = {
-            table: {cidr: route.target_instance for cidr, route in routes.items()} for table, routes in tables.items()
-        }
         merged = [*_merged([*tables.values()])]
         gone = self._instances.missing({route.target_instance for route in merged if route.owned is None} - {""})
+        # Nothing else: where another table leads the same destination elsewhere, that route is not the cluster's.
+        self._hops = {
+            table: {cidr: route.target_instance for cidr, route in routes.items() if route.target_instance in gone}
+            for table, routes in tables.items()
+        }
         return [_without_target(route) if route.target_instance in gone else route for route in merged]
 
     def quota(self) -> int | None:
@@ -179,7 +181,7 @@ class VpcRoutes:
         return route.target_instance or self._hops.get(table, {}).get(route.destination_cidr, "")
 
     def _deletion(self, table: str, route: Route) -> Entry | None:
-        """The entry to delete; None if the table had none at the last read, and the route does not name its target."""
+        """The entry to delete; None if the route has no target, and the table led to no machine that is gone."""
         hop = self._hop(table, route)
         return {"RouteTableId": table, "DstCidrBlock": route.destination_cidr, "NextHop": hop} if hop else None
 

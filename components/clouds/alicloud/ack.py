@@ -8,6 +8,8 @@ from __future__ import annotations
 import pulumi
 import pulumi_alicloud as alicloud
 
+from cloud_controller.clouds.alicloud.permissions import statements
+
 from ..common.dependencies import with_what_it_needs
 from ..interface import ClusterParts, NetworkParts
 from . import ram, security_groups
@@ -65,7 +67,7 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
     issuer = cluster.rrsa_metadata.apply(lambda of: of.rrsa_oidc_issuer_url or "")
     role = None
     if controllers := settings.get("controllers"):
-        role = ram.role_of_ccm(name, provider, issuer, ram.ccm_statements(settings["region"], controllers), opts)
+        role = ram.role_of_ccm(name, provider, issuer, statements(settings["region"], controllers), opts)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pulumi
 import pulumi_alicloud as alicloud
 
+from cloud_controller.clouds.alicloud.permissions import statements
 from cloud_controller.clouds.common.versions import minor
 from cloud_controller.load_balancers.readiness_gates import Mode
 
@@ -28,11 +29,9 @@ from . import ack, control_plane, network, nodes, ram
 from .access import rendered
 from .ack import PROVIDER_VARIABLE
 from .settings import NAME_ON_ACK, AlicloudIdentityArgs, checked_settings
-from .stack_section import AlicloudConfig, pod_range
+from .stack_section import FEWEST_ZONES, AlicloudConfig, pod_range
 
 CLB_CLASS, NLB_CLASS = "cloud-controller/clb", "cloud-controller/nlb"
-FEWEST_ZONES = 2
-"""Of an NLB."""
 OLDEST_WITH_ADMISSION = 36
 """Kubernetes' minor version that serves the admission policy which adds readiness gates (docs/readiness-gates.md)."""
 
@@ -121,7 +120,7 @@ class AlicloudAdapter(CloudAdapter):
 
     def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
         given = cast("AlicloudIdentityArgs", identity)
-        allowed = ram.ccm_statements(given["region"], given["controllers"])
+        allowed = statements(given["region"], given["controllers"])
         return ram.role_of_ccm(given["cluster_name"], given["oidc_provider"], given["oidc_issuer"], allowed, opts)
 
     def balanced(
@@ -134,7 +133,9 @@ class AlicloudAdapter(CloudAdapter):
             return {**args, "load_balancer_class": CLB_CLASS}
         # Unlike a CLB, it admits clients by source ranges.
         zones = [pulumi.Output.concat(zone, ":", id_) for zone, id_ in sorted(subnet_ids.items())]
-        return {**args, "load_balancer_class": NLB_CLASS, "settings": {"zone_maps": pulumi.Output.all(*zones)}}
+        # With the clients' addresses, packets would need rules of the nodes' security group, which has none for them.
+        settings = {"zone_maps": pulumi.Output.all(*zones), "preserve_client_ip": "off"}
+        return {**args, "load_balancer_class": NLB_CLASS, "settings": settings}
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_alicloud as alicloud
 
+from cloud_controller.clouds.alicloud.permissions import statements
+
 from ..common import certificates
 from ..common.dependencies import with_what_it_needs
 from ..common.kubeconfigs import as_base64
@@ -34,7 +36,7 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
     keys = certificates.make(name, opts)
     kubeconfig = keys.kubeconfig(name, pulumi.Output.concat("https://", address, f":{API_PORT}"))
     secrets = _secrets(name, settings, keys.authority_key, kubeconfig, opts)
-    called = ram.ccm_statements(settings["region"], settings.get("controllers", ()))
+    called = statements(settings["region"], settings.get("controllers", ()))
     plane = [*called, *_may(settings, name, (*_EXCHANGED, "ca-key"), _EXCHANGED)]
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "ecs",

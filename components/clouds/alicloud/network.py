@@ -103,7 +103,8 @@ def _way_out(
         payment_type="PayAsYouGo",
         eip_bind_mode="NAT",
         tags=tags(full),
-        opts=opts,
+        # A zone of an earlier letter that comes later must not replace it.
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["vswitchId"])),
     )
     address = alicloud.ecs.EipAddress(
         full,

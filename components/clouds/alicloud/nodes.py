@@ -1,6 +1,7 @@
 """Node pools: those of ACK, or ECS instances that the program makes one by one.
 
-Metadata need a token and are out of the reach of pods with a network of their own; system disks are encrypted.
+Metadata need a token, and on ECS a rule of each machine keeps pods with a network of their own away from them
+(`boot/machine.sh`); system disks are encrypted.
 """
 
 from __future__ import annotations
@@ -34,9 +35,8 @@ def make(name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[Machin
     found: list[MachineParts] = []
     made: list[pulumi.Resource] = []
     for index in range(spec.count):
-        # Those of the control plane one after another, so that a change never restarts etcd's majority at once.
-        each = _after(opts, made) if spec.role == "control-plane" else opts
-        made, parts = _machine(f"{full}-{index}", index, spec, each)
+        # One after another, so that a change never restarts etcd's majority, or replaces all workers, at once.
+        made, parts = _machine(f"{full}-{index}", index, spec, _after(opts, made))
         found.append(parts)
     if spec.role == "control-plane":
         endpoint = pulumi.Output.concat("https://", spec.join["endpoint"], f":{API_PORT}")
@@ -104,7 +104,7 @@ def _machine(
         system_disk_encrypted=True,
         http_endpoint="enabled",
         http_tokens="required",
-        # One hop: a pod that has its own network does not reach its node's role.
+        # ECS does not enforce it yet: the rule in boot/machine.sh does.
         http_put_response_hop_limit=1,
         # Packets of pods carry the pods' addresses.
         source_dest_check=False,
@@ -136,16 +136,20 @@ def _after(opts: pulumi.ResourceOptions, made: Sequence[pulumi.Resource]) -> pul
 
 
 def _changes(plane: bool) -> pulumi.ResourceOptions:
-    """What of a machine only counts when it starts for the first time: workers are replaced for it.
+    """What of a machine only counts when it starts for the first time.
 
-    The provider would write it into a machine that runs, and restart it to no effect. Machines of the control plane
-    are replaced by people, one by one, as members of etcd must be.
+    The provider would write it into a machine that runs, and restart it to no effect. The start script is that of the
+    machine's creation: it has the version and the labels, and a new script must not replace a whole pool. Workers are
+    replaced for another image or type; machines of the control plane by people, as members of etcd must be.
     """
-    once = ["userData", "imageId"]
     if plane:
-        return pulumi.ResourceOptions(ignore_changes=once)
-    # The old machine goes first, because its name must be free.
-    return pulumi.ResourceOptions(replace_on_changes=[*once, "instanceType"], delete_before_replace=True)
+        return pulumi.ResourceOptions(ignore_changes=["userData", "imageId"])
+    return pulumi.ResourceOptions(
+        ignore_changes=["userData"],
+        replace_on_changes=["imageId", "instanceType"],
+        # The old machine goes first, because its name must be free.
+        delete_before_replace=True,
+    )
 
 
 def _start(spec: PoolSpec, *, first: bool) -> pulumi.Output[str]:

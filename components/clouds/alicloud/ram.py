@@ -1,12 +1,11 @@
 """Who may do what in Alibaba Cloud: roles of the CCM and of machines, each with the least rights.
 
-The CCM's policy is made of the operations that its controllers really call (`CloudDescriptor.rights`).
+The CCM's policy is made of the operations that its controllers really call (`permissions.statements`).
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,28 +13,12 @@ import pulumi
 import pulumi_alicloud as alicloud
 
 from cloud_controller import manifests
-from cloud_controller.clouds import descriptor
 from cloud_controller.clouds.alicloud.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
 from .settings import NAME_ON_ACK, tags
 
 Statement = Mapping[str, Any]
-
-_READ = re.compile(r"[a-z]+:(Describe|Get|List|Query)\w*")
-
-
-def ccm_statements(region: str, controllers: Collection[str]) -> list[Statement]:
-    """What the CCM's controllers call: reads of everything, because not all have a resource; writes in the region."""
-    calls = descriptor("alicloud").rights(controllers)
-    reads = [call for call in calls if _READ.fullmatch(call)]
-    writes = [call for call in calls if call not in reads]
-    products = sorted({call.partition(":")[0] for call in writes})
-    found = [allow(reads, ["*"])] if reads else []
-    return found + [
-        allow([call for call in writes if call.startswith(f"{product}:")], [f"acs:{product}:{region}:*:*"])
-        for product in products
-    ]
 
 
 def allow(actions: Sequence[str], resources: Sequence[str]) -> Statement:

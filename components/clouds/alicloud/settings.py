@@ -51,7 +51,7 @@ class AlicloudClusterArgs(TypedDict):
     kubernetes_version: str
     """On ACK the full version, such as 1.34.1-aliyun.1; else the minor version, such as 1.36."""
     vpc_cidr: NotRequired[str]
-    """A private IPv4 range from /8 to /16; 10.0.0.0/16 if not given."""
+    """A private IPv4 range from /10 to /16; 10.0.0.0/16 if not given."""
     pod_cidr: NotRequired[str]
     """The range of the pods, where a route controller leads them to their nodes; else they have VPC addresses."""
     service_cidr: NotRequired[str]
@@ -85,8 +85,8 @@ def is_zone(region: str, zone: str) -> bool:
 def range_problem(vpc: str, pods: str | None, services: str) -> tuple[str, str, str] | None:
     """Of IPv4 ranges the first that does not fit: its setting's name, the range, and why; None if all do."""
     of_vpc = IPv4Network(vpc)
-    if not (8 <= of_vpc.prefixlen <= 16 and any(of_vpc.subnet_of(block) for block in _PRIVATE)):
-        return "vpc_cidr", vpc, f"allowed: a range from /8 to /16 of one of {', '.join(map(str, _PRIVATE))}"
+    if not (10 <= of_vpc.prefixlen <= 16 and any(of_vpc.subnet_of(block) for block in _PRIVATE)):
+        return "vpc_cidr", vpc, f"allowed: a range from /10 to /16 of one of {', '.join(map(str, _PRIVATE))}"
     for key, cidr in (("pod_cidr", pods), ("service_cidr", services)):
         if cidr is not None and IPv4Network(cidr).overlaps(RESERVED):
             return key, cidr, f"overlaps {RESERVED}, which Alibaba Cloud uses itself; allowed: another range"

@@ -35,6 +35,8 @@ OLDEST_WITH_KUBEADM = 31
 LONGEST_CLUSTER_NAME = {"ack": 38, "ecs": 30}
 """By who runs the control plane: roles and secrets in KMS are called like the cluster and what they are for, and both
 have 64 letters."""
+FEWEST_ZONES = 2
+"""Of an NLB."""
 OF_ECS = ("image", "kms_instance", "kms_key")
 
 
@@ -53,7 +55,7 @@ class AlicloudConfig(CloudSection):
         description="Kubernetes' version, quoted: ACK's full version, or with ecs the minor version.",
         json_schema_extra=pattern_of(KUBERNETES_VERSION.pattern),
     )
-    vpc_cidr: Cidr | None = Field(default=None, description="The VPC's range, /8 to /16; 10.0.0.0/16 if not given.")
+    vpc_cidr: Cidr | None = Field(default=None, description="The VPC's range, /10 to /16; 10.0.0.0/16 if not given.")
     pod_cidr: Cidr | None = Field(
         default=None, description="The pods' range, where pods have routes; 172.20.0.0/16 if not given."
     )
@@ -144,6 +146,13 @@ def _check(config: StackConfig, alicloud: AlicloudConfig) -> None:
     if config.source_ranges and config.executor(Controller.SERVICE) is Executor.VENDOR:
         why = "ACK's CCM does not limit a CLB's clients by them; allowed with executors.service vendor: none, for then"
         raise ConfigError(line("sourceRanges", config.source_ranges, f"{why} the load balancers are internal"))
+    if config.source_ranges and config.executor(Controller.SERVICE) is Executor.DAEMON:
+        zones = {zone for pool in config.node_pools for zone in pool.zones}
+        if config.existing is not None or len(zones) < FEWEST_ZONES:
+            why = "a CLB does not limit its clients by them; allowed with `cluster: existing` or in one zone: none"
+            raise ConfigError(
+                line("sourceRanges", config.source_ranges, f"{why}, for then the load balancers are CLBs")
+            )
     _check_version(alicloud)
     if config.existing is None:
         _check_new(config, alicloud)

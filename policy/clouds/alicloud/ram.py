@@ -25,7 +25,8 @@ _ATTACHMENTS = tuple(
     f"alicloud:ram/{who}PolicyAttachment:{who.capitalize()}PolicyAttachment" for who in ("role", "user", "group")
 )
 _READ = re.compile(r"\w+:(Describe|Get|List|Query)[\w*]*")
-_EVERYTHING = re.compile(r"\*|acs(:\*){3,}")
+_EVERYTHING = re.compile(r"\*|acs:[^:]*:\*?(:[^:]*)?:\*(/\*)*")
+"""All resources of all products, or of one, in every region; the third part is the region."""
 _BROAD = re.compile(r"AdministratorAccess|PowerUserAccess|Aliyun\w*FullAccess")
 """Policies that Alibaba Cloud keeps, with every operation of a product, or of all."""
 

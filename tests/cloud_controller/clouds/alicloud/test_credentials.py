@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -257,3 +258,52 @@ def test_a_refused_key_is_replaced_at_once_and_only_once_by_all_threads(role: Ro
 
     assert role.at(1) == "STS.2"
     assert role.fetched == 2
+
+
+def test_while_a_renewal_hangs_other_threads_use_the_old_key() -> None:
+    now, asked, answered = [0.0], threading.Event(), threading.Event()
+
+    def fetch() -> tuple[AccessKey, float]:
+        if now[0]:
+            asked.set()
+            assert answered.wait(10)
+        return AccessKey(f"STS.{now[0]:.0f}", "a-secret-of-a-role", "a-session-token"), now[0] + 3600
+
+    keys = RoleKey(fetch, now=lambda: now[0])
+    old = keys.key()
+    now[0] = 3301
+    renewing = threading.Thread(target=keys.key)
+    renewing.start()
+    assert asked.wait(10)
+    found: list[object] = []
+    other = threading.Thread(target=lambda: found.append(keys.key()))
+    other.start()
+    other.join(5)
+    meanwhile = [*found]
+    answered.set()
+    renewing.join(10)
+    other.join(10)
+
+    assert meanwhile == [old]
+    renewed = keys.key()
+    assert renewed is not None and renewed.id == "STS.3301"
+
+
+def test_a_failed_fetch_without_a_key_counts_for_all_callers_for_some_seconds(role: Role) -> None:
+    role.fails = True
+    for now in (0, 1, 2):
+        with pytest.raises(Unavailable, match="no answer"):
+            role.at(now)
+    assert role.fetched == 1
+    role.fails = False
+
+    assert role.at(4) == "STS.2"
+
+
+def test_an_expired_key_is_never_used_after_a_failed_renewal(role: Role) -> None:
+    role.at(0)
+    role.fails = True
+    role.at(3590)
+    role.fails = False
+
+    assert role.at(3601) == "STS.3"

@@ -63,3 +63,18 @@ def test_a_code_is_the_error_that_it_means(kind: type[CloudError], code: str) ->
 
 def test_a_failing_server_leaves_the_effect_unknown_whatever_its_code() -> None:
     assert type(of_code("InvalidParameter", "words", "slb CreateLoadBalancer", 500)) is Unavailable
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "server string to sign is:POST&%2F&SecurityToken%3Da-session-token",
+        "server StringToSign is [ACS3-HMAC] server CanonicalRequest is [x-acs-security-token:a-session-token]",
+        "server CanonicalRequest is [x-acs-security-token:a-session-token]",
+    ],
+)
+def test_what_the_api_quotes_of_the_request_is_in_no_error(quoted: str) -> None:
+    told = str(of_code("SignatureDoesNotMatch", f"The signature does not match. {quoted}", "slb CreateLoadBalancer"))
+
+    assert "The signature does not match." in told
+    assert "a-session-token" not in told

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import (
-    AccessDenied,
     Conflict,
     InstanceRef,
     InstanceState,
@@ -13,12 +12,18 @@ from cloud_controller.cloud import (
     NodeAddress,
     Unavailable,
 )
+from cloud_controller.controllers import nodes
+from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.alicloud import machines
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
 from tests.cloud_controller.clouds.alicloud.account import Account, describe
 from tests.cloud_controller.clouds.alicloud.fake_http import client
+
+
+def node(name: str, provider_id: str) -> Object:
+    return {"metadata": {"name": name}, "spec": {"providerID": provider_id}}
 
 
 def test_a_machine_has_type_topology_labels_and_tags(alicloud: Account) -> None:
@@ -163,8 +168,37 @@ def test_a_missing_right_does_not_make_a_machine_look_gone(alicloud: Account) ->
     denied = Refusal(403, "Forbidden.RAM", "not authorized")
     alicloud.standin.faults.add(Fault("ecs.DescribeInstanceAttribute", denied))
 
-    with pytest.raises(AccessDenied, match="DescribeInstanceAttribute"):
+    with pytest.raises(InvalidConfiguration, match="DescribeInstanceAttribute"):
         describe(alicloud.cloud(), "one", f"cn-hangzhou.{machine}")
+
+
+def test_a_machine_that_the_key_may_not_see_stops_only_its_own_node(alicloud: Account) -> None:
+    machine, foreign = alicloud.machine("one"), alicloud.machine("two")
+    alicloud.release(foreign)
+    denied = Refusal(403, "Forbidden.RAM", "not authorized")
+    alicloud.standin.faults.add(Fault("ecs.DescribeInstanceAttribute", denied, count=None))
+    ids = {"one": f"cn-hangzhou.{machine}", "two": f"cn-hangzhou.{foreign}"}
+
+    found, wrong = nodes.describe(alicloud.cloud().instances, [node(*each) for each in ids.items()])
+
+    assert [*found] == ["one"]
+    assert foreign in str(wrong["two"])
+
+
+def test_a_machine_in_an_unknown_state_stops_only_its_own_node(
+    alicloud: Account, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine, odd = alicloud.machine("one"), alicloud.machine("two", status="Hibernated")
+    cloud = alicloud.cloud()
+
+    listed = cloud.instances.list()
+    ids = {"one": f"cn-hangzhou.{machine}", "two": f"cn-hangzhou.{odd}"}
+    found, wrong = nodes.describe(cloud.instances, [node(*each) for each in ids.items()])
+
+    assert [each.id for each in listed] == [machine]
+    assert f"{odd} unknown_state='Hibernated'" in caplog.text
+    assert [*found] == ["one"]
+    assert f"machine {odd}: state 'Hibernated' is unknown" in str(wrong["two"])
 
 
 def test_a_machine_that_only_its_own_read_shows_is_not_gone(alicloud: Account) -> None:

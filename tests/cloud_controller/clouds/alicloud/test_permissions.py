@@ -109,7 +109,7 @@ def test_an_action_is_sent_as_the_sdk_sends_it(product: str, action: str) -> Non
 
 
 def test_a_policy_allows_what_its_controllers_call_and_nothing_else() -> None:
-    (statement,) = policy(["node"])["Statement"]
+    (statement,) = policy("cn-hangzhou", ["node"])["Statement"]
 
     assert statement == {
         "Effect": "Allow",
@@ -133,4 +133,18 @@ def test_no_right_is_a_pattern() -> None:
 
 def test_an_unknown_controller_is_refused() -> None:
     with pytest.raises(InvalidConfiguration, match="volume"):
-        policy([*CONTROLLERS, "volume"])
+        policy("cn-hangzhou", [*CONTROLLERS, "volume"])
+
+
+def test_a_policy_allows_changes_only_in_its_region() -> None:
+    reads, *writes = policy("cn-hangzhou")["Statement"]
+
+    assert all(re.match(r"\w+:(Describe|Get|List)", action) for action in reads["Action"])
+    assert [each["Resource"] for each in writes] == [
+        [f"acs:{product}:cn-hangzhou:*:*"] for product in ("ecs", "nlb", "slb", "vpc")
+    ]
+    for each in writes:
+        product = each["Resource"][0].split(":")[1]
+        assert all(action.startswith(f"{product}:") for action in each["Action"])
+    found = [action for each in (reads, *writes) for action in each["Action"]]
+    assert sorted(found) == actions()

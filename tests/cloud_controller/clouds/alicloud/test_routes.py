@@ -144,6 +144,25 @@ def test_a_route_to_a_machine_that_is_gone_has_no_target_and_can_be_deleted(alic
     assert entries(alicloud) == set()
 
 
+def test_where_another_table_leads_the_range_of_a_machine_that_is_gone_elsewhere_that_route_stays(
+    alicloud: Account,
+) -> None:
+    def table(kind: str, hop: str) -> dict[str, object]:
+        hops = {"NextHop": [{"NextHopType": kind, "NextHopId": hop}]}
+        return {"RouteEntrys": {"RouteEntry": [{"DestinationCidrBlock": "10.1.0.0/24", "NextHops": hops}]}}
+
+    one, http = client(table("Instance", "i-gone"), table("NatGateway", "ngw-1"), {}, {})
+    cloud = alicloud.cloud(route_table_ids=("vtb-1", "vtb-2"))
+    routes = VpcRoutes(one, cloud._config, cloud.instances, cloud._concurrently)
+
+    (found,) = routes.list()
+    assert found.blackhole
+    assert list(routes.delete([found])) == []
+
+    deleted = [sent.query["RouteEntries.1.NextHop"] for sent in http.sent if sent.action == "DeleteRouteEntries"]
+    assert deleted == ["i-gone"]
+
+
 def test_a_machine_that_ends_while_the_process_runs_is_noticed_with_the_next_list_of_machines(
     alicloud: Account,
 ) -> None:

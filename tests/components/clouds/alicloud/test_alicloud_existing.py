@@ -112,6 +112,14 @@ def test_a_mistake_about_an_existing_cluster_is_one_line_that_says_what_is_allow
     assert "\n" not in str(caught.value)
 
 
+def test_source_ranges_are_refused_for_the_clbs_of_an_existing_cluster() -> None:
+    values = {**existing(), "sourceRanges": ["10.0.0.0/8"]}
+    given = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
+
+    with pytest.raises(ConfigError, match=r"sourceRanges is .*: a CLB does not limit its clients by them"):
+        parse(given, secrets=["kubeconfig"])
+
+
 def test_the_cloud_config_of_a_simulated_account_leads_every_api_to_its_stand_in() -> None:
     section = {"region": "cn-hangzhou", "controlPlane": "ecs", "endpoint": "http://127.16.0.1:7070"}
 

@@ -40,13 +40,13 @@ JOIN = {
 KMS = Path(access.__file__).parent / "boot" / "kms.py"
 
 
-@pytest.mark.parametrize("vpc", ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"])
+@pytest.mark.parametrize("vpc", ["10.0.0.0/10", "172.16.0.0/12", "192.168.0.0/16"])
 def test_the_vswitches_of_all_zones_lie_in_the_vpc_and_do_not_overlap(vpc: str) -> None:
     cidrs = vswitch_cidrs(vpc, [f"cn-hangzhou-{letter}" for letter in string.ascii_lowercase])
 
     ranges = [IPv4Network(cidr) for pair in cidrs.values() for cidr in pair]
     assert len(ranges) == 52
-    assert all(each.subnet_of(IPv4Network(vpc)) and each.prefixlen <= 24 for each in ranges)
+    assert all(each.subnet_of(IPv4Network(vpc)) and 16 <= each.prefixlen <= 29 for each in ranges)
     assert not any(a.overlaps(b) for index, a in enumerate(ranges) for b in ranges[:index])
 
 
@@ -255,7 +255,7 @@ def pool() -> NodePool:
     ("make", "path", "hint"),
     [
         (lambda: cluster(["eu-central-1a"]), "zones[0]", "a zone of region cn-hangzhou"),
-        (lambda: cluster(vpc_cidr="10.0.0.0/20"), "settings.vpc_cidr", "from /8 to /16"),
+        (lambda: cluster(vpc_cidr="10.0.0.0/20"), "settings.vpc_cidr", "from /10 to /16"),
         (lambda: cluster(pod_cidr="100.64.0.0/16"), "settings.pod_cidr", "Alibaba Cloud uses itself"),
         (lambda: cluster(control_plane="ecs", kubernetes_version="1.36"), "settings.image", "required with"),
         (lambda: Cluster("c", {"cloud": "alicloud", "zones": ["cn-hangzhou-h"]}), "settings", "is missing"),

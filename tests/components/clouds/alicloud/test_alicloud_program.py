@@ -17,6 +17,7 @@ ACK_POOL = "alicloud:cs/nodePool:NodePool"
 INSTANCE = "alicloud:ecs/instance:Instance"
 VSWITCH = "alicloud:vpc/switch:Switch"
 SNAT = "alicloud:vpc/snatEntry:SnatEntry"
+NAT = "alicloud:vpc/natGateway:NatGateway"
 EIP = "alicloud:ecs/eipAddress:EipAddress"
 RULE = "alicloud:ecs/securityGroupRule:SecurityGroupRule"
 ROLE = "alicloud:ram/role:Role"
@@ -45,7 +46,7 @@ MADE: dict[str, Any] = {
     ACK: {"rrsaMetadata": {"enabled": True, "ramOidcProviderArn": PROVIDER_ARN, "rrsaOidcIssuerUrl": ISSUER}},
     "alicloud:cs/getClusterCredential:getClusterCredential": {"kubeConfig": "A KUBECONFIG OF ACK"},
     EIP: {"ipAddress": "203.0.113.7"},
-    "alicloud:vpc/natGateway:NatGateway": {"snatTableIds": "stb-1"},
+    NAT: {"snatTableIds": "stb-1"},
     ROLE: {"arn": "acs:ram::1234567890123456:role/the-role"},
     "alicloud:nlb/loadBalancer:LoadBalancer": {"dnsName": "nlb-1.ap-southeast-1.nlb.aliyuncs.com"},
     "tls:index/privateKey:PrivateKey": {"privateKeyPem": "A PRIVATE KEY"},
@@ -99,6 +100,8 @@ def test_every_vswitch_reaches_the_internet_by_one_address(stack: str, run_stack
     assert {entry["sourceVswitchId"] for entry in entries} == {f"{name}-id" for name in every(recording, VSWITCH)}
     assert {entry["snatIp"] for entry in entries} == {"203.0.113.7"}
     assert len(every(recording, EIP)) == 1
+    # A zone that comes later must not replace it.
+    assert list(recording.one(NAT, f"{stack}-nat").request.ignoreChanges) == ["vswitchId"]
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -198,7 +201,9 @@ def test_the_demonstrations_load_balancers_are_in_every_zone_and_limit_their_cli
 
     zones = [f"ap-southeast-1{zone}" for zone in "abc"]
     assert service["metadata"]["annotations"] == {
-        f"{PREFIX}zone-maps": ",".join(f"{zone}:alicloud-staging-{zone}-id" for zone in zones)
+        # Its nodes' security group admits only the load balancers' own addresses.
+        f"{PREFIX}preserve-client-ip": "off",
+        f"{PREFIX}zone-maps": ",".join(f"{zone}:alicloud-staging-{zone}-id" for zone in zones),
     }
     assert service["spec"]["loadBalancerClass"] == "cloud-controller/nlb"
     assert service["spec"]["loadBalancerSourceRanges"] == ["198.51.100.0/24"]
@@ -262,24 +267,35 @@ def test_kube_controller_manager_leaves_the_ccms_controllers_alone(run_stack: Ru
     assert "-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller" in text
 
 
-def test_workers_are_replaced_for_what_counts_only_at_their_start_and_control_planes_are_not(
+def test_workers_are_replaced_for_another_image_or_type_and_no_machine_for_another_start_script(
     run_stack: RunStack,
 ) -> None:
     recording = run_stack("alicloud-staging")
 
     worker = recording.one(INSTANCE, "alicloud-staging-workers-0").request
     plane = recording.one(INSTANCE, "alicloud-staging-control-plane-0").request
-    assert set(worker.replaceOnChanges) == {"userData", "imageId", "instanceType"}
+    assert list(worker.ignoreChanges) == ["userData"]
+    assert set(worker.replaceOnChanges) == {"imageId", "instanceType"}
     assert worker.deleteBeforeReplace
     assert set(plane.ignoreChanges) == {"userData", "imageId"}
 
 
-def test_control_plane_machines_are_changed_one_after_another(run_stack: RunStack) -> None:
+@pytest.mark.parametrize("pool", ["control-plane", "workers"])
+def test_the_machines_of_a_pool_are_changed_one_after_another(pool: str, run_stack: RunStack) -> None:
     recording = run_stack("alicloud-staging")
 
-    planes = [recording.one(INSTANCE, f"alicloud-staging-control-plane-{index}") for index in range(3)]
-    assert planes[0].urn in recording.dependencies(planes[1].urn)
-    assert planes[1].urn in recording.dependencies(planes[2].urn)
+    machines = [recording.one(INSTANCE, f"alicloud-staging-{pool}-{index}") for index in range(3)]
+    assert machines[0].urn in recording.dependencies(machines[1].urn)
+    assert machines[1].urn in recording.dependencies(machines[2].urn)
+
+
+def test_every_machine_on_ecs_drops_what_pods_send_to_its_metadata(run_stack: RunStack) -> None:
+    recording = run_stack("alicloud-staging")
+
+    for name in every(recording, INSTANCE):
+        text = user_data(recording, name)
+        assert "iptables -w -t raw -I PREROUTING -d 100.100.100.200 -j DROP\n" in text
+        assert text.index("enable --now no-metadata-for-pods") < text.index("enable --now containerd")
 
 
 def test_only_one_control_plane_machine_may_initialise_the_cluster(run_stack: RunStack) -> None:

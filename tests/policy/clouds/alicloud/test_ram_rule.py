@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from components.clouds.alicloud.ram import allow, ccm_statements
+from cloud_controller.clouds.alicloud.permissions import statements
+from components.clouds.alicloud.ram import allow
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN
 from tests.policy_objects import of, resource
@@ -33,7 +34,9 @@ def test_a_ram_policy_that_allows_a_whole_product_is_reported_with_its_statement
     assert finding.message == "Statement[1] allows slb:*"
 
 
-@pytest.mark.parametrize("everything", ["*", "acs:*:*:*:*", "acs:*:*:*"])
+@pytest.mark.parametrize(
+    "everything", ["*", "acs:*:*:*:*", "acs:*:*:*", "acs:slb:*:*:*", "acs:slb:*:1234567890123456:*"]
+)
 def test_changes_of_every_resource_are_reported(pack: PolicyHost, everything: str) -> None:
     [finding] = pack.analyze(policy(allow(["slb:DescribeLoadBalancers", "slb:DeleteLoadBalancer"], [everything])))
 
@@ -56,7 +59,7 @@ def test_a_policy_of_alibaba_clouds_own_that_allows_everything_is_reported(
         policy(allow(["ecs:Describe*", "slb:ListTagResources"], ["*"])),
         policy(allow(["slb:DeleteLoadBalancer"], ["acs:slb:cn-hangzhou:*:*"])),
         policy({"Effect": "Deny", "Action": "*", "Resource": "*"}),
-        policy(*ccm_statements("cn-hangzhou", ["node", "node-lifecycle", "route", "service"])),
+        policy(*statements("cn-hangzhou")),
         resource("alicloud:ram/policy:Policy", {"policyDocument": "not JSON"}),
         attachment("AliyunECSReadOnlyAccess"),
         attachment("AliyunSLBFullAccess", kind="Custom"),
