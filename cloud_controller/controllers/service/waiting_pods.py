@@ -25,8 +25,8 @@ _ENDPOINTS_LAG = 60.0
 would remove it from its load balancer."""
 
 _FLAP = 60.0
-"""Seconds for which a pod may be unready between two waits and still counts as having waited since the first: a pod that
-flaps is not asked about as often as a new one."""
+"""Seconds for which a pod may be unready between two waits and still counts as having waited since the first: a pod
+that flaps is not asked about as often as a new one."""
 
 _Objects = defaultdict[str, dict[str, Object]]
 """By namespace, then by key."""
