@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +20,9 @@ Object = dict[str, Any]
 ANNOTATION = "cloud-controller/readiness-gate"
 """On a Service, in every cloud: `true` adds the gate to its new pods, `false` makes no gate wait for this Service."""
 OPTION = "--readiness-gates"
+_OPENED_LAG = 30.0
+"""Seconds for which the kubelet may need to see that the gates of a pod are open. Shorter than the time after which the
+pods of a dead node become unready, which leaves their gates open."""
 _WORDS = {"true": True, "false": False}
 
 
@@ -115,6 +119,33 @@ def is_otherwise_ready(pod: Object, gates: ReadinessGates) -> bool:
         not pod["metadata"].get("deletionTimestamp")
         and _is_true(pod, "ContainersReady")
         and all(_is_true(pod, each) for each in others)
+    )
+
+
+def counts_as_ready(pod: Object, gates: ReadinessGates, now: datetime) -> bool:
+    """Whether load balancers may try the pod although it is not ready: for its closed gates of this cloud alone, or
+    because they have just been opened.
+
+    A pod that stays unready behind open gates has another reason: its node is dead.
+    """
+    if not is_otherwise_ready(pod, gates):
+        return False
+    ours = gates.of_pod(pod)
+    opened = [each.get("lastTransitionTime") for each in _conditions(pod) if each["type"] in ours]
+    return bool(closed_gates(pod, gates)) or any(
+        (now - datetime.fromisoformat(each)).total_seconds() < _OPENED_LAG for each in opened if each
+    )
+
+
+def state_for_others(pod: Object, gates: ReadinessGates) -> tuple[object, ...]:
+    """What may change when the pod's gates of this cloud open, besides themselves."""
+    metadata, ours = pod["metadata"], gates.of_pod(pod)
+    return (
+        metadata.get("labels"),
+        metadata.get("deletionTimestamp"),
+        pod["spec"].get("nodeName"),
+        (pod.get("status") or {}).get("podIPs"),
+        {each["type"] for each in _conditions(pod) if each["status"] == "True" and each["type"] not in ours},
     )
 
 

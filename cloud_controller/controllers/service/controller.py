@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
@@ -55,7 +56,7 @@ from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancers.nameable import Nameable
-from cloud_controller.load_balancers.readiness_gates import ReadinessGates, is_otherwise_ready
+from cloud_controller.load_balancers.readiness_gates import ReadinessGates, counts_as_ready
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Plan, object_of
@@ -156,7 +157,8 @@ def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Bindi
     if follow and (gates := options.gates) is not None:
         namespaces = {service["metadata"]["namespace"] for service in services if builder.follows_endpoints(service)}
         pods = [pod for namespace in sorted(namespaces) for pod in kube.list(PODS, namespace).items]
-        waiting = {uid(pod) for pod in pods if gates.of_pod(pod) and is_otherwise_ready(pod, gates)}
+        now = datetime.now(UTC)
+        waiting = {uid(pod) for pod in pods if gates.of_pod(pod) and counts_as_ready(pod, gates, now)}
         slices = {service: with_waiting(each, waiting) for service, each in slices.items()}
     return ServiceObservation(
         services=services,

@@ -73,6 +73,8 @@ class PodGates:
         self._backends = backends
         self._members_changed = members_changed
         self._waiting = WaitingPods(gates, lambda each: wants_load_balancer(each, rules, load_balancers.builder))
+        self._polled: set[str] = set()
+        """The Services whose load balancers are asked again and again."""
         self.queue: WorkQueue[str] = WorkQueue()
         services.add_handler(self._waiting.take_service)
         services.add_handler(self._service_changed)
@@ -98,7 +100,8 @@ class PodGates:
         if new is not None and change.waits != change.waited:
             for service in change.services:
                 self._members_changed(service)
-        if new is not None and change.waits:
+        # What we write into our own conditions must not wake Services before the next poll.
+        if new is not None and change.waits and change.is_news:
             for each in (*change.services, f"{new['metadata']['namespace']}/"):
                 self.queue.add(each, Cause.DEPENDENCY)
 
@@ -111,18 +114,30 @@ class PodGates:
         """
         if key.endswith("/"):
             for pod, condition in self._waiting.waiting_for_none(key.removesuffix("/")):
-                self._open(pod, condition, Verdict(True, "NoLoadBalancer", "no load balancer has to reach this pod"))
+                verdict = Verdict(True, "NoLoadBalancer", "no load balancer has to reach this pod")
+                self._open(pod, key, condition, verdict)
             return
         pods, service = self._waiting.waiting_for(key), self._waiting.service(key)
-        if not pods or service is None:
-            return
-        verdicts = self._verdicts(key, service, pods)
-        for pod, verdict in zip(pods, verdicts, strict=True):
-            if verdict.opens:
-                self._waiting.passed(pod, key)
-            self._conclude(pod, key, verdict)
-        if not all(verdict.opens for verdict in verdicts):
-            self.queue.add_after(key, poll_interval(min(map(self._waiting.waited, pods))), Cause.DEPENDENCY)
+        # A pod that has passed may wait for another Service, or for a write that failed.
+        asked = [pod for pod in pods if self._waiting.verdict(pod, key) is None]
+        found: list[tuple[Object, Verdict]] = []
+        if service is not None and asked:
+            found = [*zip(asked, self._verdicts(key, service, asked), strict=True)]
+            for pod, verdict in found:
+                if verdict.opens:
+                    self._waiting.passed(pod, service, verdict)
+        waiting = [pod for pod in asked if self._waiting.verdict(pod, key) is None]
+        if waiting:
+            self._polled.add(key)
+            age = min(map(self._waiting.waited, waiting))
+            self.queue.add_after(key, poll_interval(age, len(self._polled)), Cause.DEPENDENCY)
+        else:
+            self._polled.discard(key)
+        for pod in pods:
+            self._conclude(pod, key)
+        for pod, verdict in found:
+            if not verdict.opens:
+                self._explain(pod, key, verdict)
 
     def _verdicts(self, key: str, service: Object, pods: Sequence[Object]) -> list[Verdict]:
         name, backends = service["metadata"]["name"], self._backends()
@@ -149,23 +164,33 @@ class PodGates:
             for pod, each in zip(pods, found, strict=True)
         ]
 
-    def _conclude(self, pod: Object, key: str, verdict: Verdict) -> None:
-        """Open the pod's gates that wait for no other Service; if this one keeps them closed for long, say why."""
-        explained = self._waiting.waited(pod) >= _EXPLAINED_AFTER
+    def _conclude(self, pod: Object, key: str) -> None:
+        """Open the pod's gates that wait for this Service, if it and all others have let the pod pass."""
+        verdict = self._waiting.verdict(pod, key)
+        if verdict is None:
+            return
         for condition in self._waiting.closed(pod):
             services = self._waiting.services_of(pod, condition)
-            if key not in services:
-                continue
-            if self._waiting.may_open(pod, services):
-                self._open(pod, condition, verdict)
-            elif not verdict.opens and explained and message_of(pod, condition) != verdict.message:
+            if key in services and not self._waiting.not_passed(pod, services):
+                self._open(pod, key, condition, verdict)
+
+    def _explain(self, pod: Object, key: str, verdict: Verdict) -> None:
+        """If this Service keeps gates of the pod closed for long, say why. Of several Services, only one does."""
+        if self._waiting.waited(pod) < _EXPLAINED_AFTER:
+            return
+        for condition in self._waiting.closed(pod):
+            left = self._waiting.not_passed(pod, self._waiting.services_of(pod, condition))
+            if key == min(left, default=None) and message_of(pod, condition) != verdict.message:
                 # Required to be unchanged: a gate that is open must never be closed, which would end the pod's traffic.
                 self._write(pod, condition, verdict, {"resourceVersion": pod["metadata"]["resourceVersion"]})
 
-    def _open(self, pod: Object, condition: str, verdict: Verdict) -> None:
+    def _open(self, pod: Object, woken: str, condition: str, verdict: Verdict) -> None:
+        """Open the gate; if the pod has changed meanwhile, handle the key `woken` again. Raises ApiError."""
         if self._write(pod, condition, verdict, {}):
             _log.info("gate opened pod=%s condition=%s why=%r", key(pod), condition, verdict.message)
             self._waiting.opened(pod, condition)
+        else:
+            self.queue.add_after(woken, poll_interval(self._waiting.waited(pod)), Cause.DEPENDENCY)
 
     def _write(self, pod: Object, condition: str, verdict: Verdict, required: dict[str, str]) -> bool:
         """Write the condition; False if the pod is gone or has changed. Raises ApiError."""

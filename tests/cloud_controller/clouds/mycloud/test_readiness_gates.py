@@ -18,7 +18,7 @@ from cloud_controller.controllers.service.controller import (
     ServiceOptions,
 )
 from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, EventType, Object
+from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, EventType, Object, UnreachableError
 from cloud_controller.load_balancers.readiness_gates import ANNOTATION, ReadinessGates, is_held
 from cloud_controller.metrics import Metrics
 from tests.cloud_controller.clouds.mycloud.services import members, named, only
@@ -539,6 +539,68 @@ def test_a_pod_that_is_deleted_or_replaced_before_the_write_is_no_error(site: My
     gated.decide()
 
     assert "default/a" not in gated.kube.objects(PODS)
+
+
+def test_a_gate_opens_at_the_second_try_if_its_first_write_fails(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+    gated.kube.fail(UnreachableError("no answer"), "patch", times=1)
+    with pytest.raises(UnreachableError):
+        gated.decide()
+    asked = gated.asked
+
+    gated.gates.queue.add(WEB, Cause.OBJECT)
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.asked == asked, "its health is known"
+
+
+def test_of_two_services_that_keep_a_gate_closed_one_says_why_and_its_write_wakes_nobody(site: MyCloudSite) -> None:
+    gated = Gated(site)
+    now = 1000.0
+    gated.gates._waiting.clock = lambda: now
+    gated.serve()
+    gated.kube.put(SERVICES, service(named(backend_type="pod-ip"), port(9090), name="second", selector={"app": "web"}))
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): False}
+    gated.decide()
+
+    now += 11
+    for _ in range(3):
+        gated.gates.queue.add(WEB, Cause.OBJECT)
+        gated.gates.queue.add("default/second", Cause.OBJECT)
+        gated.decide()
+        assert not {WEB, "default/second"} & {*gated.gates.queue.get_batch()}
+
+    assert len(gated.pod_writes) == 1
+
+
+def test_a_pod_that_is_unready_behind_gates_opened_long_ago_is_no_member(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    dead = pod("a", "10.244.0.5", GATE)
+    dead["status"]["conditions"].append({**_true(GATE), "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    gated.add(dead)
+    gated.settle()
+
+    assert gated.members() == set()
+
+
+def test_a_pod_that_fails_soon_after_it_became_ready_is_a_member_no_more(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.add(pod("a", "10.244.0.5", GATE))
+    gated.settle()
+    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[_true("Ready")]))
+    gated.settle()
+    assert gated.members() == {"10.244.0.5:8000"}
+
+    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[]))
+    gated.settle()
+
+    assert gated.members() == set()
 
 
 def _true(type: str) -> dict[str, str]:
