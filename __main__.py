@@ -72,7 +72,14 @@ def main() -> None:
     control_plane = [pools[pool.name] for pool in config.node_pools if pool.role is Role.CONTROL_PLANE]
 
     # Secrets change in place: a replaced cloud config would be missing for a moment, just when the CCM restarts for it.
-    api = kubernetes.Provider(config.cluster_name, kubeconfig=cluster.kubeconfig, enable_secret_mutable=True)
+    # An existing cluster may get another endpoint or certificate authority; its LoadBalancer Services must not be
+    # replaced for that, because their addresses would be lost.
+    api = kubernetes.Provider(
+        config.cluster_name,
+        kubeconfig=cluster.kubeconfig,
+        enable_secret_mutable=True,
+        cluster_identifier=existing.cluster_id if existing else None,
+    )
     in_cluster = pulumi.ResourceOptions(providers=[api], deleted_with=cluster.control_plane)
     settings = adapter.manager_settings(config, cluster.ccm_role)
     if cluster.ccm_environment:
@@ -81,6 +88,8 @@ def main() -> None:
         settings["arguments"] = [*settings.get("arguments", ()), *flags]
     if config.readiness_gates != AUTO:
         settings["readiness_gates"] = config.readiness_gates
+    ours = config.executor(stack_config.Controller.SERVICE) is Executor.DAEMON
+    serves_without_class = ours and "--require-load-balancer-class" not in settings.get("arguments", ())
     # None where the cloud's own software runs every controller.
     managers: list[pulumi.Resource] = []
     if daemon := [name.value for name in config.run_by(Executor.DAEMON)]:
@@ -175,6 +184,8 @@ def main() -> None:
         cluster_uid=controller.cluster_uid,
         services=[service.key for service in services],
         existing=existing is not None,
+        # Those of the cloud's own CCM may take their time: a destroy of an existing cluster's stack is not theirs.
+        without_class=existing is None or serves_without_class,
         opts=pulumi.ResourceOptions(depends_on=[*in_turn, *services], retain_on_delete=config.retain or None),
     )
 

@@ -103,14 +103,15 @@ def among(
     )
 
 
-def find_served(kube: KubeApi, cloud: Cloud, declared: Declared) -> Unmanaged:
+def find_served(kube: KubeApi, cloud: Cloud, declared: Declared, *, without_class: bool) -> Unmanaged:
     """As `find`, of Services that this cloud's controller serves, and of no claims. Raises `ApiError`, `CloudError`.
 
-    For a cluster that stays: there, a destroy need not care about what other controllers serve.
+    For a cluster that stays: there, a destroy need not care about what other controllers serve. `without_class`:
+    whether ours serves Services without a class (`Rules.without_class`).
     """
     found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
     served = {owner.uid for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
-    ours = (None, *cloud.load_balancer_classes)
+    ours: set[str | None] = {*cloud.load_balancer_classes, *([None] if without_class else [])}
 
     def counts(service: Object) -> bool:
         # Its load balancer may be gone already, and only the finalizer left to be removed.

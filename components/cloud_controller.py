@@ -1,9 +1,9 @@
 """The dynamic resource CloudController: the cluster's plan in every preview, and the controllers that Pulumi runs.
 
 `check` observes and returns the plan as the input `plan`, so that policies can read it; a hook logs it before a create
-or an update, in previews too (`plan_message`). `diff` reports a change if that plan has something to do. `create` and
-`update` observe again, apply, and wait until every declared machine is an initialised node; `read` reports drift;
-`delete` removes the routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are
+or an update, in previews too (`plan_message`). `diff` reports a change if that plan has something to do, and fails if
+an existing cluster's kubeconfig now leads to another cluster. `create` and `update` observe again, apply, and wait
+until every declared machine is an initialised node; `read` reports drift; `delete` removes the routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are
 gone.
 
 The engine's plugin unpickles the provider by reference: keep it importable here, without attributes, this module
@@ -13,6 +13,7 @@ light. The cloud's credentials come from the stack's config (`configure`), the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
@@ -93,6 +94,7 @@ class CloudControllerProvider(ResourceProvider):
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         from .cluster_plan import is_pending
 
+        self._require_existing_is_same(_olds, _news)
         # A state from before there were pools has none.
         olds, news = {"pools": [], **_olds}, {"pools": [], **_news}
         changed = [name for name in _COMPARED if olds.get(name) != news.get(name)]
@@ -106,6 +108,7 @@ class CloudControllerProvider(ResourceProvider):
         return CreateResult(str(props["cluster_id"]), self._converged(props, {}))
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
+        self._require_existing_is_same(_olds, _news)
         return UpdateResult(self._converged(_news, _olds))
 
     def read(self, id_: str, props: Properties) -> ReadResult:
@@ -142,6 +145,21 @@ class CloudControllerProvider(ResourceProvider):
         applied = cluster_plan.converge(world, _target(news, olds), float(news["deadline"]), _report)
         names = [machine["name"] for machine in news["machines"]]
         return {**news, "nodes": names, "applied": applied, "drift": [], "cluster_uid": cluster_plan.identity(world)}
+
+    def _require_existing_is_same(self, olds: Properties, news: Properties) -> None:
+        """Raise `ForeignCluster` if the kubeconfig of an existing cluster now leads to another one.
+
+        Not in `check`: the engine gives it the old inputs, and the UID is an output. By `diff`, previews fail too.
+        """
+        uid = olds.get("cluster_uid")
+        # Ids that change replace the resource: another cluster is meant.
+        if not uid or not news.get("existing") or any(olds.get(name) != news.get(name) for name in _REPLACING):
+            return
+        from . import cluster_plan
+
+        # A preview without secrets reaches no cluster.
+        with suppress(PlaceholderSecrets):
+            cluster_plan.require_same_cluster(self._world(news), uid)
 
     def _require_same_cluster(self, props: Properties) -> None:
         from cloud_controller.cloud import CloudError, ForeignCluster

@@ -11,7 +11,7 @@ from cloud_controller.binding import Binding
 from cloud_controller.cloud import Cloud, Conflict, NotFound, Throttled, Unavailable
 from cloud_controller.kube import ApiError, KubeApi, TooManyRequestsError, UnreachableError
 from cloud_controller.safeguard import verify
-from cloud_controller.unmanaged import Declared
+from cloud_controller.unmanaged import Declared, Unmanaged
 
 from .cluster_plan import NotConverged, Report, Wait
 
@@ -56,18 +56,26 @@ def clear_existing(
     report: Report,
     *,
     delete: bool,
+    without_class: bool,
 ) -> None:
     """Return once the controller is in the midst of no deletion: the cluster is not the program's, and stays.
 
     Services and claims that the program does not declare are left as they are, with their load balancers and volumes,
-    and reported: another controller may take them over. Raises as `clear` does, and at once for `delete`.
+    and reported: another controller may take them over. `without_class`: whether the controller serves Services without
+    a class; if not, the cloud's own may be deleting those. Raises as `clear` does, and at once for `delete`.
     """
     if delete:
         raise NotConverged(
             f"{DELETE_UNMANAGED} (--delete-unmanaged) is only for clusters that the stack made. This one stays, with "
             "the Services and claims of others. Nothing was deleted. Run the destroy without it"
         )
-    _repeat(cloud, open_kube, deadline, report, lambda kube: _look_at_existing(kube, cloud, declared, binding, report))
+
+    def look(kube: KubeApi) -> str:
+        verify(kube, binding)
+        found = unmanaged.find_served(kube, cloud, declared, without_class=without_class)
+        return _missing_in_existing(found, kube, cloud, report)
+
+    _repeat(cloud, open_kube, deadline, report, look)
 
 
 def _repeat(
@@ -125,10 +133,8 @@ def _look(kube: KubeApi, cloud: Cloud, declared: Declared, binding: Binding, *, 
     return _ownerless(kube, cloud)
 
 
-def _look_at_existing(kube: KubeApi, cloud: Cloud, declared: Declared, binding: Binding, report: Report) -> str:
+def _missing_in_existing(found: Unmanaged, kube: KubeApi, cloud: Cloud, report: Report) -> str:
     """As `_look`, in a cluster that stays."""
-    verify(kube, binding)
-    found = unmanaged.find_served(kube, cloud, declared)
     missing = ", ".join(found.leaving) or _ownerless(kube, cloud)
     if not missing and found.present:
         report(

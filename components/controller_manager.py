@@ -104,7 +104,8 @@ class CloudControllerManager(pulumi.ComponentResource):
         )
         role = args.get("role")
         if "identity" in args:
-            role = adapter.manager_role(args["identity"], pulumi.ResourceOptions(parent=self))
+            account = args.get("name", manifests.NAME)
+            role = adapter.manager_role(args["identity"], account, pulumi.ResourceOptions(parent=self))
         made = manifests.make(
             daemon,
             machines=machines,

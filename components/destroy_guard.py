@@ -10,7 +10,8 @@ As with `CloudController`, the provider is unpickled by reference: keep it impor
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pulumi
@@ -31,7 +32,7 @@ DEFAULT_DEADLINE = 300.0
 """Seconds for the controllers to delete what is not declared."""
 
 _REPLACING = ("cloud", "cluster_id", "network_id")
-_COMPARED = (*_REPLACING, "cluster_uid", "services", "claims", "existing", "deadline")
+_COMPARED = (*_REPLACING, "cluster_uid", "services", "claims", "existing", "without_class", "deadline")
 
 
 class DestroyGuardProvider(ResourceProvider):
@@ -78,8 +79,10 @@ class DestroyGuardProvider(ResourceProvider):
 
         from . import cluster_access, cluster_end
 
+        clear: Callable[..., None] = cluster_end.clear
+        if _props.get("existing"):
+            clear = partial(cluster_end.clear_existing, without_class=_props.get("without_class") is not False)
         cloud = cluster_access.open_cloud(self._config, _props)
-        clear = cluster_end.clear_existing if _props.get("existing") else cluster_end.clear
         clear(
             cloud,
             lambda: cluster_access.open_kube(self._config, _props, cloud),
@@ -105,7 +108,8 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
     their turn. `cluster_uid` is `CloudController`'s: in another Kubernetes cluster, nothing is looked for or deleted.
 
     `existing`: the cluster is not the program's, and stays. Then Services and claims that the program does not declare
-    stay too, and only deletions that have begun are waited for.
+    stay too, and only deletions that have begun are waited for. `without_class`: whether the CCM serves Services without
+    a class; if not, their deletions are not waited for.
     """
 
     def __init__(
@@ -119,6 +123,7 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
         services: Sequence[pulumi.Input[str]] = (),
         claims: Sequence[pulumi.Input[str]] = (),
         existing: bool = False,
+        without_class: bool = True,
         deadline: pulumi.Input[float] = DEFAULT_DEADLINE,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -132,5 +137,6 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
             "deadline": deadline,
             # None is no input: states from before there was this one do not change.
             "existing": existing or None,
+            "without_class": None if without_class else False,
         }
         super().__init__(DestroyGuardProvider(), resource_name, props, opts)

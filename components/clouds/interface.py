@@ -160,8 +160,13 @@ class CloudAdapter(ABC):
         """The arguments of `CloudControllerManager` that depend on the cloud; `role`: the cluster's `ccm_role`."""
         return {}
 
-    def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
-        """A role for the CCM's ServiceAccount in an existing cluster. Raises WrongInput where the cloud has none."""
+    def manager_role(
+        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions
+    ) -> pulumi.Output[str]:
+        """A role for the CCM's ServiceAccount `account` in an existing cluster.
+
+        Raises WrongInput where the cloud has none.
+        """
         raise inputs.WrongInput("identity", "must not be set: the cloud has no roles for pods")
 
     def balanced(

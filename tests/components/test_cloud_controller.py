@@ -122,6 +122,36 @@ def test_a_destroy_that_reaches_another_kubernetes_cluster_deletes_nothing(clust
     assert not cluster.torn_down
 
 
+@pytest.mark.parametrize("step", ["diff", "update"])
+def test_a_kubeconfig_of_another_cluster_fails_the_preview_and_the_update_of_an_existing_one(
+    cluster: Cluster, step: str
+) -> None:
+    cluster.uid = "uid-there"
+    made = provider(kubeconfig=TOKEN)
+    olds = {**inputs(existing=True), "cluster_uid": "uid-here"}
+
+    with pytest.raises(ForeignCluster, match=r"uid-here.*uid-there"):
+        getattr(made, step)("c-1", olds, inputs(existing=True, plan=[]))
+
+    assert cluster.targets == []  # nothing was applied
+
+
+def test_an_existing_cluster_is_compared_only_where_the_same_one_is_meant_and_there_are_secrets(
+    cluster: Cluster,
+) -> None:
+    cluster.uid = "uid-there"
+    olds = {**inputs(existing=True), "cluster_uid": "uid-here"}
+
+    other = provider(kubeconfig=TOKEN).diff("c-1", olds, inputs(existing=True, cluster_id="c-2", plan=[]))
+    unseen = provider(kubeconfig=PLACEHOLDER).diff("c-1", olds, inputs(existing=True, plan=[]))
+    cluster.uid = "uid-here"
+    same = provider(kubeconfig=TOKEN).diff("c-1", olds, inputs(existing=True, plan=[]))
+    provider().diff("c-1", {**inputs(), "cluster_uid": "uid-here"}, inputs(plan=[]))
+
+    assert (other.replaces, unseen.changes, same.changes) == (["cluster_id"], False, False)
+    assert cluster.kubeconfigs == [TOKEN]  # a cluster of the program is not contacted for it
+
+
 @pytest.mark.parametrize("uid", ["uid-here", UnreachableError("no answer")], ids=["same", "no answer"])
 def test_a_destroy_continues_if_the_cluster_is_the_same_or_does_not_answer(
     cluster: Cluster, uid: str | Exception

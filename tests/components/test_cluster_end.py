@@ -133,11 +133,14 @@ def clear_existing(
     declared: Declared = Declared(),  # noqa: B008 - frozen
     delete: bool = False,
     deadline: float = 60.0,
+    without_class: bool = True,
 ) -> list[str]:
     """In a cluster that the program did not make."""
     told: list[str] = []
     made = cloud(*load_balancers)
-    cluster_end.clear_existing(made, open_kube, declared, UNBOUND, deadline, told.append, delete=delete)
+    cluster_end.clear_existing(
+        made, open_kube, declared, UNBOUND, deadline, told.append, delete=delete, without_class=without_class
+    )
     return told
 
 
@@ -339,6 +342,14 @@ def test_another_controllers_service_of_an_existing_cluster_matters_to_nobody() 
     cluster.remove(SERVICES, "default/shop")
 
     assert clear_existing(opening(cluster)) == []
+
+
+def test_a_deletion_of_a_service_without_a_class_is_not_awaited_where_the_clouds_own_controller_serves_it() -> None:
+    """It adds the same finalizer."""
+    cluster = cluster_with({SERVICES: [of_class(None)]}, looks=1_000_000)
+    cluster.remove(SERVICES, "default/shop")
+
+    assert clear_existing(opening(cluster), without_class=False, deadline=0.05) == []
 
 
 def test_a_load_balancer_without_its_service_stops_a_destroy_in_an_existing_cluster_too() -> None:

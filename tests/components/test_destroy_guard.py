@@ -86,12 +86,14 @@ def test_in_an_existing_cluster_the_guard_waits_and_clears_nothing(
     cleared: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[Any] = []
-    monkeypatch.setattr(cluster_end, "clear_existing", lambda *args, delete: waited.append((args[2], delete)))
+    monkeypatch.setattr(cluster_end, "clear_existing", lambda *args, **more: waited.append((args[2], more)))
 
     provider().delete("c-1", inputs(existing=True))
+    provider().delete("c-1", inputs(existing=True, without_class=False))
 
+    declared = Declared(frozenset({"default/web"}), frozenset({"default/data"}))
     assert cleared == []
-    assert waited == [(Declared(frozenset({"default/web"}), frozenset({"default/data"})), False)]
+    assert waited == [(declared, {"delete": False, "without_class": ours}) for ours in (True, False)]
 
 
 def test_the_guard_is_updated_with_the_program_and_replaced_with_the_cluster() -> None:

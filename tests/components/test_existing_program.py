@@ -117,6 +117,12 @@ def test_the_guard_is_deleted_before_everything_else(run_stack: Any) -> None:
     assert made - recording.dependencies(guard.urn) == {guard.urn}
 
 
+def test_a_new_endpoint_of_the_cluster_does_not_replace_what_is_in_it(run_stack: Any) -> None:
+    api = run_stack().one("pulumi:providers:kubernetes", "shop").inputs
+
+    assert api["clusterIdentifier"] == "c-1"
+
+
 def existing(**more: Any) -> Any:
     return {
         "cloud": "mycloud",

@@ -14,7 +14,7 @@ from ..common.dependencies import with_what_it_needs
 from ..interface import ClusterParts, NetworkParts
 from . import ram, security_groups
 from .network import machine_ranges
-from .settings import DEFAULT_SERVICE_CIDR, AlicloudClusterArgs, tags
+from .settings import DEFAULT_SERVICE_CIDR, NAME_ON_ACK, AlicloudClusterArgs, tags
 
 SPECIFICATION = "ack.pro.small"
 """The managed control plane with a service level; `ack.standard` has none."""
@@ -67,7 +67,9 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
     issuer = cluster.rrsa_metadata.apply(lambda of: of.rrsa_oidc_issuer_url or "")
     role = None
     if controllers := settings.get("controllers"):
-        role = ram.role_of_ccm(name, provider, issuer, statements(settings["region"], controllers), opts)
+        oidc = ram.OidcProvider(provider, issuer)
+        allowed = statements(settings["region"], controllers)
+        role = ram.role_of_ccm(name, oidc, NAME_ON_ACK, allowed, opts)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),

@@ -118,10 +118,13 @@ class AlicloudAdapter(CloudAdapter):
             }
         return found
 
-    def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+    def manager_role(
+        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions
+    ) -> pulumi.Output[str]:
         given = cast("AlicloudIdentityArgs", identity)
         allowed = statements(given["region"], given["controllers"])
-        return ram.role_of_ccm(given["cluster_name"], given["oidc_provider"], given["oidc_issuer"], allowed, opts)
+        provider = ram.OidcProvider(given["oidc_provider"], given["oidc_issuer"])
+        return ram.role_of_ccm(given["cluster_name"], provider, account, allowed, opts)
 
     def balanced(
         self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]

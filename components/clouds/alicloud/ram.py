@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -16,7 +17,7 @@ from cloud_controller import manifests
 from cloud_controller.clouds.alicloud.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
-from .settings import NAME_ON_ACK, tags
+from .settings import tags
 
 Statement = Mapping[str, Any]
 
@@ -32,21 +33,26 @@ def role_of_machines(name: str, statements: Collection[Statement], opts: pulumi.
     return _role(name, document([trust]), statements, opts)[1]
 
 
+@dataclass(frozen=True)
+class OidcProvider:
+    """A cluster's OIDC provider in RAM; `issuer`: the URL of the issuer of its tokens."""
+
+    arn: pulumi.Input[str]
+    issuer: pulumi.Input[str]
+
+
 def role_of_ccm(
     cluster_name: str,
-    provider: pulumi.Input[str],
-    issuer: pulumi.Input[str],
+    provider: OidcProvider,
+    account: str,
     statements: Collection[Statement],
     opts: pulumi.ResourceOptions,
 ) -> pulumi.Output[str]:
-    """The ARN of the role that only the CCM's ServiceAccount may take (RRSA: RAM roles for service accounts).
-
-    `provider`: the ARN of the cluster's OIDC provider; `issuer`: its URL.
-    """
-    account = f"system:serviceaccount:{manifests.NAMESPACE}:{NAME_ON_ACK}"
+    """The ARN of the role that only the CCM's ServiceAccount may take (RRSA: RAM roles for service accounts)."""
+    subject = f"system:serviceaccount:{manifests.NAMESPACE}:{account}"
 
     def trust(known: list[str]) -> str:
-        believed = {"oidc:iss": known[1], "oidc:aud": AUDIENCE, "oidc:sub": account}
+        believed = {"oidc:iss": known[1], "oidc:aud": AUDIENCE, "oidc:sub": subject}
         statement = {
             "Action": "sts:AssumeRole",
             "Effect": "Allow",
@@ -56,7 +62,7 @@ def role_of_ccm(
         return document([statement])
 
     name = f"{cluster_name}-cloud-controller-manager"
-    return _role(name, pulumi.Output.all(provider, issuer).apply(trust), statements, opts)[0]
+    return _role(name, pulumi.Output.all(provider.arn, provider.issuer).apply(trust), statements, opts)[0]
 
 
 def _role(

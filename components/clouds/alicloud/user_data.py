@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..common.user_data import MachineStart
+
 _BOOT = Path(__file__).parent / "boot"
 
 
-def machine() -> str:
+def machine() -> MachineStart:
     """Alibaba Cloud's part of the start of a machine that joins a cluster that runs itself."""
     program = (_BOOT / "kms.py").read_text()
-    script = (_BOOT / "machine.sh").read_text()
-    return script.replace("@KMS@\n", program)
+    script = (_BOOT / "machine.sh").read_text().replace("@KMS@\n", program)
+    return MachineStart(script, (_BOOT / "keep.sh").read_text(), provider_id="$REGION.$INSTANCE")

@@ -41,6 +41,7 @@ def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
             route_table_id=existing.get("routeTableId"),
             elb_security_group=existing.get("securityGroupId"),
             region=region,
+            serve_nlb_class=bool(settings.get("serveNlbClass")),
             overrides=others,
         )
     )

@@ -131,8 +131,10 @@ class AwsAdapter(CloudAdapter):
             }
         return found
 
-    def manager_role(self, identity: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
-        return iam.existing_cluster_role(cast("AwsIdentityArgs", identity), opts)
+    def manager_role(
+        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions
+    ) -> pulumi.Output[str]:
+        return iam.existing_cluster_role(cast("AwsIdentityArgs", identity), account, opts)
 
     def vendor_manager(
         self,

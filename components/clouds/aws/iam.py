@@ -74,12 +74,12 @@ def ccm_policy(
     return aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
 
 
-def existing_cluster_role(identity: AwsIdentityArgs, opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
-    """The role of the CCM's ServiceAccount in a cluster that is there already, by its ARN."""
+def existing_cluster_role(identity: AwsIdentityArgs, account: str, opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+    """The role of the CCM's ServiceAccount `account` in a cluster that is there already, by its ARN."""
     full = f"{identity['cluster_name']}-{manifests.NAME}"
     arn = identity["oidc_provider"]
     provider = OidcProvider(arn, arn.partition(":oidc-provider/")[2])
-    role = service_account_role(full, provider, CCM_ACCOUNT, opts)
+    role = service_account_role(full, provider, f"system:serviceaccount:{manifests.NAMESPACE}:{account}", opts)
     return with_what_it_needs(role.arn, [ccm_policy(full, role, identity, identity["cluster_id"], opts)])
 
 

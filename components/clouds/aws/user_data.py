@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..common.user_data import node_labels
+from ..common.user_data import MachineStart, node_labels
+
+_BOOT = Path(__file__).parent / "boot"
 
 
 def eks_node(cluster: str, join: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -41,6 +43,7 @@ def eks_node(cluster: str, join: Mapping[str, str], labels: Mapping[str, str]) -
     )
 
 
-def machine() -> str:
+def machine() -> MachineStart:
     """AWS's part of the start of a plain machine that joins a cluster that runs itself."""
-    return (Path(__file__).parent / "boot" / "machine.sh").read_text()
+    script, keep = ((_BOOT / f"{name}.sh").read_text() for name in ("machine", "keep"))
+    return MachineStart(script, keep, provider_id="aws:///$ZONE/$INSTANCE")

@@ -1,30 +1,45 @@
 """The script that makes a plain machine a part of a cluster that runs itself.
 
-It consists of the facts as variables, the cloud's own part and the part that is alike in every cloud (`boot/`). The
-cloud's part sets NODE and PROVIDER_ID, and defines two functions: `parameter KEY` prints what the cluster's machines
-share under a key, `keep KEY VALUE` writes it. The script holds no secrets: the machine's role lets it read them.
+It consists of the facts as variables, the cloud's own part (`MachineStart`) and the part that is alike in every cloud
+(`boot/`), for a system that installs packages with dnf. The script holds no secrets: the machine's role lets it read
+them.
+
+A changed text replaces machines: AWS's groups refresh their workers when the launch template changes.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 _BOOT = Path(__file__).parent / "boot"
 
 
-def kubeadm_worker(machine: str, cluster: str, join: Mapping[str, str], labels: Mapping[str, str]) -> str:
+@dataclass(frozen=True, slots=True)
+class MachineStart:
+    """The cloud's part of the script."""
+
+    script: str
+    """Sets NODE, and defines the function `parameter KEY`: it prints what the cluster's machines share under a key."""
+    keep: str
+    """Defines the function `keep KEY VALUE`, which writes it; only on machines of the control plane."""
+    provider_id: str
+    """The machine's provider ID, with variables that `script` sets."""
+
+
+def kubeadm_worker(machine: MachineStart, cluster: str, join: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """The machine becomes a worker; `machine` is the cloud's part."""
-    return _script(machine, "worker", _facts(cluster, join, labels))
+    return _script(_facts(cluster, join, labels), machine, machine.script, "worker")
 
 
 def kubeadm_control_plane(
-    machine: str, cluster: str, join: Mapping[str, str], labels: Mapping[str, str], *, first: bool
+    machine: MachineStart, cluster: str, join: Mapping[str, str], labels: Mapping[str, str], *, first: bool
 ) -> str:
     """The machine becomes one of the control plane; the first one begins the cluster, unless it has begun already."""
     facts = {**_facts(cluster, join, labels), "FIRST": "true" if first else "false"}
-    return _script(machine, "control-plane", facts)
+    return _script(facts, machine, f"{machine.script}\n{machine.keep}", "control-plane")
 
 
 def node_labels(labels: Mapping[str, str]) -> str:
@@ -45,7 +60,8 @@ def _facts(cluster: str, join: Mapping[str, str], labels: Mapping[str, str]) -> 
     }
 
 
-def _script(machine: str, role: str, facts: Mapping[str, str]) -> str:
+def _script(facts: Mapping[str, str], machine: MachineStart, own: str, role: str) -> str:
     known = [f"{name}={shlex.quote(value)}" for name, value in facts.items()]
-    alike = [(_BOOT / f"{name}.sh").read_text() for name in ("prepare", role)]
-    return "\n".join(["#!/bin/bash", "set -euo pipefail", *known, "", machine, *alike])
+    prepare, then = ((_BOOT / f"{name}.sh").read_text() for name in ("prepare", role))
+    alike = [prepare.replace("$PROVIDER_ID", machine.provider_id), then]
+    return "\n".join(["#!/bin/bash", "set -euo pipefail", *known, "", own, *alike])

@@ -32,10 +32,5 @@ parameter() {
 	cluster-secret "$REGION" get "cloud-controller/$CLUSTER/$1"
 }
 
-# By a pipe: arguments are for everybody on the machine to see.
-keep() {
-	printf '%s' "$2" | cluster-secret "$REGION" put "cloud-controller/$CLUSTER/$1"
-}
-
 NODE=$(imds hostname)
-PROVIDER_ID="$REGION.$(imds instance-id)"
+INSTANCE=$(imds instance-id)

@@ -1,4 +1,5 @@
-# The part of a machine's start that is AWS's own; Amazon Linux 2023. Set before it: CLUSTER, REGION.
+# Runs first on every machine of a cluster that runs itself; Amazon Linux 2023. Set before it: CLUSTER, REGION, VERSION,
+# ENDPOINT, POD_CIDR, SERVICE_CIDR, CA (base64), LABELS.
 
 imds() {
 	local token
@@ -11,14 +12,6 @@ parameter() {
 		--query Parameter.Value --output text
 }
 
-# By a pipe: arguments are for everybody on the machine to see.
-keep() {
-	local type=SecureString
-	[ "$1" != state ] || type=String
-	printf '{"Name": "/cloud-controller/%s/%s", "Type": "%s", "Value": "%s", "Overwrite": true}' \
-		"$CLUSTER" "$1" "$type" "$2" |
-		aws ssm put-parameter --region "$REGION" --cli-input-json file:///dev/stdin >/dev/null
-}
-
+INSTANCE=$(imds instance-id)
+ZONE=$(imds placement/availability-zone)
 NODE=$(imds local-hostname)
-PROVIDER_ID="aws:///$(imds placement/availability-zone)/$(imds instance-id)"

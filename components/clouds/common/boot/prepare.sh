@@ -1,6 +1,3 @@
-# Runs on every machine of a cluster that runs itself, on a system that installs packages with dnf. Set before it:
-# CLUSTER, VERSION, ENDPOINT, POD_CIDR, SERVICE_CIDR, CA (base64), LABELS, and by the cloud's part NODE, PROVIDER_ID.
-
 printf 'overlay\nbr_netfilter\n' >/etc/modules-load.d/kubernetes.conf
 modprobe -a overlay br_netfilter
 printf 'net.ipv4.ip_forward=1\nnet.bridge.bridge-nf-call-iptables=1\n' >/etc/sysctl.d/90-kubernetes.conf

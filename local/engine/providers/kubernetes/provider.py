@@ -93,8 +93,13 @@ class KubernetesProvider:
                 raise ProviderError(f"kubeconfig: {error}") from None
 
     def replaced_by(self, config: PropertyMap) -> tuple[str, ...]:
-        """`kubeconfig`, if it is of another cluster. Raises ProviderError for malformed options."""
-        return ("kubeconfig",) if is_other_cluster(self._settings, parse_settings(config)) else ()
+        """What names another cluster. Raises ProviderError for malformed options."""
+        new = parse_settings(config)
+        if not is_other_cluster(self._settings, new):
+            return ()
+        return (
+            ("kubeconfig",) if self._settings.cluster_identifier == new.cluster_identifier else ("clusterIdentifier",)
+        )
 
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         try:

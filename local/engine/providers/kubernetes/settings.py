@@ -33,6 +33,7 @@ class Settings:
     kubeconfig: str | None
     context: str | None = None
     namespace: str = "default"
+    cluster_identifier: str | None = None
     delete_unreachable: bool = False
     config_map_mutable: bool = False
     patch_force: bool = False
@@ -45,7 +46,7 @@ class Settings:
 def parse_settings(config: PropertyMap) -> Settings:
     """The provider's inputs as settings. Raises ProviderError, naming the option."""
     plain: dict[str, Any] = without_secrets(config)
-    known = {"kubeconfig", "context", "namespace", "enableServerSideApply", *_FLAGS, *_IGNORED}
+    known = {"kubeconfig", "context", "namespace", "clusterIdentifier", "enableServerSideApply", *_FLAGS, *_IGNORED}
     for key in plain:
         if key not in known and not key.startswith("__"):
             raise ProviderError(f"the Kubernetes provider's option {key} is not supported by the embedded engine")
@@ -55,6 +56,7 @@ def parse_settings(config: PropertyMap) -> Settings:
         kubeconfig=_kubeconfig(plain.get("kubeconfig")),
         context=_text(plain, "context"),
         namespace=_text(plain, "namespace") or "default",
+        cluster_identifier=_text(plain, "clusterIdentifier") or None,
         delete_unreachable=_flag(plain, "deleteUnreachable"),
         config_map_mutable=_flag(plain, "enableConfigMapMutable"),
         patch_force=_flag(plain, "enablePatchForce"),
@@ -63,11 +65,13 @@ def parse_settings(config: PropertyMap) -> Settings:
 
 
 def is_other_cluster(old: Settings, new: Settings) -> bool:
-    """Whether the two kubeconfigs are of different clusters; False while one is unknown.
+    """Whether the two are of different clusters; False while a kubeconfig is unknown.
 
-    A cluster has no name of its own: another server or another certificate authority is another cluster, other
-    credentials are not.
+    `clusterIdentifier` alone decides where it is given: it names the cluster whatever its kubeconfig says. Without it,
+    another server or another certificate authority is another cluster, other credentials are not.
     """
+    if old.cluster_identifier or new.cluster_identifier:
+        return old.cluster_identifier != new.cluster_identifier
     if old.kubeconfig is None or new.kubeconfig is None:
         return False
     return bool(_cluster_entry(old) != _cluster_entry(new))

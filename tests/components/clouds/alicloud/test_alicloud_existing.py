@@ -15,6 +15,7 @@ from components.clouds.alicloud.access import cloud_config
 from components.stack_config import ConfigError, parse
 from tests.components.clouds.alicloud.test_alicloud_program import (
     ATTACHMENT,
+    DAEMON_SET,
     DEPLOYMENT,
     ISSUER,
     MADE,
@@ -25,6 +26,7 @@ from tests.components.clouds.alicloud.test_alicloud_program import (
 )
 from tests.components.stack_runs import every, program
 
+GUARD = "pulumi-python:dynamic/cloudcontroller:DestroyGuard"
 KUBECONFIG = yaml.safe_dump({"clusters": [{"name": "c"}], "contexts": [{"name": "c"}], "users": [{"name": "u"}]})
 IDENTITY = {"oidcProvider": PROVIDER_ARN, "oidcIssuer": ISSUER}
 
@@ -70,8 +72,40 @@ def test_an_existing_cluster_of_ack_gets_a_role_of_the_ccm_and_nothing_else(run_
     assert environment["ALIBABA_CLOUD_ROLE_ARN"] == MADE[ROLE]["arn"]
 
 
+@pytest.mark.parametrize(
+    ("control_plane", "kind", "account"), [("ack", DEPLOYMENT, "cloud-controller"), ("ecs", DAEMON_SET, MANAGER)]
+)
+def test_the_role_trusts_the_account_that_the_ccm_has(
+    run_program: Any, control_plane: str, kind: str, account: str
+) -> None:
+    version = "1.34.1-aliyun.1" if control_plane == "ack" else "1.36"
+    given = existing(controlPlane=control_plane, kubernetesVersion=version, existing=IDENTITY)
+    if control_plane == "ecs":
+        given["existing"] = {**given["existing"], "controlPlaneNodes": 3}
+        given["executors"] = {}
+
+    recording = run_program(program, given, MADE)
+
+    [trust] = json.loads(recording.one(ROLE, f"shop-{MANAGER}").inputs["assumeRolePolicyDocument"])["Statement"]
+    pod = recording.one(kind, MANAGER).inputs["spec"]["template"]["spec"]
+    assert trust["Condition"]["StringEquals"]["oidc:sub"] == f"system:serviceaccount:kube-system:{account}"
+    assert pod["serviceAccountName"] == account
+
+
 def test_without_an_oidc_provider_the_ccm_has_the_role_of_its_machine(run_program: Any) -> None:
     assert of_alicloud(run_program(program, existing(), MADE)) == set()
+
+
+def test_a_destroy_leaves_services_without_a_class_to_acks_own_ccm(run_program: Any) -> None:
+    of_one_s_own = existing({}, controlPlane="ecs", kubernetesVersion="1.36")
+    of_one_s_own["existing"] = {**of_one_s_own["existing"], "controlPlaneNodes": 3}
+
+    guards = [
+        run_program(program, given, MADE).one(GUARD, "destroy-guard").inputs
+        for given in (existing(), existing({}), of_one_s_own)
+    ]
+
+    assert [guard.get("without_class") for guard in guards] == [False, False, None]
 
 
 def test_where_ack_runs_everything_an_existing_cluster_gets_no_ccm(run_program: Any) -> None:

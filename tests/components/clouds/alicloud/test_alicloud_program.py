@@ -255,8 +255,8 @@ def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_and_say_which_machine_
     for name in every(recording, INSTANCE):
         text = user_data(recording, name)
         assert "{name: cloud-provider, value: external}" in text
-        assert '{name: provider-id, value: "$PROVIDER_ID"}' in text
-        assert 'PROVIDER_ID="$REGION.$(imds instance-id)"' in text
+        assert '{name: provider-id, value: "$REGION.$INSTANCE"}' in text
+        assert "INSTANCE=$(imds instance-id)\n" in text
         assert len(text.encode()) < 32 * 1024  # ECS takes no more
 
 

@@ -98,14 +98,15 @@ def test_without_an_oidc_provider_the_ccm_has_the_role_of_its_machine(run_stack:
 
 def test_what_tags_do_not_name_reaches_the_cloud_config_of_ccm_and_previews(run_stack: Any) -> None:
     named = {"subnetId": "subnet-1", "routeTableId": "rtb-1", "securityGroupId": "sg-1"}
-    recording = run_stack(existing(existing=named))
+    recording = run_stack(existing(existing=named, serveNlbClass=True))
     secret = recording.one("kubernetes:core/v1:Secret", f"{MANAGER}-config").inputs["stringData"]
 
     of_ccm = parsed_cloud_config(secret.get("value", secret)["cloud.conf"])
-    settings: Any = SimpleNamespace(get={"aws": json.dumps({**SECTION, "existing": named})}.get)
+    settings: Any = SimpleNamespace(get={"aws": json.dumps({**SECTION, "existing": named, "serveNlbClass": True})}.get)
     of_preview = parsed_cloud_config(cloud_config(settings, "their-cluster", "vpc-1"))
 
     assert of_ccm == of_preview
+    assert of_ccm.serve_nlb_class
     assert (of_ccm.cluster_id, of_ccm.vpc_id) == ("their-cluster", "vpc-1")
     assert (of_ccm.subnet_id, of_ccm.route_table_id, of_ccm.elb_security_group) == ("subnet-1", "rtb-1", "sg-1")
 

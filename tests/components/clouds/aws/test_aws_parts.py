@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -76,6 +77,14 @@ def test_instance_types_with_other_processors_are_x86_64(machine_type: str) -> N
 
 def test_labels_are_written_as_the_kubelets_flag_accepts_them() -> None:
     assert node_labels({"team": "shop", "a.b/c": ""}) == "a.b/c=,team=shop"
+
+
+def test_the_start_of_workers_is_as_released_because_another_text_replaces_all_workers_of_every_stack() -> None:
+    """If it has to change: new digest, and the first line of CHANGELOG's "Before you upgrade" says so."""
+    text = kubeadm_worker(machine(), "shop", JOIN, {"team": "it's"})
+
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert digest == "56ae824ad075ea7b85530e8d8727ab238b73f5e721ce755965c226a08f0fbf82"
 
 
 @pytest.mark.integration

@@ -215,8 +215,8 @@ def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_to_initialise_them(run
     for name in ("aws-staging-workers", "aws-staging-control-plane", "aws-staging-control-plane-first"):
         text = user_data(recording, name)
         assert "{name: cloud-provider, value: external}" in text
-        assert '{name: provider-id, value: "$PROVIDER_ID"}' in text
-        assert 'PROVIDER_ID="aws:///$(imds placement/availability-zone)/$(imds instance-id)"' in text
+        assert '{name: provider-id, value: "aws:///$ZONE/$INSTANCE"}' in text
+        assert "INSTANCE=$(imds instance-id)\nZONE=$(imds placement/availability-zone)\n" in text
         assert len(base64.b64encode(text.encode())) < 16 * 1024  # EC2 takes no more
 
 

@@ -148,3 +148,16 @@ def test_another_server_is_another_cluster_but_other_credentials_are_not(kubecon
     provider = KubernetesProvider({"kubeconfig": Secret(DEAD)})
 
     assert provider.replaced_by({"kubeconfig": kubeconfig}) == (("kubeconfig",) if replaced else ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaced"),
+    [("c-1", "c-1", ()), ("c-1", "c-2", ("clusterIdentifier",)), (None, "c-1", ("clusterIdentifier",))],
+)
+def test_a_cluster_identifier_alone_says_which_cluster_it_is(
+    old: str | None, new: str, replaced: tuple[str, ...]
+) -> None:
+    moved = DEAD.replace("127.15.255.254", "127.15.255.253")
+    provider = KubernetesProvider({"kubeconfig": Secret(DEAD), "clusterIdentifier": old})
+
+    assert provider.replaced_by({"kubeconfig": Secret(moved), "clusterIdentifier": new}) == replaced
