@@ -125,8 +125,9 @@ LOAD_BALANCERS = (
         "security-group-ids",
         "list",
         "security_group_ids",
-        "The security groups of the load balancer: all of them, so others are left, and an empty text leaves every one."
-        " Without the annotation the groups stay as they are, so that removing it never opens a load balancer.",
+        "The complete list of the load balancer's security groups. The controller takes it out of all others; an empty"
+        " value takes it out of every group. Without the annotation the groups stay as they are, so that removing it"
+        " never opens a load balancer.",
         default_note="the load balancer's groups stay as they are; a new one has none, and admits every client",
         example="sg-0123456789abcdef",
         names="security-group",
