@@ -14,7 +14,7 @@ Value = str | int | bool | tuple[str, ...]
 
 _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
-_SHOWN = 100
+SHOWN = 100
 """Characters of an invalid value that an error quotes: annotations may have 256 KiB, an event message 1 KiB."""
 
 
@@ -36,6 +36,7 @@ class Annotation:
     - `argument`: the name of its typed argument.
     - `sets`: the model field that it sets (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`).
     - `type`: `str`, `int`, `bool` or `tuple` (comma-separated words).
+    - `not_pattern`: values that `pattern` allows and the cloud does not. Both are within RE2's syntax (admission).
     - `minimum`, `maximum`: for `int`. `allowed`, or a regular expression `pattern` described by `form`: for `str`.
     - `since`: the first version of this project that supports it. `source`: the document that defines it.
     - `default_of_class`: the default by `spec.loadBalancerClass` (None: no class), if it differs from `default`.
@@ -67,6 +68,7 @@ class Annotation:
     default_of_class: Mapping[str | None, Value] = field(default_factory=dict)
     allowed: tuple[str, ...] = ()
     pattern: str | None = None
+    not_pattern: str | None = None
     form: str = "text"
     minimum: int | None = None
     maximum: int | None = None
@@ -158,10 +160,15 @@ class Annotation:
             # Only commas is a broken list: as empty source ranges, it would allow every client.
             if words or not value:
                 return words
-        elif value in self.allowed or (value and not self.allowed and re.fullmatch(self.pattern or ".+", value)):
+        elif value in self.allowed or (value and not self.allowed and self._matches(value)):
             return value
         self.check_refused(text)
         raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)} is not a valid value", self.allowed_text)
+
+    def _matches(self, value: str) -> bool:
+        if self.not_pattern and re.fullmatch(self.not_pattern, value, re.ASCII):
+            return False
+        return re.fullmatch(self.pattern or ".+", value, re.ASCII) is not None
 
     def check_refused(self, text: str) -> None:
         """Raise InvalidConfiguration with the reason if `text` is a refused value."""
@@ -188,7 +195,7 @@ def member_argument(argument: str, suffix: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
 def _number(value: int | None) -> str:

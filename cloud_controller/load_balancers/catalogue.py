@@ -21,8 +21,6 @@ __all__ = ["Annotation", "Catalogue", "Mutability", "Settings", "Value"]
 _COMPARED = 64
 """How many unknown names of one Service are checked for typos. The limit keeps one Service with thousands of
 annotations from slowing down all others; a chart that supports several clouds has fewer."""
-_SCHEMES = ("scheme", "address_type")
-"""The model fields that say whether a load balancer is internal, as clouds call them."""
 _REMEMBERED = 4096
 """Cached typo checks: each reconcile parses a Service several times, and many Services have the same names."""
 
@@ -163,7 +161,7 @@ class Catalogue:
         for name in [each for each in others if _domain(each) in self._domains][:_COMPARED]:
             if _nearest(name, known, 0.93):
                 raise self._not_known(name)
-        schemes = {given.get(entry.argument) for entry in self.entries if entry.sets in _SCHEMES}
+        schemes = {given.get(entry.argument) for entry in self.entries if entry.sets in restrictions.SCHEMES}
         restrictions.refuse_unknown(others, internal=not schemes.isdisjoint({True, *restrictions.INTERNAL_VALUES}))
         return Settings(self, given, tuple(ignored))
 

@@ -15,7 +15,7 @@ SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 """Kubernetes' own annotation for `spec.loadBalancerSourceRanges`; every cloud honours both."""
 
 _NOT_IN_WORDS = re.compile("[^a-z0-9]")
-_CLIENTS = re.compile(
+CLIENTS = re.compile(
     # Kubernetes' own annotation with another domain or spelling; nginx's whitelist-source-range.
     r"sources?(ip)?(ranges?|cidrs?)"
     # allowed-ip-ranges, allowed-service-tags, inbound-cidrs, allow-rules: other controllers' annotations.
@@ -25,9 +25,15 @@ _CLIENTS = re.compile(
     r"|prefixlists?$|securitygroups?(ids?)?$|acl(arn|id|status|type)?s?$|firewall(ids?|rules?)?$"
     r"|loadbalancer.*(mutual(auth|tls)|mtls|cacert)"
 )
-_INTERNAL = re.compile("loadbalancer.*internal|internal.*loadbalancer|loadbalancer.*disablepublic")
+INTERNAL = re.compile("loadbalancer.*internal|internal.*loadbalancer|loadbalancer.*disablepublic")
 INTERNAL_VALUES = ("internal", "intranet", "private")
-_SWITCHED_OFF = ("", "0", "disabled", "false", "no", "none", "off")
+SCHEMES = ("scheme", "address_type")
+"""The model fields that say whether a load balancer is internal, as clouds call them."""
+OPEN = "it restricts access, but this cloud does not support it, so every client could connect"
+INSTEAD_OF_OPEN = f"spec.loadBalancerSourceRanges, or {SOURCE_RANGES}"
+PUBLIC = "it asks for an internal load balancer, but this cloud does not support it, so it would be public"
+INSTEAD_OF_PUBLIC = "this cloud's own annotation for the scheme"
+SWITCHED_OFF = ("", "0", "disabled", "false", "no", "none", "off")
 
 
 def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
@@ -37,12 +43,10 @@ def refuse_unknown(annotations: Mapping[str, str], *, internal: bool) -> None:
     """
     for name, text in sorted(annotations.items()):
         value = text.strip().lower()
-        if value in _SWITCHED_OFF:
+        if value in SWITCHED_OFF:
             continue
         words = _NOT_IN_WORDS.sub("", name.lower())
-        if _CLIENTS.search(words):
-            why = "it restricts access, but this cloud does not support it, so every client could connect"
-            raise InvalidConfiguration(f"annotation {name}", why, f"spec.loadBalancerSourceRanges, or {SOURCE_RANGES}")
-        if not internal and (_INTERNAL.search(words) or ("loadbalancer" in words and value in INTERNAL_VALUES)):
-            why = "it asks for an internal load balancer, but this cloud does not support it, so it would be public"
-            raise InvalidConfiguration(f"annotation {name}", why, "this cloud's own annotation for the scheme")
+        if CLIENTS.search(words):
+            raise InvalidConfiguration(f"annotation {name}", OPEN, INSTEAD_OF_OPEN)
+        if not internal and (INTERNAL.search(words) or ("loadbalancer" in words and value in INTERNAL_VALUES)):
+            raise InvalidConfiguration(f"annotation {name}", PUBLIC, INSTEAD_OF_PUBLIC)

@@ -36,7 +36,8 @@ LOAD_BALANCERS = (
         "load_balancer_name",
         "The load balancer's name. It cannot be changed later and must be unique in the account and region.",
         applies_to=NETWORK,
-        pattern=r"(?!internal-|k8s-|a[0-9a-f]{31}$)[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?",
+        pattern="[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?",
+        not_pattern="internal-.*|k8s-.*|a[0-9a-f]{31}",
         form="at most 32 letters, digits and hyphens; no hyphen at either end; not beginning with internal- or"
         " k8s-, nor consisting of a and 31 hexadecimal digits",
         default_note="k8s-NAMESPACE-NAME-DIGEST",

@@ -96,7 +96,7 @@ TARGETS = (
         "health_check.path",
         "The path that HTTP and HTTPS health checks request.",
         applies_to="every HTTP or HTTPS health check",
-        pattern="/.{0,1023}",
+        pattern="/.{0,512}.{0,511}",
         form="a path that begins with / and has at most 1,024 characters",
         default_note="/; /healthz with externalTrafficPolicy Local, and with a Shared health probe in the cloud config",
         example="/ready",
