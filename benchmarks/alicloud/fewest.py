@@ -1,0 +1,67 @@
+"""The fewest calls with which Alibaba Cloud's APIs allow each workload; docs/benchmarks.md derives them in words. Pure.
+
+Every Service has one TCP port, and at most as many backends as one call of CLB takes.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from benchmarks.alicloud.cluster import Kinds
+
+INSTANCES_A_CALL = 100
+ROUTES_A_CALL = 50
+BALANCERS_A_PAGE = 100
+CLB_LISTENERS_OF = 10
+"""Load balancers whose listeners one call of CLB lists."""
+NLB_LISTENERS_OF = 20
+"""The same of NLB."""
+BACKENDS_A_CALL = 20
+
+
+def limit(fewest: int) -> float:
+    """What the project promises."""
+    return 1.1 * fewest + 10
+
+
+def initialised(nodes: int) -> int:
+    """Pages of machines."""
+    return ceil(nodes / INSTANCES_A_CALL)
+
+
+def routed(nodes: int) -> int:
+    """The machines, the table and its routes, the check of each interface, which no call changes for several."""
+    interfaces = ceil(nodes / INSTANCES_A_CALL) + nodes
+    return initialised(nodes) + route_reads(0) + interfaces + ceil(nodes / ROUTES_A_CALL)
+
+
+def route_reads(routes: int) -> int:
+    """The table's name, and pages of routes."""
+    return 1 + ceil(max(1, routes) / 100)
+
+
+def made(kinds: Kinds) -> int:
+    """One list by tag that finds nothing, and what a load balancer, its group, its backends and its listener take."""
+    clb = 4 * kinds.clb + 1 if kinds.clb else 0
+    return clb + (8 * kinds.nlb + 1 if kinds.nlb else 0)
+
+
+def node_added(kinds: Kinds) -> int:
+    """The machine, one call a group, and one look at NLB's job."""
+    return 1 + kinds.clb + 2 * kinds.nlb
+
+
+def lists(kinds: Kinds) -> int:
+    """What lists show of all load balancers: themselves, their listeners, NLB's groups."""
+    clb = ceil(kinds.clb / BALANCERS_A_PAGE) + ceil(kinds.clb / CLB_LISTENERS_OF)
+    return clb + 2 * ceil(kinds.nlb / BALANCERS_A_PAGE) + ceil(kinds.nlb / NLB_LISTENERS_OF)
+
+
+def all_read(kinds: Kinds) -> int:
+    """The lists, and the backends, which both kinds show group by group."""
+    return lists(kinds) + kinds.both
+
+
+def deleted(kinds: Kinds) -> int:
+    """Protection off and the load balancer; of NLB the server group too, and one look at each of three jobs."""
+    return 2 * kinds.clb + 6 * kinds.nlb
