@@ -89,9 +89,7 @@ class Account:
         with self.cloud.changing() as world:
             first = len(world.store.all(machines.INSTANCE))
             added = [
-                machines.add_instance(
-                    world, self.vswitches[number % len(ZONES)], name=f"node-{number:05}", tags=tags
-                )
+                machines.add_instance(world, self.vswitches[number % len(ZONES)], name=f"node-{number:05}", tags=tags)
                 for number in range(first, first + count)
             ]
             found = {each["instance"]: each["addresses"][0] for each in world.store.all(machines.ENI)}

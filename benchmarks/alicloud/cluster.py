@@ -105,6 +105,4 @@ def _service(name: str, annotations: dict[str, str], spec: dict[str, str]) -> Ob
 
 def _node(machine: Machine, pod_cidr: str | None, initialised: bool) -> Object:
     pods = {} if pod_cidr is None else {"podCIDR": pod_cidr, "podCIDRs": [pod_cidr]}
-    return node(
-        machine.name, machine.address, {"providerID": machine.provider_id, **pods}, initialised=initialised
-    )
+    return node(machine.name, machine.address, {"providerID": machine.provider_id, **pods}, initialised=initialised)

@@ -1,8 +1,8 @@
 """The workloads on Alibaba Cloud. Restarts are in `restarts.py`.
 
-The bound of `.calls` is the project's promise: 1.1 × the fewest calls that the API allows (`fewest.py`) + 10; that of
-`.peer`, in calls too, what Alibaba's own controller was recorded to make (`recorded.py`). All of our calls count, failed
-ones too; they go to stderr by operation.
+The bound of `.calls` is the project's promise, a tenth and 10 calls more than the fewest that the API allows
+(`fewest.py`); that of `.peer`, in calls too, what Alibaba's own controller was recorded to make (`recorded.py`). All of
+our calls count, failed ones too; they go to stderr by operation.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ def node_added(clb: int, nlb: int) -> Sequence[Figure]:
             lambda: made.members() == {NODES + 1} and made.all_initialised(),
             lambda: made.add_nodes(1, initialised=False),
         )
-    return figures(
-        f"alicloud-node-added-{kinds.both}", spent, fewest.node_added(kinds), recorded.node_joins(kinds)
-    )
+    return figures(f"alicloud-node-added-{kinds.both}", spent, fewest.node_added(kinds), recorded.node_joins(kinds))
 
 
 def annotation() -> Sequence[Figure]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.aws.account import CREDENTIALS
+from benchmarks.counts import Counting
 from benchmarks.daemons import FLAGS, OURS_MODULE, Daemon, Files, ours
 from benchmarks.daemons import running as running_any
-from benchmarks.counts import Counting
 
 Who = Literal["peer", "ours"]
 PEER: Who = "peer"
