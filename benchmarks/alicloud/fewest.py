@@ -1,6 +1,7 @@
 """The fewest calls with which Alibaba Cloud's APIs allow each workload; docs/benchmarks.md derives them in words. Pure.
 
-Every Service has one TCP port, and at most as many backends as one call of CLB takes.
+Every Service has one TCP port, and at most as many backends as one call of CLB takes. What one call can do for several
+Services counts once: nobody could need fewer.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ CLB_LISTENERS_OF = 10
 NLB_LISTENERS_OF = 20
 """The same of NLB."""
 BACKENDS_A_CALL = 20
+JOBS_A_LOOK = 20
 
 
 def limit(fewest: int) -> float:
@@ -41,14 +43,16 @@ def route_reads(routes: int) -> int:
 
 
 def made(kinds: Kinds) -> int:
-    """One list by tag that finds nothing, and what a load balancer, its group, its backends and its listener take."""
-    clb = 4 * kinds.clb + 1 if kinds.clb else 0
-    return clb + (8 * kinds.nlb + 1 if kinds.nlb else 0)
+    """A list by tag that finds nothing; a load balancer, its group, its listener and (CLB) the listener's start, or
+    (NLB) the backends, their jobs, and a list that tells the names and that they are there."""
+    clb = 1 + 4 * kinds.clb if kinds.clb else 0
+    nlb = 1 + 4 * kinds.nlb + 3 * _looks(kinds.nlb) + ceil(kinds.nlb / BALANCERS_A_PAGE) if kinds.nlb else 0
+    return clb + nlb
 
 
 def node_added(kinds: Kinds) -> int:
-    """The machine, one call a group, and one look at NLB's job."""
-    return 1 + kinds.clb + 2 * kinds.nlb
+    """The machine, one call a group, and looks at NLB's jobs."""
+    return 1 + kinds.both + _looks(kinds.nlb)
 
 
 def lists(kinds: Kinds) -> int:
@@ -63,5 +67,9 @@ def all_read(kinds: Kinds) -> int:
 
 
 def deleted(kinds: Kinds) -> int:
-    """Protection off and the load balancer; of NLB the server group too, and one look at each of three jobs."""
-    return 2 * kinds.clb + 6 * kinds.nlb
+    """Protection off and the load balancer; of NLB the server group too, and the jobs of the last two."""
+    return 2 * kinds.clb + 3 * kinds.nlb + 2 * _looks(kinds.nlb)
+
+
+def _looks(jobs: int) -> int:
+    return ceil(jobs / JOBS_A_LOOK)
