@@ -68,7 +68,7 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "alicloud-clb-100": _alicloud("creation", 100, 0),
     "alicloud-nlb-10": _alicloud("creation", 0, 10),
     "alicloud-nlb-100": _alicloud("creation", 0, 100),
-    "alicloud-node-added": _alicloud("node_added", 10, 10),
+    "alicloud-node-added-10": _alicloud("node_added", 10, 10),
     "alicloud-node-added-100": _alicloud("node_added", 100, 100),
     "alicloud-annotation": _alicloud("annotation"),
     "alicloud-restart": _alicloud("as_recorded", module="alicloud.restarts"),

@@ -42,7 +42,7 @@ def as_recorded() -> Sequence[Figure]:
 def restart(clb: int, nlb: int) -> Sequence[Figure]:
     """The controller of Services alone, with this many of each kind."""
     kinds = Kinds(clb, nlb)
-    name = f"alicloud-restart-{kinds.both}"
+    name = f"alicloud-restart-{clb}"
     with with_services(kinds) as made:
         with made.daemon(["service"]) as daemon:
             daemon.since_start(lambda: made.served(kinds.both))

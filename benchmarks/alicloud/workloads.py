@@ -66,7 +66,7 @@ def node_added(clb: int, nlb: int) -> Sequence[Figure]:
             lambda: made.members() == {NODES + 1} and made.all_initialised(),
             lambda: made.add_nodes(1, initialised=False),
         )
-    return figures(f"alicloud-node-added-{kinds.both}", spent, fewest.node_added(kinds), recorded.node_joins(kinds))
+    return figures(f"alicloud-node-added-{clb}", spent, fewest.node_added(kinds), recorded.node_joins(kinds))
 
 
 def annotation() -> Sequence[Figure]:
