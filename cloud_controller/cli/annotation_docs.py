@@ -82,7 +82,8 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
     if entry.aliases:
         yield f"- Older names: {', '.join(f'`{alias}`' for alias in entry.aliases)}."
     if entry.exclusive:
-        yield "- Where a new load balancer shall have one that the old one has, the old one goes first."
+        yield "- If a new load balancer needs one that the old one has, the old one is deleted first: until the new one"
+        yield "  serves, clients cannot connect."
     if entry.names:
         yield f"- An administrator may limit what it names: `{entry.names}` in `--annotations-may-name`."
     if entry.honoured_by:

@@ -225,9 +225,9 @@ class Catalogue:
         return next((entry.mutability for entry in self.entries if entry.sets == sets), Mutability.IN_PLACE)
 
     @property
-    def exclusive(self) -> tuple[str, ...]:
-        """The model fields whose values only one load balancer at a time can have."""
-        return tuple(entry.sets for entry in self.entries if entry.exclusive)
+    def exclusive(self) -> Mapping[str, Annotation]:
+        """The model fields whose values only one load balancer at a time can have, with what sets them."""
+        return {name: entry for entry in self.entries for name in entry.exclusive}
 
     def _not_known(self, name: str) -> InvalidConfiguration:
         return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
