@@ -67,7 +67,7 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _not_offered(entry: Annotation) -> Sequence[str]:
-    harmless = ", ".join(f"`{value}`" for value in entry.harmless)
+    harmless = ", ".join(f"`{value}`" if value else "an empty value" for value in entry.harmless)
     here = f"refused, but for {harmless}" if harmless else "refused" if entry.restricts else "ignored"
     restricts = "yes" if entry.restricts else "no"
     return f"`{entry.name}`", entry.description, restricts, f"{here}: {entry.ignored}", entry.honoured_by or ""

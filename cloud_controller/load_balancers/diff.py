@@ -190,8 +190,8 @@ def _end_in_the_way(
         if serves_others(lb):
             why = f"{shared} cannot be moved to a new load balancer: {lb.id} has it, and other Services use {lb.id}"
             raise InvalidConfiguration(f"annotation {entry.name}", why, "values that no load balancer has")
-        why = f"the new load balancer can be created only when {shared} is free; until it serves, clients cannot connect"
-        yield from _end(lb, catalogue, target, f"the address changes: {why}")
+        why = f"the address changes: the new load balancer can be created only when {shared} is free"
+        yield from _end(lb, catalogue, target, f"{why}; until it serves, clients cannot connect")
         return
 
 

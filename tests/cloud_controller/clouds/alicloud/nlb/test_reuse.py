@@ -107,6 +107,17 @@ def test_a_load_balancer_is_preserved_with_all_that_serves(account: Shared) -> N
     assert not running.cloud.load_balancers.read()
 
 
+def test_an_empty_annotation_does_not_block_the_deletion(account: Shared) -> None:
+    before = account.everything()
+    cluster = account.cluster()
+    running = served(account, cluster, service(of(zone_maps=ZONES, preserve_lb_on_delete=""), port(8443), **NLB))
+
+    cluster.delete_service()
+    running.settle()
+
+    assert account.everything() == before
+
+
 def test_a_whole_life_leaves_nothing_and_warns_of_nothing(account: Shared) -> None:
     before = account.everything()
     cluster = account.cluster()
