@@ -33,8 +33,9 @@ from cloud_controller.load_balancers.operations import (
     PutListener,
     PutPool,
 )
-from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG, diff_parts, has_parts, leave, release
+from cloud_controller.load_balancers.parts import diff_parts, has_parts, leave, release
 from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.load_balancers.taken_over import TAKEN_FROM_TAG
 from cloud_controller.plan import Plan
 
 TARGET = "service/default/web"

@@ -13,7 +13,7 @@ from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Listener, Owner
-from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG
+from cloud_controller.load_balancers.taken_over import TAKEN_FROM_TAG
 
 _FIXED = ("protocol", "port_range")
 """Attributes that a listener cannot change."""
