@@ -21,14 +21,12 @@ _COPY = re.compile(rf"{TAKEN_FROM_TAG}-(tcp|udp)-(\d{{1,5}})")
 
 def with_records(desired: LoadBalancerModel, actual: LoadBalancerModel, owner: Owner) -> LoadBalancerModel:
     """The owner's listeners with the record of what they were, and the pools with copies."""
-    present = {each.key: each for each in actual.listeners}
-    copies = {key: record for pool in actual.pools if owner.owns(pool.tags) for key, record in _copies(pool)}
+    present, copies = {each.key: each for each in actual.listeners}, _copies_of(actual, owner)
     listeners: list[Listener] = []
     of_pools: dict[str, dict[str, str]] = {}
     for listener in desired.listeners:
-        before = present.get(listener.key)
+        before, record = present.get(listener.key), copies.get(listener.key)
         if before is None:
-            record = copies.get(listener.key)
             before = _described(listener.key, record)
         else:
             record = before.tags.get(TAKEN_FROM_TAG) if owner.owns(before.tags) else _record(before)
@@ -53,11 +51,10 @@ def before_takeover(listener: Listener, owner: Owner) -> Listener | None:
 def lost(actual: LoadBalancerModel, owner: Owner) -> Iterator[Listener]:
     """The listeners that the owner took over and that are gone: as they were, but taken over, with the record."""
     present = {each.key for each in actual.listeners}
-    for pool in actual.pools:
-        for key, record in _copies(pool) if owner.owns(pool.tags) else ():
-            was = _described(key, record)
-            if was is not None and key not in present:
-                yield replace(was, tags={**was.tags, **owner.tags, TAKEN_FROM_TAG: record})
+    for key, record in _copies_of(actual, owner).items():
+        was = _described(key, record)
+        if was is not None and key not in present:
+            yield replace(was, tags={**was.tags, **owner.tags, TAKEN_FROM_TAG: record})
 
 
 def former_pools(tags: Mapping[str, str]) -> set[str]:
@@ -101,6 +98,10 @@ def _described(key: tuple[str, int], record: str | None) -> Listener | None:
 def _copy_tag(key: tuple[str, int]) -> str:
     protocol, port = key
     return f"{TAKEN_FROM_TAG}-{protocol.lower()}-{port}"
+
+
+def _copies_of(model: LoadBalancerModel, owner: Owner) -> dict[tuple[str, int], str]:
+    return {key: record for pool in model.pools if owner.owns(pool.tags) for key, record in _copies(pool)}
 
 
 def _copies(pool: Pool) -> Iterator[tuple[tuple[str, int], str]]:
