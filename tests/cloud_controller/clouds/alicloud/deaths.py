@@ -68,7 +68,7 @@ def _settled(account: Account, cluster: Cluster, writes: int | None = None) -> N
 
 def _dying_after(running: Running, writes: int) -> None:
     client = running.cloud._client
-    call, made = client.call, []
+    call, made = client.call, list[str]()
 
     def counted(product: str, name: str, parameters: Any) -> Any:
         if not is_read(name):
