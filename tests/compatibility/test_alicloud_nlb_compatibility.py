@@ -1,21 +1,24 @@
-"""This controller leaves of each recorded NLB what the Go controller's calls leave, but for what is listed."""
+"""This controller leaves of each recorded NLB, after each phase, what the Go controller's calls leave, but for what is
+listed."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from tests.compatibility.alicloud_nlb_differences import DIFFERENCES
-from tests.compatibility.alicloud_nlb_left import of_ours, of_peer, results
-from tests.compatibility.differences import Found, found, outdated, unlisted
+from tests.compatibility.alicloud_driven import of_ours
+from tests.compatibility.alicloud_recorded import Json, differences, of_peer, results
+from tests.compatibility.differences import Found, outdated, unlisted
 
 
 @pytest.fixture(scope="module")
-def differing() -> list[Found]:
-    both: list[dict[str, dict[str, Any]]] = [results(of_peer), results(of_ours)]
-    assert not any(each["refused"] for of in both for each in of.values())
-    return found(*both)
+def ours() -> dict[str, Json]:
+    return results("nlb", of_ours)
+
+
+@pytest.fixture(scope="module")
+def differing(ours: dict[str, Json]) -> list[Found]:
+    return differences(results("nlb", of_peer), ours)
 
 
 def test_nothing_differs_that_is_not_listed(differing: list[Found]) -> None:
