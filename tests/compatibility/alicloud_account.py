@@ -25,7 +25,16 @@ SECURITY_GROUPS = ("sg-1", "sg-2")
 """Those of the user."""
 
 _VSWITCHES = {"vsw-k": "192.168.0.0/24", "vsw-h": "192.168.2.0/24", "vsw-i": "192.168.3.0/24"}
-_CERTIFICATES = ("cert-1", "cert-2", "cert-a", "cert-a2", "cert-b", "cert-c", "cert-1-cn-hangzhou", "cert-2-cn-hangzhou")
+_CERTIFICATES = (
+    "cert-1",
+    "cert-2",
+    "cert-a",
+    "cert-a2",
+    "cert-b",
+    "cert-c",
+    "cert-1-cn-hangzhou",
+    "cert-2-cn-hangzhou",
+)
 _SHARED = {"Key": "cloud-controller/shared-with", "Value": f"{CONFIG.cluster_id}/default"}
 """Without it, this controller takes no load balancer that a Service names."""
 _OF_THE_USER = ("lb", "nlb", "rsp", "sgp", "lsn")
@@ -103,9 +112,7 @@ class PeersAccount(Account):
         self._call("slb.CreateVServerGroup", {**named, "BackendServers": servers})
         for port in {"clb/reuse-override-kept": (8443, 80), "clb/reuse-vgroup-weight": ()}.get(scenario, (8443,)):
             listener = {"LoadBalancerId": "lb-user", "ListenerPort": port}
-            self._call(
-                "slb.CreateLoadBalancerTCPListener", {**listener, "Bandwidth": -1, "VServerGroupId": "rsp-user"}
-            )
+            self._call("slb.CreateLoadBalancerTCPListener", {**listener, "Bandwidth": -1, "VServerGroupId": "rsp-user"})
             self._call("slb.StartLoadBalancerListener", {**listener, "ListenerProtocol": "tcp"})
 
     def _make_nlb(self, scenario: str) -> None:

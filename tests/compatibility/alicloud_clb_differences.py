@@ -25,13 +25,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         _EFFECT,
     ),
     Difference(
-        "udp",
-        "refused",
-        "sends ConnectionDrain for UDP, which the SDK does not know there",
-        "sends it for TCP alone, and reports the annotation as having no effect",
-        "UDP has no connections to drain",
-    ),
-    Difference(
         "acl: off",
         "listener */AclId|listener */AclType",
         "sends both lists with the control off",
@@ -78,7 +71,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "listener */backends",
         "leaves weights with ignore-weight-update",
         "reports ignore-weight-update as not offered, and sets them",
-        "a weight set by hand is lost anyway when the node returns",
+        "weights follow the pods, so that each pod gets the same share",
     ),
     Difference(
         "domain-extensions: one certificate changed",
@@ -177,6 +170,13 @@ DIFFERENCES: tuple[Difference, ...] = (
         "puts backends into the user's server group (vgroup-port, weight)",
         "reports both as not offered; the Service has a listener and a server group of its own",
         "nobody else changes them, so their backends are the Service's",
+    ),
+    Difference(
+        "udp: scheduler and proxy protocol",
+        "error|listener udp:53/*",
+        "asks to change the listener from rr to sch, which the cloud refuses",
+        "deletes the listener and makes it again",
+        _EFFECT,
     ),
     Difference(
         "spec-paybyspec: restart",

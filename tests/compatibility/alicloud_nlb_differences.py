@@ -72,9 +72,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "zone-maps: a zone removed",
         "error",
-        "leaves a zone that the annotation no longer names",
-        "leaves it too if only one would remain, and reports the API's error",
-        "an NLB has at least two zones",
+        "keeps the zone that the annotation no longer names",
+        "asks the cloud to leave it, which refuses because one zone would remain, and reports that",
+        "an annotation that cannot be followed is an error",
     ),
     Difference(
         "preserve-on-delete: deletion",
