@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 from cloud_controller.clouds.alicloud.clb.memory import LIFETIME
 from local.alicloud import machines
@@ -26,14 +27,8 @@ SECURITY_GROUPS = ("sg-1", "sg-2")
 
 _VSWITCHES = {"vsw-k": "192.168.0.0/24", "vsw-h": "192.168.2.0/24", "vsw-i": "192.168.3.0/24"}
 _CERTIFICATES = (
-    "cert-1",
-    "cert-2",
-    "cert-a",
-    "cert-a2",
-    "cert-b",
-    "cert-c",
-    "cert-1-cn-hangzhou",
-    "cert-2-cn-hangzhou",
+    *("cert-1", "cert-2", "cert-1-cn-hangzhou", "cert-2-cn-hangzhou", "ca-1"),
+    *("cert-a", "cert-a2", "cert-b", "cert-c"),
 )
 _SHARED = {"Key": "cloud-controller/shared-with", "Value": f"{CONFIG.cluster_id}/default"}
 """Without it, this controller takes no load balancer that a Service names."""
@@ -54,53 +49,54 @@ class PeersAccount(Account):
         self._began, self._passed, self._outdated = world.clock(), 0.0, 0.0
         world.clock, world.job_seconds = lambda: self._began + self._passed, 0.0
         with self.standin.changing():
-            world.store.remove(machines.VPC, OTHER_VPC)
-            machines.add_vpc(world, VPC, ipv6_cidr="2408:4005::/56")
-            for name, cidr in _VSWITCHES.items():
-                machines.add_vswitch(world, VPC, f"{REGION}-{name[-1]}", cidr, name, ipv6_cidr="2408:4005::/64")
-            machines.add_vswitch(world, VPC, f"{REGION}-k", "192.168.1.0/24", "vsw-pods")
-            for name in (*_CERTIFICATES, "ca-1"):
-                add_certificate(world, name, name)
-            for name in ("acl-1", "acl-2"):
-                acl = {"id": name, "name": name, "entries": {}, "ip_version": "ipv4", "tags": {}, "made": world.now()}
-                world.store.put(ACL, name, acl)
-            for number in (1, 2, 3):
-                machines.add_eip(world, f"eip-{number}")
-                machines.add_bandwidth_package(world, f"cbwp-{number}")
-            for name in SECURITY_GROUPS:
-                machines.add_security_group(world, VPC, name)
-            for node in NODES:
-                number = node[-1]
-                machines.add_instance(world, "vsw-k", machine(node), name=node, address=f"192.168.0.1{number}")
-                machines.add_eni(
-                    world,
-                    "vsw-pods",
-                    f"eni-pod{number}",
-                    address=f"192.168.1.{number}",
-                    ipv6=[f"2408:4005::{number}"],
-                    instance=machine(node),
-                )
-        self.prepare(scenario)
+            self._add_network()
+            self._add_what_annotations_name()
+        self._prepare(scenario)
 
-    def prepare(self, scenario: str) -> None:
+    def _add_network(self) -> None:
+        world = self.standin.world
+        world.store.remove(machines.VPC, OTHER_VPC)
+        machines.add_vpc(world, VPC, ipv6_cidr="2408:4005::/56")
+        for name, cidr in _VSWITCHES.items():
+            machines.add_vswitch(world, VPC, f"{REGION}-{name[-1]}", cidr, name, ipv6_cidr="2408:4005::/64")
+        machines.add_vswitch(world, VPC, f"{REGION}-k", "192.168.1.0/24", "vsw-pods")
+        for node in NODES:
+            number, instance = node[-1], machine(node)
+            machines.add_instance(world, "vsw-k", instance, name=node, address=f"192.168.0.1{number}")
+            addresses: dict[str, Any] = {"address": f"192.168.1.{number}", "ipv6": [f"2408:4005::{number}"]}
+            machines.add_eni(world, "vsw-pods", f"eni-pod{number}", instance=instance, **addresses)
+
+    def _add_what_annotations_name(self) -> None:
+        world = self.standin.world
+        for name in _CERTIFICATES:
+            add_certificate(world, name, name)
+        for name in ("acl-1", "acl-2"):
+            acl = {"id": name, "name": name, "entries": {}, "ip_version": "ipv4", "tags": {}, "made": world.now()}
+            world.store.put(ACL, name, acl)
+        for number in (1, 2, 3):
+            machines.add_eip(world, f"eip-{number}")
+            machines.add_bandwidth_package(world, f"cbwp-{number}")
+        for name in SECURITY_GROUPS:
+            machines.add_security_group(world, VPC, name)
+
+    def _prepare(self, scenario: str) -> None:
         """Make what the user of a recorded Service had made, and what goes wrong with it."""
         world = self.standin.world
         if scenario == "clb/no-vswitch-address":
             with self.standin.changing():
                 world.fill(machines.VSWITCH, "vsw-k", addresses=0)
-        if scenario == "nlb/failed-job":
-            world_faults = self.standin.faults
-            world_faults.add(Fault("nlb.AddServersToServerGroup", fails_job="Failed"))
-        if "reuse" not in scenario or scenario == "clb/reuse-missing":
-            return
-        new_id = world.new_id
-        world.new_id = lambda prefix: f"{prefix}-user" if prefix in _OF_THE_USER else new_id(prefix)  # type: ignore[method-assign]
-        if scenario.startswith("clb"):
-            self._make_clb(scenario)
-        else:
-            self._make_nlb(scenario)
-        world.new_id = new_id  # type: ignore[method-assign]
-        self.settle()
+        elif scenario == "nlb/failed-job":
+            self.standin.faults.add(Fault("nlb.AddServersToServerGroup", fails_job="Failed"))
+        elif "reuse" in scenario and scenario != "clb/reuse-missing":
+            new_id = world.new_id
+
+            def of_user(prefix: str) -> str:
+                return f"{prefix}-user" if prefix in _OF_THE_USER else new_id(prefix)
+
+            make = self._make_clb if scenario.startswith("clb/") else self._make_nlb
+            with patch.object(world, "new_id", of_user):
+                make(scenario)
+            self.settle()
 
     def _make_clb(self, scenario: str) -> None:
         others = {"Key": "kubernetes.do.not.delete", "Value": "aother"}

@@ -41,7 +41,7 @@ class _Driven:
         for node in ("node-1", "node-2", "node-3"):
             self._add_node(node)
         self.service = service(dict(recorded["annotations"]), name="svc", uid="a-uid", **recorded["spec"])
-        self._put_service()
+        self.cluster.put(self.service)
         self.running = Running(self.account, self.cluster)
         self._put_pods(recorded["pods"])
 
@@ -85,13 +85,13 @@ class _Driven:
     def _change(self, phase: Json) -> None:
         if "by_hand" in phase:
             self.account.change_by_hand(phase["by_hand"])
-        if "pods" in phase:
-            self._put_pods(phase["pods"])
         if "annotations" in phase or "spec" in phase:
             metadata = self.service["metadata"]
             metadata["annotations"] = _merged(metadata["annotations"], phase.get("annotations", {}))
             self.service["spec"] = _merged(self.service["spec"], phase.get("spec", {}))
-            self._put_service()
+            self.cluster.put(self.service)
+        if "pods" in phase or "spec" in phase:
+            self._put_pods(phase.get("pods", self._pods))
         for field, value in phase.get("node-3", {}).items():
             node = self.cluster.objects["nodes"]["node-3"]
             if field == "unschedulable":
@@ -99,14 +99,12 @@ class _Driven:
             else:
                 node["metadata"][field] = _merged(node["metadata"][field], value)
 
-    def _put_service(self) -> None:
-        self.cluster.put(self.service)
-
     def _add_node(self, name: str) -> None:
         address = f"192.168.0.1{name[-1]}"
         self.cluster.put_node(name, f"{REGION}.{machine(name)}", address, labels={"pool": NODES[name]})
 
     def _put_pods(self, pods: list[list[str]]) -> None:
+        self._pods = pods
         ipv6 = "ipv6" in self.service["metadata"]["annotations"].values()
         given = endpoint_slice(*(endpoint(_address(pod, ipv6), node) for node, pod in pods), of="svc", name="svc-1")
         given["addressType"] = "IPv6" if ipv6 else "IPv4"

@@ -95,9 +95,9 @@ class _Play:
             tags=_POOL if number == 4 else _CLUSTER,
         )
         if number == 5:
-            self._change_interface(world, number, addresses=["192.168.0.15", "192.168.0.99"], source_check=False)
+            self.change_interface(world, number, addresses=["192.168.0.15", "192.168.0.99"], source_check=False)
 
-    def _change_interface(self, world: Any, number: int, **changes: Any) -> None:
+    def change_interface(self, world: Any, number: int, **changes: Any) -> None:
         (interface,) = (each["id"] for each in world.store.all(machines.ENI) if each["instance"][-1] == str(number))
         world.fill(machines.ENI, interface, **changes)
 
@@ -201,7 +201,7 @@ def _happen(play: _Play, title: str) -> None:
     elif title == "instance-changed":
         with play.account.standin.changing() as world:
             machines.set_instance(world, "i-bp1ecs0002", type="ecs.g7.2xlarge")
-            play._change_interface(world, 1, addresses=["192.168.0.11", "192.168.0.211"])
+            play.change_interface(world, 1, addresses=["192.168.0.11", "192.168.0.211"])
     elif title == "node-deleted-after-restart":
         play.remove("node-5")
     elif title == "instance-gone-ready":
