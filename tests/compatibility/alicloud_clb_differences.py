@@ -16,6 +16,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "weighted round robin (wrr) by default",
         "the requirements say so, and rr ignores the weights that externalTrafficPolicy Local needs; with equal weights"
         " both are the same",
+        values=("rr", "wrr"),
     ),
     Difference(
         "spec-only",
@@ -103,7 +104,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "http-redirect|http-redirect: *",
-        "server groups|listener http:80/backends|listener http:80/HealthCheck",
+        "server groups|unused groups|listener http:80/backends|listener http:80/HealthCheck",
         "has a server group for the listener that redirects, and a health check once it has had one",
         "has neither",
         "a listener that redirects has no backends",
@@ -137,9 +138,9 @@ DIFFERENCES: tuple[Difference, ...] = (
         _USERS,
     ),
     Difference(
-        "reuse-by-id",
-        "listener tcp:80",
-        "makes no listener without force-override-listeners",
+        "reuse-by-id|reuse-by-id: node *",
+        "listener tcp:80|unused groups",
+        "makes a server group without a listener unless force-override-listeners is on",
         "makes the Service's listeners if their ports are free; the annotation is for ports that are not",
         "a Service of type LoadBalancer asks for them",
     ),
@@ -165,8 +166,8 @@ DIFFERENCES: tuple[Difference, ...] = (
         _USERS,
     ),
     Difference(
-        "reuse-vgroup-weight",
-        "listener tcp:80|server groups",
+        "reuse-vgroup-weight|reuse-vgroup-weight: *",
+        "listener tcp:80|server groups|unused groups",
         "puts backends into the user's server group (vgroup-port, weight)",
         "reports both as not offered; the Service has a listener and a server group of its own",
         "nobody else changes them, so their backends are the Service's",

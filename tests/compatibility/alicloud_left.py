@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cloud_controller.load_balancers.model import SERVICE_UID_TAG
 from local.alicloud.clb_balancers import CLB, EXTENSION, GROUP, LISTENER
 from local.alicloud.machines import SECURITY_GROUP
 from local.alicloud.nlb_jobs import BALANCER
@@ -14,6 +15,8 @@ from tests.compatibility.alicloud_account import SECURITY_GROUPS, PeersAccount
 Json = dict[str, Any]
 
 _OWNERS = ("kubernetes.do.not.delete", "ack.aliyun.com", "kubernetes.io/", "cloud-controller/")
+_OWNER = ("kubernetes.do.not.delete", SERVICE_UID_TAG)
+"""The tag by which each controller knows what belongs to a Service."""
 _MADE_UP = ("a-uid", "k8s-", "c-1-", "nlb-")
 _UNCOMPARED = {
     *("id", "name", "tags", "made", "settles", "balancer", "listener", "reason", "Description", "DomainExtensionId"),
@@ -27,7 +30,8 @@ _ASKED_FOR = ("192.168.0.200", "192.168.0.201")
 
 def left(account: PeersAccount) -> Json:
     """The load balancers, listeners, certificates and backends, and how many there are of each kind."""
-    return {**account.counts, **_clb(account), **_nlb(account)}
+    clb, nlb = _clb(account), _nlb(account)
+    return {**account.counts, **clb, **nlb, "unused groups": [*clb["unused groups"], *nlb["unused groups"]]}
 
 
 def _clb(account: PeersAccount) -> Json:
@@ -38,6 +42,8 @@ def _clb(account: PeersAccount) -> Json:
     for each in account.objects(LISTENER):
         fields = {**_compared(each), "backends": groups.get(each["VServerGroupId"])}
         found[f"listener {each['protocol']}:{each['port']}"] = fields
+    used = {each["VServerGroupId"] for each in account.objects(LISTENER)}
+    found["unused groups"] = sorted(backends for name, backends in groups.items() if name not in used)
     for each in account.objects(EXTENSION):
         found[f"certificate {each['Domain']}"] = each["ServerCertificateId"]
     return found
@@ -58,16 +64,22 @@ def _nlb(account: PeersAccount) -> Json:
     groups = {each["id"]: each for each in account.objects(SERVER_GROUP)}
     for each in account.objects(NLB_LISTENER):
         where, group = f"{each['protocol']}:{each['first']}", groups[each["ServerGroupId"]]
-        servers = sorted((s["ServerId"], s["ServerType"], s["Port"], s["Weight"]) for s in group["servers"])
         found[f"listener {where}"] = _compared(each)
-        found[f"server group {where}"] = {**_compared(group), "servers": servers}
+        found[f"server group {where}"] = {**_compared(group), "servers": _servers(group)}
+    used = {each["ServerGroupId"] for each in account.objects(NLB_LISTENER)}
+    found["unused groups"] = sorted(_servers(group) for name, group in groups.items() if name not in used)
     return found
+
+
+def _servers(group: Json) -> list[tuple[str, str, int, int]]:
+    return sorted((each["ServerId"], each["ServerType"], each["Port"], each["Weight"]) for each in group["servers"])
 
 
 def _balancer(thing: Json) -> Json:
     name = thing["name"] if not thing["name"].startswith(_MADE_UP) else None
     tags = {f"tags/{key}": value for key, value in thing["tags"].items() if not key.startswith(_OWNERS)}
-    return {**_compared(thing), **tags, "name": name, "address": _asked_for(thing.get("address"))}
+    owned = any(key in thing["tags"] for key in _OWNER)
+    return {**_compared(thing), **tags, "name": name, "owned": owned, "address": _asked_for(thing.get("address"))}
 
 
 def _asked_for(address: str | None) -> str | None:

@@ -11,6 +11,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "sends no interval, so the API's default counts",
         "sends 10 s",
         "the requirements say 10 s, and the API's default has changed",
+        values=(5, 10),
     ),
     Difference(
         "protection",
@@ -28,7 +29,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "server-group-ip: to Instance|server-group-ip: restart",
-        "error|writes|server groups|server group */ServerGroupType|server group */servers",
+        "error|writes|server groups|unused groups|server group */ServerGroupType|server group */servers",
         "makes a new group and deletes another at every reconcile; the listener keeps the old one",
         "makes a new group once, and the listener moves to it",
         "an annotation that is accepted must have its effect",
@@ -78,8 +79,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "preserve-on-delete: deletion",
-        "load balancer/deletion/Enabled|load balancer/protection|listener *|server group *",
-        "keeps the load balancer, without protection, listeners and groups",
+        "load balancer/deletion/Enabled|load balancer/protection|listener *|server group *|unused groups",
+        "keeps the load balancer, without protection and listeners, and its server group, unused",
         "keeps everything but the owner's tags",
         "what is kept should go on serving",
     ),
@@ -91,15 +92,15 @@ DIFFERENCES: tuple[Difference, ...] = (
         "a reused load balancer is its user's, but for the Service's own listeners",
     ),
     Difference(
-        "reuse-by-id",
-        "listener TCP:80|server group TCP:80",
+        "reuse-by-id|reuse-by-id: node *",
+        "listener TCP:80|server group TCP:80|unused groups",
         "makes a server group without a listener unless force-override-listeners is on",
         "makes the Service's listeners if their ports are free; the annotation is for ports that are not",
         "a Service of type LoadBalancer asks for them",
     ),
     Difference(
-        "reuse-server-group",
-        "listener TCP:80|server group TCP:80|server groups",
+        "reuse-server-group|reuse-server-group: node *",
+        "listener TCP:80|server group TCP:80|server groups|unused groups",
         "puts backends into the user's server group (vgroup-port, weight)",
         "reports both as not offered; the Service has a listener and a server group of its own",
         "nobody else changes them, so their backends are the Service's",

@@ -72,7 +72,10 @@ def _beside(state: Json, other: Json) -> Json:
 
 
 def _new(differences: Iterable[Found]) -> list[Found]:
-    listed, before, now, phase = [], {}, {}, ""
+    listed: list[Found] = []
+    before: dict[str, Any] = {}
+    now: dict[str, Any] = {}
+    phase = ""
     for each in differences:
         if each.service != phase:
             same = each.service.partition(": ")[0] == phase.partition(": ")[0]
