@@ -131,7 +131,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "a Service must not take any load balancer of the account whose ID it knows",
     ),
     Difference(
-        "reuse-by-id-override: tags and name on the user's CLB",
+        "reuse-by-id-override: tags and name on the user's CLB|reuse-by-id-override: deletion",
         "load balancer/name|load balancer/tags/a",
         "changes the name and tags",
         "leaves them",

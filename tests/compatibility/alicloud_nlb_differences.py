@@ -85,7 +85,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "what is kept should go on serving",
     ),
     Difference(
-        "reuse-by-id-override: tags and name on the user's NLB",
+        "reuse-by-id-override: tags and name on the user's NLB|reuse-by-id-override: deletion",
         "load balancer/name|load balancer/tags/a",
         "changes the name and tags",
         "leaves them",

@@ -58,7 +58,7 @@ def results(kind: str, leaves: Callable[[Json], Iterator[Json]]) -> dict[str, Js
 
 
 def differences(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> list[Found]:
-    """In what the phases of both differ that was not there after the phase before.
+    """In what the phases of both differ that was not there after the phase before; after a deletion, in everything.
 
     An object that one alone has is one difference.
     """
@@ -78,8 +78,9 @@ def _new(differences: Iterable[Found]) -> list[Found]:
     phase = ""
     for each in differences:
         if each.service != phase:
-            same = each.service.partition(": ")[0] == phase.partition(": ")[0]
-            before, now, phase = now if same else {}, {}, each.service
+            scenario, _, title = each.service.partition(": ")
+            goes_on = scenario == phase.partition(": ")[0] and title != "deletion"
+            before, now, phase = now if goes_on else {}, {}, each.service
         now[each.field] = (each.peer, each.ours)
         if before.get(each.field) != now[each.field]:
             listed.append(each)
