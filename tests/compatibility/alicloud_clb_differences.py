@@ -166,7 +166,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         _USERS,
     ),
     Difference(
-        "reuse-vgroup-weight|reuse-vgroup-weight: *",
+        "reuse-vgroup-weight|reuse-vgroup-weight: third pod *|reuse-vgroup-weight: weight",
         "listener tcp:80|server groups|unused groups",
         "puts backends into the user's server group (vgroup-port, weight)",
         "reports both as not offered; the Service has a listener and a server group of its own",

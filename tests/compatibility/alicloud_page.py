@@ -34,7 +34,7 @@ defaults, so parameters are compared by what they set. Made-up names, ids and ad
 one's own.
 
 Everything that is not in these tables is the same. Their first column names the scenario, and the phase after which
-the difference appears; without a phase it is the creation.
+the difference appears; without a phase it is the creation. After a deletion, everything that differs is listed.
 """
 
 _TABLE = """
