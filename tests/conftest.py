@@ -5,14 +5,16 @@ Properties: the same bounded examples every time, or, with HYPOTHESIS_PROFILE=th
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from local.blocks import BlockRegistry, default_registry
-from tests import integration
+from tests import distribution, integration
 from tests.leftovers import move_sites_of_ended_runs
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -30,11 +32,28 @@ def pytest_configure(config: pytest.Config) -> None:
             print(f"a run of the tests that has ended left a site: moved to {site}")
 
 
+# Collection makes millions of objects that live until the end: searching them for garbage, again and again, took a third
+# of its time.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is garbage, and none of it among what was collected."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before `-m` selects."""
     integration.add_marks(items)
-    integration.sort_longest_first(items)
+    distribution.sort_longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution.Scheduling | None:
+    """By units instead of files."""
+    return distribution.Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)
