@@ -32,8 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
             print(f"a run of the tests that has ended left a site: moved to {site}")
 
 
-# Collection makes millions of objects that live until the end: searching them for garbage, again and again, took a third
-# of its time.
+# Collection makes millions of objects that live until the end: searching them for garbage, again and again, took a
+# third of its time.
 gc.disable()
 
 

@@ -22,7 +22,8 @@ def test_files_of_a_unit_exist() -> None:
 def test_every_file_that_uses_what_is_shared_is_in_its_unit(request: pytest.FixtureRequest) -> None:
     units = {}
     for item in request.session.items:
-        definitions: dict[str, Any] = getattr(item, "_fixtureinfo").name2fixturedefs
+        assert isinstance(item, pytest.Function)
+        definitions = item._fixtureinfo.name2fixturedefs
         for (fixture, folder), unit in SHARED.items():
             if fixture in definitions and definitions[fixture][-1].baseid == folder:
                 units[file_of(item.nodeid)] = unit

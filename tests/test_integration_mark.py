@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration import MARK
 from tests.local.engine.stack_under_test import StackUnderTest
 
 ROOT = Path(__file__).resolve().parents[1]
