@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 from collections.abc import Iterator
@@ -9,10 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from moto.acm.models import CertBundle, TagHolder
+from moto.acm.utils import make_arn_for_certificate
 from moto.core import responses
 from moto.core.utils import method_names_from_class
 from moto.moto_server import threaded_moto_server
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler
 from moto.server import ThreadedMotoServer
 
 from tests.integration import refuse_in_fast_test
@@ -25,9 +28,11 @@ def moto_server() -> Iterator[str]:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     with pytest.MonkeyPatch.context() as while_it_serves:
         while_it_serves.setattr(threaded_moto_server, "DomainDispatcherApplication", _OneAtATime)
+        while_it_serves.setattr(threaded_moto_server, "MotoRequestHandler", _KeepingConnections)
         # moto looks through a class at every request.
         of_a_class = functools.cache(method_names_from_class)
         while_it_serves.setattr(responses, "method_names_from_class", of_a_class)
+        while_it_serves.setattr(CertBundle, "generate_cert", _issue)
         # Thousands of images, read again for each new account.
         while_it_serves.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
         server.start()
@@ -36,6 +41,33 @@ def moto_server() -> Iterator[str]:
             yield f"http://{host}:{port}"
         finally:
             server.stop()
+
+
+_generate = CertBundle.generate_cert
+
+
+@functools.cache
+def _generated(domain: str, account: str, region: str) -> CertBundle:
+    """To make a key and to check it takes as long as twenty calls."""
+    return _generate(domain, account, region)
+
+
+def _issue(domain_name: str, account_id: str, region: str, **more: Any) -> CertBundle:
+    """A new certificate whose key an earlier one of the domain has too, where it differs in nothing else."""
+    if any(more.values()):
+        return _generate(domain_name, account_id, region, **more)
+    issued = copy.copy(_generated(domain_name, account_id, region))
+    issued.arn = make_arn_for_certificate(account_id, region)
+    issued.tags, issued.in_use_by, issued.cert_options = TagHolder(), [], {**issued.cert_options}
+    return issued
+
+
+class _KeepingConnections(MotoRequestHandler):
+    """As AWS does: otherwise each call takes a connection and a thread of its own."""
+
+    protocol_version = "HTTP/1.1"
+    # An answer is sent in pieces, and the client acknowledges the first one late.
+    disable_nagle_algorithm = True
 
 
 class _OneAtATime(DomainDispatcherApplication):
