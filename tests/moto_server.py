@@ -15,7 +15,7 @@ from moto.acm.utils import make_arn_for_certificate
 from moto.core import responses
 from moto.core.utils import method_names_from_class
 from moto.moto_server import threaded_moto_server
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import ThreadedMotoServer
 
 from tests.integration import refuse_in_fast_test
@@ -28,7 +28,6 @@ def moto_server() -> Iterator[str]:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     with pytest.MonkeyPatch.context() as while_it_serves:
         while_it_serves.setattr(threaded_moto_server, "DomainDispatcherApplication", _OneAtATime)
-        while_it_serves.setattr(threaded_moto_server, "MotoRequestHandler", _KeepingConnections)
         # moto looks through a class at every request.
         of_a_class = functools.cache(method_names_from_class)
         while_it_serves.setattr(responses, "method_names_from_class", of_a_class)
@@ -60,14 +59,6 @@ def _issue(domain_name: str, account_id: str, region: str, **more: Any) -> CertB
     issued.arn = make_arn_for_certificate(account_id, region)
     issued.tags, issued.in_use_by, issued.cert_options = TagHolder(), [], {**issued.cert_options}
     return issued
-
-
-class _KeepingConnections(MotoRequestHandler):
-    """As AWS does: otherwise each call takes a connection and a thread of its own."""
-
-    protocol_version = "HTTP/1.1"
-    # An answer is sent in pieces, and the client acknowledges the first one late.
-    disable_nagle_algorithm = True
 
 
 class _OneAtATime(DomainDispatcherApplication):
