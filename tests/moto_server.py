@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ def moto_server() -> Iterator[str]:
     """Its URL, while it serves."""
     refuse_in_fast_test("moto")
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    # A line for each request, which pytest keeps, takes a sixth of the time.
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
     with pytest.MonkeyPatch.context() as while_it_serves:
         while_it_serves.setattr(threaded_moto_server, "DomainDispatcherApplication", _OneAtATime)
         # moto looks through a class at every request.
