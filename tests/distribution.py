@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.integration import MARK
 
@@ -51,7 +51,7 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is not typed for subclasses
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # its base is not typed
     """Gives a worker one unit after another."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 from tests.distribution import CONTROL_PLANE, CRASH_ENVIRONMENT, UNITS, Scheduling, file_of, sort_longest_first
 
@@ -33,7 +32,6 @@ def test_every_file_that_uses_what_is_shared_is_in_its_unit(request: pytest.Fixt
 
 def test_a_unit_is_given_to_a_worker_as_a_whole() -> None:
     scheduling = Scheduling.__new__(Scheduling)
-    assert isinstance(scheduling, LoadScopeScheduling)
 
     units = [scheduling._split_scope(f"{file}::test_a[b::c]") for file in (*UNITS, "tests/test_other.py")]
 
