@@ -67,6 +67,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown() -> None:
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
+    distribution.take_note(fixturedef, request)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """A session's fixture may start a process to end what it made, whichever test is the last."""
     integration.watch(None)
+    try:
+        return (yield)
+    finally:
+        distribution.end_what_was_shared(item, nextitem)

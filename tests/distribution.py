@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
@@ -42,6 +43,12 @@ UNITS: Mapping[str, str] = {
 }
 """By file, where that is not a unit of its own."""
 
+SHARED: Mapping[str, tuple[str, str]] = {
+    CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),
+    CRASH_ENVIRONMENT: ("environment", "tests/crash"),
+}
+"""By unit: the session's fixture that it shares, and the folder of its conftest."""
+
 SECONDS = 300
 """What a test may take unless it says so: `timeout` in pyproject.toml."""
 
@@ -57,6 +64,25 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # its base is not 
     def _split_scope(self, nodeid: str) -> str:
         file = file_of(nodeid)
         return UNITS.get(file, file)
+
+
+_started: dict[tuple[str, str], tuple[pytest.FixtureDef[Any], pytest.FixtureRequest]] = {}
+
+
+def take_note(fixture: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
+    """Remember what is set up if it is shared."""
+    if (fixture.argname, fixture.baseid) in SHARED.values():
+        _started[fixture.argname, fixture.baseid] = fixture, request
+
+
+def end_what_was_shared(item: pytest.Item, following: pytest.Item | None) -> None:
+    """After a unit's last test: otherwise it idles until the session ends, and is not idle."""
+    unit = UNITS.get(file_of(item.nodeid))
+    if unit is None or following is None or UNITS.get(file_of(following.nodeid)) == unit:
+        return
+    if SHARED[unit] in _started:
+        fixture, request = _started.pop(SHARED[unit])
+        fixture.finish(request)  # type: ignore[arg-type]  # as pytest passes it
 
 
 @dataclass

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.distribution import CONTROL_PLANE, CRASH_ENVIRONMENT, UNITS, Scheduling, file_of, sort_longest_first
+from tests.distribution import SHARED, UNITS, Scheduling, file_of, sort_longest_first
 
 ROOT = Path(__file__).parents[1]
-SHARED = {("control_plane", "tests/cloud_controller"): CONTROL_PLANE, ("environment", "tests/crash"): CRASH_ENVIRONMENT}
-"""By fixture and the folder of its conftest: the unit of all files that use it."""
 
 
 def test_files_of_a_unit_exist() -> None:
@@ -23,7 +24,7 @@ def test_every_file_that_uses_what_is_shared_is_in_its_unit(request: pytest.Fixt
     for item in request.session.items:
         assert isinstance(item, pytest.Function)
         definitions = item._fixtureinfo.name2fixturedefs
-        for (fixture, folder), unit in SHARED.items():
+        for unit, (fixture, folder) in SHARED.items():
             if fixture in definitions and definitions[fixture][-1].baseid == folder:
                 units[file_of(item.nodeid)] = unit
 
@@ -36,6 +37,53 @@ def test_a_unit_is_given_to_a_worker_as_a_whole() -> None:
     units = [scheduling._split_scope(f"{file}::test_a[b::c]") for file in (*UNITS, "tests/test_other.py")]
 
     assert units == [*UNITS.values(), "tests/test_other.py"]
+
+
+CONFTEST = """
+from pathlib import Path
+import pytest
+from tests import distribution
+from tests.conftest import pytest_fixture_setup, pytest_runtest_teardown
+
+distribution.UNITS = {"test_a.py": "unit", "test_b.py": "unit"}
+distribution.SHARED = {"unit": ("dear", "")}
+
+def log(what):
+    with Path("log").open("a") as file:
+        print(what, file=file)
+
+@pytest.fixture(scope="session")
+def dear():
+    log("started")
+    yield
+    log("ended")
+
+@pytest.fixture(scope="session")
+def client(dear):
+    yield
+    log("client ended")
+
+@pytest.fixture(autouse=True)
+def _name(request):
+    log(request.node.name)
+"""
+
+
+@pytest.mark.integration
+def test_what_a_unit_shares_ends_with_the_unit_and_starts_again_where_it_is_needed_again(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for file, test in (("a", "def test_a(client): pass"), ("b", "def test_b(): pass"), ("c", "def test_c(): pass")):
+        (tmp_path / f"test_{file}.py").write_text(test)
+    (tmp_path / "test_d.py").write_text("def test_d(dear): pass")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    log = (tmp_path / "log").read_text().split("\n")
+    shared = ["started", "test_a", "test_b", "client ended", "ended"]
+    assert log == [*shared, "test_c", "started", "test_d", "ended", ""]
 
 
 class _Item:
