@@ -69,7 +69,7 @@ MUTANTS = tuple(
         (TINY, "throttling is taken for gone", defects.calls(defects.throttled_is_gone),
          test_answers.test_a_throttled_read_raises_with_the_time_to_wait_and_makes_nothing_look_gone),
         (TINY, "ids that a list lacks are not read", defects.calls(defects.ids_not_read),
-         test_answers.test_a_load_balancer_that_lists_do_not_show_yet_is_read_by_its_id),
+         test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
         (TINY, "the quota's error has no type", defects.calls(defects.untyped_quota),
          test_answers.test_a_creation_beyond_the_quota_is_reported_as_such_and_leaves_nothing_behind),
         (TINY, "the time to wait is dropped", defects.calls(defects.no_time_to_wait),
