@@ -53,7 +53,13 @@ def snapshot() -> Snapshot:
         found[f"target group/{pool.name}"] = (check, targets, _sorted(attributes), _tags(tags(pool.arn)))
     for old in elb().load_balancers.values():
         ports = sorted(
-            (each.load_balancer_port, each.protocol, each.instance_port, each.instance_protocol, sorted(each.policy_names))
+            (
+                each.load_balancer_port,
+                each.protocol,
+                each.instance_port,
+                each.instance_protocol,
+                sorted(each.policy_names),
+            )
             for each in old.listeners
         )
         # Also of ports that no listener uses any more.

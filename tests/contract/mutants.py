@@ -51,7 +51,7 @@ class Planted:
         return cloud
 
 
-TINY, MYCLOUD, AWS = "tinycloud", "mycloud", "aws"
+TINY, MYCLOUD, AWS, CLASSIC = "tinycloud", "mycloud", "aws", "aws_classic"
 
 MUTANTS = tuple(
     Mutant(*each)
@@ -127,5 +127,11 @@ MUTANTS = tuple(
          test_creation.test_a_partial_creation_that_nobody_wants_any_more_leaves_nothing),
         (AWS, "security groups have no tags", defects.aws_calls(defects.groups_without_tags),
          test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
+        (CLASSIC, "load balancers have no tags", defects.aws_calls(defects.load_balancers_without_tags),
+         test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
+        (CLASSIC, "only the first page is read", defects.aws_calls(defects.first_page_only),
+         test_answers.test_all_load_balancers_are_read_over_all_pages),
+        (CLASSIC, "ids that a list lacks are not read", defects.lists_believed,
+         test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
     )
 )  # fmt: skip

@@ -37,15 +37,18 @@ class AwsClassicHarness(AwsHarness):
     """See `Harness`. The API has no tokens: a load balancer's name, which is unique, stands for one."""
 
     has_udp = False  # The API's protocols are TCP, SSL, HTTP and HTTPS.
-    annotations: Mapping[str, str] = {}  # The default kind.
-    changed_annotations: Mapping[str, str] = named(
-        connection_idle_timeout=600,
-        connection_draining_enabled=True,
-        healthcheck_healthy_threshold=5,
-        proxy_protocol="*",
-        additional_resource_tags="team=web",
-        load_balancer_source_ranges="10.0.0.0/8",
-    )
+    # No type: it is the default kind. What else it has takes a creation calls of their own.
+    annotations: Mapping[str, str] = named(proxy_protocol="*", connection_idle_timeout=120)
+    changed_annotations: Mapping[str, str] = {
+        **named(
+            connection_idle_timeout=60,
+            connection_draining_enabled=True,
+            healthcheck_healthy_threshold=5,
+            additional_resource_tags="team=web",
+            load_balancer_source_ranges="10.0.0.0/8",
+        ),
+        **dict.fromkeys(named(proxy_protocol="*"), ""),
+    }
     throttled = "Throttling"
     denied = "AccessDenied"
     error_codes: Mapping[str, type[CloudError]] = {
