@@ -127,7 +127,7 @@ MUTANTS = tuple(
          test_creation.test_a_partial_creation_that_nobody_wants_any_more_leaves_nothing),
         (AWS, "security groups have no tags", defects.aws_calls(defects.groups_without_tags),
          test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
-        (CLASSIC, "load balancers lack their Service's tag", defects.aws_calls(defects.load_balancers_without_a_service),
+        (CLASSIC, "load balancers lack a Service's tag", defects.aws_calls(defects.load_balancers_without_a_service),
          test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
         (CLASSIC, "only the first page is read", defects.aws_calls(defects.first_page_only),
          test_answers.test_all_load_balancers_are_read_over_all_pages),
