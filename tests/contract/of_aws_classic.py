@@ -49,8 +49,6 @@ class AwsClassicHarness(AwsHarness):
         ),
         **dict.fromkeys(named(proxy_protocol="*"), ""),
     }
-    throttled = "Throttling"
-    denied = "AccessDenied"
     error_codes: Mapping[str, type[CloudError]] = {
         "LoadBalancerNotFound": NotFound,
         "ListenerNotFound": NotFound,
