@@ -37,7 +37,7 @@ class AwsClassicHarness(AwsHarness):
     """See `Harness`. The API has no tokens: a load balancer's name, which is unique, stands for one."""
 
     has_udp = False  # The API's protocols are TCP, SSL, HTTP and HTTPS.
-    # No type: it is the default kind. What else it has takes a creation calls of their own.
+    # This kind is the default. Each of these settings makes a creation take further calls.
     annotations: Mapping[str, str] = named(proxy_protocol="*", connection_idle_timeout=120)
     changed_annotations: Mapping[str, str] = {
         **named(
