@@ -66,10 +66,10 @@ def snapshot() -> Snapshot:
         behind = sorted((each.instance_port, sorted(each.policy_names)) for each in old.backend_server_descriptions)
         members = sorted(_address(each) for each in old.instance_ids)
         of_lb = (old.scheme, sorted(names[each] for each in old.security_groups), sorted(old.subnets))
-        check = str(old.health_check and vars(old.health_check))
+        health = str(old.health_check and vars(old.health_check))
         # moto adds the additional ones again with every change of others.
         attributes_of = _sorted({**old.attributes, "additional_attributes": None})
-        found[f"classic/{old.name}"] = (of_lb, ports, behind, members, check, attributes_of, _sorted(old.tags))
+        found[f"classic/{old.name}"] = (of_lb, ports, behind, members, health, attributes_of, _sorted(old.tags))
     return found
 
 
