@@ -187,6 +187,19 @@ def test_a_gate_that_names_a_service_of_another_controller_is_left_to_that_contr
     assert gated.is_open("a", "ready.example.com/web"), "nobody else opens it any more"
 
 
+def test_a_gate_of_another_controllers_service_stays_closed_when_ours_let_the_pod_pass(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.kube.put(SERVICES, service({}, port(9090), name="theirs", loadBalancerClass="others.example.com/nlb"))
+    gated.add(pod("a", "10.244.0.5", GATE, "ready.example.com/theirs"))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.condition("a", "ready.example.com/theirs") is None
+
+
 @pytest.mark.parametrize(
     "change",
     [
