@@ -8,8 +8,7 @@ import pytest
 
 from tests.crash.environment import Environment, Manager
 from tests.crash.trial import COLUMNS
-
-COSTS = ("seconds", "calls to cloud and cluster", "most in one second", "CPU seconds")
+from tests.crash.under_fault import COSTS
 
 
 @pytest.fixture(scope="session")
