@@ -92,10 +92,11 @@ format: set-up ## Format the code and apply the linter's fixes
 new-stack: ## Create a stack file from the commented template (NAME=x; CLUSTER=existing for a cluster that you have)
 	@tools/new-stack "$(NAME)" $(CLUSTER)
 
-docs: set-up ## Generate what comes from code: the annotations' page, the stack files' schema, the differences on AWS
+docs: set-up ## Generate what comes from code: the annotations' page, the stack files' schema, the differences from Go controllers
 	@$(VENV_PYTHON) -m cloud_controller.cli.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
 	@$(VENV_PYTHON) -m components.stack_schema > stacks/.new && mv stacks/.new stacks/schema.json
 	@$(VENV_PYTHON) -m tests.compatibility.aws_page
+	@$(VENV_PYTHON) -m tests.compatibility.alicloud_page
 
 bench: set-up binaries ## Run the benchmarks: one JSON object per line (NAME=x for one)
 	@$(VENV_PYTHON) -m benchmarks $(NAME)

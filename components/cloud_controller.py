@@ -3,8 +3,8 @@
 `check` observes and returns the plan as the input `plan`, so that policies can read it; a hook logs it before a create
 or an update, in previews too (`plan_message`). `diff` reports a change if that plan has something to do, and fails if
 an existing cluster's kubeconfig now leads to another cluster. `create` and `update` observe again, apply, and wait
-until every declared machine is an initialised node; `read` reports drift; `delete` removes the routes that Pulumi wrote, and waits until the daemon has removed the volumes of claims that are
-gone.
+until every declared machine is an initialised node; `read` reports drift; `delete` removes the routes that Pulumi
+wrote, and waits until the daemon has removed the volumes of claims that are gone.
 
 The engine's plugin unpickles the provider by reference: keep it importable here, without attributes, this module
 light. The cloud's credentials come from the stack's config (`configure`), the cluster's from the cloud.

@@ -104,8 +104,8 @@ class CloudControllerManager(pulumi.ComponentResource):
         )
         role = args.get("role")
         if "identity" in args:
-            account = args.get("name", manifests.NAME)
-            role = adapter.manager_role(args["identity"], account, pulumi.ResourceOptions(parent=self))
+            trusted = args.get("name", manifests.NAME)
+            role = adapter.manager_role(args["identity"], trusted, pulumi.ResourceOptions(parent=self))
         made = manifests.make(
             daemon,
             machines=machines,

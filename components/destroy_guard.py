@@ -108,8 +108,8 @@ class DestroyGuard(Resource, module="cloudcontroller", name="DestroyGuard"):
     their turn. `cluster_uid` is `CloudController`'s: in another Kubernetes cluster, nothing is looked for or deleted.
 
     `existing`: the cluster is not the program's, and stays. Then Services and claims that the program does not declare
-    stay too, and only deletions that have begun are waited for. `without_class`: whether the CCM serves Services without
-    a class; if not, their deletions are not waited for.
+    stay too, and only deletions that have begun are waited for. `without_class`: whether the CCM serves Services
+    without a class; if not, their deletions are not waited for.
     """
 
     def __init__(

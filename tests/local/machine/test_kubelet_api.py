@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import signal
@@ -9,6 +10,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -18,8 +20,8 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 import urllib3
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosedOK, InvalidStatus
 from websockets.typing import Subprotocol
 
 from cloud_controller.kube import NODES, PODS, Kube, name
@@ -36,6 +38,30 @@ pytestmark = pytest.mark.control_plane
 
 TTL = timedelta(hours=1)
 Answer = tuple[bytes, bytes, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Exec:
+    """A command's connection, for code that is not asynchronous.
+
+    Not websockets' client with threads: it reads and writes a TLS connection at the same time, and Python 3.11 does
+    not lock those (cpython issue 124984): one run of all tests ended in "[SSL] internal error".
+    """
+
+    runner: asyncio.Runner
+    connection: ClientConnection
+
+    def send(self, message: bytes) -> None:
+        self.runner.run(self.connection.send(message))
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            try:
+                message = self.runner.run(self.connection.recv())
+            except ConnectionClosedOK:
+                return
+            assert isinstance(message, bytes)
+            yield message
 
 
 @dataclass(frozen=True)
@@ -84,21 +110,30 @@ class Cluster:
             context.load_cert_chain(pki / f"{client}.crt", pki / f"{client}.key")
         return context
 
-    def exec(self, pod: str, *command: str, **streams: int) -> ClientConnection:
+    @contextmanager
+    def exec(self, pod: str, *command: str, **streams: int) -> Iterator[Exec]:
         query = urlencode([*(("command", word) for word in command), *({"stdout": 1, "stderr": 1} | streams).items()])
         url = f"{self.pod_url(pod)}/exec?{query}".replace("https:", "wss:")
-        return connect(url, ssl=self.tls(), subprotocols=[Subprotocol("v5.channel.k8s.io")], proxy=None)
+
+        async def connected() -> ClientConnection:
+            return await connect(url, ssl=self.tls(), subprotocols=[Subprotocol("v5.channel.k8s.io")], proxy=None)
+
+        with asyncio.Runner() as runner:
+            connection = runner.run(connected())
+            try:
+                yield Exec(runner, connection)
+            finally:
+                runner.run(connection.close())
 
     def run(self, pod: str, *command: str) -> Answer:
         with self.exec(pod, *command) as connection:
             return answer_of(connection)
 
 
-def answer_of(connection: ClientConnection) -> Answer:
+def answer_of(connection: Exec) -> Answer:
     """What a command wrote to its two streams, and the kubelet's final status."""
     channels = dict.fromkeys((1, 2, 3), b"")
     for message in connection:
-        assert isinstance(message, bytes)
         channels[message[0]] += message[1:]
     return channels[1], channels[2], json.loads(channels[3])
 
