@@ -4,7 +4,7 @@ It consists of the facts as variables, the cloud's own part (`MachineStart`) and
 (`boot/`), for a system that installs packages with dnf. The script holds no secrets: the machine's role lets it read
 them.
 
-A changed text replaces machines: AWS's groups refresh their workers when the launch template changes.
+A changed text replaces machines: a group of workers may refresh all of them when its launch template changes.
 """
 
 from __future__ import annotations
