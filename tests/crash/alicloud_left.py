@@ -53,7 +53,7 @@ def _group_of(listener: Object) -> str:
 
 
 def _target_group(group: Object) -> Json:
-    servers = group.get("servers", group.get("backends", ()))
+    servers = group["servers"] if "servers" in group else group["backends"]
     return _kept(group) | {"targets": sorted(f"{each['ServerId']} {each['Port']} {each['Weight']}" for each in servers)}
 
 
