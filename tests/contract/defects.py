@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, InvalidConfiguration, NotFound, QuotaExceeded, Throttled, Unavailable
-from cloud_controller.load_balancers.model import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeletePool, OperationResult
 
 # --------------------------------------------------------------------------------------- tinycloud: calls of its client
@@ -301,3 +301,20 @@ def groups_without_tags(call: Any, operation: str, params: dict[str, Any]) -> An
     if operation == "CreateSecurityGroup":
         params.pop("TagSpecifications")
     return call(params)
+
+
+def load_balancers_without_a_service(call: Any, operation: str, params: dict[str, Any]) -> Any:
+    if operation == "CreateLoadBalancer":
+        params["Tags"] = [tag for tag in params["Tags"] if tag["Key"] != SERVICE_UID_TAG]
+    return call(params)
+
+
+def first_page_only(call: Any, operation: str, params: dict[str, Any]) -> Any:
+    answer = call(params)
+    if operation == "DescribeLoadBalancers":
+        answer.pop("NextMarker", None)
+    return answer
+
+
+def lists_believed(cloud: Any) -> None:
+    cloud.load_balancers._unlisted = lambda _: []

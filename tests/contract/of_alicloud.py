@@ -46,6 +46,7 @@ class AliCloudHarness:
 
     stride = 1
     load_balancer_class: str | None = None
+    has_udp = True
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {}
