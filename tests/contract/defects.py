@@ -246,6 +246,19 @@ def one_refused_route_refuses_all(cloud: Any) -> None:
     cloud.routes.create = all_or_nothing
 
 
+def machines_opened_after_their_routes(cloud: Any) -> None:
+    check, create = cloud.routes._check, cloud.routes.create
+    turn_off = check.turn_off
+
+    def routes_first(routes: Any) -> Any:
+        check.turn_off = lambda _: {}
+        failures = create(routes)
+        turn_off({route.target_instance for route in routes})
+        return failures
+
+    cloud.routes.create = routes_first
+
+
 def unowned_routes_deleted(cloud: Any) -> None:
     delete, listed = cloud.routes.delete, cloud.routes.list
     cloud.routes.delete = lambda routes: delete([*routes, *listed()])

@@ -51,7 +51,7 @@ class Planted:
         return cloud
 
 
-TINY, MYCLOUD, AWS, CLASSIC = "tinycloud", "mycloud", "aws", "aws_classic"
+TINY, MYCLOUD, AWS, CLASSIC, ALICLOUD = "tinycloud", "mycloud", "aws", "aws_classic", "alicloud"
 
 MUTANTS = tuple(
     Mutant(*each)
@@ -125,6 +125,8 @@ MUTANTS = tuple(
          test_ownership.test_the_load_balancer_of_another_service_stays_when_one_is_deleted),
         (AWS, "parts without their load balancer are not looked for", defects.parts_not_looked_for,
          test_creation.test_a_partial_creation_that_nobody_wants_any_more_leaves_nothing),
+        (ALICLOUD, "a machine is opened after its routes", defects.machines_opened_after_their_routes,
+         test_routes.test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes),
         (AWS, "security groups have no tags", defects.aws_calls(defects.groups_without_tags),
          test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
         (CLASSIC, "load balancers lack a Service's tag", defects.aws_calls(defects.load_balancers_without_a_service),

@@ -122,6 +122,8 @@ class AliCloudHarness:
             found[f"machines/{each['name']}"] = (each["status"], tuple(sorted(each["tags"].items())))
         for each in self._account.objects(machines.ROUTE):
             found[f"routes/{each['table']}/{each['cidr']}"] = each["hop"]
+        for each in self._account.objects(machines.ENI):
+            found[f"interfaces of {each['instance']}"] = each["source_check"]
         return found
 
     def node(self, name: str) -> Object:
