@@ -59,7 +59,7 @@ test: set-up style binaries ## Run the checks and every test
 	@$(MAKE) --no-print-directory -j 2 types every-test
 
 every-test:
-	@# Twice as many as two processors, because whole stacks often wait; a file's tests share its site or control plane.
+	@# Twice as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
 	@$(VENV_PYTHON) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test-fast: set-up ## Run the tests that start no process and no simulated cloud (about a minute)
@@ -67,7 +67,8 @@ test-fast: set-up ## Run the tests that start no process and no simulated cloud 
 
 crash-test: set-up binaries ## Kill the daemon after each call that changes something, drop each answer, and print what survived
 	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
-		tests/crash/test_aws_crash_points.py tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
+		tests/crash/test_aws_crash_points.py tests/crash/test_alicloud.py \
+		tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
 
 properties: set-up ## Test the properties of controllers and engine with many more random sequences than the tests (minutes)
 	@HYPOTHESIS_PROFILE=thorough $(VENV_PYTHON) -m pytest -q --timeout 7200 tests/cloud_controller/clouds/mycloud/test_*_any_history.py \

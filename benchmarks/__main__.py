@@ -21,6 +21,10 @@ def _aws(function: str, count: int, module: str = "aws.workloads", **options: bo
     return partial(_measure, module, count, function=function, **options)
 
 
+def _alicloud(function: str, *counts: int, module: str = "alicloud.workloads") -> Callable[[], Sequence[Figure]]:
+    return partial(_measure, module, *counts, function=function)
+
+
 _restarts = partial(_aws, module="aws.restarts")
 
 
@@ -56,6 +60,21 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "aws-idle": _aws("idle", 10),
     "aws-idle-hour": _aws("idle_hour", 10),
     "aws-delete": _aws("delete", 10),
+    "alicloud-nodes-200": _alicloud("nodes", 200),
+    "alicloud-nodes-1000": _alicloud("nodes", 1000),
+    "alicloud-nodes-5000": _alicloud("nodes", 5000),
+    "alicloud-routes-200": _alicloud("routes", 200),
+    "alicloud-clb-10": _alicloud("creation", 10, 0),
+    "alicloud-clb-100": _alicloud("creation", 100, 0),
+    "alicloud-nlb-10": _alicloud("creation", 0, 10),
+    "alicloud-nlb-100": _alicloud("creation", 0, 100),
+    "alicloud-node-added-10": _alicloud("node_added", 10, 10),
+    "alicloud-node-added-100": _alicloud("node_added", 100, 100),
+    "alicloud-annotation": _alicloud("annotation"),
+    "alicloud-restart": _alicloud("as_recorded", module="alicloud.restarts"),
+    "alicloud-restart-100": _alicloud("restart", 100, 100, module="alicloud.restarts"),
+    "alicloud-idle": _alicloud("idle"),
+    "alicloud-delete": _alicloud("delete"),
 }
 
 

@@ -14,45 +14,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import psutil
-
+from benchmarks.cluster import Cluster, node, still
+from benchmarks.daemons import PATIENCE, PROJECT, cpu_seconds, peak_memory
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.instances import provider_id
-from cloud_controller.kube import NODES, SERVICES, Informer, Kube, Object
+from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG
-from local import processes
 from local.control_plane.binaries import ensure
-from local.control_plane.components import CONTROLLER_MANAGER, SCHEDULER
 from local.mycloud.models.balancing import LoadBalancerRecord
 from local.mycloud.site import Site
 from local.mycloud.store import Store
 from local.state_folder import write_private
 
-PROJECT = Path(__file__).resolve().parents[1]
-
 PAGE = 100
 """The page size of mycloud's lists."""
 
-PATIENCE = 900.0
 _POLL_SECONDS = 0.2
-_WRITERS = 16
 _ZONES = ("zone-a", "zone-b", "zone-c")
-_UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
-_READY = {
-    "type": "Ready",
-    "status": "True",
-    "reason": "KubeletReady",
-    "message": "simulated",
-    "lastHeartbeatTime": "2026-01-01T00:00:00Z",
-    "lastTransitionTime": "2026-01-01T00:00:00Z",
-}
 _NOT_COUNTED = frozenset({"leases", "events"})
 """Leases are renewed whatever happens, and events are for people."""
 
@@ -71,7 +54,7 @@ class Spent:
     memory: float
 
 
-class BulkCluster:
+class BulkCluster(Cluster):
     """One cluster of one site."""
 
     def __init__(self, site: Site, folder: Path) -> None:
@@ -86,19 +69,14 @@ class BulkCluster:
         cluster = self.cloud.create("clusters", {"name": "bulk", "network_id": network["id"]})
         self.cloud.wait_for_state("clusters", cluster["id"], ["available"], 120)
         self._cluster = cluster["id"]
-        self._still(site)
+        still(site.folder.cluster(self._cluster))
         kubeconfig = self.cloud.get_path(f"clusters/{self._cluster}/kubeconfig")["kubeconfig"]
         self._kubeconfig = _private(folder / "kubeconfig", kubeconfig)
         self._cloud_config = _private(
             folder / "cloud.conf",
             f"[Global]\nendpoint = {site.endpoint}\ntoken = {site.token}\ncluster-id = {self._cluster}\n",
         )
-        self.kube = Kube.from_kubeconfig(kubeconfig)
-        # Watched copies cost the machine far less than repeated lists of everything.
-        self._nodes, self._services = Informer(self.kube, NODES), Informer(self.kube, SERVICES)
-        for informer in (self._nodes, self._services):
-            informer.start()
-            informer.wait_synced(PATIENCE)
+        super().__init__(kubeconfig)
 
     def add_nodes(self, count: int, *, prefix: str = "node-", initialised: bool = False, ingress: bool = False) -> None:
         """Add running machines, and a node for each as its kubelet would register it, all of them Ready.
@@ -116,25 +94,9 @@ class BulkCluster:
         self.cloud.post("admin/machines", body)
         machines = self.cloud.list("machines", cluster_id=self._cluster)
         added = [machine for machine in machines if machine["name"].startswith(prefix)]
-        known = len(self._nodes.items())
         if len(added) != count:
             raise RuntimeError(f"mycloud lists {len(added)} of {count} machines")
-        with ThreadPoolExecutor(_WRITERS) as pool:
-            list(pool.map(lambda machine: self.kube.create(NODES, _node(machine, initialised, marks)), added))
-        self._nodes.wait_until(lambda: len(self._nodes.items()) == known + count, PATIENCE)
-
-    def add_services(self, count: int) -> None:
-        """Services of type LoadBalancer with one port each."""
-
-        def service(number: int) -> Object:
-            return {
-                "metadata": {"name": f"service-{number:05}", "namespace": "default"},
-                "spec": {"type": "LoadBalancer", "selector": {"app": "none"}, "ports": [{"port": 8080}]},
-            }
-
-        with ThreadPoolExecutor(_WRITERS) as pool:
-            list(pool.map(lambda number: self.kube.create(SERVICES, service(number)), range(count)))
-        self._services.wait_until(lambda: len(self._services.items()) > count, PATIENCE)
+        self.register([_node(machine, initialised, marks) for machine in added])
 
     @contextmanager
     def daemon(self, *flags: str) -> Iterator[Daemon]:
@@ -150,11 +112,6 @@ class BulkCluster:
                 process.send_signal(signal.SIGTERM)
                 if process.wait() != 0:
                     print(f"the daemon ended with exit code {process.returncode}", file=sys.stderr)
-
-    def close(self) -> None:
-        """Stop the cached copies."""
-        for informer in (self._nodes, self._services):
-            informer.stop()
 
     def cloud_calls(self) -> int:
         """The calls that users of mycloud have made so far."""
@@ -173,29 +130,11 @@ class BulkCluster:
                 total += int(float(sample["count"]))
         return total
 
-    def all_initialised(self) -> bool:
-        """Whether no node has the taint any more."""
-        taints = (taint for node in self._nodes.items() for taint in node["spec"].get("taints") or [])
-        return not any(taint["key"] == _UNINITIALIZED["key"] for taint in taints)
-
-    def all_served(self) -> bool:
-        """Whether every Service of type LoadBalancer has its address."""
-        wanting = [service for service in self._services.items() if service["spec"]["type"] == "LoadBalancer"]
-        return all(service["status"]["loadBalancer"].get("ingress") for service in wanting)
-
     def memberships(self) -> int:
         """The number of backends of all load balancers; read from the database, because a call would be counted."""
         with closing(Store(self._database)) as store, store.read() as session:
             balancers = session.query(LoadBalancerRecord)
         return sum(len(each.backends) for balancer in balancers for each in balancer.backend_sets)
-
-    def _still(self, site: Site) -> None:
-        records = site.folder.cluster(self._cluster)
-        for record in sorted(records.rglob("*.json")):
-            if record.stem in (CONTROLLER_MANAGER, SCHEDULER):
-                process = processes.load(record)
-                if process is None or not process.signal(signal.SIGSTOP):
-                    raise RuntimeError(f"{record.stem} is not running")
 
 
 class Daemon:
@@ -210,7 +149,7 @@ class Daemon:
 
         Raises RuntimeError when it ends, or takes too long.
         """
-        calls, writes, cpu = self._cluster.cloud_calls(), self._cluster.kube_writes(), self._cpu_seconds()
+        calls, writes, cpu = self._cluster.cloud_calls(), self._cluster.kube_writes(), cpu_seconds(self._process.pid)
         started = time.monotonic()
         trigger()
         while not until():
@@ -223,18 +162,9 @@ class Daemon:
             seconds=time.monotonic() - started,
             calls=self._cluster.cloud_calls() - calls,
             writes=self._cluster.kube_writes() - writes,
-            cpu_seconds=self._cpu_seconds() - cpu,
-            memory=self._peak_memory(),
+            cpu_seconds=cpu_seconds(self._process.pid) - cpu,
+            memory=peak_memory(self._process.pid),
         )
-
-    def _cpu_seconds(self) -> float:
-        times = psutil.Process(self._process.pid).cpu_times()
-        return float(times.user + times.system)
-
-    def _peak_memory(self) -> float:
-        status = Path(f"/proc/{self._process.pid}/status").read_text()
-        (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-        return int(line.split()[1]) / 1024
 
 
 @contextmanager
@@ -254,17 +184,18 @@ def bulk_cluster() -> Iterator[BulkCluster]:
             site.down()
 
 
+def load_balanced(count: int) -> list[Object]:
+    """Services of type LoadBalancer with one port each."""
+    spec = {"type": "LoadBalancer", "selector": {"app": "none"}, "ports": [{"port": 8080}]}
+    return [
+        {"metadata": {"name": f"service-{number:05}", "namespace": "default"}, "spec": spec} for number in range(count)
+    ]
+
+
 def _node(machine: Object, initialised: bool, annotations: dict[str, str]) -> Object:
-    spec: dict[str, Any] = {"taints": [_UNINITIALIZED]}
-    addresses = [{"type": "Hostname", "address": machine["name"]}]
-    if initialised:
-        spec = {"providerID": provider_id(machine)}
-        addresses = [{"type": "InternalIP", "address": ip} for ip in machine["private_ips"]] + addresses
-    return {
-        "metadata": {"name": machine["name"], "annotations": annotations},
-        "spec": spec,
-        "status": {"conditions": [_READY], "addresses": addresses},
-    }
+    spec = {"providerID": provider_id(machine)} if initialised else {}
+    address = machine["private_ips"][0] if initialised else None
+    return node(machine["name"], address, spec, initialised=initialised, annotations=annotations)
 
 
 def _private(path: Path, text: str) -> Path:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from math import ceil
 
-from benchmarks.bulk_cluster import PAGE, bulk_cluster
+from benchmarks.bulk_cluster import PAGE, bulk_cluster, load_balanced
 from benchmarks.figure import Figure
 from benchmarks.mycloud_nodes import PROMISED_MIB
 from benchmarks.mycloud_services import NODES as _MEMBERS
@@ -30,9 +30,9 @@ def measure(nodes: int, services: int) -> Sequence[Figure]:
     flags = [f"{flag}={PERIOD_SECONDS}s" for flag in _PERIOD_FLAGS]
     with bulk_cluster() as cluster:
         cluster.add_nodes(_MEMBERS, initialised=True, ingress=True)
-        cluster.add_services(services)
+        cluster.add_services(load_balanced(services))
         with cluster.daemon("--controllers=service") as daemon:
-            daemon.spent(cluster.all_served)
+            daemon.spent(lambda: cluster.served(services))
         cluster.add_nodes(nodes - _MEMBERS, prefix="more-")
         with cluster.daemon("--cluster-cidr=10.200.0.0/16", "--controllers=*,-volume", *flags) as daemon:
             everywhere = _MEMBERS * services

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from benchmarks.bulk_cluster import PAGE, bulk_cluster
+from benchmarks.bulk_cluster import PAGE, bulk_cluster, load_balanced
 from benchmarks.figure import Figure
 from benchmarks.mycloud_nodes import figures
 
@@ -22,9 +22,9 @@ def measure(count: int) -> Sequence[Figure]:
     """
     with bulk_cluster() as cluster:
         cluster.add_nodes(NODES, initialised=True, ingress=True)
-        cluster.add_services(count)
+        cluster.add_services(load_balanced(count))
         with cluster.daemon("--controllers=service") as daemon:
-            spent = daemon.spent(cluster.all_served)
+            spent = daemon.spent(lambda: cluster.served(count))
     return figures(
         f"mycloud-services-{count}",
         spent,

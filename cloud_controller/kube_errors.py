@@ -65,6 +65,10 @@ class UnauthorizedError(ApiError):
 class InvalidError(ApiError):
     """422 or 400: the object or the request is invalid; `details["causes"]` names the fields."""
 
+    def names(self, field: str) -> bool:
+        """Whether this field (`metadata.uid`) is one of those that the server refuses."""
+        return any(cause.get("field") == field for cause in self.details.get("causes") or ())
+
 
 class TooManyRequestsError(ApiError):
     """429: the server still rejects requests after the client's own retries."""

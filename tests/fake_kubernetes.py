@@ -135,7 +135,8 @@ class FakeKubernetes:
 
         def apply() -> Object:
             present = self._present(resource, request.key)
-            immutable = InvalidError(422, "Invalid", f"{request}: metadata.uid: field is immutable")
+            causes = [{"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}]
+            immutable = InvalidError(422, "Invalid", f"{request}: field is immutable", {"causes": causes})
             _require_current(present, patch, immutable)
             return self._write(resource, present, merged(present, copy.deepcopy(patch), type), subresource)
 

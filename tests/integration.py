@@ -22,21 +22,6 @@ _fast_test: str | None = None
 """The test that runs, if it is one that may start nothing."""
 
 
-_SECONDS = 300
-"""What a test may take unless it says so: `timeout` in pyproject.toml."""
-
-
-def sort_longest_first(items: list[pytest.Item]) -> None:
-    """What starts last keeps one worker busy while the others have nothing left to do, so short tests start last."""
-
-    def key(item: pytest.Item) -> tuple[float, bool, bool]:
-        timeout = item.get_closest_marker("timeout")
-        seconds = timeout.args[0] if timeout else _SECONDS
-        return -seconds, item.get_closest_marker("control_plane") is None, item.get_closest_marker(MARK) is None
-
-    items.sort(key=key)
-
-
 def add_marks(items: Iterable[pytest.Item]) -> None:
     """Mark every test whose other marks or fixtures start something."""
     for item in items:

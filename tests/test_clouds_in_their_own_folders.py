@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("cloud_controller", "components", "policy", "local")
 # What people also call the clouds that have descriptors.
 NAMES = (*clouds.names(), "amazon", "ec2", "eks")
+LETTERS = re.compile("|".join(NAMES))
+"""Of any name, in whatever word: where there are none, the slower expression finds nothing."""
 NAMED = re.compile(rf"(?<![a-z])({'|'.join(NAMES)})(?![a-z])", re.IGNORECASE)
 
 
@@ -26,6 +28,7 @@ def test_no_module_outside_the_folders_of_a_cloud_names_one(package: str) -> Non
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in of_no_cloud(package)
+        if LETTERS.search(path.read_text().lower())
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if NAMED.search(line)
     ]

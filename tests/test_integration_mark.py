@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration import MARK
 from tests.local.engine.stack_under_test import StackUnderTest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,13 +44,3 @@ def test_make_test_selects_no_tests() -> None:
 
     assert " pytest " in test[1]
     assert not re.search(r" (-m (?!pytest)|-k|--deselect|--ignore)", test[1])
-
-
-def test_tests_with_the_longest_timeouts_start_first_and_fast_tests_last(request: pytest.FixtureRequest) -> None:
-    items = [item for item in request.session.items if not item.get_closest_marker("timeout")]
-    fast = [item.get_closest_marker(MARK) is None for item in items]
-    timeouts = [item.get_closest_marker("timeout") for item in request.session.items]
-    seconds = [timeout.args[0] if timeout else 300 for timeout in timeouts]
-
-    assert seconds == sorted(seconds, reverse=True)
-    assert fast == sorted(fast)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,33 +15,14 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from benchmarks.aws.proxy import CALLS_PATH, LIMITS_PATH
+from benchmarks.counts import Counted
+from benchmarks.daemons import PROJECT
 from local.addresses import socket_address
 from local.ports import unused_address
 
-PROJECT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 _PORT = 5000
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The proxy's counts: successful calls, and failed ones by operation and code."""
-
-    calls: Mapping[str, int]
-    failed: Mapping[str, int]
-    busy: int
-    last: float
-    """When the latest answer was sent, by the machine's monotonic clock."""
-
-    def since(self, earlier: Counted) -> Counted:
-        """The counts since `earlier`."""
-        return Counted(_less(self.calls, earlier.calls), _less(self.failed, earlier.failed), self.busy, self.last)
-
-    @property
-    def total(self) -> int:
-        """All calls, including failed ones: AWS counts them against the account's rate like any other."""
-        return sum(self.calls.values()) + sum(self.failed.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +95,3 @@ def _end(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
     process.wait()
     if process.stdout is not None:
         process.stdout.close()
-
-
-def _less(counts: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int]:
-    return {name: more for name, count in counts.items() if (more := count - earlier.get(name, 0))}

@@ -14,8 +14,8 @@ import json
 import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.aws.limits import Buckets, refusal
 from benchmarks.aws.moto_gaps import UNKNOWN, corrected, wrongly_refused
+from benchmarks.counts import Tally
 
 CALLS_PATH = "/-/calls"
 LIMITS_PATH = "/-/limits"
@@ -51,36 +52,6 @@ def operation(headers: Headers, body: bytes) -> str:
     return f"{_VERSIONS.get(version, service)} {form.get('Action', ['unknown'])[0]}"
 
 
-class Tally:
-    """The counts. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._calls: Counter[str] = Counter()
-        self._failed: Counter[str] = Counter()
-        self._busy = 0
-        self._last = 0.0
-
-    def begin(self) -> None:
-        with self._lock:
-            self._busy += 1
-
-    def end(self, name: str, status: int, body: bytes) -> None:
-        with self._lock:
-            self._busy -= 1
-            self._last = time.monotonic()
-            if status < 400:
-                self._calls[name] += 1
-            else:
-                code = _CODE.search(body)
-                self._failed[f"{name} {code['code'].decode() if code else status}"] += 1
-
-    def to_json(self) -> bytes:
-        with self._lock:
-            counts = {"calls": self._calls, "failed": self._failed, "busy": self._busy, "last": self._last}
-            return json.dumps(counts).encode()
-
-
 class Proxy(ThreadingHTTPServer):
     """Listens on loopback; port 0 picks a free one."""
 
@@ -106,7 +77,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == CALLS_PATH:
-            self._answer(200, {"Content-Type": "application/json"}, self.server.tally.to_json())
+            counts = json.dumps(asdict(self.server.tally.counted())).encode()
+            self._answer(200, {"Content-Type": "application/json"}, counts)
         else:
             self._call()
 
@@ -141,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
                         status, answer = 200, other
                 answer = corrected(name, answer)
         finally:
-            tally.end(name, status, answer)
+            tally.end(name, _failure(status, answer))
         self._answer(status, headers, answer)
 
     def _asked(self, body: bytes) -> bytes:
@@ -166,6 +138,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def _failure(status: int, body: bytes) -> str | None:
+    """The code of a refusal."""
+    if status < 400:
+        return None
+    code = _CODE.search(body)
+    return code["code"].decode() if code else str(status)
 
 
 def main() -> None:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.aws.cluster import Cluster
-from benchmarks.aws.daemons import OURS, PEER, Spent, Who
-from benchmarks.aws.workloads import check, compared, with_services, writes
+from benchmarks.aws.daemons import OURS, PEER, Who
+from benchmarks.aws.workloads import compared, with_services
+from benchmarks.daemons import Spent, check
 from benchmarks.figure import Figure
 from cloud_controller.controllers.service.checkpoint import LIMIT
 
@@ -66,5 +67,5 @@ def _started(made: Cluster, who: Who, count: int, limited: bool = False) -> Spen
     with made.daemon(who, ["service"]) as daemon:
         spent = daemon.since_start(lambda: made.served(count))
     check(bool(spent.counted.calls.get("elbv2 DescribeLoadBalancers")), "it never read the load balancers")
-    check(who == PEER or not writes(spent), f"a restart wrote: {writes(spent)}")
+    check(who == PEER or not spent.writes, f"a restart wrote: {spent.writes}")
     return spent

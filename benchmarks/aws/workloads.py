@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from math import ceil
 
 from benchmarks.aws.cluster import Cluster, cluster
-from benchmarks.aws.daemons import OURS, PEER, Spent, Who
+from benchmarks.aws.daemons import OURS, PEER, Who
+from benchmarks.daemons import Spent, check
 from benchmarks.figure import Figure
 from cloud_controller.kube import SERVICES, Object, PatchType
 
@@ -119,7 +120,7 @@ def idle(count: int) -> Sequence[Figure]:
         with with_services(count) as made, made.daemon(who, ["node", "service"], *flags, *more) as daemon:
             daemon.until(lambda: made.served(count))
             spent = daemon.over(_IDLE_PERIOD * _IDLE_PERIODS)
-            check(who == PEER or not writes(spent), f"it wrote although nothing had changed: {writes(spent)}")
+            check(who == PEER or not spent.writes, f"it wrote although nothing had changed: {spent.writes}")
             return spent
 
     # A window of some periods may start just before one.
@@ -142,7 +143,7 @@ def idle_hour(count: int) -> Sequence[Figure]:
                 daemon.until(lambda: made.served(count))
                 daemon.over(_HOUR / _HASTE)
                 spent = daemon.over(_HOURS * _HOUR / _HASTE)
-            check(who == PEER or not writes(spent), f"it wrote although nothing had changed: {writes(spent)}")
+            check(who == PEER or not spent.writes, f"it wrote although nothing had changed: {spent.writes}")
             read = spent.counted.calls.get("elbv2 DescribeTargetHealth")
             check(who == PEER or bool(read), "it never read the details again")
             return spent
@@ -212,11 +213,6 @@ def _service(number: int) -> Object:
     }
 
 
-def writes(spent: Spent) -> dict[str, int]:
-    reading = ("Describe", "Get", "List")
-    return {call: count for call, count in spent.counted.calls.items() if not call.split()[1].startswith(reading)}
-
-
 def _target_groups(made: Cluster) -> list[str]:
     pages = made.account.elbv2.get_paginator("describe_target_groups").paginate()
     return [group["TargetGroupArn"] for page in pages for group in page["TargetGroups"]]
@@ -261,9 +257,3 @@ def _left(made: Cluster) -> list[str]:
     in_vpc = account.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [account.vpc]}])
     groups = [group["GroupName"] for group in in_vpc["SecurityGroups"]]
     return [*balancers, *_target_groups(made), *(name for name in groups if name not in ("default", "nodes"))]
-
-
-def check(holds: bool, otherwise: str) -> None:
-    """A controller that does not do its work is not measured."""
-    if not holds:
-        raise RuntimeError(otherwise)

@@ -67,7 +67,7 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _not_offered(entry: Annotation) -> Sequence[str]:
-    harmless = ", ".join(f"`{value}`" for value in entry.harmless)
+    harmless = ", ".join(f"`{value}`" if value else "an empty value" for value in entry.harmless)
     here = f"refused, but for {harmless}" if harmless else "refused" if entry.restricts else "ignored"
     restricts = "yes" if entry.restricts else "no"
     return f"`{entry.name}`", entry.description, restricts, f"{here}: {entry.ignored}", entry.honoured_by or ""
@@ -82,7 +82,8 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
     if entry.aliases:
         yield f"- Older names: {', '.join(f'`{alias}`' for alias in entry.aliases)}."
     if entry.exclusive:
-        yield "- Where a new load balancer shall have one that the old one has, the old one goes first."
+        yield "- If a new load balancer needs one that the old one has, the old one is deleted first: until the new one"
+        yield "  serves, clients cannot connect."
     if entry.names:
         yield f"- An administrator may limit what it names: `{entry.names}` in `--annotations-may-name`."
     if entry.honoured_by:

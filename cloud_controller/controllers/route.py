@@ -107,8 +107,9 @@ def observe_nodes(
     targets = {route.target_instance for route in table if route.owned is not False} - known
     if not targets:
         return RouteObservation(table, nodes, instances, errors, known, left=left)
-    # Ownership of the other targets depends on all machines, including terminated ones.
-    ours = known | machines.cluster_machines(max_age, targets - {""})
+    # Ownership of the other targets depends on all machines, including terminated ones. One whose Node has left was the
+    # cluster's, even if it went before any list showed it.
+    ours = known | left | machines.cluster_machines(max_age, targets - left - {""})
     doubtful = (targets & ours) - left
     return RouteObservation(
         table,

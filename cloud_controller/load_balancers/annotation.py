@@ -45,7 +45,8 @@ class Annotation:
     - `refused`: plausible but unsupported values, each with the reason.
     - `restricts`: an ignored entry that restricts access. It is an error, unless its value is one of `harmless`.
     - `honoured_by`: other controllers that honour it, and since when.
-    - `exclusive`: only one load balancer at a time can have what it names (such as its own addresses).
+    - `exclusive`: the model fields, or families of them (`eip` of `eip.ZONE`), with values that only one load balancer
+      at a time can have, such as addresses of its own.
     - `names`: the kind of existing resource that it names, one of `nameable.KINDS`.
     - `aliases`: older names of the same annotation, without a `suffix`.
 
@@ -80,7 +81,7 @@ class Annotation:
     false_words: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     honoured_by: str | None = None
-    exclusive: bool = False
+    exclusive: tuple[str, ...] = ()
     names: str | None = None
     aliases: tuple[str, ...] = ()
     restricts: bool = False

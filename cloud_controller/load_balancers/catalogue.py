@@ -74,8 +74,8 @@ class Catalogue:
 
     A cloud whose kinds of load balancers differ in annotations or defaults has a catalogue for each `kind`, with the
     `spec.loadBalancerClass` values (None: no class) that select it, and one of all (`joined`). What concerns one
-    Service asks `of_class` for its kind's. `empty_is_unset`: an annotation without text is as if it were not there; the
-    cloud's builds leave such out.
+    Service asks `of_class` for its kind's. `empty_is_unset`: an annotation without text is as if it were not there,
+    unless the empty text is a value of it (one of its `harmless`).
     """
 
     cloud: str
@@ -89,6 +89,7 @@ class Catalogue:
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     _domains: frozenset[str] = field(init=False, repr=False, compare=False)
     _families: tuple[Annotation, ...] = field(init=False, repr=False, compare=False)
+    _may_be_empty: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names = [(name, entry) for entry in self.entries for name in (entry.name, *entry.aliases)]
@@ -100,6 +101,8 @@ class Catalogue:
             object.__setattr__(self, attribute, index)
         object.__setattr__(self, "_domains", frozenset(map(_domain, self.by_name)))
         object.__setattr__(self, "_families", tuple(entry for entry in self.entries if entry.suffix))
+        may_be_empty = (name for name, entry in names if "" in entry.harmless and not entry.ignored)
+        object.__setattr__(self, "_may_be_empty", frozenset(may_be_empty))
 
     @classmethod
     def joined(cls, *kinds: Catalogue) -> Catalogue:
@@ -136,7 +139,7 @@ class Catalogue:
         near miss of one of its names, and for another cloud's annotation that restricts access. Checks only the first
         `_COMPARED` unknown names for near misses.
         """
-        texts = annotations or {}
+        texts = self.meant(annotations)
         set_here: dict[str, Annotation] = {}
         others: dict[str, str] = {}
         for name, text in sorted(texts.items()):
@@ -165,6 +168,12 @@ class Catalogue:
         restrictions.refuse_unknown(others, internal=not schemes.isdisjoint({True, *restrictions.INTERNAL_VALUES}))
         return Settings(self, given, tuple(ignored))
 
+    def meant(self, annotations: Mapping[str, str] | None) -> Mapping[str, str]:
+        """The annotations without those that count as unset."""
+        if not self.empty_is_unset:
+            return annotations or {}
+        return {name: text for name, text in (annotations or {}).items() if text.strip() or name in self._may_be_empty}
+
     def entry(self, name: str) -> Annotation | None:
         """The entry with this name, or the member of a family."""
         found = self.by_name.get(name)
@@ -185,10 +194,8 @@ class Catalogue:
         entry = self.by_argument.get(argument)
         if entry is None:
             return None
-        text = entry.text_in(annotations or {})
-        if text is None or (self.empty_is_unset and not text.strip()):
-            return entry.default
-        return entry.parse(text)
+        text = entry.text_in(self.meant(annotations))
+        return entry.default if text is None else entry.parse(text)
 
     def annotations(self, arguments: Mapping[str, Value | Mapping[str, Value]]) -> dict[str, str]:
         """The annotations for typed arguments. Raises InvalidConfiguration like `parse`."""
@@ -213,7 +220,7 @@ class Catalogue:
         for entry in self.entries:
             if entry.mutability is Mutability.REPLACE:
                 with suppress(InvalidConfiguration):
-                    was, will_be = (_effective(entry, each, of_class) for each in (before, after))
+                    was, will_be = (_effective(entry, self.meant(each), of_class) for each in (before, after))
                     if was != will_be:
                         found.append((entry, was, will_be))
         return found
@@ -223,9 +230,9 @@ class Catalogue:
         return next((entry.mutability for entry in self.entries if entry.sets == sets), Mutability.IN_PLACE)
 
     @property
-    def exclusive(self) -> tuple[str, ...]:
-        """The model fields whose values only one load balancer at a time can have."""
-        return tuple(entry.sets for entry in self.entries if entry.exclusive)
+    def exclusive(self) -> Mapping[str, Annotation]:
+        """The model fields whose values only one load balancer at a time can have, with what sets them."""
+        return {name: entry for entry in self.entries for name in entry.exclusive}
 
     def _not_known(self, name: str) -> InvalidConfiguration:
         return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))

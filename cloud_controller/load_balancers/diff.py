@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
 from cloud_controller.load_balancers.differences import (
@@ -63,6 +64,7 @@ def diff(
       because the first token is still in use.
 
     Parts of other Services are never touched: a load balancer that would be deleted is left to them instead.
+    Raises InvalidConfiguration if a new one would need what a load balancer that is left to others keeps.
     """
     if desired is None:
         why = "the Service no longer needs a load balancer"
@@ -70,11 +72,9 @@ def diff(
     current = find_current(desired, observed, catalogue)
     if current is None:
         whole = [lb for lb in _by_age(observed) if lb.state is not LoadBalancerState.PARTIAL]
-        in_the_way = [(lb, shared) for lb in whole if (shared := _shared_words(desired, lb.model, catalogue))]
-        if in_the_way:
-            why = "the address changes: the new load balancer can be created only when {} free"
-            ends = (_end(lb, catalogue, target, why.format(f"{shared} is")) for lb, shared in in_the_way)
-            return Plan.of(action for end in ends for action in end)
+        first = [action for lb in whole for action in _end_in_the_way(desired, lb, catalogue, target)]
+        if first:
+            return Plan.of(first)
         return Plan.of([_create(desired, whole, catalogue, target, client_token)])
     if current.state is LoadBalancerState.PENDING:
         # Other load balancers keep serving until this one is ready.
@@ -174,6 +174,31 @@ def _end(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) 
         reason=why,
         operation=DeleteLoadBalancer(lb.id),
     )
+
+
+def _end_in_the_way(
+    desired: LoadBalancerModel, lb: ObservedLoadBalancer, catalogue: Catalogue, target: str
+) -> Iterator[Action]:
+    """Delete it before its successor is created, if that needs what it has. NOTHING SERVES MEANWHILE.
+
+    Raises InvalidConfiguration if it stays, because others use it.
+    """
+    for field, entry in catalogue.exclusive.items():
+        shared = ", ".join(sorted(_words(desired, field) & _words(lb.model, field)))
+        if not shared:
+            continue
+        if serves_others(lb):
+            why = f"{shared} cannot be moved to a new load balancer: {lb.id} has it, and other Services use {lb.id}"
+            raise InvalidConfiguration(f"annotation {entry.name}", why, "values that no load balancer has")
+        why = f"the address changes: the new load balancer can be created only when {shared} is free"
+        yield from _end(lb, catalogue, target, f"{why}; until it serves, clients cannot connect")
+        return
+
+
+def _words(model: LoadBalancerModel, field: str) -> set[str]:
+    """The words of a field, or of its family (`eip.ZONE` of `eip`)."""
+    values = (value for name, value in model.attributes.items() if value and name.partition(".")[0] == field)
+    return {word for value in values for word in (value if isinstance(value, tuple) else (str(value),))}
 
 
 def _leave(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
@@ -333,16 +358,6 @@ def _listener_made_or_changed(
         fields_ = tuple(change.as_field_change() for change in changed)
         put = PutListener(id, replace(listener, tags={**actual.tags, **listener.tags}))
         yield Action(ActionKind.UPDATE, where, "change listener", fields_, operation=put)
-
-
-def _shared_words(desired: LoadBalancerModel, actual: LoadBalancerModel, catalogue: Catalogue) -> str:
-    """The exclusive values that both the existing and the desired load balancer have."""
-    models = (desired.attributes, actual.attributes)
-    for field in catalogue.exclusive:
-        wanted, present = ({*value} if isinstance(value := each.get(field), tuple) else set() for each in models)
-        if wanted & present:
-            return ", ".join(sorted(wanted & present))
-    return ""
 
 
 def _ignored(differences: Sequence[Difference], catalogue: Catalogue, target: str) -> Iterator[Action]:

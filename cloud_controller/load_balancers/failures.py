@@ -1,7 +1,8 @@
 """Which operations of a change are still attempted after one has failed: the one rule for executor and clouds. Pure.
 
 A rejected setting or a missing permission must not keep dead nodes in service, so changes of members continue.
-Everything else depends on what came before: no listener without its pool, no deletion before its successor.
+Everything else depends on what came before: no listener without its pool, no deletion before its successor. Pools keep
+what listeners were that are given back, so pools wait with listeners.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from typing import Any
 
 from cloud_controller.cloud_errors import CloudError, Postponed, Throttled, Unavailable
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
-from cloud_controller.load_balancers.operations import AddMembers, Operation, OperationResult, RemoveMembers
+from cloud_controller.load_balancers.operations import (
+    AddMembers,
+    DeletePool,
+    Operation,
+    OperationResult,
+    PutListener,
+    PutPool,
+    RemoveMembers,
+)
 
 
 class Failures:
@@ -20,9 +29,12 @@ class Failures:
     def __init__(self) -> None:
         self._failed: list[object] = []
         self._ended = False
+        self._listener_waits = False
 
     def record(self, operation: object, error: Exception | None) -> None:
         """Record the outcome of an operation. What only has to wait has not failed."""
+        if isinstance(error, Postponed):
+            self._listener_waits = self._listener_waits or isinstance(operation, PutListener)
         if error is None or isinstance(error, Postponed):
             return
         self._failed.append(operation)
@@ -31,6 +43,8 @@ class Failures:
 
     def permit(self, operation: object) -> bool:
         """Whether the operation may be attempted now."""
+        if self._listener_waits and isinstance(operation, PutPool | DeletePool):
+            return False
         if not self._failed:
             return True
         if self._ended:

@@ -1,23 +1,20 @@
 """Plans a Service's parts on a load balancer that it does not own. Pure.
 
 Each Service's listeners and pools carry its tags, and only those are changed or removed; a port of another Service is
-an error. A listener that is taken over by force gets a pool of the Service and records its previous pool, so that it
-can be given back when the Service leaves.
+an error. A listener that is taken over by force gets a pool of the Service, and what it was is recorded (`taken_over`),
+so that it can be given back when the Service leaves.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.diff import alter
 from cloud_controller.load_balancers.model import (
-    CLUSTER_UID_TAG,
     Built,
-    Listener,
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
@@ -27,12 +24,16 @@ from cloud_controller.load_balancers.model import (
 )
 from cloud_controller.load_balancers.operations import DeleteListener, PutListener, PutPool
 from cloud_controller.load_balancers.sharing import Sharing, require_free_ports, require_permission
+from cloud_controller.load_balancers.taken_over import (
+    before_takeover,
+    lost,
+    with_copies_of,
+    with_records,
+    without_records,
+)
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
 PRESERVE = "preserve-on-delete"
-
-TAKEN_FROM_TAG = "cloud-controller/taken-from"
-"""On a taken-over listener: its previous pool and attributes, as JSON."""
 
 
 def diff_parts(
@@ -67,8 +68,16 @@ def diff_parts(
     if lb.state is LoadBalancerState.PENDING:
         reason = "it is still being created"
         return Plan.of([Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason=reason)])
-    actions = alter(_neutral(built.model, lb), _own_view(lb, owner), catalogue, target)
-    return Plan.of(_giving_back(_taking_over(action, lb, owner), lb, owner) for action in actions)
+    desired = with_records(_neutral(built.model, lb), lb.model, owner)
+    actions = alter(desired, _own_view(lb, owner), catalogue, target)
+    ports = {each.key for each in desired.listeners}
+    return Plan.of(
+        [
+            *_returned(lb, owner, target, ports),
+            *(_giving_back(_taking_over(action, lb, owner), lb, owner) for action in actions),
+            *_forgotten(desired, lb, owner, target, ports),
+        ]
+    )
 
 
 def leave(lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue, *, target: str, why: str) -> Plan:
@@ -82,6 +91,7 @@ def leave(lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue, *, targe
     changes = (_giving_back(action, lb, owner) for action in actions if action.kind is not ActionKind.IGNORE)
     return Plan.of(
         [
+            *_returned(lb, owner, target),
             *(replace(action, reason=action.reason or why) for action in changes),
             *(_released_pool(lb, pool, owner, target, "a listener of another owner uses it") for pool in lent),
         ]
@@ -90,7 +100,7 @@ def leave(lb: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue, *, targe
 
 def release(lb: ObservedLoadBalancer, owner: Owner, *, target: str) -> Plan:
     """Keep the owner's parts, but release them from their owner."""
-    return Plan.of(_released(lb, owner, target))
+    return Plan.of([*_returned(lb, owner, target), *_released(lb, owner, target)])
 
 
 def has_parts(lb: ObservedLoadBalancer, owner: Owner) -> bool:
@@ -114,22 +124,20 @@ def _neutral(desired: LoadBalancerModel, lb: ObservedLoadBalancer) -> LoadBalanc
 
 
 def _taking_over(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Action:
-    """Turn the creation of a listener into a takeover, if an unowned listener has the port; record its old state."""
+    """Turn the creation of a listener into a takeover, if an unowned listener has the port."""
     put = action.operation
     if not isinstance(put, PutListener):
         return action
     before = next((each for each in lb.model.listeners if each.key == put.listener.key), None)
     if before is None or owner.owns(before.tags):
         return action
-    was = json.dumps({"pool": before.pool, "attributes": dict(before.attributes)}, separators=(",", ":"))
-    listener = replace(put.listener, tags={**before.tags, **put.listener.tags, TAKEN_FROM_TAG: was})
-    changes = (FieldChange("owner", None, "this Service"), FieldChange("pool", before.pool, listener.pool))
+    changes = (FieldChange("owner", None, "this Service"), FieldChange("pool", before.pool, put.listener.pool))
     return replace(
         action,
         kind=ActionKind.UPDATE,
         summary=f"take over listener from pool {before.pool}; it is given back when the Service leaves",
         changes=changes,
-        operation=replace(put, listener=listener, instead_of=before.pool),
+        operation=replace(put, instead_of=before.pool),
     )
 
 
@@ -139,7 +147,7 @@ def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Acti
     if not isinstance(delete, DeleteListener):
         return action
     listener = next(each for each in lb.model.listeners if each.key == (delete.protocol, delete.port))
-    before = _before(listener, owner)
+    before = before_takeover(listener, owner)
     if before is None:
         return action
     if all(before.pool != pool.name for pool in lb.model.pools):
@@ -154,25 +162,44 @@ def _giving_back(action: Action, lb: ObservedLoadBalancer, owner: Owner) -> Acti
     )
 
 
-def _before(listener: Listener, owner: Owner) -> Listener | None:
-    """A taken-over listener's previous state; None if it was not taken over, or its tag was edited."""
-    try:
-        was = json.loads(listener.tags.get(TAKEN_FROM_TAG, "null"))
-        pool = str(was["pool"])
-        # JSON knows only lists.
-        attributes = {name: tuple(of) if isinstance(of, list) else of for name, of in was["attributes"].items()}
-    except (AttributeError, TypeError, ValueError, KeyError):
-        return None
-    ours = {*owner.tags, CLUSTER_UID_TAG, TAKEN_FROM_TAG}
-    tags = {key: text for key, text in listener.tags.items() if key not in ours}
-    return replace(listener, pool=pool, attributes=attributes, tags=tags)
+def _returned(
+    lb: ObservedLoadBalancer, owner: Owner, target: str, wanted: Collection[tuple[str, int]] = ()
+) -> Iterator[Action]:
+    """Create the listeners that were lost while they were given back; those on `wanted` ports the Service has again."""
+    pools = {pool.name for pool in lb.model.pools}
+    for listener in lost(lb.model, owner):
+        was = before_takeover(listener, owner)
+        if was is not None and was.key not in wanted and was.pool in pools:
+            where = f"{target}/listener/{was}"
+            # It is the Service's until all of it is as it was.
+            for kind, summary, put in (
+                (ActionKind.CREATE, "create listener again that was taken over", listener),
+                (ActionKind.UPDATE, f"give listener back to pool {was.pool}", was),
+            ):
+                yield Action(kind, where, summary, operation=PutListener(lb.id, put))
+
+
+def _forgotten(
+    desired: LoadBalancerModel,
+    lb: ObservedLoadBalancer,
+    owner: Owner,
+    target: str,
+    wanted: Collection[tuple[str, int]],
+) -> Iterator[Action]:
+    """Drop records of listeners that are given back, before somebody deletes or changes those."""
+    present = {pool.name: pool for pool in _own_view(lb, owner).model.pools}
+    for pool in desired.pools:
+        actual = present.get(pool.name, pool)
+        if actual != (left := with_copies_of(actual, wanted)):
+            put = PutPool(lb.id, replace(pool, tags={**left.tags, **pool.tags}), new=False)
+            where, summary = f"{target}/pool/{pool.name}", "forget what a listener was that is given back"
+            yield Action(ActionKind.UPDATE, where, summary, operation=put)
 
 
 def _released(lb: ObservedLoadBalancer, owner: Owner, target: str) -> Iterator[Action]:
     for listener in lb.model.listeners:
         if owner.owns(listener.tags):
-            tags = {key: text for key, text in listener.tags.items() if key != TAKEN_FROM_TAG}
-            put = PutListener(lb.id, replace(listener, tags=owner.released(tags)))
+            put = PutListener(lb.id, replace(listener, tags=owner.released(without_records(listener.tags))))
             yield _release(f"{target}/listener/{listener}", lb, put, PRESERVE)
     for pool in lb.model.pools:
         if owner.owns(pool.tags):
@@ -180,7 +207,7 @@ def _released(lb: ObservedLoadBalancer, owner: Owner, target: str) -> Iterator[A
 
 
 def _released_pool(lb: ObservedLoadBalancer, pool: Pool, owner: Owner, target: str, why: str) -> Action:
-    put = PutPool(lb.id, replace(pool, tags=owner.released(pool.tags)), new=False)
+    put = PutPool(lb.id, replace(pool, tags=owner.released(without_records(pool.tags))), new=False)
     return _release(f"{target}/pool/{pool.name}", lb, put, why)
 
 

@@ -73,6 +73,22 @@ def test_a_write_from_a_stale_copy_is_a_conflict(api: KubeApi) -> None:
     assert api.get(CONFIG_MAPS, "fake-test", "default")["data"] == {"a": "1"}
 
 
+def test_a_patch_for_an_object_with_another_uid_is_invalid_and_names_the_field(api: KubeApi) -> None:
+    api.create(CONFIG_MAPS, config_map())
+    api.create(NODES, node())
+    patch = {"metadata": {"uid": "11111111-2222-3333-4444-555555555555"}, "data": {"a": "1"}}
+    status = {"metadata": patch["metadata"], "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+
+    with pytest.raises(InvalidError) as of_object:
+        api.patch(CONFIG_MAPS, "fake-test", patch, "default", type=PatchType.MERGE)
+    with pytest.raises(InvalidError) as of_status:
+        api.patch(NODES, "fake-test", status, type=PatchType.STRATEGIC, subresource="status")
+
+    assert of_object.value.names("metadata.uid")
+    assert of_status.value.names("metadata.uid")
+    assert "data" not in api.get(CONFIG_MAPS, "fake-test", "default")
+
+
 def test_a_write_that_changes_nothing_leaves_the_version(api: KubeApi) -> None:
     created = api.create(CONFIG_MAPS, config_map(labels={"a": "1"}))
 

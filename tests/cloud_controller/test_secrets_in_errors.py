@@ -63,6 +63,9 @@ OPTIONS = (
     "cloud: mycloud\nsecure-port: 10258\ncontrollers: [node, route]\nnode-monitor-period: 5s\nleader-elect: true\n"
 )
 
+_, PARSERS = cli._parsers()
+"""Made once: to make them takes longer than to read with them."""
+
 
 @some.composite
 def spoilt(draw: some.DrawFn, text: str) -> tuple[str, str]:
@@ -161,9 +164,8 @@ def test_no_kubeconfig_shows_a_credential(case: tuple[str, str]) -> None:
 @given(spoilt(OPTIONS) | misshapen(yaml.safe_load(OPTIONS)))
 def test_no_file_of_options_shows_what_is_no_option(case: tuple[str, str]) -> None:
     text, secret = case
-    _, parsers = cli._parsers()
 
     def read() -> None:
-        cli_config_file.values_of("options.yaml", text, parsers, "run")
+        cli_config_file.values_of("options.yaml", text, PARSERS, "run")
 
     assert_not_shown(secret, told(read, InvalidConfiguration))

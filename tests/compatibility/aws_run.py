@@ -18,7 +18,8 @@ import moto
 from benchmarks.aws import peer
 from benchmarks.aws.account import Machine
 from benchmarks.aws.cluster import Cluster, cluster
-from benchmarks.aws.daemons import PEER, Daemon, Who
+from benchmarks.aws.daemons import PEER, Who
+from benchmarks.daemons import Daemon
 from cloud_controller.kube import EVENTS, NODES, SERVICES, NotFoundError, Object
 from tests.compatibility.aws_account import furnish, with_ids
 from tests.compatibility.aws_left import Baseline, Json, baseline, found

@@ -22,16 +22,22 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`services` and `fields` are patterns as shells have them, alternatives with `|` between them."""
+    """`services` and `fields` are patterns as shells have them, alternatives with `|` between them.
+
+    `values`: those of the peer and ours, if the difference is only between these.
+    """
 
     services: str
     fields: str
     peer: str
     ours: str
     reason: str
+    values: tuple[Any, Any] | None = None
 
     def covers(self, found: Found) -> bool:
         """Whether this is it."""
+        if self.values not in (None, (found.peer, found.ours)):
+            return False
         return _matches(found.service, self.services) and _matches(found.field, self.fields)
 
     def alternatives(self) -> Iterator[Difference]:

@@ -1,21 +1,31 @@
-"""This controller leaves of each recorded Service what the Go controller's calls leave, but for what is listed."""
+"""This controller leaves of each recorded CLB what the Go controller's calls leave, after each phase, but for what is
+listed.
+"""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from tests.compatibility.alicloud_clb_differences import DIFFERENCES
-from tests.compatibility.alicloud_clb_left import of_ours, of_peer, results
+from tests.compatibility.alicloud_driven import of_ours
 from tests.compatibility.alicloud_page import PAGE, page
-from tests.compatibility.differences import Found, found, outdated, unlisted
+from tests.compatibility.alicloud_recorded import REFUSED, Json, differences, of_peer, results
+from tests.compatibility.differences import Found, outdated, unlisted
 
 
 @pytest.fixture(scope="module")
-def differing() -> list[Found]:
-    both: list[dict[str, dict[str, Any]]] = [results(of_peer), results(of_ours)]
-    return found(*both)
+def peer() -> dict[str, Json]:
+    return results("clb", of_peer)
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, Json]:
+    return results("clb", of_ours)
+
+
+@pytest.fixture(scope="module")
+def differing(peer: dict[str, Json], ours: dict[str, Json]) -> list[Found]:
+    return differences(peer, ours)
 
 
 def test_the_page_tells_of_each_listed_difference() -> None:
@@ -28,3 +38,19 @@ def test_nothing_differs_that_is_not_listed(differing: list[Found]) -> None:
 
 def test_nothing_is_listed_that_differs_no_more(differing: list[Found]) -> None:
     assert outdated(differing, DIFFERENCES) == []
+
+
+def test_the_scenarios_whose_later_phases_are_not_compared_are_listed(
+    peer: dict[str, Json], ours: dict[str, Json]
+) -> None:
+    refused = {name for of in (peer, ours) for name, state in of.items() if state["refused"]}
+
+    assert refused == {*REFUSED["clb"]}
+
+
+def test_nothing_is_left_of_a_deleted_service_but_what_its_user_keeps(ours: dict[str, Json]) -> None:
+    deletions = {name: state for name, state in ours.items() if name.endswith(": deletion")}
+    left = {name for name, state in deletions.items() if state["load balancers"] or state["server groups"]}
+
+    assert len(deletions) > len(left)
+    assert {name.partition("-")[0] for name in left} == {"reuse", "preserve"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,6 +46,13 @@ def test_a_difference_of_other_services_is_unlisted() -> None:
     classic = Found("classic-plain", "tags/x", None, "1")
 
     assert unlisted([classic], [differs("nlb-*", "tags/*")]) == [classic]
+
+
+def test_a_difference_between_certain_values_covers_no_other_values() -> None:
+    listed = replace(differs("*", "port"), values=(80, 81))
+
+    assert listed.covers(Found("nlb-plain", "port", 80, 81))
+    assert not listed.covers(Found("nlb-plain", "port", 80, 82))
 
 
 @pytest.mark.parametrize(

@@ -52,16 +52,24 @@ def snapshot() -> Snapshot:
         attributes = {**target_group_defaults(pool.protocol, pool.target_type), **pool.attributes}
         found[f"target group/{pool.name}"] = (check, targets, _sorted(attributes), _tags(tags(pool.arn)))
     for old in elb().load_balancers.values():
-        ports = sorted((each.load_balancer_port, each.instance_port, each.protocol) for each in old.listeners)
-        members = sorted(_address(each) for each in old.instance_ids)
-        groups_of = sorted(names[each] for each in old.security_groups)
-        found[f"classic/{old.name}"] = (
-            ports,
-            members,
-            groups_of,
-            str(old.health_check and vars(old.health_check)),
-            _sorted(old.tags),
+        ports = sorted(
+            (
+                each.load_balancer_port,
+                each.protocol,
+                each.instance_port,
+                each.instance_protocol,
+                sorted(each.policy_names),
+            )
+            for each in old.listeners
         )
+        # Also of ports that no listener uses any more.
+        behind = sorted((each.instance_port, sorted(each.policy_names)) for each in old.backend_server_descriptions)
+        members = sorted(_address(each) for each in old.instance_ids)
+        of_lb = (old.scheme, sorted(names[each] for each in old.security_groups), sorted(old.subnets))
+        health = str(old.health_check and vars(old.health_check))
+        # moto adds the additional ones again with every change of others.
+        attributes_of = _sorted({**old.attributes, "additional_attributes": None})
+        found[f"classic/{old.name}"] = (of_lb, ports, behind, members, health, attributes_of, _sorted(old.tags))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, InvalidConfiguration, NotFound, QuotaExceeded, Throttled, Unavailable
-from cloud_controller.load_balancers.model import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeletePool, OperationResult
 
 # --------------------------------------------------------------------------------------- tinycloud: calls of its client
@@ -246,6 +246,19 @@ def one_refused_route_refuses_all(cloud: Any) -> None:
     cloud.routes.create = all_or_nothing
 
 
+def machines_opened_after_their_routes(cloud: Any) -> None:
+    check, create = cloud.routes._check, cloud.routes.create
+    turn_off = check.turn_off
+
+    def routes_first(routes: Any) -> Any:
+        check.turn_off = lambda _: {}
+        failures = create(routes)
+        turn_off({route.target_instance for route in routes})
+        return failures
+
+    cloud.routes.create = routes_first
+
+
 def unowned_routes_deleted(cloud: Any) -> None:
     delete, listed = cloud.routes.delete, cloud.routes.list
     cloud.routes.delete = lambda routes: delete([*routes, *listed()])
@@ -288,3 +301,20 @@ def groups_without_tags(call: Any, operation: str, params: dict[str, Any]) -> An
     if operation == "CreateSecurityGroup":
         params.pop("TagSpecifications")
     return call(params)
+
+
+def load_balancers_without_a_service(call: Any, operation: str, params: dict[str, Any]) -> Any:
+    if operation == "CreateLoadBalancer":
+        params["Tags"] = [tag for tag in params["Tags"] if tag["Key"] != SERVICE_UID_TAG]
+    return call(params)
+
+
+def first_page_only(call: Any, operation: str, params: dict[str, Any]) -> Any:
+    answer = call(params)
+    if operation == "DescribeLoadBalancers":
+        answer.pop("NextMarker", None)
+    return answer
+
+
+def lists_believed(cloud: Any) -> None:
+    cloud.load_balancers._unlisted = lambda _: []

@@ -43,6 +43,11 @@ class Harness(Protocol):
         ...
 
     @property
+    def has_udp(self) -> bool:
+        """Whether such a load balancer can have ports of UDP."""
+        ...
+
+    @property
     def changed_annotations(self) -> Mapping[str, str]:
         """Annotations that change such a load balancer in place."""
         ...
@@ -153,9 +158,10 @@ def web(
     annotations: Mapping[str, str] | None = None,
     offset: int = 0,
 ) -> Object:
-    """A Service with these ports and further annotations; `offset`: of its node ports."""
+    """A Service with these ports (those of UDP if it can have them) and further annotations; `offset`: of its node
+    ports."""
     ports = [port(number, nodePort=30000 + number % 1000 + offset) for number in numbers or (8080,)]
-    ports += [port(number, "UDP") for number in udp]
+    ports += [port(number, "UDP") for number in udp if harness.has_udp]
     spec: dict[str, Any] = {"loadBalancerClass": harness.load_balancer_class} if harness.load_balancer_class else {}
     return service({**harness.annotations, **(annotations or {})}, *ports, name=name, **spec)
 

@@ -51,7 +51,7 @@ class Planted:
         return cloud
 
 
-TINY, MYCLOUD, AWS = "tinycloud", "mycloud", "aws"
+TINY, MYCLOUD, AWS, CLASSIC, ALICLOUD = "tinycloud", "mycloud", "aws", "aws_classic", "alicloud"
 
 MUTANTS = tuple(
     Mutant(*each)
@@ -69,7 +69,7 @@ MUTANTS = tuple(
         (TINY, "throttling is taken for gone", defects.calls(defects.throttled_is_gone),
          test_answers.test_a_throttled_read_raises_with_the_time_to_wait_and_makes_nothing_look_gone),
         (TINY, "ids that a list lacks are not read", defects.calls(defects.ids_not_read),
-         test_answers.test_a_load_balancer_that_lists_do_not_show_yet_is_read_by_its_id),
+         test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
         (TINY, "the quota's error has no type", defects.calls(defects.untyped_quota),
          test_answers.test_a_creation_beyond_the_quota_is_reported_as_such_and_leaves_nothing_behind),
         (TINY, "the time to wait is dropped", defects.calls(defects.no_time_to_wait),
@@ -125,7 +125,15 @@ MUTANTS = tuple(
          test_ownership.test_the_load_balancer_of_another_service_stays_when_one_is_deleted),
         (AWS, "parts without their load balancer are not looked for", defects.parts_not_looked_for,
          test_creation.test_a_partial_creation_that_nobody_wants_any_more_leaves_nothing),
+        (ALICLOUD, "a machine is opened after its routes", defects.machines_opened_after_their_routes,
+         test_routes.test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes),
         (AWS, "security groups have no tags", defects.aws_calls(defects.groups_without_tags),
          test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
+        (CLASSIC, "load balancers lack a Service's tag", defects.aws_calls(defects.load_balancers_without_a_service),
+         test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
+        (CLASSIC, "only the first page is read", defects.aws_calls(defects.first_page_only),
+         test_answers.test_all_load_balancers_are_read_over_all_pages),
+        (CLASSIC, "ids that a list lacks are not read", defects.lists_believed,
+         test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
     )
 )  # fmt: skip

@@ -46,6 +46,7 @@ class AliCloudHarness:
 
     stride = 1
     load_balancer_class: str | None = None
+    has_udp = True
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {}
@@ -121,6 +122,8 @@ class AliCloudHarness:
             found[f"machines/{each['name']}"] = (each["status"], tuple(sorted(each["tags"].items())))
         for each in self._account.objects(machines.ROUTE):
             found[f"routes/{each['table']}/{each['cidr']}"] = each["hop"]
+        for each in self._account.objects(machines.ENI):
+            found[f"interfaces of {each['instance']}"] = each["source_check"]
         return found
 
     def node(self, name: str) -> Object:

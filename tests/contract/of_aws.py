@@ -25,7 +25,7 @@ from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.services import TYPE, named
-from tests.contract.aws_account import elbv2, instances, snapshot
+from tests.contract.aws_account import elb, elbv2, instances, snapshot
 from tests.contract.harness import UID, Snapshot
 from tests.contract.wire import Wire
 
@@ -34,8 +34,9 @@ MARKS = (pytest.mark.integration,)
 _SERVICES = ("ec2", "elb", "elbv2", "service-quotas", "sts")
 _READS = ("Describe", "Get", "List")
 _LISTS = {
-    "DescribeLoadBalancers": ("LoadBalancers", "LoadBalancerName", "Names"),
-    "DescribeTargetGroups": ("TargetGroups", "TargetGroupName", "Names"),
+    ("elb", "DescribeLoadBalancers"): ("LoadBalancerDescriptions", "LoadBalancerName", "LoadBalancerNames"),
+    ("elbv2", "DescribeLoadBalancers"): ("LoadBalancers", "LoadBalancerName", "Names"),
+    ("elbv2", "DescribeTargetGroups"): ("TargetGroups", "TargetGroupName", "Names"),
 }
 """Lists that lag: the key of their objects, of an object's name, and the parameter that makes it a read by name."""
 
@@ -54,6 +55,7 @@ class AwsHarness:
 
     stride = 2
     load_balancer_class: str | None = None
+    has_udp = True
     annotations: Mapping[str, str] = {TYPE: "nlb"}
     changed_annotations: Mapping[str, str] = named(
         connection_idle_timeout=600,
@@ -132,17 +134,16 @@ class AwsHarness:
         real = api.call
 
         def call(service: str, operation: str, /, **params: Any) -> dict[str, Any]:
-            if self._small_pages and operation == "DescribeLoadBalancers" and "Names" not in params:
+            key, name, by_name = _LISTS.get((service, operation), ("", "", ""))
+            if self._small_pages and operation == "DescribeLoadBalancers" and by_name not in params:
                 params["PageSize"] = 2
             if self._small_pages and "MaxResults" in params:
                 params["MaxResults"] = 2
             answer = real(service, operation, **params)
             if self._listed is None:
                 return answer
-            if operation in _LISTS:
-                key, name, by_name = _LISTS[operation]
-                if by_name not in params and key in answer:
-                    answer[key] = [each for each in answer[key] if each[name] in self._listed]
+            if key in answer and by_name not in params:
+                answer[key] = [each for each in answer[key] if each[name] in self._listed]
             elif operation == "DescribeInstances" and "InstanceIds" not in params:
                 for each in answer["Reservations"]:
                     each["Instances"] = [one for one in each["Instances"] if one["InstanceId"] in self._listed]
@@ -180,7 +181,8 @@ class AwsHarness:
             "no-cluster": {**service, LOAD_BALANCER_TAG: "k8s-web"},
         }
         keys: list[str] = []
-        for name, tags in foreign.items():
+        for what, tags in foreign.items():
+            name = f"k8s-default-{what}"
             listed: Any = tag_list(tags)
             more: Any = {"Tags": listed} if listed else {}
             kind: Any = {"Name": name, "Type": "network", "Scheme": "internet-facing"}
@@ -190,12 +192,12 @@ class AwsHarness:
             if listed:
                 ec2.create_tags(Resources=[group["GroupId"]], Tags=listed)
             elb.create_load_balancer(
-                LoadBalancerName=f"classic-{name}",
+                LoadBalancerName=f"k8s-{what}",
                 Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstancePort": 30080}],
                 Subnets=[self._account.public_subnets[0]],
                 **more,
             )
-            keys += [f"network/{name}", f"target group/{name}", f"security group/{name}", f"classic/classic-{name}"]
+            keys += [f"network/{name}", f"target group/{name}", f"security group/{name}", f"classic/k8s-{what}"]
         return keys
 
     def foreign_nodes(self) -> Sequence[Object]:
@@ -209,8 +211,8 @@ class AwsHarness:
         return destination
 
     def lists_lag(self) -> None:
-        self._listed = {each.name for each in elbv2().load_balancers.values()}
-        self._listed |= {each.name for each in elbv2().target_groups.values()} | instances()
+        named = (elb().load_balancers, elbv2().load_balancers, elbv2().target_groups)
+        self._listed = {each.name for kind in named for each in kind.values()} | instances()
 
     def small_pages(self) -> None:
         self._small_pages = True

@@ -47,6 +47,7 @@ class MyCloudHarness:
 
     stride = 1
     load_balancer_class: str | None = None
+    has_udp = True
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {MAX_QPS: "5"}
     replacing_annotations: Mapping[str, str] = {SCHEME: "internal"}

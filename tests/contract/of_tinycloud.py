@@ -45,6 +45,7 @@ class TinyHarness:
 
     stride = 1
     load_balancer_class: str | None = None
+    has_udp = True
     annotations: Mapping[str, str] = {}
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {"tiny.example.com/scheme": "internal"}

@@ -10,7 +10,7 @@ from cloud_controller.cloud import CloudError, Conflict, Postponed, Throttled, U
 from cloud_controller.controllers.service.apply import perform
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.diff import diff
-from cloud_controller.load_balancers.model import LoadBalancerModel, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.model import LoadBalancerModel, LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import CreateLoadBalancer, LoadBalancers, Operation, OperationResult
 from tests.contract.harness import UID, Harness, desired
 
@@ -63,8 +63,8 @@ class Process:
         return found
 
     def own(self) -> list[str]:
-        """The ids of the cluster's own load balancers among all that it reads."""
-        found = self.load_balancers.read()
+        """The ids of the cluster's own load balancers among all that it reads, without remains of any."""
+        found = [lb for lb in self.load_balancers.read() if lb.state is not LoadBalancerState.PARTIAL]
         return [lb.id for lb in found if lb.owner is not None and lb.owner.cluster_id == self.cloud.cluster_id]
 
     def change(self, lb: ObservedLoadBalancer, *operations: Operation) -> Sequence[OperationResult]:

@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from cloud_controller.cloud import CloudError, QuotaExceeded, Throttled, Unavailable
+from cloud_controller.load_balancers.model import LoadBalancerState
 from cloud_controller.load_balancers.operations import CreateLoadBalancer, DeleteLoadBalancer
 from tests.contract.harness import UID, Harness, differences, web
 from tests.contract.process import Process
@@ -40,14 +41,20 @@ def test_a_load_balancer_that_is_gone_is_absent(harness: Harness) -> None:
         assert list(reader.load_balancers.read((), {lb.id})) == []
 
 
-def test_a_load_balancer_that_lists_do_not_show_yet_is_read_by_its_id(harness: Harness) -> None:
+def test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids(harness: Harness) -> None:
     node = harness.node("one")
     harness.lists_lag()
     process = Process(harness)
-    made = process.create(process.desired(web(harness), [node]))
+    wanted = {f"uid-{name}": process.desired(web(harness, name=name), [node]) for name in ("web", "shop")}
+    made = [process.create(each, token=process.token(uid)).id for uid, each in wanted.items()]
+    harness.settle()
 
-    for reader in (process, Process(harness)):
-        assert [lb.id for lb in reader.load_balancers.read((), {made.id})] == [made.id]
+    for ids in ({made[0]}, {*made}):
+        for uids in ((), {UID}, None):
+            for reader in (process, Process(harness)):
+                found = reader.load_balancers.read(uids, ids)
+                whole = {lb.id for lb in found if lb.state is not LoadBalancerState.PARTIAL}
+                assert ids <= whole, f"read({uids}, {ids})"
 
 
 def test_a_creation_that_lists_do_not_show_yet_is_not_repeated_with_another_load_balancer(harness: Harness) -> None:

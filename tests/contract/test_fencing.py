@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_no_operation_reaches_the_cloud_when_the_fence_refuses_it(harness: Harne
     nodes = [harness.node("one"), harness.node("two")]
     process = Process(harness)
     lb = process.served(web(harness, 8080, 8443), nodes)
-    (pool, _), (listener, _) = lb.model.pools, lb.model.listeners
+    pool, listener = lb.model.pools[0], lb.model.listeners[0]
     wanted = process.desired(web(harness, 8080, 8443, annotations=harness.changed_annotations), nodes)
     changed = next(each for each in wanted.pools if each.name == pool.name)
     operations: list[Operation] = [
@@ -50,7 +51,7 @@ def test_no_operation_reaches_the_cloud_when_the_fence_refuses_it(harness: Harne
         PutPool(lb.id, changed, new=False),
         RemoveMembers(lb.id, pool.name, pool.members[:1]),
         AddMembers(lb.id, pool.name, pool.members[:1]),
-        PutListener(lb.id, listener),
+        PutListener(lb.id, replace(listener, port=9443)),
         DeleteListener(lb.id, listener.protocol, listener.port),
         DeleteLoadBalancer(lb.id),
     ]

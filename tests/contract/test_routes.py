@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import count
+
 import pytest
 
-from cloud_controller.cloud import AccessDenied, Cloud, Conflict, QuotaExceeded, Route, Routes, Throttled
+from cloud_controller.cloud import (
+    AccessDenied,
+    Cloud,
+    Conflict,
+    QuotaExceeded,
+    Route,
+    RouteFailure,
+    Routes,
+    Throttled,
+)
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import Object
 from tests.contract.harness import Harness, differences
+from tests.contract.wire import Died
 
 PART = "routes"
 
@@ -144,6 +157,46 @@ def test_whichever_answer_to_a_deletion_is_lost_the_routes_are_gone(harness: Har
         harness.wire.peace()
         assert present(harness) == set()
     assert lost > 0
+
+
+def ends_after(harness: Harness, write: int, work: Callable[[Routes], Sequence[RouteFailure]]) -> bool:
+    """Let a process end when this write of its work has taken effect; whether the work has so many writes."""
+    routes = table(harness.new_cloud())
+    harness.wire.die(after_write=write)
+    try:
+        assert not work(routes)
+    except Died:
+        return True
+    finally:
+        harness.wire.peace()
+    return False
+
+
+def finish(harness: Harness, wanted: Sequence[Route]) -> None:
+    """What the next process does: it writes only routes that are missing, and deletes those that nobody wants."""
+    routes, found = table(harness.new_cloud()), present(harness)
+    assert not routes.create([each for each in wanted if keys([each]) - found])
+    assert not routes.delete([Route(*each) for each in found - keys([*wanted])])
+
+
+def test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes(harness: Harness) -> None:
+    for number in count(1):
+        # New machines each time: writes to a machine are not undone with its route.
+        hops = [machine_of(harness, harness.node(f"{name}-{number}")) for name in ("one", "two")]
+        wanted = [Route(f"100.96.{index}.0/24", hop) for index, hop in enumerate(hops)]
+        ended = ends_after(harness, number, lambda routes, wanted=wanted: routes.create(wanted))  # type: ignore[misc]
+        finish(harness, wanted)
+        interrupted = harness.snapshot()
+        finish(harness, [])
+        finish(harness, wanted)
+        assert not differences(interrupted, harness.snapshot()), f"created, interrupted after write {number}"
+
+        ended |= ends_after(harness, number, lambda routes, wanted=wanted: routes.delete(wanted))  # type: ignore[misc]
+        finish(harness, [])
+        assert present(harness) == set(), f"deleted, interrupted after write {number}"
+        if not ended:
+            break
+    assert number > 1
 
 
 def test_while_the_cloud_throttles_each_route_fails_and_none_is_raised(harness: Harness) -> None:

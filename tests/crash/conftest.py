@@ -8,8 +8,7 @@ import pytest
 
 from tests.crash.environment import Environment, Manager
 from tests.crash.trial import COLUMNS
-
-COSTS = ("seconds", "calls to cloud and cluster", "most in one second", "CPU seconds")
+from tests.crash.under_fault import COSTS
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +31,7 @@ def manager(environment: Environment) -> Iterator[Manager]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What survived, scenario by scenario, and what each fault cost."""
     done = [
-        (report.nodeid.partition("[")[2].rstrip("]"), dict(report.user_properties))
+        (report.nodeid.partition("[")[2].rstrip("]") or report.nodeid.rpartition("::")[2], dict(report.user_properties))
         for reports in terminalreporter.stats.values()
         for report in reports
         if isinstance(report, pytest.TestReport) and report.when == "call"

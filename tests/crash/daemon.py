@@ -178,7 +178,12 @@ class Daemons:
         self._mending = mending
         self._numbers = count(1)
         self._authority = Authority.create("crash-test")
-        rules = rbac.rules(controllers, keeps_checkpoint=clouds.descriptor(cloud_name).keeps_checkpoint)
+        cloud_descriptor = clouds.descriptor(cloud_name)
+        rules = rbac.rules(
+            controllers,
+            keeps_checkpoint=cloud_descriptor.keeps_checkpoint,
+            readiness_gates=cloud_descriptor.readiness_gates.by_default,
+        )
         self._token = _identity(Kube.from_kubeconfig(kubeconfig), rules)
 
     @contextlib.contextmanager

@@ -7,7 +7,6 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Network
 from itertools import count
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.config import Config, render
 from cloud_controller.controller_names import NAMES
-from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
-from cloud_controller.kube import NODES, Kube, Object, PatchType
+from cloud_controller.kube import Kube
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.mycloud.site import Site
 from tests.crash.control_plane import component
 from tests.crash.daemon import PATIENCE, Daemon, Daemons, Json, until
+from tests.crash.nodes import Nodes
 
 __all__ = ["Environment", "Json", "Manager", "until"]
 
@@ -32,7 +31,7 @@ class Manager(Daemon):
     environment: Environment
 
 
-class Environment:
+class Environment(Nodes):
     """One site with one cluster; etcd and the API server run, the other two components only when they are wanted.
 
     Nobody but the managers and the tests writes to the cluster then, so that the order of calls is theirs alone.
@@ -47,9 +46,8 @@ class Environment:
         self.subnet = self._ready("subnets", {"name": "s", "network_id": self.network["id"], "zone": "zone-b"})
         self.cluster = self._ready("clusters", {"name": "c", "network_id": self.network["id"]})
         answer = self.cloud.get_path(f"clusters/{self.cluster['id']}/kubeconfig")
-        self.kube = Kube.from_kubeconfig(answer["kubeconfig"])
+        super().__init__(Kube.from_kubeconfig(answer["kubeconfig"]), self.network["pod_cidr"])
         self.names = count(1)
-        self._pod_cidrs = IPv4Network(self.network["pod_cidr"]).subnets(new_prefix=24)
         self._daemons = Daemons(
             state,
             answer["kubeconfig"],
@@ -124,36 +122,10 @@ class Environment:
 
         return until(listed, "the machine is listed")[0]
 
-    def register(self, machine: Json, *, pod_cidr: bool = True) -> None:
-        """What a kubelet with an external cloud does first, and the pod range that the cluster gives the node."""
-        name = machine["name"]
-        taint = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
-        node: Object = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-            "spec": {"taints": [taint]},
-        }
-        self.kube.create(NODES, node)
-        self.report(machine, "True")
-        if pod_cidr:
-            self.give_pod_cidr(machine)
-
-    def give_pod_cidr(self, machine: Json) -> None:
-        """What kube-controller-manager does for a new node."""
-        cidr = str(next(self._pod_cidrs))
-        patch = {"spec": {"podCIDR": cidr, "podCIDRs": [cidr]}}
-        self.kube.patch(NODES, machine["name"], patch, type=PatchType.STRATEGIC)
-
-    def report(self, machine: Json, ready: str) -> None:
-        """What the node's `Ready` condition says from now on."""
-        patch = {"status": {"conditions": [{"type": "Ready", "status": ready, "reason": "Test", "message": "test"}]}}
-        self.kube.patch(NODES, machine["name"], patch, type=PatchType.STRATEGIC, subresource="status")
-
     def terminate(self, machine: Json) -> None:
         """End the machine; its node is not ready afterwards."""
         self.cloud.delete("machines", machine["id"])
-        self.report(machine, "Unknown")
+        self.report(machine["name"], "Unknown")
 
     def load_balancers(self) -> list[Json]:
         """All of the account."""

@@ -73,7 +73,7 @@ class Run:
         """A new machine and its node, which a kubelet would have registered."""
         machine = self.environment.machine()
         self.machines.append(machine)
-        self.environment.register(machine, pod_cidr=pod_cidr)
+        self.environment.register(machine["name"], pod_cidr=pod_cidr)
         return machine
 
     def give_load_balancer(self) -> str:
@@ -346,7 +346,7 @@ SCENARIOS: Sequence[Scenario[Run]] = (
         "route created",
         _node_without_pods,
         lambda run: run.initialised(run.machines[0]),
-        lambda run: run.environment.give_pod_cidr(run.machines[0]),
+        lambda run: run.environment.give_pod_cidr(run.machines[0]["name"]),
         lambda run: run.initialised(run.machines[0]) and run.routes_to(run.machines[0]) == 1,
     ),
     Scenario(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -13,7 +13,7 @@ from benchmarks.aws.account import KEY, REGION
 from cloud_controller import rbac
 from cloud_controller.controllers.nodes import condition
 from cloud_controller.controllers.service.rules import FINALIZER
-from cloud_controller.kube import EVENTS, LEASES, NODES, SERVICES, NotFoundError
+from cloud_controller.kube import EVENTS, LEASES, NODES, NotFoundError
 from tests.crash.aws_environment import AwsEnvironment, aws_environment
 from tests.crash.aws_faults import (
     Asked,
@@ -28,14 +28,15 @@ from tests.crash.aws_faults import (
     slow,
     throttled,
 )
-from tests.crash.aws_scenarios import CLASSIC, NETWORK, AwsRun
-from tests.crash.conftest import COSTS
+from tests.crash.aws_scenarios import AwsRun
+from tests.crash.cloud_environment import KindName
+from tests.crash.cloud_scenarios import WORK
 from tests.crash.control_plane import kill_api_server
 from tests.crash.daemon import Daemon, Json, until
 from tests.crash.proxy import Refusal
-from tests.crash.scenarios import DNS, HTTP, HTTPS, SPACE, port
+from tests.crash.scenarios import HTTP, HTTPS, SPACE, port
 from tests.crash.trial import QUIET, Scenario, difference, prepared
-from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, is_done, peace, work_under
+from tests.crash.under_fault import SHORT_SILENCE, SLOW, Fault, Outcome, endure, is_done, peace, work_under
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(400)]
 
@@ -45,47 +46,9 @@ LAG = 2.0
 IN_USE = 3.0
 
 
-def _two_services(run: AwsRun) -> None:
-    run.node()
-    run.service(HTTP, settings=NETWORK)
-    run.service(HTTPS, settings=CLASSIC)
-
-
-def _services_serve(run: AwsRun) -> bool:
-    return (
-        run.initialised(run.machines[0])
-        and run.serves("8080 TCP")
-        and run.serves("8443", type="classic", of=1)
-        and run.targets_are({0})
-    )
-
-
-def _changes(run: AwsRun) -> None:
-    """Something for every controller: a changed Service, one that goes, two that come, a node that comes."""
-    run.change(ports=[port(9443, 31944), DNS])
-    run.environment.kube.delete(SERVICES, run.services[1], SPACE)
-    run.service(port(9090, 31090), settings=NETWORK)
-    run.service(port(9191, 31191), settings=CLASSIC)
-    run.node()
-
-
-def _changes_are_made(run: AwsRun) -> bool:
-    return (
-        run.serves("9443 TCP", "5353 UDP")
-        and run.get_service(1) is None
-        and run.serves("9090 TCP", of=2)
-        and run.serves("9191", type="classic", of=3)
-        and run.initialised(run.machines[1])
-        and run.targets_are({0, 1})
-        and not run.environment.left()["target_groups_alone"]
-    )
-
-
-WORK = Scenario("a day's work", _two_services, _services_serve, _changes, _changes_are_made)
-
 ONE = Scenario[AwsRun](
     "one load balancer",
-    lambda run: (run.node(), run.service(HTTP, settings=NETWORK)),
+    lambda run: (run.node(), run.service(HTTP)),
     lambda run: run.initialised(run.machines[0]) and run.serves("8080 TCP") and run.targets_are({0}),
     lambda run: run.delete_service(),
     lambda run: run.get_service() is None,
@@ -155,16 +118,11 @@ def test_it_comes_to_the_same_end_at_a_bounded_price_though(
     in_peace: Outcome,
     record_property: Callable[[str, object], None],
 ) -> None:
-    outcome = work_under(daemon, lambda: AwsRun(environment), WORK, fault(environment))
-
-    for column, value in zip(COSTS, outcome.costs, strict=True):
-        record_property(column, value)
-    assert not difference(in_peace.state, outcome.state)
-    outcome.assert_affordable(in_peace)
+    endure(daemon, lambda: AwsRun(environment), WORK, fault(environment), in_peace, record_property)
 
 
 def test_an_expired_session_stops_it_only_until_the_role_can_be_assumed_again(
-    environment: AwsEnvironment, daemon: Daemon, in_peace: Outcome
+    environment: AwsEnvironment, daemon: Daemon, in_peace: Outcome, record_property: Callable[[str, object], None]
 ) -> None:
     token = daemon.directory / "token"
     token.write_text("a ServiceAccount's token")
@@ -199,11 +157,9 @@ def test_an_expired_session_stops_it_only_until_the_role_can_be_assumed_again(
             open_again = True
             yield
 
-    outcome = work_under(daemon, lambda: AwsRun(environment), WORK, expiry)
+    endure(daemon, lambda: AwsRun(environment), WORK, expiry, in_peace, record_property)
 
     assert KEY not in keys
-    assert not difference(in_peace.state, outcome.state)
-    outcome.assert_affordable(in_peace)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +191,7 @@ def test_what_goes_beyond_a_quota_is_told_and_done_once_there_is_room(
     daemon.start()
     with prepared(daemon, AwsRun(environment), NODE) as run:
         with answering(daemon, decide) as given:
-            services = [run.service(HTTP, settings=NETWORK), run.service(HTTPS, settings=CLASSIC)]
+            services = [run.service(HTTP), run.service(HTTPS, kind="classic")]
             machine = run.node()
             for service in services:
                 until(partial(told, run, service, *quotas.values()), f"{service} says so")
@@ -245,8 +201,8 @@ def test_what_goes_beyond_a_quota_is_told_and_done_once_there_is_room(
             assert not run.load_balancers()
             assert given.total() <= 30, f"it is tried over and over: {given}"
 
-        done = ("8080 TCP", "network", 0), ("8443", "classic", 1)
-        until(lambda: all(run.serves(each, type=kind, of=of) for each, kind, of in done), "both serve", SLOW)
+        done: Sequence[tuple[str, KindName, int]] = (("8080 TCP", "network", 0), ("8443 TCP", "classic", 1))
+        until(lambda: all(run.serves(each, kind=kind, of=of) for each, kind, of in done), "both serve", SLOW)
         until(lambda: run.initialised(machine), "the route is there", SLOW)
 
 
@@ -266,7 +222,7 @@ def test_a_service_is_there_until_its_security_group_is_gone_and_holds_up_no_oth
             ONE.act(run)
             until(lambda: given["ec2 DeleteSecurityGroup"] >= 2, "it is tried again")
             # What all load balancers of the cluster share was to go with the last one.
-            run.service(port(9090, 31090), settings=NETWORK)
+            run.service(port(9090, 31090))
 
             until(lambda: run.serves("9090 TCP", of=1), "the other one serves")
             assert run.environment.left()["opened"], "the nodes let nobody in"
@@ -284,6 +240,7 @@ def test_a_service_is_there_until_its_security_group_is_gone_and_holds_up_no_oth
 
 
 GOOD = 5
+NETWORK = AwsEnvironment.kinds["network"].settings
 WRONG: tuple[Mapping[str, str], ...] = (
     {"typ": "nlb"},
     {"type": "alb"},
@@ -300,12 +257,12 @@ def test_thirty_wrong_services_are_told_so_and_hold_up_no_good_one(environment: 
     with prepared(daemon, AwsRun(environment), NODE) as run:
         began = daemon.recorder.calls()[-1].at
         wrong = [
-            run.service(port(10_000 + number, 30_000 + number), settings=WRONG[number % len(WRONG)])
+            run.service(port(10_000 + number, 30_000 + number), kind="classic", settings=WRONG[number % len(WRONG)])
             for number in range(OF_EACH * len(WRONG))
         ]
         first = len(run.services)
         for number in range(GOOD):
-            run.service(port(9000 + number, 31_900 + number), settings=NETWORK)
+            run.service(port(9000 + number, 31_900 + number))
 
         good = range(GOOD)
         until(lambda: all(run.serves(f"{9000 + each} TCP", of=first + each) for each in good), "all good ones serve")

@@ -42,17 +42,18 @@ class Run(Protocol):
 
 
 R = TypeVar("R", bound=Run)
+T = TypeVar("T", bound=Run, contravariant=True)
 
 
 @dataclass(frozen=True)
-class Scenario(Generic[R]):
+class Scenario(Generic[T]):
     """`prepare` leads to a state at rest, `act` is what the daemon has to answer, `done` says that it has."""
 
     name: str
-    prepare: Callable[[R], object]
-    at_rest: Callable[[R], bool]
-    act: Callable[[R], object]
-    done: Callable[[R], bool]
+    prepare: Callable[[T], object]
+    at_rest: Callable[[T], bool]
+    act: Callable[[T], object]
+    done: Callable[[T], bool]
 
 
 @dataclass(frozen=True)

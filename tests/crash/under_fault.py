@@ -15,7 +15,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cloud_controller.cloud import CloudError
 from cloud_controller.kube import ApiError
 from tests.crash.daemon import Daemon, Json, until
-from tests.crash.trial import QUIET, Run, Scenario, prepared
+from tests.crash.trial import QUIET, Run, Scenario, difference, prepared
+
+COSTS = ("seconds", "calls to cloud and cluster", "most in one second", "CPU seconds")
 
 SLOW = 180.0
 """Seconds in which even the slowest cloud of these has done everything."""
@@ -76,6 +78,22 @@ def work_under(daemon: D, begin: Callable[[], R], work: Scenario[R], fault: Faul
         calls = daemon.recorder.calls(began)
         a_second = Counter(int(call.at - began) for call in calls)
         return Outcome(run.snapshot(), seconds, len(calls), max(a_second.values()), sum(process.cpu_times()[:2]) - cpu)
+
+
+def endure(
+    daemon: D,
+    begin: Callable[[], R],
+    work: Scenario[R],
+    fault: Fault[D],
+    in_peace: Outcome,
+    record: Callable[[str, object], None],
+) -> None:
+    """Do the work under the fault; fails unless it ends as it did in peace, at a bounded price."""
+    outcome = work_under(daemon, begin, work, fault)
+    for column, value in zip(COSTS, outcome.costs, strict=True):
+        record(column, value)
+    assert not difference(in_peace.state, outcome.state)
+    outcome.assert_affordable(in_peace)
 
 
 def is_done(work: Scenario[R], run: R) -> bool:

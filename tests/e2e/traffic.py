@@ -12,10 +12,18 @@ from contextlib import contextmanager
 from tests.e2e.local_stack import http_get
 
 CLIENTS = 4
+RATE = 200
+"""Requests per second of all clients together, at most: they notice an outage of a few hundredths of a second, and
+leave the machine to what is tested."""
+PERIOD = CLIENTS / RATE
+"""Seconds from one request of a client to its next."""
 
 
 class Traffic:
-    """Clients that request one URL without a pause, each time over a new connection."""
+    """Clients that request one URL by the clock, in turns, each time over a new connection.
+
+    A client whose answer is late skips its turns, so a busy machine gets fewer requests, and no burst afterwards.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -23,7 +31,8 @@ class Traffic:
         self._stop = threading.Event()
         self._answers: list[tuple[float, str]] = []
         self._failures: list[tuple[float, str]] = []
-        self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(CLIENTS)]
+        self._began = time.monotonic()
+        self._threads = [threading.Thread(target=self._ask, args=(each,), daemon=True) for each in range(CLIENTS)]
 
     @contextmanager
     def flowing(self) -> Iterator[Traffic]:
@@ -47,8 +56,9 @@ class Traffic:
         with self._lock:
             return [error for began, error in self._failures if began >= moment]
 
-    def _ask(self) -> None:
-        while not self._stop.is_set():
+    def _ask(self, client: int) -> None:
+        first = self._began + client / RATE
+        while not self._stop.wait(_until_turn(time.monotonic(), first)):
             began = time.monotonic()
             try:
                 node = str(http_get(self._url)["node"])
@@ -57,3 +67,8 @@ class Traffic:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 with self._lock:
                     self._failures.append((began, repr(error)))
+
+
+def _until_turn(now: float, first: float) -> float:
+    """Seconds until the client's next turn, the first of which was at `first`."""
+    return (first - now) % PERIOD

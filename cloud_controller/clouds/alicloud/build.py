@@ -59,7 +59,7 @@ class AliCloudBuilder:
         if is_nlb(service):
             return nlb.drains(service)
         try:
-            return CLB.value(effective(service), "connection_drain") == "on"
+            return CLB.value(service["metadata"].get("annotations"), "connection_drain") == "on"
         except InvalidConfiguration:
             return False
 
@@ -89,7 +89,7 @@ class AliCloudBuilder:
         if is_nlb(service):
             built = nlb.build(service, backends, facts.value, self.config)
         else:
-            settings = CATALOGUE.of_class(None).parse(effective(service))
+            settings = CATALOGUE.of_class(None).parse(service["metadata"].get("annotations"))
             built = clb.build(Request(service, settings, self.config), backends)
         if built.reuse is not None:
             return built
@@ -100,7 +100,7 @@ class AliCloudBuilder:
         """The members behind each listener, even if other settings of the Service are invalid."""
         if is_nlb(service):
             return nlb.members(service, backends)
-        annotations = effective(service)
+        annotations = service["metadata"].get("annotations")
         of_members = [entry.argument for entry in CLB if entry.sets == "pool.members" and not entry.ignored]
         values = {argument: CLB.value(annotations, argument) for argument in (*of_members, "ip_version")}
         given = {argument: value for argument, value in values.items() if value is not None}
@@ -115,12 +115,6 @@ def is_nlb(service: Object) -> bool:
 def by_pod(service: Object) -> bool:
     """Whether the Service's members are pods; False if its annotation is invalid."""
     try:
-        return CATALOGUE.value(effective(service), "backend_type") == "eni"
+        return CATALOGUE.value(service["metadata"].get("annotations"), "backend_type") == "eni"
     except InvalidConfiguration:
         return False
-
-
-def effective(service: Object) -> dict[str, str]:
-    """The annotations that say something: charts leave some empty, and Alibaba Cloud's own controller ignores those."""
-    annotations = service["metadata"].get("annotations") or {}
-    return {name: text for name, text in annotations.items() if text.strip()}

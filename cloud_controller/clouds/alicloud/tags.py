@@ -1,13 +1,14 @@
 """Tags in requests and answers. A value that is too long for one tag takes several.
 
 Such a value is the former settings of a taken-over listener, which are JSON: its pieces are base64, because not every
-product allows JSON's characters in tags.
+product allows JSON's characters in tags, of the compressed value, because an object has at most 20 tags.
 """
 
 from __future__ import annotations
 
 import base64
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -44,7 +45,7 @@ def _pieces(key: str, value: str) -> Iterator[tuple[str, str]]:
     if len(value) <= _LONGEST:
         yield key, value
         return
-    text = base64.urlsafe_b64encode(value.encode()).decode()
+    text = base64.urlsafe_b64encode(zlib.compress(value.encode(), 9)).decode()
     for number, start in enumerate(range(0, len(text), _LONGEST)):
         yield f"{key}.part-{number}", text[start : start + _LONGEST]
 
@@ -53,6 +54,6 @@ def _joined(parts: Mapping[int, str]) -> str:
     """The value; whatever else stands in such tags is passed on, for somebody may have edited them."""
     text = "".join(parts[each] for each in sorted(parts))
     try:
-        return base64.urlsafe_b64decode(text.encode()).decode()
-    except ValueError:
+        return zlib.decompress(base64.urlsafe_b64decode(text.encode())).decode()
+    except (ValueError, zlib.error):
         return text

@@ -34,6 +34,9 @@ class ClassicListeners:
         listed = [listener_params(wanted)]
         self._call("CreateLoadBalancerListeners", name, idempotent=True, Listeners=listed)
         self.put_policies(name, [wanted])
+        if not wanted.attributes["proxy_protocol"] and _proxied(wanted, present):
+            # The policy is the instance port's, and the new listener would get it from a listener that is to go.
+            self._set_proxy_policy(name, wanted, on=False)
 
     def delete(self, name: str, listener: Listener, present: Iterable[Listener]) -> None:
         """Delete it, and the proxy policy of its instance port unless another listener uses that port."""
@@ -97,3 +100,10 @@ class ClassicListeners:
 
     def _call(self, operation: str, name: str, **params: Any) -> None:
         self._api.call("elb", operation, LoadBalancerName=name, **params)
+
+
+def _proxied(listener: Listener, present: Iterable[Listener]) -> bool:
+    """Whether another listener has given the listener's instance port the proxy policy."""
+    others = (each.attributes for each in present if each.key != listener.key)
+    port = listener.attributes["instance_port"]
+    return any(each["proxy_protocol"] and each["instance_port"] == port for each in others)

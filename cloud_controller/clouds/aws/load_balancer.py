@@ -36,9 +36,12 @@ from cloud_controller.load_balancers.model import (
 from cloud_controller.load_balancers.operations import (
     AdoptLoadBalancer,
     CreateLoadBalancer,
+    DeleteLoadBalancer,
     Operation,
     OperationResult,
 )
+
+_Kind = NetworkLoadBalancers | ClassicLoadBalancers
 
 _FRESH = 60.0
 """Seconds for which the VPC's state is not read again when all load balancers are read."""
@@ -60,7 +63,9 @@ class AwsLoadBalancers:
         self._network = NetworkLoadBalancers(api, config, vpc_state, self._groups, cache, concurrently)
         self._classic = ClassicLoadBalancers(api, config, vpc_state, self._groups, cache, concurrently)
         self._lock = threading.Lock()
-        self._classic_ids: set[str] = set()
+        self._kind_of: dict[str, _Kind] = {}
+        self._gone: set[str] = set()
+        """Deleted by this process, or not found by name: parts may be left, but no list lacks them by mistake."""
         self._twofold: set[str] = set()
 
     @property
@@ -88,10 +93,12 @@ class AwsLoadBalancers:
         # For single Services, the cause may be a resource that this process has not seen.
         self._vpc_state.facts(max_age=_FRESH if service_uids is None else 0.0)
         (network, left), (classic,) = self._kinds.both(self._network.read, [self._classic.read])
-        self._remember_kind(*(lb.id for lb in classic))
         found = [*upstream.told_apart(network, classic)]
         with self._lock:
             self._twofold = {lb.id for lb in network} & {lb.id for lb in classic}
+            self._kind_of |= dict.fromkeys((*left, *(lb.id for lb in network)), self._network)
+            self._kind_of |= dict.fromkeys((lb.id for lb in classic), self._classic)
+        found += self._unlisted({*ids} - {lb.id for lb in found})
         found += self._left_behind(found, left)
         foreign = {upstream.name_for(uid) for uid in service_uids or ()}
         return [lb for lb in found if service_uids is None or lb.id in {*ids, *foreign} or _uid(lb) in service_uids]
@@ -102,15 +109,15 @@ class AwsLoadBalancers:
 
     def _some(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
         with self._lock:
-            classic_ids, twofold = self._classic_ids & {*ids}, self._twofold & {*ids}
+            classic_ids = {each for each in ids if self._kind_of.get(each) is self._classic}
+            twofold = self._twofold & {*ids}
         if twofold:
             return [lb for lb in self.read() if lb.id in ids]
-        network_ids = {*ids} - classic_ids
-        found: list[ObservedLoadBalancer] = []
-        if network_ids:
-            found += self._network.read_some(network_ids)
-        if classic_ids:
-            found += self._classic.read(classic_ids)
+        if len(ids) == 1:
+            found = self._named(*ids)
+        else:
+            found = [*self._network.read_some({*ids} - classic_ids), *self._classic.read(classic_ids)]
+            found += self._unlisted({*ids} - {lb.id for lb in found})
         missing = {*ids} - {lb.id for lb in found}
         if missing:
             # The cluster's other load balancers need not be read: parts are found by the missing IDs.
@@ -118,11 +125,31 @@ class AwsLoadBalancers:
             found += (lb for lb in self._left_behind(found, left) if lb.id in missing)
         return found
 
+    def _unlisted(self, ids: Collection[str]) -> list[ObservedLoadBalancer]:
+        """Those of these that exist although a list lacks them: lists lag."""
+        with self._lock:
+            unknown = {*ids} - self._gone
+        return [lb for each in sorted(unknown) for lb in self._named(each)]
+
+    def _named(self, lb_id: str) -> list[ObservedLoadBalancer]:
+        """The load balancer with this ID, not from a list."""
+        with self._lock:
+            kind = self._kind_of.get(lb_id)
+        network = [] if kind is self._classic else self._network.read_some([lb_id])
+        classic = [] if network or kind is self._network else self._classic.read([lb_id])
+        with self._lock:
+            if not network and not classic:
+                self._gone.add(lb_id)
+            # Where only parts are left, either kind can delete them.
+            self._kind_of.setdefault(lb_id, self._classic if classic else self._network)
+        return network or classic
+
     def _left_behind(
         self, found: Iterable[ObservedLoadBalancer], target_groups: Mapping[str, Mapping[str, str]]
     ) -> list[ObservedLoadBalancer]:
-        security_groups = self._groups.left_behind({lb.id for lb in found})
-        return [self._partial(lb_id, tags) for lb_id, tags in {**security_groups, **target_groups}.items()]
+        present = {lb.id for lb in found}
+        left = {**self._groups.left_behind(present), **target_groups}
+        return [self._partial(lb_id, tags) for lb_id, tags in left.items() if lb_id not in present]
 
     def _partial(self, lb_id: str, tags: Mapping[str, str]) -> ObservedLoadBalancer:
         vpc_id = self._vpc_state.facts().vpc_id
@@ -147,18 +174,25 @@ class AwsLoadBalancers:
         functions = self._of(first.id).functions
         if load_balancer is not None and load_balancer.state is LoadBalancerState.PARTIAL:
             functions = {**functions, AdoptLoadBalancer: self._adopt_groups}
-        return one_by_one(operations, functions)
+        results = one_by_one(operations, functions)
+        deleted = [each for each in results if isinstance(each.operation, DeleteLoadBalancer) and each.error is None]
+        if deleted:
+            with self._lock:
+                self._gone.add(first.id)
+        return results
 
     def _adopt_groups(self, operation: AdoptLoadBalancer) -> None:
         self._groups.adopt(operation.id, (), operation.tags)
 
     def _create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
+        # Recorded before the creation: if it is interrupted, or no list shows it yet, its kind is still known.
+        kind: _Kind = self._network if operation.model.attributes["type"] == "network" else self._classic
+        name = load_balancer_name(operation.model, operation.client_token)
+        with self._lock:
+            self._kind_of[name] = kind
+            self._gone.discard(name)
         try:
-            if operation.model.attributes["type"] == "network":
-                return self._network.create(operation)
-            # Recorded before the creation: if it is interrupted, or no list shows it yet, its kind is still known.
-            self._remember_kind(load_balancer_name(operation.model, operation.client_token))
-            return self._classic.create(operation)
+            return kind.create(operation)
         except Conflict as error:
             # The controller reads Conflict as another owner's token and retries with a new one. AWS's own conflicts (an
             # Elastic IP address in use) are not about names.
@@ -180,16 +214,9 @@ class AwsLoadBalancers:
 
     # ------------------------------------------------------------------------------------------------------ helpers
 
-    def _is_classic(self, lb_id: str) -> bool:
+    def _of(self, lb_id: str) -> _Kind:
         with self._lock:
-            return lb_id in self._classic_ids
-
-    def _of(self, lb_id: str) -> NetworkLoadBalancers | ClassicLoadBalancers:
-        return self._classic if self._is_classic(lb_id) else self._network
-
-    def _remember_kind(self, *classic: str) -> None:
-        with self._lock:
-            self._classic_ids.update(classic)
+            return self._kind_of.get(lb_id, self._network)
 
 
 def _uid(lb: ObservedLoadBalancer) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -25,6 +26,7 @@ from cloud_controller.kube import (
     PODS,
     ConflictError,
     EventType,
+    InvalidError,
     KubeApi,
     NotFoundError,
     Object,
@@ -182,18 +184,22 @@ class PodGates:
             left = self._waiting.not_passed(pod, self._waiting.services_of(pod, condition))
             if key == min(left, default=None) and message_of(pod, condition) != verdict.message:
                 # Required to be unchanged: a gate that is open must never be closed, which would end the pod's traffic.
-                self._write(pod, condition, verdict, {"resourceVersion": pod["metadata"]["resourceVersion"]})
+                with suppress(ConflictError):
+                    self._write(pod, condition, verdict, {"resourceVersion": pod["metadata"]["resourceVersion"]})
 
     def _open(self, pod: Object, woken: str, condition: str, verdict: Verdict) -> None:
-        """Open the gate; if the pod has changed meanwhile, handle the key `woken` again. Raises ApiError."""
-        if self._write(pod, condition, verdict, {}):
-            _log.info("gate opened pod=%s condition=%s why=%r", key(pod), condition, verdict.message)
-            self._waiting.opened(pod, condition)
-        else:
+        """Open the gate; after a conflict of writes, handle the key `woken` again. Raises ApiError."""
+        try:
+            is_there = self._write(pod, condition, verdict, {})
+        except ConflictError:
             self.queue.add_after(woken, poll_interval(self._waiting.waited(pod)), Cause.DEPENDENCY)
+            return
+        if is_there:
+            _log.info("gate opened pod=%s condition=%s why=%r", key(pod), condition, verdict.message)
+        self._waiting.opened(pod, condition)
 
     def _write(self, pod: Object, condition: str, verdict: Verdict, required: dict[str, str]) -> bool:
-        """Write the condition; False if the pod is gone or has changed. Raises ApiError."""
+        """Write the condition; False if the pod is gone, of which the cache will tell. Raises ApiError."""
         metadata = pod["metadata"]
         written = {
             "type": condition,
@@ -202,12 +208,17 @@ class PodGates:
             "message": verdict.message,
             "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        # Conditions are merged by type: those of others stay.
+        # Conditions are merged by type: those of others stay. The UID is immutable, so the API server refuses the patch
+        # for another pod that has the name by now.
         patch = {"metadata": {"uid": metadata["uid"], **required}, "status": {"conditions": [written]}}
         try:
             self._kube.patch(
                 PODS, metadata["name"], patch, metadata["namespace"], type=PatchType.STRATEGIC, subresource="status"
             )
-        except (NotFoundError, ConflictError):
+        except NotFoundError:
+            return False
+        except InvalidError as error:
+            if not error.names("metadata.uid"):
+                raise
             return False
         return True

@@ -122,7 +122,7 @@ class WaitingPods:
                 self._passed[uid(pod)][key(service)] = verdict
 
     def opened(self, pod: Object, condition: str) -> None:
-        """This gate has been opened; the cache may show it later."""
+        """This gate has been opened, or its pod is gone; the cache may show it later."""
         with self._lock:
             if uid(pod) in self._since:
                 self._opened[uid(pod)].add(condition)

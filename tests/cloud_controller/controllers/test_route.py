@@ -388,6 +388,15 @@ def test_whose_routes_are_is_asked_only_where_one_leads_to_a_machine_that_is_no_
     assert cloud.lists == 1
 
 
+def test_an_unmarked_route_goes_with_its_node_though_its_machine_went_before_any_list_showed_it(cloud: Any) -> None:
+    cloud.machine("a")
+    cloud.table = [unmarked("10.1.0.0/24", "i-a"), unmarked("10.1.1.0/24", "i-released")]
+
+    found = observe_nodes([node("a", "10.1.0.0/24")], cloud, InstanceSnapshot(cloud), left=frozenset({"i-released"}))
+
+    assert lines(plan(found, CLUSTER)) == [("delete", "route/10.1.1.0/24")]
+
+
 def test_a_pod_range_outside_the_clusters_is_reported_and_gets_no_route() -> None:
     found = plan(observed([node("a", "10.1.0.0/24", "fd00::/64")], []), CLUSTER)
 

@@ -99,8 +99,11 @@ def test_a_delete_with_uid_does_not_delete_a_recreated_object(kube: Kube) -> Non
 
 
 def test_a_malformed_object_is_refused_with_the_field(kube: Kube) -> None:
-    with pytest.raises(InvalidError, match=r"metadata\.name"):
+    with pytest.raises(InvalidError, match=r"metadata\.name") as caught:
         kube.create(CONFIG_MAPS, config_map("Not_A_Name"))
+
+    assert caught.value.names("metadata.name")
+    assert not caught.value.names("metadata.uid")
 
 
 def test_a_client_certificate_without_rights_is_told_what_it_may_not(control_plane: ControlPlane) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,20 @@ def test_two_names_of_an_annotation_must_not_contradict_each_other() -> None:
         assert refused.value.allowed == f"one of the two; remove {OLD}"
     assert [was for _, was, _ in known.replacing({OLD: "5"}, {f"{PREFIX}limit": "4"})] == [5]
     assert not known.replacing({OLD: "5"}, {f"{PREFIX}limit": "5"})
+
+
+def test_an_empty_annotation_counts_as_unset_where_clouds_ignore_it_unless_it_is_a_value() -> None:
+    limit = entry(aliases=(OLD,), mutability=Mutability.REPLACE, minimum=1, maximum=9, default=5)
+    groups = entry("groups", type=tuple, harmless=("",))
+    known = replace(catalogue(limit, groups), empty_is_unset=True)
+    given = {f"{PREFIX}limit": " ", OLD: "4", f"{PREFIX}groups": ""}
+
+    assert known.parse(given).given == {"limit": 4, "groups": ()}
+    assert [known.value(given, "limit"), known.value(given, "groups")] == [4, ()]
+    assert known.value({f"{PREFIX}limit": ""}, "limit") == 5
+    assert [to for _, _, to in known.replacing({OLD: "4"}, {OLD: ""})] == [5]
+    with pytest.raises(InvalidConfiguration):
+        catalogue(limit).parse({OLD: ""})
 
 
 def kind(name: str, classes: tuple[str | None, ...], *entries: Annotation) -> Catalogue:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
@@ -20,6 +21,7 @@ from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
     LoadBalancerState,
     ObservedLoadBalancer,
+    Owner,
     Pool,
 )
 from cloud_controller.load_balancers.operations import (
@@ -39,7 +41,7 @@ from cloud_controller.plan import ActionKind, Plan
 TARGET = "service/default/web"
 
 
-def entry(sets: str, mutability: Mutability, *, exclusive: bool = False) -> Annotation:
+def entry(sets: str, mutability: Mutability, *, exclusive: tuple[str, ...] = ()) -> Annotation:
     return Annotation(
         name=f"example.com/{sets}",
         argument=sets.replace(".", "_"),
@@ -60,7 +62,7 @@ CATALOGUE = Catalogue(
     (
         entry("scheme", Mutability.REPLACE),
         entry("subnet", Mutability.CREATE_ONLY),
-        entry("addresses", Mutability.REPLACE, exclusive=True),
+        entry("addresses", Mutability.REPLACE, exclusive=("addresses", "eip")),
     ),
 )
 
@@ -179,9 +181,35 @@ def test_a_load_balancer_is_deleted_first_if_the_new_one_needs_its_addresses() -
     (action,) = changed(desired, old)
 
     assert action.operation == DeleteLoadBalancer("lb-1")
-    assert action.reason == "the address changes: the new load balancer can be created only when a-2 is free"
+    assert action.reason == (
+        "the address changes: the new load balancer can be created only when a-2 is free; until it serves, clients"
+        " cannot connect"
+    )
     gone = observed(old.model, state=LoadBalancerState.DELETING)
     assert operations(changed(desired, gone)) == [], "its addresses are not free yet"
+
+
+def test_addresses_that_the_model_has_zone_by_zone_are_as_exclusive() -> None:
+    old = observed(model(80, scheme="internet-facing", **{"eip.a": "eip-1", "eip.b": "eip-2"}))
+
+    (deletion,) = changed(model(80, **{"eip.a": "eip-2"}), old)
+    (creation,) = changed(model(80, **{"eip.a": "eip-3", "eip.b": "eip-4"}), old)
+
+    assert deletion.operation == DeleteLoadBalancer("lb-1")
+    assert "eip-2 is free" in str(deletion.reason)
+    assert creation.kind is ActionKind.REPLACE
+
+
+def test_addresses_of_a_load_balancer_that_other_services_use_are_refused_for_a_new_one() -> None:
+    whole = replace(model(80, addresses=("a-1", "a-2")), tags=Owner("c", "web", "default", "web").tags)
+    guest = replace(listener(443), tags=Owner("c", "dns", "default", "dns").tags)
+    old = observed(replace(whole, listeners=(*whole.listeners, guest)))
+
+    with pytest.raises(InvalidConfiguration) as refused:
+        changed(replace(whole, attributes={"scheme": "internal", "addresses": ("a-2",)}), old)
+
+    assert refused.value.field == "annotation example.com/addresses"
+    assert "a-2 cannot be moved to a new load balancer: lb-1 has it, and other Services use lb-1" in str(refused.value)
 
 
 def test_a_load_balancer_with_other_addresses_serves_until_the_new_one_is_ready() -> None:

@@ -88,6 +88,14 @@ def test_an_operation_that_only_has_to_wait_holds_up_no_other(operation: Operati
     assert after(UPDATE, Postponed("zones are changing")).permit(operation)
 
 
+@pytest.mark.parametrize("operation", [NEW_POOL, DeletePool(LB, "http")], ids=lambda each: type(each).__name__)
+def test_pools_wait_with_a_listener_because_they_may_keep_what_it_was(operation: Operation) -> None:
+    failures = after(PutListener(LB, Listener("TCP", 80, "new")), Postponed("it is being configured"))
+
+    assert not failures.permit(operation)
+    assert failures.permit(REMOVE)
+
+
 def test_a_change_made_singly_reports_every_operation_that_was_attempted() -> None:
     conflict = Conflict("taken")
 

@@ -30,11 +30,13 @@ from cloud_controller.load_balancers.model import (
 from cloud_controller.load_balancers.operations import (
     DeleteListener,
     DeletePool,
+    Operation,
     PutListener,
     PutPool,
 )
-from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG, diff_parts, has_parts, leave, release
+from cloud_controller.load_balancers.parts import diff_parts, has_parts, leave, release
 from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.load_balancers.taken_over import TAKEN_FROM_TAG
 from cloud_controller.plan import Plan
 
 TARGET = "service/default/web"
@@ -236,6 +238,64 @@ def test_a_taking_over_broken_off_anywhere_is_finished_by_the_next_plan(done: in
     taken = next(each for each in lb.model.listeners if each.port == 80)
     assert (taken.pool, taken.attributes["timeout"], taken.tags["team"]) == ("tcp-80-uid-web", 60, "edge")
     assert len(planned(taking_80(), lb)) == 0
+
+
+def made_anew(lb: ObservedLoadBalancer, operation: Operation, *, dies: bool) -> ObservedLoadBalancer:
+    """The operation in a cloud that deletes a listener to change it; the process may die after the deletion."""
+    if isinstance(operation, PutListener):
+        lb = apply_operation(lb, DeleteListener("lb-1", *operation.listener.key))
+    return lb if dies else apply_operation(lb, operation)
+
+
+def dying(plan: Plan, lb: ObservedLoadBalancer, done: int) -> ObservedLoadBalancer:
+    for number, operation in enumerate(operations(plan)[: done + 1]):
+        lb = made_anew(lb, operation, dies=number == done)
+    return lb
+
+
+@given(st.integers(0, 3), st.integers(0, 5))
+def test_a_listener_is_given_back_even_if_it_was_gone_when_the_process_died(taking: int, leaving: int) -> None:
+    before = lb = by_hand()
+    lb = dying(planned(taking_80(), lb, force=True), lb, taking)
+    lb = dying(planned(taking_80(), lb, force=True), lb, 99)
+    assert {each.port: WEB.owns(each.tags) for each in lb.model.listeners} == {80: True, 22: False}
+    assert not planned(taking_80(), lb).changes
+
+    for steps in (leaving, 99, 99):
+        lb = dying(leave(lb, WEB, CATALOGUE, target=TARGET, why="it is gone"), lb, steps)
+
+    assert {each.port: each for each in lb.model.listeners} == {each.port: each for each in before.model.listeners}
+    assert lb.model.pools == before.model.pools
+
+
+def redirecting() -> Built:
+    """As `taking_80`, but the listener redirects to one on port 443, so that it has no pool."""
+    built = wanted(WEB, 443, members=[NEW])
+    redirect = Listener("TCP", 80, "", tags=WEB.tags)
+    return replace(built, model=replace(built.model, listeners=(*built.model.listeners, redirect)))
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_a_pool_forgets_what_a_listener_without_a_pool_was_once_that_is_given_back(died: bool) -> None:
+    taken = carried_out(planned(redirecting(), by_hand(), force=True), by_hand())
+    if died:
+        taken = apply_operation(taken, DeleteListener("lb-1", "TCP", 80))
+
+    left = carried_out(planned(wanted(WEB, 443, members=[NEW]), taken), taken)
+
+    kept = {each.port: each for each in left.model.listeners}
+    assert kept[80] == next(each for each in by_hand().model.listeners if each.port == 80)
+    assert [each.tags for each in left.model.pools if WEB.owns(each.tags)] == [WEB.tags]
+    gone = apply_operation(left, DeleteListener("lb-1", "TCP", 80))
+    assert not planned(wanted(WEB, 443, members=[NEW]), gone).changes, "its user deleted it"
+
+
+def test_what_is_preserved_has_no_record_of_what_it_was() -> None:
+    taken = carried_out(planned(taking_80(), by_hand(), force=True), by_hand())
+
+    freed = carried_out(release(taken, WEB, target=TARGET), taken)
+
+    assert not [key for tags in freed.model.part_tags for key in tags if key.startswith(TAKEN_FROM_TAG)]
 
 
 def test_a_port_that_the_service_gives_up_goes_back_too() -> None:

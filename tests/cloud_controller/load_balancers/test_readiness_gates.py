@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from cloud_controller.load_balancers.readiness_gates import (
     Mode,
     ReadinessGates,
     closed_gates,
+    counts_as_ready,
     is_held,
     is_otherwise_ready,
     selects,
@@ -109,6 +111,39 @@ def test_only_a_pod_whose_containers_and_other_gates_are_ready_waits_for_ours_al
     the_pod: dict[str, Any], ready: bool
 ) -> None:
     assert is_otherwise_ready(the_pod, GATES) is ready
+
+
+@pytest.mark.parametrize(
+    ("seconds", "counts"),
+    [
+        ({"a": 0, "b": 0}, True),
+        ({"a": 29, "b": 500}, True),
+        ({"a": 30, "b": 30}, False),
+        ({"a": None}, False),
+        ({}, True),
+    ],
+)
+def test_a_pod_that_stays_unready_behind_open_gates_counts_as_ready_for_30_seconds(
+    seconds: dict[str, int | None], counts: bool
+) -> None:
+    """Longer, and it is unready for another reason: its node is dead."""
+    now, types = datetime(2026, 1, 1, tzinfo=UTC), [f"service.example.com/{each}" for each in seconds or "a"]
+    behind = pod(*types, true=["ContainersReady", *(types if seconds else [])])
+    for each in behind["status"]["conditions"]:
+        ago = seconds.get(each["type"].removeprefix("service.example.com/"))
+        if ago is not None:
+            each["lastTransitionTime"] = (now - timedelta(seconds=ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    assert counts_as_ready(behind, GATES, now) is counts
+
+
+def test_a_pod_with_a_closed_gate_counts_as_ready_however_long_ago_another_was_opened() -> None:
+    now, types = datetime(2026, 1, 1, tzinfo=UTC), ["service.example.com/a", "service.example.com/b"]
+    half = pod(*types, true=["ContainersReady", types[0]])
+
+    assert counts_as_ready(half, GATES, now)
+    half["status"]["conditions"] = [each for each in half["status"]["conditions"] if each["type"] != "ContainersReady"]
+    assert not counts_as_ready(half, GATES, now)
 
 
 def test_closed_are_the_gates_whose_condition_is_missing_or_not_true() -> None:

@@ -19,6 +19,7 @@ CLB = Catalogue(
     entries=(*LOAD_BALANCERS, *LISTENERS, *HEALTH_CHECKS, *BACKENDS, READINESS_GATE),
     kind="CLB",
     classes=(None, CLASS),
+    # Charts leave annotations empty, and Alibaba Cloud's own controller ignores those.
     empty_is_unset=True,
 )
 

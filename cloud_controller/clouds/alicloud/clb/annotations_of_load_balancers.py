@@ -48,6 +48,7 @@ LOAD_BALANCERS = (
         form="an IPv4 address",
         default_note="the cloud's choice",
         example="192.168.0.200",
+        exclusive=("address",),
         mutability=Mutability.REPLACE,
         source=LISTED,
     ),

@@ -239,7 +239,7 @@ def _named(request: Request, model: LoadBalancerModel) -> Iterator[Named]:
 
 def _ignored(request: Request, used: set[str]) -> Iterator[Ignored]:
     settings, given = request.settings, request.settings.given
-    annotations = request.service["metadata"].get("annotations") or {}
+    annotations = settings.catalogue.meant(request.service["metadata"].get("annotations"))
     for entry in settings.ignored:
         yield Ignored(f"annotation {entry.name}", entry.text_in(annotations) or "", entry.ignored or "")
     for argument, why in _without_effect(request, used).items():

@@ -14,7 +14,7 @@ from cloud_controller.clouds.alicloud.clb.tagging import set_tags
 from cloud_controller.clouds.alicloud.patience import PatientClient
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.load_balancers.model import Listener
-from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG
+from cloud_controller.load_balancers.taken_over import TAKEN_FROM_TAG
 
 _CREATE = {
     "tcp": "CreateLoadBalancerTCPListener",
@@ -50,18 +50,22 @@ class Listeners:
             # Recorded before anything changes: an interruption must leave what the listener is given back to.
             set_tags(self._client, "listener", _resource(lb_id, before), listener.tags, before.tags)
             before = replace(before, tags=listener.tags)
+        tags = listener.tags if before is None else before.tags
         if before is not None and _needs_another(before, listener):
             self.delete(lb_id, before)
             before = None
         if before is None:
-            self._create(lb_id, listener, group_id)
+            tags = {**tags, **listener.tags}
+            self._create(lb_id, replace(listener, tags=tags), group_id)
         else:
             self._change(lb_id, listener, before, group_id)
         self._certify(lb_id, listener, before)
-        if before is None or (_of(listener, "status") == "running" != _of(before, "status")):
-            self._call("StartLoadBalancerListener", lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
-        elif _of(listener, "status") == "stopped" != _of(before, "status"):
-            self._call("StopLoadBalancerListener", lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
+        status, was = _of(listener, "status"), "stopped" if before is None else _of(before, "status")
+        if status != was:
+            action = "StartLoadBalancerListener" if status == "running" else "StopLoadBalancerListener"
+            self._call(action, lb_id, listener, ListenerProtocol=_of(listener, "protocol"))
+        # Last: a listener that is given back is the Service's until all of it is as it was.
+        set_tags(self._client, "listener", _resource(lb_id, listener), listener.tags, tags)
 
     def delete(self, lb_id: str, listener: Listener) -> None:
         """Delete the listener; a missing one is ignored."""
@@ -90,7 +94,6 @@ class Listeners:
         if settings(listener) != settings(before) or listener.pool != before.pool:
             group = {"VServerGroup": "on", "VServerGroupId": group_id} if group_id else {}
             self._call(_SET[_of(listener, "protocol")], lb_id, listener, **set_parameters(listener.attributes), **group)
-        set_tags(self._client, "listener", _resource(lb_id, listener), listener.tags, before.tags)
 
     def _certify(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
         """Make the further certificates those of the listener."""

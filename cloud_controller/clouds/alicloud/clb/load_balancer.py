@@ -66,7 +66,8 @@ class ClassicLoadBalancers:
         found: dict[tuple[str, str, int], bool] = {}
         for each in (answer.get("BackendServers") or {}).get("BackendServer") or []:
             transport = "UDP" if str(each.get("Protocol")).lower() == "udp" else "TCP"
-            pool, port = pools.get((transport, int(each["ListenerPort"]))), int(each["Port"])
+            pool = pools.get((transport, int(each.get("ListenerPort") or 0)))
+            port = int(each.get("Port") or 0)
             healthy = _HEALTH.get(str(each.get("ServerHealthStatus")))
             addresses = [str(each.get(name) or "") for name in ("ServerId", "ServerIp")]
             # A node is known by its instance's ID, a pod by its address: of a pod, the ID is its interface's.

@@ -6,8 +6,6 @@ CLB's. The entries are in the modules joined here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX, READINESS_GATE
 from cloud_controller.clouds.alicloud.nlb.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.alicloud.nlb.annotations_of_load_balancers import BACKEND_TYPE, LOAD_BALANCERS
@@ -23,15 +21,9 @@ NLB = Catalogue(
     entries=(*LOAD_BALANCERS, *LISTENERS, BACKEND_TYPE, *SERVER_GROUPS, READINESS_GATE),
     kind="NLB",
     classes=CLASSES,
+    # Charts leave annotations empty, and Alibaba Cloud's own controller ignores those.
+    empty_is_unset=True,
 )
-
-_EMPTY_MEANS_NONE = NLB.by_argument["security_group_ids"]
-
-
-def effective(annotations: Mapping[str, str] | None) -> dict[str, str]:
-    """The annotations that say something: charts leave some empty, and Alibaba Cloud's own controller ignores those."""
-    meant = {_EMPTY_MEANS_NONE.name, *_EMPTY_MEANS_NONE.aliases}
-    return {name: text for name, text in (annotations or {}).items() if text.strip() or name in meant}
 
 
 def field(argument: str) -> str:

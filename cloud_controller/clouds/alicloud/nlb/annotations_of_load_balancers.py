@@ -19,6 +19,7 @@ LOAD_BALANCERS = (
         " most 10. Removing a zone takes the load balancer out of it.",
         default_note="none",
         example="cn-hangzhou-k:vsw-0a1,cn-hangzhou-h:vsw-0b2:192.168.0.20:eip-0c3",
+        exclusive=("eip", "private_ipv4"),
         names="subnet",
     ),
     entry(

@@ -94,7 +94,7 @@ def _first_ports(service: Object) -> dict[int, int]:
 
 
 def _ignored(asked: Request, found: list[Front]) -> Iterator[Ignored]:
-    annotations = asked.service["metadata"].get("annotations") or {}
+    annotations = asked.settings.catalogue.meant(asked.service["metadata"].get("annotations"))
     for entry in asked.settings.ignored:
         yield Ignored(f"annotation {entry.name}", str(entry.text_in(annotations)), entry.ignored or "")
     yield from build_load_balancer.ignored(asked)

@@ -13,7 +13,7 @@ from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Listener, Owner
-from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG
+from cloud_controller.load_balancers.taken_over import TAKEN_FROM_TAG
 
 _FIXED = ("protocol", "port_range")
 """Attributes that a listener cannot change."""
@@ -39,8 +39,11 @@ class Listeners:
             present.listener.attributes.get(key) != listener.attributes.get(key) for key in _FIXED
         ):
             self._writes.jobs.require(self.delete(present.id))
-            # What it was made with goes along: a new listener begins with the tags of the old.
-            tags, present = {**present.listener.tags, **tags}, None
+            # A new listener begins with the tags of the old: it may be one that is given back.
+            made, jobs = self.create(lb_id, listener, group_id, {**present.listener.tags, **tags})
+            after = {**tags, **listener.tags}
+            jobs = self._retag(made, after, jobs)
+            return replace(made, listener=replace(made.listener, tags=after)), jobs
         if present is None:
             return self.create(lb_id, listener, group_id, tags)
         return self._change(listener, group_id, present)
@@ -104,8 +107,19 @@ class Listeners:
         if attributes.get("running") and not before.attributes.get("running", True):
             self._writes.jobs.require(jobs)
             jobs = self._writes.send("StartListener", {"ListenerId": present.id})[1]
-        self._writes.retag("listener", present.id, before.tags, changed.tags)
-        return KnownListener(present.id, changed), jobs
+        return KnownListener(present.id, changed), self._retag(present, changed.tags, jobs)
+
+    def _retag(self, before: KnownListener, after: Mapping[str, str], jobs: dict[str, str]) -> dict[str, str]:
+        """Set its tags, and return the jobs that are not done."""
+        tags = before.listener.tags
+        if TAKEN_FROM_TAG in tags and TAKEN_FROM_TAG not in after:
+            # It is the Service's until all of it is as it was.
+            self._writes.jobs.require(jobs)
+            jobs = {}
+        if tags != after:
+            self._memory.shown(before.id)
+            self._writes.retag("listener", before.id, tags, after)
+        return jobs
 
     def _certificates(self, action: str, listener_id: str, certificates: tuple[str, ...] | list[str]) -> dict[str, str]:
         jobs: dict[str, str] = {}

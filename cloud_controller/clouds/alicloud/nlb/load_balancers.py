@@ -13,6 +13,7 @@ from typing import Any
 from cloud_controller.cloud import CloudError, NotFound, Postponed
 from cloud_controller.clouds.alicloud.nlb.api import Api, Place
 from cloud_controller.clouds.alicloud.nlb.changes import Changes
+from cloud_controller.clouds.alicloud.nlb.health import health_of
 from cloud_controller.clouds.alicloud.nlb.instance import Instances
 from cloud_controller.clouds.alicloud.nlb.jobs import Jobs
 from cloud_controller.clouds.alicloud.nlb.listeners import Listeners
@@ -89,22 +90,7 @@ class NetworkLoadBalancers:
                 answer = self._client.call("nlb", "GetListenerHealthStatus", {"ListenerId": listener.id})
             except NotFound:
                 continue
-            for status in answer.get("ListenerHealthStatus") or ():
-                for group in status.get("ServerGroupInfos") or ():
-                    pool = pools.get(str(group.get("ServerGroupId")))
-                    if pool is None:
-                        continue
-                    unfit = {
-                        (str(server.get(key)), int(server.get("Port") or 0)): str(server.get("Status"))
-                        for server in group.get("NonNormalServers") or ()
-                        for key in ("ServerId", "ServerIp")
-                        if server.get(key)
-                    }
-                    for member in pool.members:
-                        word = unfit.get(member.key)
-                        # `Initial`: nobody knows yet. `Unavailable`: nothing is checked, so it gets traffic.
-                        if word != "Initial":
-                            found[pool.name, *member.key] = word in (None, "Unavailable")
+            found |= health_of(answer, pools)
         return found
 
     def dump(self, limit: int) -> bytes:

@@ -5,7 +5,6 @@ The lists show everything else, so a change made by hand is seen by the next rea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
@@ -19,7 +18,7 @@ from cloud_controller.clouds.alicloud.nlb.wire import Params, Server, View, list
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, ObservedLoadBalancer, Owner
-from cloud_controller.load_balancers.parts import TAKEN_FROM_TAG
+from cloud_controller.load_balancers.taken_over import former_pools
 
 _FEW = 3
 """Up to this many Services or load balancers are asked for one by one, more in lists of the cluster's."""
@@ -132,8 +131,8 @@ class NetworkReads:
             if view["LoadBalancerId"] in views:
                 listeners.setdefault(listener_id, view)
         used = {str(view["ServerGroupId"]) for view in listeners.values() if view.get("ServerGroupId")}
-        former = {each_id: _former_group(view) for each_id, view in listeners.items()}
-        unknown = sorted((used | {*former.values()}) - {""} - groups.keys())
+        former = {each_id: former_pools(tags_of(view)) for each_id, view in (*listeners.items(), *groups.items())}
+        unknown = sorted(used.union(*former.values()) - groups.keys())
         calls = [partial(self._groups, {"ServerGroupIds": [*each]}) for each in batches(unknown, _IDS)]
         others = {group_id: view for each in self._concurrently(calls) for group_id, view in each.items()}
         groups |= {group_id: view for group_id, view in others.items() if _is_part(view)}
@@ -145,7 +144,8 @@ class NetworkReads:
             on_it = {each_id: each for each_id, each in listeners.items() if each["LoadBalancerId"] == lb_id}
             if Owner.of_tags(tags_of(view)) is None:
                 # The user's server groups: listeners that are taken over return to them.
-                behind = {str(each.get("ServerGroupId")) for each in on_it.values()} | {former[each] for each in on_it}
+                behind = {str(each.get("ServerGroupId")) for each in on_it.values()}
+                behind = behind.union(*(former.get(each, ()) for each in (*on_it, *own)))
                 own |= {group_id: each for group_id, each in others.items() if group_id in behind}
             pools = _pools(own, used, servers)
             names = {group.id: name for name, group in pools.items()}
@@ -203,14 +203,6 @@ class NetworkReads:
 
     def _own_group(self, known: Known) -> OwnGroup | None:
         return self._own_groups.of(known.id) if OWN_GROUP_TAG in known.tags else None
-
-
-def _former_group(listener: View) -> str:
-    """The server group to which a taken-over listener returns; "" if it is not taken over."""
-    try:
-        return str(json.loads(tags_of(listener).get(TAKEN_FROM_TAG, "null"))["pool"])
-    except (TypeError, ValueError, KeyError):
-        return ""
 
 
 def _is_part(group: View) -> bool:

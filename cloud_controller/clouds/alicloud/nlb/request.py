@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
-from cloud_controller.clouds.alicloud.nlb.annotations import CLASSES, NLB, effective, field
+from cloud_controller.clouds.alicloud.nlb.annotations import CLASSES, NLB, field
 from cloud_controller.load_balancers.catalogue import Settings, Value
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 
@@ -88,10 +88,10 @@ def request(service: Object, config: BuildConfig) -> Request:
     metadata = service["metadata"]
     owner = Owner(config.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
     # With the annotations of the other kind, which are reported as having no effect.
-    settings = CATALOGUE.of_class(CLASSES[0]).parse(effective(metadata.get("annotations")))
+    settings = CATALOGUE.of_class(CLASSES[0]).parse(metadata.get("annotations"))
     return Request(service, settings, owner)
 
 
 def value_of(service: Object, argument: str) -> Value | None:
     """One annotation's value or default, whatever the others are. Raises InvalidConfiguration."""
-    return NLB.value(effective(service["metadata"].get("annotations")), argument)
+    return NLB.value(service["metadata"].get("annotations"), argument)

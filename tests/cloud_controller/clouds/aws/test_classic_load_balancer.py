@@ -11,7 +11,7 @@ from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Built, LoadBalancerModel, LoadBalancerState, Owner
-from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeleteLoadBalancer, RemoveMembers
+from cloud_controller.load_balancers.operations import AddMembers, DeleteLoadBalancer, RemoveMembers
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, CLUSTER_TAG, AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import Between, Call, Refusal, Refusing, security_groups_in_use
 from tests.cloud_controller.clouds.aws.in_the_account import (
@@ -202,17 +202,6 @@ def test_a_listener_that_comes_later_has_proxy_protocol_too(account: AwsAccount,
     assert proxied == {30080, 30081}
 
 
-def test_the_same_creation_again_makes_no_second_one(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, classic())
-    model = modelled(running)
-
-    again = performed(Running(account, cluster).cloud.load_balancers, CreateLoadBalancer(model, OWNER.client_token))
-
-    assert again is not None
-    assert again.id == described(account)["LoadBalancerName"]
-    assert again.model == running.observed()[0].model
-
-
 def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(
     account: AwsAccount, cluster: Cluster
 ) -> None:
@@ -232,14 +221,6 @@ def test_a_foreign_load_balancer_of_the_same_name_is_refused_and_left_alone(
 
 
 # -------------------------------------------------------------------------------------------------------------- reads
-
-
-def test_a_restart_with_nothing_changed_writes_nothing(account: AwsAccount, cluster: Cluster) -> None:
-    served(account, cluster, classic())
-    running = Running(account, cluster)
-
-    assert running.plan().changes == ()
-    assert running.calls.writes == {}
 
 
 def test_attributes_are_asked_for_once(account: AwsAccount, cluster: Cluster) -> None:
@@ -549,17 +530,6 @@ def test_an_instance_that_is_gone_already_keeps_no_other_in(account: AwsAccount,
 # ----------------------------------------------------------------------------------------------------------- deletion
 
 
-def test_with_the_last_one_everything_goes(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, classic())
-
-    cluster.delete_service()
-    running.settle()
-
-    assert classic_load_balancers(account) == []
-    assert groups_made(account) == []
-    assert rules_of(account, account.node_group_id) == []
-
-
 def test_a_group_that_is_still_in_use_leaves_the_rest_to_be_seen_and_deleted_later(
     account: AwsAccount, cluster: Cluster
 ) -> None:
@@ -575,16 +545,6 @@ def test_a_group_that_is_still_in_use_leaves_the_rest_to_be_seen_and_deleted_lat
     in_use.end()
     running.settle()
     assert running.observed() == []
-
-
-def test_what_another_process_left_of_a_deletion_is_found(account: AwsAccount, cluster: Cluster) -> None:
-    first = served(account, cluster, classic(), wrap=security_groups_in_use())
-    cluster.delete_service()
-    first.settle()
-
-    Running(account, cluster).settle()
-
-    assert groups_made(account) == []
 
 
 def test_one_whose_groups_are_all_of_people_outlasts_the_shared_group(account: AwsAccount, cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -45,10 +46,12 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG, CLUSTER_UID_TAG
 from cloud_controller.safeguard import cluster_uid
 from cloud_controller.volumes import CLAIM_TAG, PV_TAG
 from local.addresses import socket_address
+from local.control_plane.components import ETCD
 from local.control_plane.control_plane import ControlPlane
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Volume
 from local.ports import unused_address
+from tests.crash.control_plane import component
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -269,19 +272,30 @@ class Cluster:
 
     def empty(self) -> None:
         """Lose etcd's data; the control plane runs again, and somebody has given the daemon its rights."""
-        self.plane.stop()
-        shutil.rmtree(self._etcd)
-        self._begin()
+        with self._stopped():
+            shutil.rmtree(self._etcd)
         install(self.kube)
 
-    @contextmanager
-    def stopped(self) -> Iterator[Path]:
-        """The control plane at rest: the folder of etcd's data."""
-        self.plane.stop()
-        yield self._etcd
-        self._begin()
+    def back_up(self, to: Path) -> None:
+        """Copy etcd's data as a power failure now would leave them: etcd writes nothing meanwhile."""
+        etcd = component(self.plane.directory, ETCD)
+        etcd.signal(signal.SIGSTOP)
+        try:
+            until(lambda: _has_stopped(etcd.pid), "etcd has stopped")
+            shutil.copytree(self._etcd, to)
+        finally:
+            etcd.signal(signal.SIGCONT)
 
-    def _begin(self) -> None:
+    def restore(self, backup: Path) -> None:
+        """Let etcd know what it knew at the backup, and nothing later."""
+        with self._stopped():
+            shutil.rmtree(self._etcd)
+            shutil.copytree(backup, self._etcd)
+
+    @contextmanager
+    def _stopped(self) -> Iterator[None]:
+        self.plane.stop()
+        yield
         self.plane.start()
         self.plane.wait_ready()
 
@@ -329,6 +343,12 @@ class Cluster:
                 tags |= {CLUSTER_UID_TAG: uid} if uid else {}
                 self.site.client.update(kind, each["id"], {"tags": tags})
         until(lambda: all(lb["state"] == "available" for lb in self.load_balancers), "they are at rest")
+
+
+def _has_stopped(pid: int) -> bool:
+    """Whether each of its threads has: one may be at work for a while after the signal."""
+    stats = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def install(kube: Kube) -> None:

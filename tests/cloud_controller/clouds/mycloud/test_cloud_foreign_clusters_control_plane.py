@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +47,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def other_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """It idles until the module's end, so the tests that need it are the last ones."""
     with running_control_plane(tmp_path_factory.mktemp("plane-b")) as running:
         yield running
 
@@ -69,35 +69,6 @@ def last_line(daemon: Daemon) -> str:
 
 def names(cluster: Cluster) -> set[str]:
     return {name(node) for node in cluster.kube.list(NODES).items}
-
-
-# -------------------------------------------------------------------------------------------- two clusters, swapped
-
-
-@pytest.mark.parametrize("tagged", [True, False], ids=["tagged", "made by an earlier version"])
-def test_one_clusters_cloud_config_with_anothers_kubeconfig_ends_the_start_and_deletes_nothing(
-    cluster: Cluster, other_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, tagged: bool
-) -> None:
-    other = Cluster.create(other_plane, site, tmp_path / "b")
-    for each in (cluster, other):
-        each.populate()
-        each.serve()
-        if not tagged:
-            each.mark(None)
-    before, nodes = inventory(site), names(other)
-
-    with cluster.daemon(of=other) as daemon:
-        assert daemon.ends_by_itself(SOON) == 1
-
-    assert other.uid in last_line(daemon)
-    if tagged:
-        assert f"{cluster.uid}" in last_line(daemon)
-        assert f"--moved-from-cluster={cluster.uid}" in last_line(daemon)
-    else:
-        assert "2 load balancers" in last_line(daemon)
-        assert "--moved-from-cluster=none" in last_line(daemon)
-    assert inventory(site) == before
-    assert names(other) == nodes
 
 
 # --------------------------------------------------------------------------------------------------- an emptied etcd
@@ -183,8 +154,7 @@ def restored(cluster: Cluster, tmp_path: Path) -> Cluster:
     """Its etcd knows nothing of Service `late`, of claims `late-data` and `half-made`, and of node `a-late`."""
     cluster.populate()
     cluster.serve()
-    with cluster.stopped() as etcd:
-        shutil.copytree(etcd, tmp_path / "backup")
+    cluster.back_up(tmp_path / "backup")
     cluster.add_node("late")
     cluster.add_service("late")
     cluster.add_claim("late-data")
@@ -194,9 +164,7 @@ def restored(cluster: Cluster, tmp_path: Path) -> Cluster:
     # As it is before its PersistentVolume stands.
     tags = {key: value for key, value in half_made["tags"].items() if key != PV_TAG}
     cluster.site.client.update("volumes", half_made["id"], {"tags": tags})
-    with cluster.stopped() as etcd:
-        shutil.rmtree(etcd)
-        shutil.copytree(tmp_path / "backup", etcd)
+    cluster.restore(tmp_path / "backup")
     cluster.nodes.remove("a-late")
     cluster.services.remove("late")
     cluster.claims.remove("late-data")
@@ -324,3 +292,32 @@ def test_a_daemon_that_may_not_read_the_clusters_identity_ends_with_the_right_th
     [line] = [line for line in daemon.log.splitlines() if line.startswith("cloud-controller: ")]
     assert 'cannot get resource "namespaces"' in line
     assert '"kube-system"' in line
+
+
+# -------------------------------------------------------------------------------------------- two clusters, swapped
+
+
+@pytest.mark.parametrize("tagged", [True, False], ids=["tagged", "made by an earlier version"])
+def test_one_clusters_cloud_config_with_anothers_kubeconfig_ends_the_start_and_deletes_nothing(
+    cluster: Cluster, other_plane: ControlPlane, site: MyCloudSite, tmp_path: Path, tagged: bool
+) -> None:
+    other = Cluster.create(other_plane, site, tmp_path / "b")
+    for each in (cluster, other):
+        each.populate()
+        each.serve()
+        if not tagged:
+            each.mark(None)
+    before, nodes = inventory(site), names(other)
+
+    with cluster.daemon(of=other) as daemon:
+        assert daemon.ends_by_itself(SOON) == 1
+
+    assert other.uid in last_line(daemon)
+    if tagged:
+        assert f"{cluster.uid}" in last_line(daemon)
+        assert f"--moved-from-cluster={cluster.uid}" in last_line(daemon)
+    else:
+        assert "2 load balancers" in last_line(daemon)
+        assert "--moved-from-cluster=none" in last_line(daemon)
+    assert inventory(site) == before
+    assert names(other) == nodes

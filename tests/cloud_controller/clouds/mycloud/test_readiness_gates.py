@@ -2,166 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cloud_controller.cloud import CloudError, Throttled, Unavailable
-from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.queue import Cause
-from cloud_controller.controllers.service.controller import (
-    NODES_CHANGED,
-    POLL,
-    RESYNC,
-    ServiceController,
-    ServiceOptions,
-)
-from cloud_controller.events import EventRecorder
-from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, EventType, Object, UnreachableError
-from cloud_controller.load_balancers.readiness_gates import ANNOTATION, ReadinessGates, is_held
-from cloud_controller.metrics import Metrics
-from tests.cloud_controller.clouds.mycloud.services import members, named, only
-from tests.cloud_controller.guard import guard
+from cloud_controller.kube import ENDPOINT_SLICES, PODS, SERVICES, Object
+from cloud_controller.load_balancers.readiness_gates import ANNOTATION
+from tests.cloud_controller.clouds.mycloud.gated import GATE, WEB, Gated, pod, true
+from tests.cloud_controller.clouds.mycloud.services import named
 from tests.cloud_controller.load_balancing import port, service
-from tests.fake_kubernetes import FakeKubernetes
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
-
-WEB = "default/web"
-GATES = ReadinessGates(service_prefix="ready.example.com/")
-GATE = GATES.condition
-HELD = partial(is_held, gates=GATES)
-
-
-def pod(name: str, address: str, *gates: str, app: str = "web", **conditions: str) -> Object:
-    """A pod on worker-0 whose containers are ready."""
-    found = {"ContainersReady": "True", "Ready": "False" if gates else "True", **conditions}
-    return {
-        "metadata": {"namespace": "default", "name": name, "uid": f"uid-{name}", "labels": {"app": app}},
-        "spec": {"nodeName": "worker-0", "readinessGates": [{"conditionType": each} for each in gates]},
-        "status": {
-            "phase": "Running",
-            "podIPs": [{"ip": address}],
-            "conditions": [{"type": kind, "status": status} for kind, status in found.items()],
-        },
-    }
-
-
-class Gated:
-    """A service controller in a new process, which serves gates, on an API server in memory."""
-
-    def __init__(self, site: MyCloudSite, kube: FakeKubernetes | None = None, gates: ReadinessGates = GATES) -> None:
-        self.site = site
-        self.kube = kube or FakeKubernetes()
-        if kube is None:
-            machine = site.machine("worker-0")
-            addresses = [{"type": "InternalIP", "address": machine["private_ips"][0]}]
-            spec = {"providerID": provider_id(machine), "podCIDRs": ["10.244.0.0/24"]}
-            node = {"metadata": {"name": "worker-0"}, "spec": spec, "status": {"addresses": addresses}}
-            self.kube.put(NODES, node)
-            route = {"destination_cidr": "10.244.0.0/24", "next_hop_machine_id": machine["id"]}
-            table = f"route_tables/{site.network['route_table_id']}/routes:batch_create"
-            assert site.client.post(table, {"routes": [route]})["results"][0]["error"] is None
-        self.cloud = site.new_cloud()
-        self.health: dict[tuple[str, str, int], bool] = {}
-        self.asked = 0
-        self._recorder = EventRecorder(self.kube, "test")
-        self.error: CloudError | None = None
-        self.cloud.load_balancers.health = self._health  # type: ignore[method-assign,assignment]
-        kinds = (SERVICES, NODES, ENDPOINT_SLICES)
-        services, nodes, slices = (self.kube.informer(kind) for kind in kinds)
-        pods = self.kube.informer(PODS, HELD)
-        self.controller = ServiceController(
-            self.kube,
-            self.cloud,
-            services,
-            nodes,
-            slices,
-            self._recorder,
-            Metrics(),
-            ServiceOptions(gates=gates),
-            guard(self.kube),
-            None,
-            pods,
-        )
-        # What an informer tells of the objects that there are.
-        for kind, informer in zip((*kinds, PODS), (services, nodes, slices, pods), strict=True):
-            for each in [*self.kube.objects(kind).values()]:
-                informer._take(EventType.ADDED, None, each)
-        assert self.controller._gates is not None
-        self.gates = self.controller._gates
-        self.controller.handle(RESYNC)
-
-    def _health(self, _: str) -> dict[tuple[str, str, int], bool]:
-        self.asked += 1
-        if self.error is not None:
-            raise self.error
-        return self.health
-
-    def serve(self, **spec: Any) -> Gated:
-        """Create Service `web`, whose members are its pods, and its load balancer."""
-        asked = service(named(backend_type="pod-ip"), port(8080), selector={"app": "web"}, **spec)
-        self.kube.put(SERVICES, asked)
-        return self.settle()
-
-    def settle(self) -> Gated:
-        """Handle what there is, while the cloud works."""
-        for _ in range(3):
-            self.controller.handle(NODES_CHANGED)
-            for each in [*self.kube.objects(SERVICES)]:
-                self.controller.handle(each)
-            self.site.settle()
-            self.controller.handle(POLL)
-        return self
-
-    def add(self, *pods: Object, ready: bool = False) -> None:
-        """Add pods, and the endpoints that the endpoint slice controller makes for them."""
-        self.kube.put(PODS, *pods)
-        endpoints = [
-            {
-                "addresses": [each["status"]["podIPs"][0]["ip"]],
-                "conditions": {"ready": ready, "terminating": False},
-                "nodeName": "worker-0",
-                "targetRef": {"kind": "Pod", "namespace": "default", "name": name, "uid": each["metadata"]["uid"]},
-            }
-            for key, each in self.kube.objects(PODS).items()
-            if (name := key.partition("/")[2])
-        ]
-        metadata = {"namespace": "default", "name": "web-1", "labels": {"kubernetes.io/service-name": "web"}}
-        ports = [{"name": "", "protocol": "TCP", "port": 8000}]
-        self.kube.put(
-            ENDPOINT_SLICES, {"metadata": metadata, "addressType": "IPv4", "ports": ports, "endpoints": endpoints}
-        )
-
-    def decide(self) -> None:
-        """Handle every key of the gates' queue that is ready."""
-        for each in sorted(self.gates.queue.get_batch()):
-            try:
-                self.gates.handle(each)
-            finally:
-                self.gates.queue.done(each)
-
-    def events(self) -> list[tuple[str, str, str]]:
-        """The events so far; no more can be reported."""
-        assert self._recorder.close(60)
-        return self.kube.events
-
-    def members(self) -> set[str]:
-        return members(only(self.site.load_balancers()))
-
-    def condition(self, name: str, type: str = GATE) -> dict[str, Any] | None:
-        found = self.kube.objects(PODS)[f"default/{name}"]["status"]["conditions"]
-        return next((each for each in found if each["type"] == type), None)
-
-    def is_open(self, name: str, type: str = GATE) -> bool:
-        found = self.condition(name, type)
-        return found is not None and found["status"] == "True"
-
-    @property
-    def pod_writes(self) -> list[str]:
-        return [each for each in self.kube.writes if "pods/" in each]
 
 
 def test_a_pod_that_only_waits_for_its_gate_becomes_a_member_and_its_gate_opens_when_it_is_healthy(
@@ -225,7 +79,7 @@ def test_a_pod_stays_a_member_while_its_endpoint_lags_behind_its_open_gate(site:
     gated.settle()
     assert gated.members() == {"10.244.0.5:8000"}, "the gate is open, the pod not ready yet"
 
-    gated.kube.change(PODS, "default/a", lambda each: each["status"]["conditions"].append(_true("Ready")))
+    gated.kube.change(PODS, "default/a", lambda each: each["status"]["conditions"].append(true("Ready")))
     gated.settle()
 
     assert gated.members() == {"10.244.0.5:8000"}, "the pod is ready, its endpoint not yet"
@@ -250,7 +104,7 @@ def test_a_pod_whose_containers_become_ready_wakes_its_service_although_its_endp
         pass
 
     def ready(each: Object) -> None:
-        each["status"]["conditions"] = [_true("ContainersReady"), {"type": "Ready", "status": "False"}]
+        each["status"]["conditions"] = [true("ContainersReady"), {"type": "Ready", "status": "False"}]
 
     gated.kube.change(PODS, "default/a", ready)
 
@@ -283,7 +137,7 @@ def test_a_pod_that_waits_for_a_gate_of_others_is_no_member(site: MyCloudSite) -
     assert gated.members() == set()
 
     gated.kube.change(
-        PODS, "default/a", lambda each: each["status"]["conditions"].append(_true("others.example.com/gate"))
+        PODS, "default/a", lambda each: each["status"]["conditions"].append(true("others.example.com/gate"))
     )
     gated.settle()
 
@@ -331,6 +185,19 @@ def test_a_gate_that_names_a_service_of_another_controller_is_left_to_that_contr
     gated.decide()
 
     assert gated.is_open("a", "ready.example.com/web"), "nobody else opens it any more"
+
+
+def test_a_gate_of_another_controllers_service_stays_closed_when_ours_let_the_pod_pass(site: MyCloudSite) -> None:
+    gated = Gated(site).serve()
+    gated.kube.put(SERVICES, service({}, port(9090), name="theirs", loadBalancerClass="others.example.com/nlb"))
+    gated.add(pod("a", "10.244.0.5", GATE, "ready.example.com/theirs"))
+    gated.settle()
+    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
+
+    gated.decide()
+
+    assert gated.is_open("a")
+    assert gated.condition("a", "ready.example.com/theirs") is None
 
 
 @pytest.mark.parametrize(
@@ -524,84 +391,8 @@ def test_a_cloud_that_does_not_answer_is_asked_again_later_and_new_pods_do_not_h
     reasons = [reason for _, reason, _ in gated.events()]
     assert ("ReadinessGatesFailed" in reasons) == isinstance(error, Unavailable), "throttling is no error"
 
-    gated.kube.change(PODS, "default/a", lambda each: each["metadata"].update(annotations={"x": "y"}))
+    gated.add(pod("b", "10.244.0.6", GATE))
 
-    assert WEB not in gated.gates.queue.get_batch()
-
-
-def test_a_pod_that_is_deleted_or_replaced_before_the_write_is_no_error(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
-    gated.kube.meddle(lambda: gated.kube.objects(PODS).pop("default/a", None), "patch")
-
-    gated.decide()
-
-    assert "default/a" not in gated.kube.objects(PODS)
-
-
-def test_a_gate_opens_at_the_second_try_if_its_first_write_fails(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): True}
-    gated.kube.fail(UnreachableError("no answer"), "patch", times=1)
-    with pytest.raises(UnreachableError):
-        gated.decide()
-    asked = gated.asked
-
-    gated.gates.queue.add(WEB, Cause.OBJECT)
-    gated.decide()
-
-    assert gated.is_open("a")
-    assert gated.asked == asked, "its health is known"
-
-
-def test_of_two_services_that_keep_a_gate_closed_one_says_why_and_its_write_wakes_nobody(site: MyCloudSite) -> None:
-    gated = Gated(site)
-    now = 1000.0
-    gated.gates._waiting.clock = lambda: now
-    gated.serve()
-    gated.kube.put(SERVICES, service(named(backend_type="pod-ip"), port(9090), name="second", selector={"app": "web"}))
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.health = {("tcp-8080", "10.244.0.5", 8000): False}
-    gated.decide()
-
-    now += 11
-    for _ in range(3):
-        gated.gates.queue.add(WEB, Cause.OBJECT)
-        gated.gates.queue.add("default/second", Cause.OBJECT)
-        gated.decide()
-        assert not {WEB, "default/second"} & {*gated.gates.queue.get_batch()}
-
-    assert len(gated.pod_writes) == 1
-
-
-def test_a_pod_that_is_unready_behind_gates_opened_long_ago_is_no_member(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    dead = pod("a", "10.244.0.5", GATE)
-    dead["status"]["conditions"].append({**_true(GATE), "lastTransitionTime": "2026-01-01T00:00:00Z"})
-    gated.add(dead)
-    gated.settle()
-
-    assert gated.members() == set()
-
-
-def test_a_pod_that_fails_soon_after_it_became_ready_is_a_member_no_more(site: MyCloudSite) -> None:
-    gated = Gated(site).serve()
-    gated.add(pod("a", "10.244.0.5", GATE))
-    gated.settle()
-    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[_true("Ready")]))
-    gated.settle()
-    assert gated.members() == {"10.244.0.5:8000"}
-
-    gated.kube.change(PODS, "default/a", lambda each: each["status"].update(conditions=[]))
-    gated.settle()
-
-    assert gated.members() == set()
-
-
-def _true(type: str) -> dict[str, str]:
-    return {"type": type, "status": "True"}
+    ready = gated.gates.queue.get_batch()
+    assert WEB not in ready
+    assert "default/" in ready, "the new pod has been noticed"

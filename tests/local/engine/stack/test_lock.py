@@ -99,6 +99,7 @@ def _counts(directory: Path, rounds: int) -> None:
             os.sched_yield()
 
 
+@pytest.mark.integration
 def test_only_one_of_many_runs_has_the_lock_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "counter").write_text("0")
     context = multiprocessing.get_context("spawn")

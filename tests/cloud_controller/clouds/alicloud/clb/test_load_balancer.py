@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -328,6 +329,57 @@ def test_health_is_that_of_listeners(account: Balancing) -> None:
 
     assert found.pop(("tcp-80", machine, 30080)) is False
     assert [*found.values()] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda _: None,
+        lambda backend: {**backend, "ServerHealthStatus": None},
+        lambda backend: {**backend, "ServerHealthStatus": "unavailable"},
+        lambda backend: {each: value for each, value in backend.items() if each != "ListenerPort"},
+        lambda backend: {each: value for each, value in backend.items() if each not in ("ServerId", "ServerIp")},
+    ],
+)
+def test_a_backend_that_the_api_says_nothing_of_is_neither_healthy_nor_unhealthy(
+    account: Balancing, monkeypatch: pytest.MonkeyPatch, cut: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> None:
+    running = start(account)
+    lb, machine = only(account, CLB)["id"], only(account, GROUP)["backends"][0]["ServerId"]
+
+    def with_cut(answer: dict[str, Any]) -> dict[str, Any]:
+        shown = answer["BackendServers"]["BackendServer"]
+        left = [cut(each) if each["ServerId"] == machine else each for each in shown]
+        return {"BackendServers": {"BackendServer": [each for each in left if each]}}
+
+    change_answers(monkeypatch, running, with_cut)
+    found = running.cloud.load_balancers.health(lb)
+
+    assert len(found) == 2
+    assert {*found.values()} == {True}
+    assert machine not in {address for _, address, _ in found}
+
+
+def test_an_answer_about_health_without_backends_says_nothing(
+    account: Balancing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = start(account)
+    change_answers(monkeypatch, running, lambda _: {})
+
+    assert running.cloud.load_balancers.health(only(account, CLB)["id"]) == {}
+
+
+def change_answers(
+    monkeypatch: pytest.MonkeyPatch, running: Running, change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    """Let the API answer differently about health."""
+    call = running.cloud._client.call
+
+    def changed(product: str, action: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = call(product, action, parameters)
+        return change(answer) if action == "DescribeHealthStatus" else answer
+
+    monkeypatch.setattr(running.cloud._client, "call", changed)
 
 
 # ----------------------------------------------------------------------------------------------- reuse and preserving

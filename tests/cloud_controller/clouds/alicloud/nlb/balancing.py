@@ -15,12 +15,14 @@ from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import Built, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import OperationResult
 from local.alicloud import machines
+from local.alicloud.account import REGION
 from local.alicloud.clb_certificates import add_certificate
 from local.alicloud.nlb_jobs import BALANCER, GROUP, LISTENER
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
 from tests.cloud_controller.clouds.alicloud.account import VPC, Account
 from tests.cloud_controller.clouds.alicloud.nlb.services import ZONE_H, ZONE_K
+from tests.cloud_controller.cluster import Cluster
 
 OWNER = Owner("c1", "uid-1", "default", "web")
 KINDS = (BALANCER, LISTENER, GROUP, machines.SECURITY_GROUP)
@@ -51,6 +53,24 @@ class NlbAccount(Account):
 
     def sleep(self, seconds: float) -> None:
         self.passed += seconds
+
+    def new_cloud(self, **config: Any) -> Any:
+        """The cloud as a new process of the service controller sees it, with NLBs alone."""
+        made = self.cloud(**config)
+        del made.load_balancers._kinds["clb"]
+        return made
+
+    def settle(self) -> None:
+        """Let jobs end."""
+        self.sleep(1)
+
+    def cluster(self) -> Cluster:
+        """A cluster with two nodes of the account."""
+        found = Cluster()
+        for name in ("n1", "n2"):
+            (interface,) = (each for each in self.objects(machines.ENI) if each["instance"] == f"i-{name}")
+            found.put_node(name, f"{REGION}.i-{name}", interface["addresses"][0])
+        return found
 
     def pod(self, address: str) -> None:
         """Put a network interface with this address into the VPC."""

@@ -6,7 +6,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX
-from cloud_controller.clouds.alicloud.nlb.annotations import NLB, effective
+from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.load_balancers.catalogue import Annotation
 
 NUMBERS = [entry for entry in NLB if entry.type is int]
@@ -95,4 +95,12 @@ def test_every_annotation_has_a_legacy_name_and_a_tested_form() -> None:
 def test_empty_annotations_count_as_missing_except_the_security_groups() -> None:
     given = {f"{PREFIX}cps": " ", f"{PREFIX}security-group-ids": "", f"{LEGACY_PREFIX}weight": "5"}
 
-    assert NLB.parse(effective(given)).given == {"security_group_ids": (), "weight": 5}
+    assert NLB.parse(given).given == {"security_group_ids": (), "weight": 5}
+    assert NLB.value(given, "security_group_ids") == ()
+
+
+@pytest.mark.parametrize("entry", [entry for entry in NLB if entry.argument != "security_group_ids"], ids=name)
+def test_an_empty_annotation_has_the_default_whichever_name_it_has(entry: Annotation) -> None:
+    for given in ({each: " "} for each in (entry.name, *entry.aliases)):
+        assert NLB.value(given, entry.argument) == entry.default
+        assert not NLB.parse(given).given

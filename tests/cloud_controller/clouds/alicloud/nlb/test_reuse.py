@@ -9,13 +9,11 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
-from local.alicloud import machines
-from local.alicloud.account import REGION
 from local.alicloud.nlb_jobs import BALANCER, GROUP, LISTENER
 from tests.cloud_controller.clouds.alicloud.account import VPC
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount
 from tests.cloud_controller.clouds.alicloud.nlb.services import ZONE_H, ZONE_K, ZONES
-from tests.cloud_controller.cluster import WEB, Cluster
+from tests.cloud_controller.cluster import WEB
 from tests.cloud_controller.load_balancing import changed, port, served, service
 
 NLB: dict[str, Any] = {"loadBalancerClass": "alibabacloud.com/nlb"}
@@ -38,21 +36,6 @@ class Shared(NlbAccount):
         parts = {"LoadBalancerId": self.user, "ServerGroupId": self.group}
         client.call("nlb", "CreateListener", {**parts, "ListenerPort": 80, "ListenerProtocol": "TCP"})
         self.standin.calls.clear()
-
-    def new_cloud(self, **config: Any) -> Any:
-        made = self.cloud(**config)
-        del made.load_balancers._kinds["clb"]
-        return made
-
-    def settle(self) -> None:
-        self.sleep(1)
-
-    def cluster(self) -> Cluster:
-        found = Cluster()
-        for name in ("n1", "n2"):
-            (interface,) = (each for each in self.objects(machines.ENI) if each["instance"] == f"i-{name}")
-            found.put_node(name, f"{REGION}.i-{name}", interface["addresses"][0])
-        return found
 
     def everything(self) -> list[dict[str, Any]]:
         return [each for kind in (BALANCER, GROUP, LISTENER) for each in self.objects(kind)]
@@ -122,6 +105,17 @@ def test_a_load_balancer_is_preserved_with_all_that_serves(account: Shared) -> N
 
     assert [each["id"] for each in account.everything()] == made
     assert not running.cloud.load_balancers.read()
+
+
+def test_an_empty_annotation_does_not_block_the_deletion(account: Shared) -> None:
+    before = account.everything()
+    cluster = account.cluster()
+    running = served(account, cluster, service(of(zone_maps=ZONES, preserve_lb_on_delete=""), port(8443), **NLB))
+
+    cluster.delete_service()
+    running.settle()
+
+    assert account.everything() == before
 
 
 def test_a_whole_life_leaves_nothing_and_warns_of_nothing(account: Shared) -> None:

@@ -1,0 +1,65 @@
+"""Load balancers that are replaced, with the service controller on the stand-in."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
+from cloud_controller.controllers.service.controller import ServiceOptions
+from cloud_controller.load_balancers.sharing import Sharing
+from local.alicloud.machines import EIP
+from local.alicloud.nlb_jobs import BALANCER
+from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount
+from tests.cloud_controller.clouds.alicloud.nlb.services import ZONE_H, ZONE_K
+from tests.cloud_controller.cluster import WEB
+from tests.cloud_controller.load_balancing import changed, port, served, service
+
+NLB = "alibabacloud.com/nlb"
+ZONES = {f"{PREFIX}zone-maps": f"{ZONE_K}:vsw-k::eip-1,{ZONE_H}:vsw-h:192.168.1.77"}
+DUAL_STACK = {f"{PREFIX}ip-version": "DualStack"}
+
+
+@pytest.fixture
+def account() -> NlbAccount:
+    return NlbAccount()
+
+
+def addresses(account: NlbAccount) -> dict[str, tuple[str, str]]:
+    """The elastic IP and the private address in each zone of the only load balancer."""
+    (balancer,) = account.objects(BALANCER)
+    return {each["zone"]: (each["eip"], each["private"]) for each in balancer["zones"]}
+
+
+def test_a_load_balancer_with_addresses_of_its_own_is_replaced_by_one_that_has_them(account: NlbAccount) -> None:
+    cluster = account.cluster()
+    running = served(account, cluster, service(ZONES, loadBalancerClass=NLB))
+    ((before,), (old,)) = cluster.ingress, account.objects(BALANCER)
+    changed(cluster, DUAL_STACK)
+
+    (deletion,) = running.plan().changes
+    running.settle(rounds=12)
+
+    assert "only when eip-1 is free; until it serves, clients cannot connect" in str(deletion)
+    (new,) = account.objects(BALANCER)
+    assert new["id"] != old["id"]
+    assert addresses(account)[ZONE_K][0] == "eip-1"
+    assert addresses(account)[ZONE_H][1] == "192.168.1.77"
+    assert [each["instance"] for each in account.objects(EIP)] == [new["id"]]
+    assert cluster.ingress != [before]
+
+
+def test_a_load_balancer_that_other_services_use_keeps_its_addresses_and_serves_on(account: NlbAccount) -> None:
+    cluster = account.cluster()
+    options = ServiceOptions(resync=300.0, sharing=Sharing.ANY)
+    running = served(account, cluster, service(ZONES, loadBalancerClass=NLB), options=options)
+    ((before,), (old,)) = cluster.ingress, account.objects(BALANCER)
+    cluster.put(service({f"{PREFIX}id": old["id"]}, port(8443), name="guest", loadBalancerClass=NLB))
+    running.settle("default/guest")
+    changed(cluster, DUAL_STACK)
+
+    with pytest.raises(InvalidConfiguration, match=f"zone-maps: eip-1 cannot be moved .* {old['id']} has it"):
+        running.handle(WEB)
+
+    assert cluster.ingress == [before]
+    assert [each["id"] for each in account.objects(BALANCER)] == [old["id"]]
