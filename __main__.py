@@ -10,6 +10,7 @@ destroy deletes what the program made in it, one by one.
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from cloud_controller.service_admission import Admission
 from components import clouds, stack_config
 from components.cloud_controller import CloudController, MachineArgs
 from components.cluster import Cluster
@@ -88,6 +89,8 @@ def main() -> None:
         settings["arguments"] = [*settings.get("arguments", ()), *flags]
     if config.readiness_gates != AUTO:
         settings["readiness_gates"] = config.readiness_gates
+    if config.service_admission != Admission.OFF:
+        settings["service_admission"] = config.service_admission
     ours = config.executor(stack_config.Controller.SERVICE) is Executor.DAEMON
     serves_without_class = ours and "--require-load-balancer-class" not in settings.get("arguments", ())
     # None where the cloud's own software runs every controller.

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 
-from cloud_controller import rbac, readiness_policy
+from cloud_controller import rbac, readiness_policy, service_admission
+from cloud_controller.clouds.descriptor import CloudDescriptor, PodIdentity
 from cloud_controller.clouds.descriptor import Manifest as Manifest
-from cloud_controller.clouds.descriptor import PodIdentity
 from cloud_controller.clouds.descriptor import Text as Text
 from cloud_controller.load_balancers.readiness_gates import Mode, ReadinessGates
+from cloud_controller.service_admission import Admission
 
 NAME = "cloud-controller-manager"
 NAMESPACE = rbac.LEASE_NAMESPACE
@@ -135,6 +136,14 @@ def readiness_gates(gates: ReadinessGates, mode: Mode, arguments: Sequence[Text]
     if mode is not Mode.INJECT:
         return ()
     return readiness_policy.make(gates, _LABELS, without_class="--require-load-balancer-class" not in arguments)
+
+
+def admission_of_services(cloud: CloudDescriptor, mode: Admission, arguments: Sequence[Text]) -> tuple[Manifest, ...]:
+    """The policies by which the API server answers for Services' annotations; `arguments`: the daemon's."""
+    if mode is Admission.OFF:
+        return ()
+    classes = {*cloud.load_balancer_classes, *([] if "--require-load-balancer-class" in arguments else [None])}
+    return service_admission.make(cloud.catalogue, classes, mode, _LABELS, cloud.of_others)
 
 
 def cloud_config(text: Text) -> Manifest:

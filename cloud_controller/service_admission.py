@@ -21,6 +21,7 @@ from cloud_controller.load_balancers.annotation import SHOWN, Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
 
 NAME = "cloud-controller-services"
+OPTION = "--service-admission"
 LABEL = "cloud-controller/service-admission"
 """On a namespace: the mode that counts there."""
 KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
@@ -31,7 +32,7 @@ _DIGITS = 18
 Manifest = dict[str, Any]
 
 
-class Mode(StrEnum):
+class Admission(StrEnum):
     """What the API server does with a Service that the controller would refuse."""
 
     DENY = "deny"
@@ -42,7 +43,7 @@ class Mode(StrEnum):
 def make(
     catalogue: Catalogue,
     classes: Collection[str | None],
-    mode: Mode,
+    mode: Admission,
     labels: dict[str, str],
     of_others: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[Manifest, ...]:
@@ -58,15 +59,16 @@ def make(
         if served:
             name = f"{NAME}-{kind.kind.lower()}" if kind.kind else NAME
             made += [_policy(name, kind, served, labels, of_others or {})]
-            made += [_binding(name, each, mode, labels) for each in (Mode.DENY, Mode.WARN)]
+            made += [_binding(name, each, mode, labels) for each in (Admission.DENY, Admission.WARN)]
     return tuple(made)
 
 
-def _binding(name: str, action: Mode, default: Mode, labels: dict[str, str]) -> Manifest:
+def _binding(name: str, action: Admission, default: Admission, labels: dict[str, str]) -> Manifest:
     """The binding for namespaces in which this mode counts."""
-    others = sorted(each for each in Mode if each is not action)
+    others = sorted(each.value for each in Admission if each is not action)
     # NotIn also selects namespaces without the label.
-    where = {"operator": "NotIn", "values": [*others]} if action is default else {"operator": "In", "values": [action]}
+    operator, values = ("NotIn", others) if action is default else ("In", [action.value])
+    where = {"key": LABEL, "operator": operator, "values": values}
     return {
         "apiVersion": _API,
         "kind": "ValidatingAdmissionPolicyBinding",
@@ -74,7 +76,7 @@ def _binding(name: str, action: Mode, default: Mode, labels: dict[str, str]) -> 
         "spec": {
             "policyName": name,
             "validationActions": [action.capitalize()],
-            "matchResources": {"namespaceSelector": {"matchExpressions": [{"key": LABEL, **where}]}},
+            "matchResources": {"namespaceSelector": {"matchExpressions": [where]}},
         },
     }
 

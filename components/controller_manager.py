@@ -11,7 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired
 
 import pulumi
-from pulumi_kubernetes.admissionregistration.v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
+from pulumi_kubernetes.admissionregistration.v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
 from pulumi_kubernetes.apps.v1 import DaemonSet, Deployment
 from pulumi_kubernetes.core.v1 import Secret, ServiceAccount
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
@@ -23,6 +28,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds import CloudDescriptor, descriptor
 from cloud_controller.controller_names import canonical
 from cloud_controller.load_balancers.readiness_gates import Mode
+from cloud_controller.service_admission import Admission
 
 from . import clouds, inputs
 from .arguments import checked
@@ -47,6 +53,8 @@ _KINDS: Mapping[str, Any] = {
         Secret,
         ServiceAccount,
         StorageClass,
+        ValidatingAdmissionPolicy,
+        ValidatingAdmissionPolicyBinding,
     )
 }
 
@@ -98,6 +106,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         cloud_config = pulumi.Output.secret(args["cloud_config"])
         named = _controllers(args)
         mode = _gates(args, named, cloud)
+        admission = _admission(args, named)
         daemon = _daemon(args, named, adapter, cloud, mode)
         super().__init__(
             "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
@@ -140,6 +149,9 @@ class CloudControllerManager(pulumi.ComponentResource):
         after = workload
         for each in made.admission:
             after = resource(name, each, after)
+        # These need no daemon, and do not wait for it.
+        for each in manifests.admission_of_services(cloud, admission, args.get("arguments", ())):
+            resource(each["metadata"]["name"], each)
         self.register_outputs({})
 
 
@@ -167,6 +179,16 @@ def _gates(args: CloudControllerManagerArgs, named: Sequence[str], cloud: CloudD
             raise inputs.WrongInput("readiness_gates", "must not be set: only this project's daemon serves them")
         return Mode.OFF
     return cloud.readiness_gates.mode(given, named)
+
+
+def _admission(args: CloudControllerManagerArgs, named: Sequence[str]) -> Admission:
+    """What the API server does with Services whose annotations the controller would reject."""
+    given = args.get("service_admission", Admission.OFF.value)
+    inputs.check("service_admission", given, ", ".join(Admission), lambda v: v in [*Admission])
+    mode = Admission(given)
+    if mode is not Admission.OFF and ("vendor_version" in args or "service" not in named):
+        raise inputs.WrongInput("service_admission", "must not be set: only this project's service controller has it")
+    return mode
 
 
 def _daemon(

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.service_admission import Admission
 
 from . import inputs
 from .config_values import (
@@ -145,6 +146,11 @@ class StackConfig(Section):
         " added by an admission policy (inject; Kubernetes 1.36); auto: inject in clouds with classes that have gates,"
         " otherwise off.",
     )
+    service_admission: Annotated[str, BeforeValidator(_off), *choice(*Admission)] = Field(
+        default=Admission.OFF.value,
+        description="What the API server does at once with Services whose annotations the controller would reject:"
+        " deny, warn or off. A namespace's label may say otherwise. Kubernetes 1.30.",
+    )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."
     )
@@ -177,7 +183,12 @@ class StackConfig(Section):
     def _check_service_flags(self, section: CloudSection) -> None:
         if self.executor(Controller.SERVICE) is Executor.DAEMON and section.runs_our_daemon():
             return
-        defaults = {"shared_load_balancers": Sharing.TAGGED.value, "annotations_may_name": [], "readiness_gates": AUTO}
+        defaults = {
+            "shared_load_balancers": Sharing.TAGGED.value,
+            "annotations_may_name": [],
+            "readiness_gates": AUTO,
+            "service_admission": Admission.OFF.value,
+        }
         for name, default in defaults.items():
             if (given := getattr(self, name)) != default:
                 why = f"only this project's service controller supports it; allowed: {json.dumps(default)}"

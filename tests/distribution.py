@@ -28,6 +28,7 @@ UNITS: Mapping[str, str] = {
             "tests/cloud_controller/test_fake_kubernetes.py",
             "tests/cloud_controller/test_manifests_control_plane.py",
             "tests/cloud_controller/test_readiness_policy_control_plane.py",
+            "tests/cloud_controller/test_service_admission_control_plane.py",
         ),
         CONTROL_PLANE,
     ),

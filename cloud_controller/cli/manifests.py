@@ -22,6 +22,8 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import controllers
 from cloud_controller.load_balancers.readiness_gates import OPTION, Mode
 from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
+from cloud_controller.service_admission import OPTION as ADMISSION
+from cloud_controller.service_admission import Admission
 
 Check: TypeAlias = Callable[[list[str]], argparse.Namespace]
 """Parses arguments of `run`, and rejects those that `run` would reject."""
@@ -86,6 +88,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "admission policy adds them (Kubernetes 1.36 or later) (default: inject where the cloud has classes with "
         "gates, otherwise off)",
     )
+    parser.add_argument(
+        ADMISSION,
+        choices=[each.value for each in Admission],
+        default=Admission.OFF.value,
+        help="what the API server does at once with Services whose annotations the controller would reject: deny, warn "
+        "or off; a namespace's label may say otherwise (Kubernetes 1.30 or later) (default: off)",
+    )
     parser.add_argument("--role", metavar="NAME", help="cloud role that the ServiceAccount assumes, such as an ARN")
     parser.add_argument(
         "--env",
@@ -127,7 +136,10 @@ def run(check: Check, options: argparse.Namespace) -> int:
         identity=identity,
         environment=dict(options.env),
         storage=cloud.storage if "volume" in names else (),
-        admission=manifests.readiness_gates(cloud.readiness_gates, mode, daemon.arguments),
+        admission=(
+            *manifests.readiness_gates(cloud.readiness_gates, mode, daemon.arguments),
+            *manifests.admission_of_services(cloud, _admission(options.service_admission, names), daemon.arguments),
+        ),
     )
     secret = () if config is None else (manifests.cloud_config(config),)
     text = _header(options.cloud, with_secret=bool(secret))
@@ -164,6 +176,13 @@ def _daemon(
         lease=options.leader_elect_resource_name,
     )
     return manifests.Daemon(options.image, arguments, rules)
+
+
+def _admission(given: str, names: Sequence[str]) -> Admission:
+    mode = Admission(given)
+    if mode is not Admission.OFF and "service" not in names:
+        raise InvalidConfiguration(ADMISSION.removeprefix("--"), f"{mode}, but controller service is not chosen", "off")
+    return mode
 
 
 def _cloud_config(options: argparse.Namespace, file_keys: Sequence[str]) -> str | None:
@@ -230,14 +249,16 @@ def _header(cloud: str, *, with_secret: bool) -> str:
 
 
 def _write_base(folder: Path, header: str, objects: list[Manifest]) -> None:
-    """Write one file per object; other files in the folder stay."""
+    """Write one file per kind of object; other files in the folder stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {f"{each['kind'].lower()}.yaml": each for each in objects}
-    for name, each in files.items():
+    files: dict[str, list[Manifest]] = {}
+    for each in objects:
+        files.setdefault(f"{each['kind'].lower()}.yaml", []).append(each)
+    for name, of_kind in files.items():
         path = folder / name
-        if each["kind"] == "Secret":
+        if of_kind[0]["kind"] == "Secret":
             path.touch(mode=0o600)
             path.chmod(0o600)
-        path.write_text(_yaml(each))
+        path.write_text(_yaml(of_kind[0]) if len(of_kind) == 1 else _stream(of_kind))
     base = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [*files]}
     (folder / "kustomization.yaml").write_text(header + _yaml(base))

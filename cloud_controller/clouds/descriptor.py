@@ -47,6 +47,8 @@ class CloudDescriptor:
     """The values of `spec.loadBalancerClass` always served (`Cloud.load_balancer_classes` may add more)."""
     rights: Callable[[Collection[str]], Sequence[str]]
     """The operations that the given controllers call, sorted, as the cloud's access control names them."""
+    of_others: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Annotations with the values by which a Service without a class is left to another controller."""
     readiness_gates: ReadinessGates = field(default_factory=ReadinessGates)
     """The condition types of pods' readiness gates, and which classes have gates by default."""
     keeps_checkpoint: bool = False

@@ -112,6 +112,8 @@ class ManagerSettings(TypedDict):
     """Further flags of our daemon."""
     readiness_gates: NotRequired[str]
     """How it serves readiness gates of pods: `off`, `by-hand` or `inject`; the cloud's default if not given."""
+    service_admission: NotRequired[str]
+    """What the API server does with Services whose annotations it would reject: `deny`, `warn` or `off` (default)."""
     name: NotRequired[str]
     """The name of its objects in the cluster, where another CCM's have the usual one."""
     lease: NotRequired[str]

@@ -98,6 +98,20 @@ def test_gates_by_hand_need_no_policy(capsys: pytest.CaptureFixture[str]) -> Non
     assert "MutatingAdmissionPolicy" not in objects(text)
 
 
+def test_the_api_server_judges_annotations_if_asked_to(capsys: pytest.CaptureFixture[str]) -> None:
+    with_policy = list(yaml.safe_load_all(printed(capsys, "--service-admission=deny")))
+    without = list(yaml.safe_load_all(printed(capsys)))
+
+    more = [each["metadata"]["name"] for each in with_policy if each not in without]
+    assert more == ["cloud-controller-services", "cloud-controller-services-deny", "cloud-controller-services-warn"]
+
+
+def test_service_admission_needs_the_service_controller(capsys: pytest.CaptureFixture[str]) -> None:
+    error = refused(capsys, "--service-admission=warn", "--controllers=node")
+
+    assert error == "cloud-controller: service-admission: warn, but controller service is not chosen (allowed: off)"
+
+
 @pytest.mark.parametrize("more", [[], ["--readiness-gates=off"], ["--readiness-gates=inject", "--controllers=node"]])
 def test_without_gates_or_without_the_service_controller_there_are_no_rights_for_pods(
     more: list[str], capsys: pytest.CaptureFixture[str]

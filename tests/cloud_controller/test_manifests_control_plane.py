@@ -46,6 +46,7 @@ def manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         ("mycloud", ["--control-plane-machines=1"]),
         ("mycloud", ["--control-plane-machines=3", "--env=LEVEL=1e3"]),
         ("mycloud", ["--readiness-gates=inject"]),
+        ("alicloud", ["--service-admission=deny"]),
         ("aws", ["--control-plane-machines=0", "--role=arn:aws:iam::123456789012:role/ccm"]),
     ],
 )

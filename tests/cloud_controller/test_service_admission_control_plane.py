@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, PatchTyp
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.service_admission import LABEL, Mode
-from tests.control_planes import running_control_plane
+from cloud_controller.service_admission import LABEL, Admission
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
@@ -23,23 +21,17 @@ pytestmark = pytest.mark.control_plane
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
-    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as control_plane:
-        yield Kube.from_file(control_plane.directory / "admin.kubeconfig")
-
-
-class Admission:
+class Cluster:
     """A namespace in which a cloud's policies count."""
 
-    def __init__(self, kube: Kube, cloud: str, mode: Mode = Mode.DENY) -> None:
+    def __init__(self, kube: Kube, cloud: str, mode: Admission = Admission.DENY) -> None:
         found = clouds.descriptor(cloud)
         self.kube = kube
         self.catalogue = found.catalogue
         self.classes = {None, *found.load_balancer_classes}
         self.namespace = f"admission-{next(_numbers)}"
         kube.create(NAMESPACES, {"metadata": {"name": self.namespace}})
-        for each in service_admission.make(found.catalogue, self.classes, mode, {}):
+        for each in service_admission.make(found.catalogue, self.classes, mode, {}, found.of_others):
             if each["kind"] == "ValidatingAdmissionPolicyBinding":
                 only = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
                 each["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"].append(only)
@@ -47,21 +39,19 @@ class Admission:
             if "policyName" in each["spec"]:
                 each["spec"]["policyName"] = f"{self.namespace}-{each['spec']['policyName']}"
             kube.create(kube.resource(each["apiVersion"], each["kind"]), each)
-        for each in self.kinds:
-            unknown = {f"{each.prefixes[0]}no-such-annotation": "x"}
-            eventually(lambda: self.answer(unknown, each), "the policy counts")  # noqa: B023 — called at once
+        for kind in self.kinds:
+            eventually(lambda: self.answer(wrong(kind), kind), "the policy counts")  # noqa: B023 — called at once
 
     @property
     def kinds(self) -> tuple[Catalogue, ...]:
         return self.catalogue.kinds or (self.catalogue,)
 
-    def answer(self, annotations: dict[str, str], kind: Catalogue) -> str | None:
+    def answer(self, annotations: dict[str, str], kind: Catalogue, **spec: Any) -> str | None:
         """What the API server says against a Service of this kind; None: it admits it."""
-        spec: dict[str, Any] = {"type": "LoadBalancer", "ports": [{"port": 80}]}
         load_balancer_class = next((each for each in kind.classes if each in self.classes), None)
-        if load_balancer_class is not None:
-            spec["loadBalancerClass"] = load_balancer_class
-        service = {"metadata": {"name": "web", "annotations": annotations}, "spec": spec}
+        of_kind = {} if load_balancer_class is None else {"loadBalancerClass": load_balancer_class}
+        given = {"type": "LoadBalancer", "ports": [{"port": 80}], **of_kind, **spec}
+        service = {"metadata": {"name": "web", "annotations": annotations}, "spec": given}
         try:
             self.kube.create(SERVICES, service, self.namespace, dry_run=True)
         except ApiError as error:
@@ -70,8 +60,8 @@ class Admission:
 
 
 @pytest.fixture(scope="module", params=["mycloud", "aws", "alicloud"])
-def admission(request: pytest.FixtureRequest, kube: Kube) -> Admission:
-    return Admission(kube, request.param)
+def admission(request: pytest.FixtureRequest, kube: Kube) -> Cluster:
+    return Cluster(kube, request.param)
 
 
 def texts(entry: Annotation) -> list[str]:
@@ -104,7 +94,7 @@ def is_said(expected: str | None, answer: str | None) -> bool:
     return f"{before}: " in answer and after[after.rfind("'") if "'" not in after.partition(" (")[2] else 0 :] in answer
 
 
-def test_the_api_server_admits_what_the_parser_accepts_and_refuses_the_rest_in_its_words(admission: Admission) -> None:
+def test_the_api_server_admits_what_the_parser_accepts_and_refuses_the_rest_in_its_words(admission: Cluster) -> None:
     differences = []
     for kind in admission.kinds:
         for entry in kind:
@@ -119,12 +109,79 @@ def test_the_api_server_admits_what_the_parser_accepts_and_refuses_the_rest_in_i
     assert not differences, "\n".join(map(str, differences[:20]))
 
 
-def test_a_namespace_chooses_its_mode(kube: Kube) -> None:
-    denied = Admission(kube, "mycloud")
-    [kind] = denied.kinds
-    wrong = {f"{kind.prefixes[0]}no-such-annotation": "x"}
+def wrong(kind: Catalogue) -> dict[str, str]:
+    """An annotation that no kind has."""
+    return {f"{kind.prefixes[0]}no-such-annotation": "x"}
 
+
+def test_all_that_is_wrong_is_answered_at_once(admission: Cluster) -> None:
+    kind = admission.kinds[0]
+    numbers = [entry for entry in kind if entry.type is int and entry.maximum is not None and not entry.ignored][:2]
+
+    answer = admission.answer({entry.name: "-7" for entry in numbers}, kind) or ""
+
+    assert all(entry.name in answer for entry in numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("service.beta.kubernetes.io/some-cloud-allowed-cidrs", "10.0.0.0/8"),
+        ("networking.example.com/load-balancer-type", "Internal"),
+    ],
+)
+def test_another_clouds_annotation_that_restricts_access_is_refused_in_the_controllers_words(
+    admission: Cluster, name: str, text: str
+) -> None:
+    kind = admission.kinds[0]
+
+    answer = admission.answer({name: text}, kind)
+
+    assert is_said(said_by_parser(kind, {name: text}), answer)
+    assert answer is not None
+
+
+def test_services_that_the_controller_does_not_serve_are_left_alone(admission: Cluster) -> None:
+    kind = admission.kinds[0]
+
+    assert admission.answer(wrong(kind), kind, loadBalancerClass="example.com/others") is None
+    assert admission.answer(wrong(kind), kind, type="ClusterIP", loadBalancerClass=None) is None
+
+
+def test_what_an_annotation_leaves_to_another_controller_is_left_alone(kube: Kube) -> None:
+    aws = Cluster(kube, "aws")
+    [kind] = aws.kinds
+    name = kind.by_argument["type"].name
+
+    assert aws.answer({**wrong(kind), name: "external"}, kind) is None
+    assert aws.answer({**wrong(kind), name: "nlb"}, kind) is not None
+
+
+def test_a_service_from_before_keeps_its_annotations_until_they_or_its_spec_change(kube: Kube) -> None:
+    cluster = Cluster(kube, "mycloud")
+    [kind] = cluster.kinds
+    label = {"metadata": {"labels": {LABEL: "off"}}}
+    kube.patch(NAMESPACES, cluster.namespace, label, type=PatchType.MERGE)
+    eventually(lambda: cluster.answer(wrong(kind), kind) is None, "the namespace is left alone")
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    kube.create(SERVICES, {"metadata": {"name": "old", "annotations": wrong(kind)}, "spec": spec}, cluster.namespace)
+    kube.patch(NAMESPACES, cluster.namespace, {"metadata": {"labels": {LABEL: None}}}, type=PatchType.MERGE)
+    eventually(lambda: cluster.answer(wrong(kind), kind) is not None, "the policy counts again")
+
+    def patched(change: dict[str, Any]) -> None:
+        kube.patch(SERVICES, "old", change, cluster.namespace, type=PatchType.MERGE)
+
+    patched({"metadata": {"finalizers": ["example.com/finalizer"]}})
+    patched({"metadata": {"finalizers": None, "labels": {"team": "web"}}})
+    with pytest.raises(ApiError, match="no-such-annotation: unknown on mycloud"):
+        patched({"spec": {"ports": [{"port": 81}]}})
+
+
+def test_a_namespace_chooses_its_mode(kube: Kube) -> None:
+    denied = Cluster(kube, "mycloud")
+    [kind] = denied.kinds
+    assert denied.answer(wrong(kind), kind) is not None
     labels = {"metadata": {"labels": {LABEL: "off"}}}
     kube.patch(NAMESPACES, denied.namespace, labels, type=PatchType.MERGE)
 
-    eventually(lambda: denied.answer(wrong, kind) is None, "the namespace is left alone")
+    eventually(lambda: denied.answer(wrong(kind), kind) is None, "the namespace is left alone")

@@ -238,6 +238,15 @@ def test_readiness_gates_bring_a_policy_that_comes_after_the_daemon_and_goes_bef
     assert not [each for each in run_stack().urns if "AdmissionPolicy" in each]
 
 
+def test_the_api_server_judges_annotations_of_services_if_the_stack_asks_for_it(run_stack: Any) -> None:
+    recording = run_stack(serviceAdmission="deny")
+
+    policy = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+    assert recording.one(policy, "cloud-controller-services").inputs["spec"]["failurePolicy"] == "Ignore"
+    bindings = [recording.one(f"{policy}Binding", f"cloud-controller-services-{mode}") for mode in ("deny", "warn")]
+    assert [each.inputs["spec"]["validationActions"] for each in bindings] == [["Deny"], ["Warn"]]
+
+
 def test_claims_find_a_class_and_a_driver_where_the_daemon_runs_volumes(run_stack: Any) -> None:
     recording = run_stack()
 

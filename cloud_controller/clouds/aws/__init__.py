@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE, CLASSES
+from cloud_controller.clouds.aws.annotations import AWS_LBC_TYPES, CATALOGUE, CLASSES
 from cloud_controller.clouds.aws.permissions import actions
 from cloud_controller.clouds.aws.pod_identity import pod_identity
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
@@ -27,6 +27,7 @@ CLOUD = CloudDescriptor(
     provider_id_scheme=PROVIDER_NAME,
     catalogue=CATALOGUE,
     load_balancer_classes=frozenset(CLASSES),
+    of_others={CATALOGUE.by_argument["type"].name: AWS_LBC_TYPES},
     rights=actions,
     # Listeners, targets and tags are read one load balancer a call.
     keeps_checkpoint=True,

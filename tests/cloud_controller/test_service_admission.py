@@ -1,0 +1,57 @@
+"""The bindings of the admission policies: which namespaces each mode counts in. What the policies say is tested on a
+real API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cloud_controller import clouds, service_admission
+from cloud_controller.service_admission import LABEL, Admission
+
+
+def made(cloud: str, mode: Admission = Admission.DENY, *classes: str | None) -> dict[str, Any]:
+    found = clouds.descriptor(cloud)
+    objects = service_admission.make(found.catalogue, classes or {None, *found.load_balancer_classes}, mode, {})
+    return {each["metadata"]["name"]: each["spec"] for each in objects}
+
+
+def where(binding: Any) -> Any:
+    [expression] = binding["matchResources"]["namespaceSelector"]["matchExpressions"]
+    assert expression["key"] == LABEL
+    return expression["operator"], expression["values"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "deny", "warn"),
+    [
+        (Admission.DENY, ("NotIn", ["off", "warn"]), ("In", ["warn"])),
+        (Admission.WARN, ("In", ["deny"]), ("NotIn", ["deny", "off"])),
+        (Admission.OFF, ("In", ["deny"]), ("In", ["warn"])),
+    ],
+)
+def test_the_mode_counts_in_every_namespace_that_does_not_say_otherwise(mode: Admission, deny: Any, warn: Any) -> None:
+    objects = made("mycloud", mode)
+
+    assert where(objects["cloud-controller-services-deny"]) == deny
+    assert where(objects["cloud-controller-services-warn"]) == warn
+
+
+def test_each_kind_of_load_balancer_has_a_policy_for_its_classes() -> None:
+    objects = made("alicloud")
+
+    assert {name for name, spec in objects.items() if "validations" in spec} == {
+        "cloud-controller-services-clb",
+        "cloud-controller-services-nlb",
+    }
+
+
+def test_a_kind_without_a_served_class_has_no_policy() -> None:
+    assert "cloud-controller-services-nlb" not in made("alicloud", Admission.DENY, "cloud-controller/clb")
+
+
+def test_a_policy_stays_small_enough_for_kubectls_annotation() -> None:
+    sizes = [len(str(spec)) for cloud in clouds.names() for spec in made(cloud).values()]
+
+    assert max(sizes) < 100_000  # of 262,144 in all annotations
