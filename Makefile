@@ -59,7 +59,7 @@ test: set-up style binaries ## Run the checks and every test
 	@$(MAKE) --no-print-directory -j 2 types every-test
 
 every-test:
-	@# Twice as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
+	@# Three times as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
 	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder
 
 test-fast: set-up ## Run the tests that start no process and no simulated cloud (about a minute)
