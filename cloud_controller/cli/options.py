@@ -233,7 +233,10 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     workers = parser.add_argument_group("workers")
     workers.add_argument(
-        "--concurrent-service-syncs", type=values.count, default=3, metavar="N", help="concurrent Services (default: 3)"
+        "--concurrent-service-syncs",
+        type=values.count,
+        metavar="N",
+        help="concurrent Services (default: the cloud's)",
     )
     workers.add_argument(
         "--concurrent-node-syncs", type=values.count, default=16, metavar="N", help="concurrent writes (default: 16)"
@@ -335,10 +338,11 @@ def lease_times(options: argparse.Namespace) -> LeaseTimes:
 def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> ServiceOptions:
     """The service controller's options; only the daemon has workers and a resync period."""
     given = vars(options)
-    gates = clouds.descriptor(options.cloud).readiness_gates
+    cloud = clouds.descriptor(options.cloud)
+    gates = cloud.readiness_gates
     serves_gates = gates.by_default if options.readiness_gates is None else options.readiness_gates
     return ServiceOptions(
-        workers=given.get("concurrent_service_syncs", 1),
+        workers=given.get("concurrent_service_syncs", 1) or cloud.concurrent_services,
         resync=given.get("service_resync_period", 0.0),
         backend_nodes=options.backend_nodes,
         without_class=not options.require_load_balancer_class,

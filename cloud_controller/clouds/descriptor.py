@@ -51,6 +51,8 @@ class CloudDescriptor:
     """Annotations with the values by which a Service without a class is left to another controller."""
     readiness_gates: ReadinessGates = field(default_factory=ReadinessGates)
     """The condition types of pods' readiness gates, and which classes have gates by default."""
+    concurrent_services: int = 3
+    """The default of `--concurrent-service-syncs`. More, where a change mostly waits and waiting workers share calls."""
     keeps_checkpoint: bool = False
     """Whether its load balancers keep a checkpoint, which saves reads after a restart (`operations.Remembering`).
 

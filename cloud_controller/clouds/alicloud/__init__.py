@@ -30,6 +30,8 @@ CLOUD = CloudDescriptor(
     load_balancer_classes=OWN_CLASSES,
     readiness_gates=GATES,
     rights=actions,
+    # As many as one look at NLB's jobs, or one list by ID, can serve.
+    concurrent_services=20,
     keeps_checkpoint=True,
     not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},
     identity=pod_identity,

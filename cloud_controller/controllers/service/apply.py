@@ -52,7 +52,7 @@ def perform(operations: Sequence[KubeOperation | Operation], run: apply.Run) -> 
             else:
                 with run.changing():
                     results = _change(load_balancers_of(run.cloud), cast("Sequence[Operation]", change), load_balancers)
-                outcomes = [apply.Outcome(each.operation, each.error, each.created) for each in results]
+                outcomes = [apply.Outcome(each.operation, each.error, each) for each in results]
         except (CloudError, ApiError) as error:
             outcomes = [apply.Outcome(first, error)]
         for outcome in outcomes:

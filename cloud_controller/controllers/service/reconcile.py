@@ -39,6 +39,7 @@ from cloud_controller.load_balancers.operations import (
     DeleteLoadBalancer,
     DeletePool,
     Operation,
+    OperationResult,
     PutListener,
     PutPool,
     RemoveMembers,
@@ -106,7 +107,7 @@ class ServiceReconciler:
         named = service_rules.reused_id(service, self._builder.catalogue) if service else None
         present = {lb.id for lb in self._cache.get(key)}
         # Two Services that share a load balancer must not both claim the same free port.
-        with self._locks.held(present | ({named} if named else set())):
+        with self._locks.held(present | ({named} if named else set())), self._cache.at_work:
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
             self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
@@ -284,13 +285,18 @@ class ServiceReconciler:
         operation = result.action.operation
         if isinstance(operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
             self._creation_lost()
-        if not result.ok or not isinstance(operation, Operation):
+        if not isinstance(result.answer, OperationResult) or not isinstance(operation, Operation) or not result.ok:
             return
-        if isinstance(result.answer, ObservedLoadBalancer):
-            self._cache.put(key, uid, result.answer)
+        if result.answer.created is not None:
+            self._cache.put(key, uid, result.answer.created)
         elif (before := self._changed_by(operation)) is not None:
-            known = apply_operation(before, operation)
-            self._cache.put(key, uid, known)
+            known, settled = apply_operation(before, operation), result.answer.settled
+            if settled and isinstance(operation, DeleteLoadBalancer):
+                # Whoever waits for it learns of it now: nothing reads it again.
+                self._part_freed(known.id, key)
+                self._cache.drop(known.id)
+                return
+            self._cache.put(key, uid, replace(known, settled=before.settled) if settled else known)
             if _frees(operation, known):
                 self._part_freed(known.id, key)
 
