@@ -144,6 +144,43 @@ def test_a_change_takes_the_fewest_calls(
     assert writes(account) == sorted(made)
 
 
+def test_nothing_is_read_after_a_change_of_a_listener(account: Balancing) -> None:
+    running = start(account)
+    changed(running.cluster, prefixed({"scheduler": "rr"}))
+
+    running.settle()
+
+    assert calls(account) == ["SetLoadBalancerTCPListenerAttribute"]
+
+
+def test_a_deletion_is_read_before_and_not_after_and_done_at_once(account: Balancing) -> None:
+    running = start(account)
+
+    running.cluster.delete_service()
+    running.handle()
+
+    assert not running.cluster.objects["services"]
+    checks = ["DescribeLoadBalancerAttribute", "DescribeLoadBalancerListeners", "DescribeVServerGroups"]
+    assert calls(account) == sorted([*checks, *DELETE])
+
+
+def test_many_load_balancers_read_by_id_cost_one_list_of_their_groups(account: Balancing) -> None:
+    cluster = account.cluster()
+    for number in range(5):
+        cluster.put(service(name=f"web-{number}"))
+    running = Running(account, cluster).settle()
+    found = running.cloud.load_balancers.read()
+    account.calls()
+
+    assert running.cloud.load_balancers.read((), {lb.id for lb in found}) == found
+
+    assert account.calls() == {
+        "slb.DescribeLoadBalancers": 1,
+        "slb.DescribeLoadBalancerListeners": 1,
+        "slb.ListTagResources": 1,
+    }
+
+
 def test_a_change_of_https_takes_the_fewest_calls(account: Balancing) -> None:
     running = start(account, {**HTTPS, "domain-extensions": "a.example.com:cert-a"}, port(443))
 
