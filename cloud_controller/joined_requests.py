@@ -1,7 +1,7 @@
 """Concurrent callers share requests to an API that answers for many objects at once.
 
-What is asked for during a request goes into the next one. A request also waits a moment for the threads that are at
-work and may join it, so that a burst costs one request and not one for the first of them and one for the others.
+What is asked for during a request goes into the next one. A request also waits a moment for those that may join it, so
+that a burst does not cost one request for its first and another for all others.
 """
 
 from __future__ import annotations
@@ -18,19 +18,23 @@ R = TypeVar("R")
 
 
 class AtWork:
-    """Counts the threads inside its blocks, which may join requests. A thread enters one block at a time."""
+    """Counts the threads inside its blocks, for requests that only these threads join."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.count = 0
+        self._count = 0
+
+    def number(self) -> int:
+        """How many there are now."""
+        return self._count
 
     def __enter__(self) -> None:
         with self._lock:
-            self.count += 1
+            self._count += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self.count -= 1
+            self._count -= 1
 
 
 @dataclass(eq=False, slots=True)
@@ -43,12 +47,13 @@ class _Joined(Generic[T, R]):
 
 
 class JoinedRequests(Generic[T, R]):
-    """Safe to share between threads. A thread that is alone at work waits for nobody."""
+    """Safe to share between threads."""
 
-    def __init__(self, request: Callable[[Collection[T]], R], at_work: AtWork, *, gather: float) -> None:
-        """`gather`: for so many seconds a request waits for the threads at work that have not joined it."""
+    def __init__(self, request: Callable[[Collection[T]], R], *, callers: Callable[[], int], gather: float) -> None:
+        """A request waits until as many threads as `callers` tells have joined it, at most `gather` seconds: a thread
+        that is alone waits for nobody."""
         self._request = request
-        self._at_work = at_work
+        self._callers = callers
         self._gather = gather
         self._joining = threading.Condition()
         self._requesting = threading.Lock()
@@ -76,7 +81,7 @@ class JoinedRequests(Generic[T, R]):
 
     def _carry_out(self, joined: _Joined[T, R]) -> None:
         with self._joining:
-            self._joining.wait_for(lambda: joined.callers >= self._at_work.count, self._gather)
+            self._joining.wait_for(lambda: joined.callers >= self._callers(), self._gather)
             self._next = _Joined()
         try:
             joined.answer = self._request(joined.asked)

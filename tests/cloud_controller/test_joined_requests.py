@@ -1,4 +1,4 @@
-"""Threads that ask at once share a request; a thread that is alone at work waits for nobody."""
+"""Threads that ask at once share a request; a thread that is alone waits for nobody."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def api() -> Api:
 
 def asking_together(api: Api, *names: str) -> list[Future[dict[str, str]]]:
     """Callers that all ask during the first caller's request, when they are done."""
-    joined = JoinedRequests(api.request, AtWork(), gather=LONG)
+    joined = JoinedRequests(api.request, callers=lambda: 1, gather=LONG)
     with ThreadPoolExecutor(1 + len(names)) as pool:
         first = pool.submit(joined, ["first"])
         eventually(lambda: api.asked, "the first request begins")
@@ -81,7 +81,7 @@ def test_the_only_caller_of_a_refused_request_asks_once(api: Api) -> None:
     api.refused["a"] = NotFound("there is no a")
 
     with pytest.raises(NotFound):
-        JoinedRequests(api.request, AtWork(), gather=LONG)(["a"])
+        JoinedRequests(api.request, callers=lambda: 1, gather=LONG)(["a"])
 
     assert api.asked == [["a"]]
 
@@ -89,7 +89,7 @@ def test_the_only_caller_of_a_refused_request_asks_once(api: Api) -> None:
 def test_a_request_after_a_refused_one_works(api: Api) -> None:
     api.gate.set()
     api.refused["a"] = NotFound("there is no a")
-    joined = JoinedRequests(api.request, AtWork(), gather=LONG)
+    joined = JoinedRequests(api.request, callers=lambda: 1, gather=LONG)
     with pytest.raises(NotFound):
         joined(["a"])
 
@@ -99,7 +99,7 @@ def test_a_request_after_a_refused_one_works(api: Api) -> None:
 def test_a_request_begins_when_all_threads_at_work_have_joined(api: Api) -> None:
     api.gate.set()
     at_work = AtWork()
-    joined = JoinedRequests(api.request, at_work, gather=LONG)
+    joined = JoinedRequests(api.request, callers=at_work.number, gather=LONG)
     with at_work, at_work, ThreadPoolExecutor(2) as pool:
         one = pool.submit(joined, ["a"])
         eventually(lambda: joined._next.callers == 1, "the first of two has joined")
@@ -112,12 +112,12 @@ def test_a_request_waits_no_longer_than_it_should_for_a_thread_that_does_not_joi
     api.gate.set()
     at_work = AtWork()
     with at_work, at_work:
-        assert JoinedRequests(api.request, at_work, gather=0.01)(["a"]) == {"a": "A"}
+        assert JoinedRequests(api.request, callers=at_work.number, gather=0.01)(["a"]) == {"a": "A"}
 
 
 def test_a_thread_that_is_alone_at_work_waits_for_nobody(api: Api) -> None:
     api.gate.set()
     at_work = AtWork()
-    joined = JoinedRequests(api.request, at_work, gather=threading.TIMEOUT_MAX)
+    joined = JoinedRequests(api.request, callers=at_work.number, gather=threading.TIMEOUT_MAX)
     with at_work:
         assert joined(["a"]) == {"a": "A"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
-from cloud_controller.joined_requests import AtWork, JoinedRequests
+from cloud_controller.joined_requests import JoinedRequests
 from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import LoadBalancers
 
@@ -41,9 +41,9 @@ class LoadBalancerCache:
         self._dirty: dict[Key, int] = {}
         self._progressed: set[Key] = set()
         self._loaded = False
-        self.at_work = AtWork()
-        """Entered by each worker that may `refresh`."""
-        self._refreshes = JoinedRequests(self._read, self.at_work, gather=_GATHER)
+        self.workers = 1
+        """How many threads may `refresh` at once."""
+        self._refreshes = JoinedRequests(self._read, callers=lambda: self.workers, gather=_GATHER)
 
     @property
     def loaded(self) -> bool:

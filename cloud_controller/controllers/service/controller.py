@@ -295,6 +295,7 @@ class ServiceController:
         """Start the workers, which run until `stop` is set. The informers must have synced."""
         self._stop = stop
         self._queue.add(RESYNC)
+        self._cache.workers = self._options.workers
         for number in range(self._options.workers):
             worker = threading.Thread(target=work, args=(self._queue, self.handle), name=f"service-{number}")
             self._threads.append(worker)

@@ -107,7 +107,7 @@ class ServiceReconciler:
         named = service_rules.reused_id(service, self._builder.catalogue) if service else None
         present = {lb.id for lb in self._cache.get(key)}
         # Two Services that share a load balancer must not both claim the same free port.
-        with self._locks.held(present | ({named} if named else set())), self._cache.at_work:
+        with self._locks.held(present | ({named} if named else set())):
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
             self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])

@@ -10,7 +10,7 @@ from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.wire import Params
 from cloud_controller.clouds.alicloud.patience import SECONDS, Patience
 from cloud_controller.clouds.common.concurrent_calls import batches
-from cloud_controller.joined_requests import AtWork, JoinedRequests
+from cloud_controller.joined_requests import JoinedRequests
 
 GATHER = 0.3
 """Seconds for which a request waits for the workers whose own is near. Jobs take longer."""
@@ -23,16 +23,16 @@ class Jobs:
     def __init__(
         self,
         client: Api,
-        at_work: AtWork,
+        at_work: Callable[[], int],
         *,
         patience: float = SECONDS,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         failed: Callable[[str], None],
     ) -> None:
-        """`failed` is told the ID of each job that failed."""
+        """`at_work` tells how many threads may wait for jobs; `failed` is told the ID of each job that failed."""
         self._client = client
-        self._statuses = JoinedRequests(self._look, at_work, gather=GATHER)
+        self._statuses = JoinedRequests(self._look, callers=at_work, gather=GATHER)
         self.patience = Patience(seconds=patience, sleep=sleep, clock=clock)
         self._failed = failed
 

@@ -5,7 +5,7 @@ The lists show everything else, so a change made by hand is seen by the next rea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 from cloud_controller.cloud import NotFound
@@ -18,7 +18,7 @@ from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroup, OwnGroups
 from cloud_controller.clouds.alicloud.nlb.wire import Params, Server, View, listener_of, pool_of, tags_of
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
-from cloud_controller.joined_requests import AtWork, JoinedRequests
+from cloud_controller.joined_requests import JoinedRequests
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.taken_over import former_pools
 
@@ -40,14 +40,14 @@ class NetworkReads:
         memory: Memory,
         own_groups: OwnGroups,
         concurrently: ConcurrentCalls,
-        at_work: AtWork,
+        at_work: Callable[[], int],
     ) -> None:
         self._client = client
         self._cluster_id = cluster_id
         self._memory = memory
         self._own_groups = own_groups
         self._concurrently = concurrently
-        self._views_of = JoinedRequests(self._by_id, at_work, gather=GATHER)
+        self._views_of = JoinedRequests(self._by_id, callers=at_work, gather=GATHER)
 
     def read(self, uids: Collection[str] | None, ids: Collection[str]) -> list[ObservedLoadBalancer]:
         """Those of the cluster, or of these Services, whole or in part; and those with these IDs, whosever they are."""

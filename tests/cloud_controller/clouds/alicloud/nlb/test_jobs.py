@@ -9,7 +9,6 @@ from typing import Any
 
 from cloud_controller.cloud import CloudError, Postponed
 from cloud_controller.clouds.alicloud.nlb.jobs import Jobs
-from cloud_controller.joined_requests import AtWork
 from tests.waiting import eventually
 
 
@@ -44,7 +43,7 @@ def waiting(api: Api, jobs: Jobs) -> list[dict[str, CloudError | None]]:
 
 
 def made(api: Api, failed: list[str]) -> Jobs:
-    return Jobs(api, AtWork(), patience=0.0, sleep=lambda _: None, failed=failed.append)
+    return Jobs(api, lambda: 1, patience=0.0, sleep=lambda _: None, failed=failed.append)
 
 
 def test_workers_that_wait_during_a_look_share_the_next_one() -> None:
