@@ -52,7 +52,7 @@ class CloudDescriptor:
     readiness_gates: ReadinessGates = field(default_factory=ReadinessGates)
     """The condition types of pods' readiness gates, and which classes have gates by default."""
     concurrent_services: int = 3
-    """The default of `--concurrent-service-syncs`. More, where a change mostly waits and waiting workers share calls."""
+    """The default of `--concurrent-service-syncs`. More, where changes mostly wait and waiting workers share calls."""
     keeps_checkpoint: bool = False
     """Whether its load balancers keep a checkpoint, which saves reads after a restart (`operations.Remembering`).
 

@@ -58,9 +58,10 @@ class NetworkLoadBalancers:
         self._memory = memory = Memory(cache)
         own_groups = OwnGroups(client, place.vpc_id, cache)
         self._at_work = AtWork()
-        self._jobs = Jobs(client, self._at_work.number, patience=patience, sleep=sleep, clock=cache.clock, failed=memory.not_made)
+        busy = self._at_work.number
+        self._jobs = Jobs(client, busy, patience=patience, sleep=sleep, clock=cache.clock, failed=memory.not_made)
         writes = Writes(client, self._jobs)
-        self._reads = NetworkReads(client, place.cluster_id, memory, own_groups, concurrently, self._at_work.number)
+        self._reads = NetworkReads(client, place.cluster_id, memory, own_groups, concurrently, busy)
         self._client = client
         self._changes = Changes(
             Tools(
