@@ -43,7 +43,7 @@ class Jobs:
         def ask() -> bool:
             due = jobs.keys() - found.keys()
             statuses = self._statuses(due)
-            for job in due & statuses.keys():
+            for job in sorted(due & statuses.keys()):
                 if statuses[job] == "Succeeded":
                     found[job] = None
                 elif statuses[job] == "Failed":

@@ -525,15 +525,17 @@ def test_nothing_of_another_owner_is_changed_or_deleted(account: NlbAccount) -> 
 
 def test_a_preserved_load_balancer_loses_its_owner_and_nothing_else(account: NlbAccount) -> None:
     process = Process(account)
-    found = process.converge(built())
+    found = process.converge(built(port(80), port(443)))
     free = replace(found.model, tags=OWNER.released(found.model.tags))
+    account.counts()
 
     assert not errors(process.nlb.perform(found, [UpdateLoadBalancer(found.id, free)]))
 
+    # One call of each for the load balancer, for both listeners and for both server groups.
+    assert account.counts() == {"GetLoadBalancerAttribute": 1, "TagResources": 3, "UntagResources": 3}
     assert process.observed() == []
-    assert len(account.left()) == 3
-    for kind in (BALANCER, LISTENER, GROUP):
-        (each,) = account.objects(kind)
+    assert len(account.left()) == 5
+    for each in (each for kind in (BALANCER, LISTENER, GROUP) for each in account.objects(kind)):
         assert Owner.of_tags(each["tags"]) is None
         assert each["tags"]["cloud-controller/preserved-from"] == "c1/default/web"
 
