@@ -41,6 +41,7 @@ from cloud_controller.load_balancers.operations import (
 from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, serves_others, without_others
 from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
 
+ONLY_AT_CREATION = "it applies only when a load balancer is created"
 MOST_NAMED = 20
 """Maximum number of members or listeners that a message lists (upstream limits node names in the same way)."""
 
@@ -368,7 +369,7 @@ def _ignored(differences: Sequence[Difference], catalogue: Catalogue, target: st
                 f"{target}{difference.part}",
                 f"{difference.sets} differs",
                 (difference.as_field_change(),),
-                reason="it applies only when a load balancer is created",
+                reason=ONLY_AT_CREATION,
             )
 
 

@@ -26,7 +26,7 @@ from cloud_controller.controllers.service.rules import (
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.load_balancers.diff import diff, find_current, members_added, members_removed
+from cloud_controller.load_balancers.diff import ONLY_AT_CREATION, diff, find_current, members_added, members_removed
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import (
     CLUSTER_UID_TAG,
@@ -98,6 +98,7 @@ class ServicePlan:
     - `waits`: the Service gets its address once the cloud has made progress.
     - `again`: the plan retries what an earlier reconcile began.
     - `excluded_endpoints`: endpoints that may not be members, and why.
+    - `not_applied`: settings that an existing load balancer does not get, and why.
     """
 
     plan: Plan
@@ -108,6 +109,7 @@ class ServicePlan:
     waits: bool = False
     again: bool = False
     excluded_endpoints: str | None = None
+    not_applied: str | None = None
 
 
 def target_of(namespace: str, name: str) -> str:
@@ -331,7 +333,10 @@ def _ensure(
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
     waits = not serves and (current is None or bool(status))
-    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits)
+    late = "; ".join(f"{', '.join(map(str, a.changes))}: {a.reason}" for a in changes if a.reason == ONLY_AT_CREATION)
+    return ServicePlan(
+        Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits, not_applied=late or None
+    )
 
 
 def _ends_another(action: Action, current: ObservedLoadBalancer | None) -> bool:

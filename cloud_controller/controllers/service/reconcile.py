@@ -98,7 +98,7 @@ class ServiceReconciler:
         self._waits = Waits()
         self._arrivals = Polling()
         self._locks = Locks()
-        self._excluded: dict[str, str] = {}
+        self._told: dict[str, dict[str, str]] = {}
 
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
@@ -115,7 +115,7 @@ class ServiceReconciler:
                 self._converge(key, service, named, backends)
             else:
                 self._waits.clear(key)
-                self._excluded.pop(key, None)
+                self._told.pop(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
@@ -178,7 +178,8 @@ class ServiceReconciler:
         try:
             for _ in range(_ROUNDS):
                 found = self._plan(key, service, named, backends)
-                self._report_excluded(key, service, found.excluded_endpoints)
+                self._tell_once(key, service, "EndpointsLeftOut", "Excluded endpoints", found.excluded_endpoints)
+                self._tell_once(key, service, "NotApplied", "The load balancer keeps what it has", found.not_applied)
                 # Re-read before touching it: another cluster's controller or a person may have changed it.
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
@@ -211,13 +212,14 @@ class ServiceReconciler:
             events.failed(error)
             raise
 
-    def _report_excluded(self, key: str, service: Object, excluded: str | None) -> None:
-        """Report excluded endpoints once per change: the author of the EndpointSlice expects traffic."""
-        if excluded is None:
-            self._excluded.pop(key, None)
-        elif self._excluded.get(key) != excluded:
-            self._excluded[key] = excluded
-            self._events.warning(service, "EndpointsLeftOut", f"Excluded endpoints: {excluded}")
+    def _tell_once(self, key: str, service: Object, reason: str, message: str, details: str | None) -> None:
+        """Report what has no effect once per change, even if nothing else changes: its author expects the effect."""
+        told = self._told.setdefault(key, {})
+        if details is None:
+            told.pop(reason, None)
+        elif told.get(reason) != details:
+            told[reason] = details
+            self._events.warning(service, reason, f"{message}: {details}")
 
     def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
         observed = {lb.id: lb for lb in self._cache.get(key)}

@@ -54,10 +54,10 @@ class Writes:
         """The same for several objects, by ID: those whose tags change alike are changed at once."""
         added: dict[tuple[tuple[str, str], ...], list[str]] = {}
         removed: dict[tuple[str, ...], list[str]] = {}
-        for id, tags_of_id in changes.items():
-            before, after = map(stored, tags_of_id)
-            added.setdefault(tuple(sorted(after.items() - before.items())), []).append(id)
-            removed.setdefault(tuple(sorted(before.keys() - after.keys())), []).append(id)
+        for changed, tags_of_it in changes.items():
+            before, after = map(stored, tags_of_it)
+            added.setdefault(tuple(sorted(after.items() - before.items())), []).append(changed)
+            removed.setdefault(tuple(sorted(before.keys() - after.keys())), []).append(changed)
         # Added first: an interruption must leave a mark of who owned it.
         for tags, ids in added.items():
             for batch in batches(ids, _MOST) if tags else ():

@@ -144,6 +144,19 @@ def test_a_change_takes_the_fewest_calls(
     assert writes(account) == sorted(made)
 
 
+def test_an_annotation_that_only_a_new_load_balancer_gets_is_reported_once(account: Balancing) -> None:
+    running = start(account, {"resource-group-id": "rg-one"})
+
+    for group in ("rg-two", "rg-two", "rg-one", "rg-two"):
+        changed(running.cluster, prefixed({"resource-group-id": group}))
+        running.handle()
+
+    assert writes(account) == []
+    told = [message for reason, message in running.cluster.events if reason == "NotApplied"]
+    why = "resource_group_id: rg-one -> rg-two: it applies only when a load balancer is created"
+    assert told == [f"The load balancer keeps what it has: {why}"] * 2
+
+
 def test_nothing_is_read_after_a_change_of_a_listener(account: Balancing) -> None:
     running = start(account)
     changed(running.cluster, prefixed({"scheduler": "rr"}))
