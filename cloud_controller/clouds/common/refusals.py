@@ -1,0 +1,51 @@
+"""Rules about Services that every cloud has, each in its own words about what it serves instead. Pure."""
+
+from __future__ import annotations
+
+from cloud_controller.load_balancers import terms
+from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.terms import Term, say
+
+SERVED = ("TCP", "UDP")
+
+
+def unserved_protocol(*served: str, why: str = "is not supported", allowed: str | None = None) -> Refusal:
+    """A port of a protocol that load balancers do not serve."""
+    return Refusal(
+        say("spec.ports[{}].protocol", terms.INDEX),
+        ~terms.PROTOCOL.is_(*served),
+        say(f"'{{}}' {why}", terms.PROTOCOL),
+        allowed or ", ".join(served),
+        each=terms.PORTS,
+    )
+
+
+def missing_node_port(otherwise: str = "") -> Refusal:
+    """A port without a node port for the load balancer to send to; `otherwise`: another way out than allocating it."""
+    return Refusal(
+        say("spec.ports[{}].nodePort", terms.INDEX),
+        ~terms.HAS_NODE_PORT,
+        "missing, but the load balancer sends to node ports",
+        "spec.allocateLoadBalancerNodePorts: true" + (f"; or {otherwise}" if otherwise else ""),
+        each=terms.PORTS,
+    )
+
+
+_IN_SPEC = Term(
+    "(has(object.spec.loadBalancerSourceRanges) && object.spec.loadBalancerSourceRanges.size() > 0)",
+    lambda asked: bool(asked.spec.get("loadBalancerSourceRanges")),
+)
+_ANNOTATED = terms.words("load_balancer_source_ranges")
+RANGES = Term(
+    f"({_IN_SPEC.cel} ? object.spec.loadBalancerSourceRanges : {_ANNOTATED.cel})",
+    lambda asked: asked.spec.get("loadBalancerSourceRanges") or _ANNOTATED.of(asked),
+)
+"""The source ranges as written."""
+RANGES_FIELD = say(
+    "{}",
+    Term(
+        f"({_IN_SPEC.cel} ? 'spec.loadBalancerSourceRanges' : 'annotation {SOURCE_RANGES}')",
+        lambda asked: "spec.loadBalancerSourceRanges" if _IN_SPEC.of(asked) else f"annotation {SOURCE_RANGES}",
+    ),
+)
