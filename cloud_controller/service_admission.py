@@ -10,7 +10,6 @@ Service through (`failurePolicy: Ignore`): the controller refuses it then.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -19,12 +18,12 @@ from typing import Any
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import SHOWN, Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.terms import literal
 
 NAME = "cloud-controller-services"
 OPTION = "--service-admission"
 LABEL = "cloud-controller/service-admission"
 """On a namespace: the mode that counts there."""
-KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _API = "admissionregistration.k8s.io/v1"
 _DIGITS = 18
 """Of an integer in CEL; no bound in a catalogue has more."""
@@ -141,6 +140,7 @@ def _sentences(catalogue: Catalogue) -> dict[str, str]:
         "restricting": f"'annotation ' + variables.restricting[0] + {_text(restricts)}",
         "private": f"'annotation ' + variables.private[0] + {_text(public)}",
         "faults": "variables.faults.join('; ')",
+        "conflicts": "variables.conflicts[0].replace('\\n', ' ')",
     }
 
 
@@ -166,7 +166,37 @@ def _variables(catalogue: Catalogue) -> list[Manifest]:
         f".map(r, {_wrong(catalogue)}.map(n, 'annotation ' + (has(r.names) ? r.names.split(' ')[0] : n)"
         f" + ': ' + {_SHOWN} + r.why)[0])",
     }
+    rules = [rule.cel(catalogue) for rule in catalogue.refusals]
+    for entry in catalogue:
+        if not entry.ignored and any(re.search(rf"\b(has|value)_{entry.argument}\b", rule) for rule in rules):
+            found |= _settings(entry, catalogue)
+    # Like the controller, which looks at several settings only if each is valid, and says the first that is wrong.
+    sentences = ", ".join(rules)
+    found["conflicts"] = (
+        f"variables.faults.size() > 0 ? [] : [{sentences}].filter(each, each.size() > 0).map(each, each[0])"
+    )
     return [{"name": name, "expression": text} for name, text in found.items()]
+
+
+def _settings(entry: Annotation, catalogue: Catalogue) -> dict[str, str]:
+    """Whether a Service sets the annotation, and its value or default, as terms name them (`terms.py`)."""
+    names = _list((entry.name, *entry.aliases))
+    set_at_all = "n in variables.given" + (" && variables.given[n].trim() != ''" if catalogue.empty_is_unset else "")
+    has, value = f"has_{entry.argument}", f"variables.given[{names}.filter(n, {set_at_all})[0]].trim()"
+    default = entry.default
+    if entry.type is bool:
+        value = f"{value} in {_list(('true', *entry.true_words))}"
+    elif entry.type is int:
+        value, default = f"int({value})", default or 0
+    elif entry.type is tuple:
+        value, default = f"{value}.split(',').map(w, w.trim()).filter(w, w != '')", ()
+    elif entry.any_case:
+        value = f"{_list(entry.allowed)}.filter(w, w.lowerAscii() == {value}.lowerAscii())[0]"
+    otherwise = literal(default if default is not None else entry.type())
+    return {
+        has: f"{names}.exists(n, {set_at_all})",
+        f"value_{entry.argument}": f"variables.{has} ? {value} : {otherwise}",
+    }
 
 
 _SHOWN = (
@@ -262,5 +292,4 @@ def _list(texts: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """A literal of CEL, whose escapes are those of JSON."""
-    return json.dumps(str(text), ensure_ascii=False)
+    return literal(str(text))

@@ -50,6 +50,10 @@ class Term:
         than = Term(str(other), lambda _: other) if isinstance(other, int) else other
         return Term(f"({self.cel} > {than.cel})", lambda asked: self.of(asked) > than.of(asked))
 
+    def same(self, other: Term) -> Term:
+        """Whether it is the value of the other term."""
+        return Term(f"({self.cel} == {other.cel})", lambda asked: self.of(asked) == other.of(asked))
+
     def matches(self, pattern: str) -> Term:
         """Whether the whole text matches this pattern, which must be within RE2's syntax."""
         compiled = re.compile(pattern, re.ASCII)

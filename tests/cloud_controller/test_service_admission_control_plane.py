@@ -9,11 +9,13 @@ import pytest
 
 from cloud_controller import clouds, service_admission
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, PatchType
+from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, Object, PatchType
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.refusals import refuse
 from cloud_controller.service_admission import LABEL, Admission
+from tests.cloud_controller.combinations import PAIRS, Asked, build, some
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
@@ -51,7 +53,10 @@ class Cluster:
         load_balancer_class = next((each for each in kind.classes if each in self.classes), None)
         of_kind = {} if load_balancer_class is None else {"loadBalancerClass": load_balancer_class}
         given = {"type": "LoadBalancer", "ports": [{"port": 80}], **of_kind, **spec}
-        service = {"metadata": {"name": "web", "annotations": annotations}, "spec": given}
+        return self.judged({"metadata": {"name": "web", "annotations": annotations}, "spec": given})
+
+    def judged(self, service: Object) -> str | None:
+        """What the API server says against this Service; None: it admits it."""
         try:
             self.kube.create(SERVICES, service, self.namespace, dry_run=True)
         except ApiError as error:
@@ -76,18 +81,22 @@ def texts(entry: Annotation) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def said_by_parser(catalogue: Catalogue, annotations: dict[str, str]) -> str | None:
-    if catalogue.empty_is_unset:
-        annotations = {name: text for name, text in annotations.items() if text.strip()}
+def stored(kube: Kube, service: Object) -> Object:
+    """The Service as an API server completes it, where no policy counts."""
+    return kube.create(SERVICES, service, "default", dry_run=True)
+
+
+def said_by_controller(kind: Catalogue, service: Object) -> str | None:
+    """What the controller says against this Service."""
     try:
-        catalogue.parse(annotations)
+        refuse(kind.parse(service["metadata"].get("annotations")), service["spec"])
     except InvalidConfiguration as error:
         return str(error)
     return None
 
 
 def is_said(expected: str | None, answer: str | None) -> bool:
-    """Whether the API server answers what the parser says; only the quotes around odd values may differ."""
+    """Whether the API server answers what the controller says; only the quotes around odd values may differ."""
     if expected is None or answer is None:
         return expected is answer
     before, _, after = expected.partition(": ")
@@ -97,12 +106,15 @@ def is_said(expected: str | None, answer: str | None) -> bool:
 def test_the_api_server_admits_what_the_parser_accepts_and_refuses_the_rest_in_its_words(admission: Cluster) -> None:
     differences = []
     for kind in admission.kinds:
+        plain = stored(admission.kube, Asked(kind).service())
         for entry in kind:
             if entry.name == restrictions.SOURCE_RANGES:
                 continue  # Kubernetes' own: the API server judges it before any policy.
             one = entry.member(entry.suffix_example) if entry.suffix else entry
             for text in texts(entry):
-                expected, answer = said_by_parser(kind, {one.name: text}), admission.answer({one.name: text}, kind)
+                annotations = Asked(kind).annotations | {one.name: text}
+                asked = plain | {"metadata": {"annotations": annotations}}
+                expected, answer = said_by_controller(kind, asked), admission.answer(annotations, kind)
                 if not is_said(expected, answer):
                     differences.append((kind.kind, one.name, text, expected, answer))
 
@@ -137,8 +149,24 @@ def test_another_clouds_annotation_that_restricts_access_is_refused_in_the_contr
 
     answer = admission.answer({name: text}, kind)
 
-    assert is_said(said_by_parser(kind, {name: text}), answer)
+    assert is_said(said_by_controller(kind, {"metadata": {"annotations": {name: text}}, "spec": {}}), answer)
     assert answer is not None
+
+
+def test_wrong_services_are_refused_in_the_controllers_words_and_right_ones_admitted(admission: Cluster) -> None:
+    differences, wrongs, rights = [], 0, 0
+    for kind in admission.kinds:
+        for asked in (*(each for both in PAIRS for each in both if each.kind is kind), *some(kind, 100)):
+            service = stored(admission.kube, asked.service())
+            expected, built = said_by_controller(kind, service), build(kind, service)
+            answer = admission.judged(asked.service())
+            # What the build refuses besides depends on the cloud.
+            if not is_said(expected, answer) or (expected is not None and built != expected):
+                differences.append((asked.arguments, asked.ports, asked.spec, expected, built, answer))
+            wrongs, rights = wrongs + (expected is not None), rights + (expected is None)
+
+    assert not differences, "\n".join(map(str, differences[:20]))
+    assert min(wrongs, rights) >= 70, (wrongs, rights)
 
 
 def test_services_that_the_controller_does_not_serve_are_left_alone(admission: Cluster) -> None:

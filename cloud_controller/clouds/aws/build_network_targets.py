@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
+from cloud_controller.clouds.aws.request import Port, Request, as_text, field
 from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import HealthCheck, Pool
@@ -36,20 +36,11 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     elif by_node and config.health_probe_mode == "Shared":
         protocol, port, path = "HTTP", config.health_probe_port, config.health_probe_path
     protocol = settings.text("healthcheck_protocol") or protocol
-    if protocol not in _TIMEOUTS:
-        raise InvalidConfiguration(
-            field("healthcheck_protocol"),
-            f"{protocol!r} is not supported by network load balancers",
-            ", ".join(_TIMEOUTS),
-        )
     given = settings.text("healthcheck_port")
     if given is not None:
-        port = None if given == "traffic-port" else port_number(given)
+        port = None if given == "traffic-port" else int(given)
     interval = settings.number("healthcheck_interval") or (_LOCAL_INTERVAL if local else _INTERVAL)
     timeout = settings.number("healthcheck_timeout") or min(_TIMEOUTS[protocol], interval)
-    if timeout > interval:
-        why = f"{timeout} s is longer than the interval ({interval} s)"
-        raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {interval}")
     threshold = _LOCAL_THRESHOLD if local else _THRESHOLD
     return HealthCheck(
         protocol=protocol,
@@ -140,19 +131,11 @@ def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[
 
 def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:
     """Raise InvalidConfiguration if TCP and UDP of one port use different target ports."""
-    if len(ports) < 2:
-        return
-    why = f"TCP and UDP on port {ports[0]['port']} share one listener, which sends both to the same target port"
-    index = [*asked.ports].index(ports[1])
-    if targets == "instance":
-        if len({port["nodePort"] for port in ports}) > 1:
-            numbers = " and ".join(str(port["nodePort"]) for port in ports)
-            allowed = f"the same node port for both, or {field('nlb_target_type')}: ip"
-            raise InvalidConfiguration(
-                f"spec.ports[{index}].nodePort", f"{why}, but the node ports are {numbers}", allowed
-            )
+    if len(ports) < 2 or targets == "instance":
         return
     family = (asked.spec.get("ipFamilies") or ["IPv4"])[0]
     numbers_of = [{member.port for member in backends.by_pod(port, family)} for port in ports]
     if all(numbers_of) and numbers_of[0] != numbers_of[1]:
+        why = f"TCP and UDP on port {ports[0]['port']} share one listener, which sends both to the same target port"
+        index = [*asked.ports].index(ports[1])
         raise InvalidConfiguration(f"spec.ports[{index}].targetPort", why, "the same target port for both")

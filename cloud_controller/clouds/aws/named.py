@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
+from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.subnets import by_word
@@ -38,7 +38,7 @@ def named(asked: Request, model: LoadBalancerModel, group_tags: Mapping[str, Map
 
 def named_groups(service: Object) -> Iterator[str]:
     """The security groups that the Service's annotations name, if these are valid."""
-    annotations = non_empty(service["metadata"].get("annotations"))
+    annotations = service["metadata"].get("annotations")
     for entry in CATALOGUE:
         if entry.names == "security-group":
             with suppress(InvalidConfiguration):

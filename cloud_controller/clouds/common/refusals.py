@@ -8,6 +8,9 @@ from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 from cloud_controller.load_balancers.terms import Term, say
 
 SERVED = ("TCP", "UDP")
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+"""The pattern of an IPv4 address."""
 
 
 def unserved_protocol(*served: str, why: str = "is not supported", allowed: str | None = None) -> Refusal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX
 from cloud_controller.clouds.common.refusals import (
+    IPV4,
     RANGES,
     RANGES_FIELD,
     SERVED,
@@ -134,7 +135,6 @@ _OF_PORTS = (
 
 _ZONE_FORM = "ZONE:VSWITCH[:ADDRESS[:EIP]] for each zone, such as cn-hangzhou-k:vsw-0a1"
 _MOST_ZONES = 10
-_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _KEEPS_GROUPS = f"not supported with {_field('id')}: the reused load balancer keeps its own security groups"
 _ITS_GROUPS = "none; set the security groups on that load balancer"
 
@@ -170,7 +170,7 @@ _OF_INSTANCE = (
     ),
     Refusal(
         "zone_maps",
-        _OWN & ~part(2).is_("") & ~part(2).matches(rf"{_OCTET}(\.{_OCTET}){{3}}"),
+        _OWN & ~part(2).is_("") & ~part(2).matches(IPV4),
         say("'{}' in '{}' is not an IPv4 address", part(2), ITEM),
         _ZONE_FORM,
         each=_ZONES,
