@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import SHOWN, Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.nameable import Nameable
+from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.sharing import NOT_SHARED, Sharing
 from cloud_controller.load_balancers.terms import literal
 
 NAME = "cloud-controller-services"
@@ -39,21 +43,39 @@ class Admission(StrEnum):
     OFF = "off"
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the administrator's options let annotations do."""
+
+    nameable: Nameable = field(default_factory=Nameable)
+    sharing: Sharing = Sharing.TAGGED
+
+    def refusals(self, catalogue: Catalogue) -> Iterator[Refusal]:
+        """The rules by which the API server refuses what they forbid."""
+        yield from self.nameable.refusals(catalogue.namings)
+        shares = catalogue.by_argument.get("id")
+        if self.sharing is Sharing.OFF and shares and not shares.ignored:
+            yield NOT_SHARED
+
+
 def make(
     catalogue: Catalogue,
     classes: Collection[str | None],
     mode: Admission,
     labels: dict[str, str],
     of_others: Mapping[str, Collection[str]] | None = None,
+    limits: Limits | None = None,
 ) -> tuple[Manifest, ...]:
     """The policies, each with its bindings.
 
     - `classes`: the served values of `spec.loadBalancerClass`; None: Services without a class.
     - `mode`: where a namespace's label says nothing else.
     - `of_others`: annotations with the values that leave a Service without a class to another controller.
+    - `limits`: what the administrator does not allow.
     """
     made: list[Manifest] = []
     for kind in catalogue.kinds or (catalogue,):
+        kind = replace(kind, refusals=(*kind.refusals, *(limits or Limits()).refusals(kind)))
         served = set(classes) & set(kind.classes) if kind.classes else set(classes)
         if served:
             name = f"{NAME}-{kind.kind.lower()}" if kind.kind else NAME

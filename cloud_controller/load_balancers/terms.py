@@ -137,6 +137,14 @@ def literal(value: str | int | bool | tuple[str, ...]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+ALWAYS = Term("true", lambda _: True)
+
+
+def one(item: Term) -> Term:
+    """A list with this item."""
+    return Term(f"[{item.cel}]", lambda asked: [item.of(asked)])
+
+
 # ------------------------------------------------------------------------------------------------------ annotations
 
 

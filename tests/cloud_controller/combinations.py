@@ -322,14 +322,16 @@ def some(kind: Catalogue, count: int) -> Iterator[Asked]:
     of_pairs = [each for both in PAIRS for each in both if each.kind is kind]
     for _ in range(count):
         base = chance.choice(of_pairs)
-        more = {entry.argument: chance.choice(texts(entry)) for entry in chance.sample(entries, 2) if not entry.suffix}
+        more = {entry.argument: text(entry, chance) for entry in chance.sample(entries, 2) if not entry.suffix}
         yield Asked(kind, {**base.arguments, **more}, base.ports, base.spec)
 
 
-def texts(entry: Annotation) -> list[str]:
-    """Texts for an annotation, most of them valid."""
+def text(entry: Annotation, chance: random.Random) -> str:
+    """A text for an annotation, mostly a valid one."""
+    wrong = chance.random() < 0.1
     if entry.type is bool:
-        return ["true", "false", "maybe"]
+        return "maybe" if wrong else chance.choice(["true", "false"])
     if entry.type is int:
-        return [str(each) for each in (entry.minimum, entry.maximum, (entry.maximum or 0) + 1) if each is not None]
-    return [*entry.allowed, *([entry.example] if entry.example else []), "x" if entry.allowed else entry.example or "x"]
+        bounds = [str(each) for each in (entry.minimum, entry.maximum) if each is not None]
+        return "-1" if wrong else chance.choice(bounds)
+    return "\\" if wrong else chance.choice([*entry.allowed, *([entry.example] if entry.example else [])] or ["x"])

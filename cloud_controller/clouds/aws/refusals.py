@@ -12,6 +12,7 @@ from cloud_controller.clouds.common.refusals import (
     missing_node_port,
     unserved_protocol,
 )
+from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
     FIRST_FAMILY,
@@ -25,6 +26,7 @@ from cloud_controller.load_balancers.terms import (
     flag,
     given,
     number,
+    one,
     part,
     say,
     spec,
@@ -100,16 +102,26 @@ def _contradicts(argument: str, key: str) -> Refusal:
     return Refusal("attributes", when, why, "only one of the two")
 
 
+_LOGGED = (given("access_log_enabled") & flag("access_log_enabled")) | (
+    ~given("access_log_enabled") & _attribute(aws.ENABLED).is_("true")
+)
+
+
+def _of_logs(argument: str, key: str) -> Term:
+    """The bucket or the prefix of the logs, by either annotation."""
+    named, by_key = text(argument), _attribute(key)
+    return Term(
+        f"(variables.has_{argument} ? {named.cel} : {by_key.cel})", lambda asked: named.of(asked) or by_key.of(asked)
+    )
+
+
+_BUCKET = _of_logs("access_log_s3_bucket_name", aws.BUCKET)
+
 _OF_LOGS = (
     *(_contradicts(argument, key) for argument, key in aws.OF_ANNOTATIONS.items()),
     Refusal(
         "access_log_s3_bucket_name",
-        (
-            (given("access_log_enabled") & flag("access_log_enabled"))
-            | (~given("access_log_enabled") & _attribute(aws.ENABLED).is_("true"))
-        )
-        & ~given("access_log_s3_bucket_name")
-        & _attribute(aws.BUCKET).is_(""),
+        _LOGGED & _BUCKET.is_(""),
         "missing, but access logs are enabled",
         "the name of an S3 bucket",
     ),
@@ -339,3 +351,21 @@ REFUSALS = (
     *(each.only(~_NETWORK) for each in _CLASSIC),
     *(each.only(_NETWORK) for each in _OF_NETWORK_KIND),
 )
+
+NAMINGS = (
+    # A subnet may be named by its Name tag too, whose ID only the cloud knows.
+    Naming("subnet", "subnets", words("subnets"), only_name=ITEM.matches("subnet-.*")),
+    Naming("security-group", "security_groups", _NAMED_GROUPS),
+    Naming("security-group", "extra_security_groups", words("extra_security_groups")),
+    Naming("certificate", "ssl_cert", _CERTIFICATES),
+    Naming("elastic-ip", "eip_allocations", words("eip_allocations")),
+    Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), _LOGGED),
+    # Without a prefix, logs go to the top of the bucket.
+    Naming(
+        "log-prefix",
+        "access_log_s3_bucket_prefix",
+        one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)),
+        _LOGGED,
+    ),
+)
+"""The existing resources that annotations name."""

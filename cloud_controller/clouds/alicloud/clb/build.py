@@ -15,7 +15,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.backends import chosen
 from cloud_controller.clouds.alicloud.clb.annotations import field
-from cloud_controller.clouds.alicloud.clb.build_listeners import further_certificates, is_checked, listener_attributes
+from cloud_controller.clouds.alicloud.clb.build_listeners import is_checked, listener_attributes
 from cloud_controller.clouds.alicloud.clb.refusals import OF_BACKENDS
 from cloud_controller.clouds.alicloud.clb.request import Request, forwards, protocols
 from cloud_controller.clouds.common.names import hashed_name
@@ -33,7 +33,7 @@ from cloud_controller.load_balancers.model import (
     Pool,
     Reuse,
 )
-from cloud_controller.load_balancers.nameable import Named
+from cloud_controller.load_balancers.nameable import named
 from cloud_controller.load_balancers.refusals import refuse
 
 EXTERNAL_IP_TAG = "cloud-controller/external-ip-type"
@@ -99,7 +99,7 @@ def build(request: Request, backends: Backends) -> Built:
         model,
         ignored=tuple(_ignored(request, set(protocol_of.values()))),
         reuse=reuse,
-        named=tuple(_named(request, model)),
+        named=tuple(named(request.settings, request.spec)),
         published=(Ingress(hostname=hostname),) if hostname else (),
     )
 
@@ -194,16 +194,7 @@ def _reuse(request: Request) -> Reuse | None:
     return Reuse(request.reused, request.settings.flag("force_override_listeners"), request.place.vpc_id)
 
 
-# ---------------------------------------------------------------------------------------------- named and ignored
-
-
-def _named(request: Request, model: LoadBalancerModel) -> Iterator[Named]:
-    if model.attributes.get("vswitch_id") == request.settings.given.get("vswitch_id", ""):
-        yield Named("subnet", field("vswitch_id"), (str(request.settings.text("vswitch_id")),))
-    if any(each.attributes.get("server_certificate_id") for each in model.listeners):
-        yield Named("certificate", field("cert_id"), (str(request.settings.text("cert_id")),))
-        for _, certificate in further_certificates(request):
-            yield Named("certificate", field("domain_extensions"), (certificate,))
+# --------------------------------------------------------------------------------------------------------- ignored
 
 
 def _ignored(request: Request, used: set[str]) -> Iterator[Ignored]:

@@ -10,12 +10,14 @@ from cloud_controller.clouds.common.refusals import (
     missing_node_port,
     unserved_protocol,
 )
+from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
     ITEM,
     PORT_KEYS,
     Term,
     given,
+    one,
     part,
     say,
     text,
@@ -42,6 +44,9 @@ _SERVED = Term(
 _HTTP, _HTTPS = (_PROTOCOLS.where(_NAME.is_(name)).map(part(1)) for name in ("http", "https"))
 _BY_COOKIES = _HTTP.where(~ITEM.within(_FORWARDS.map(part(0)))).any | _HTTPS.any
 """Whether a listener of HTTP or HTTPS sends to backends: one that redirects does not."""
+
+_FURTHER = Term("(item.split(':', 2) + [''])[1].trim()", lambda asked: asked.item.partition(":")[2].strip())
+"""The certificate of a word of domain-extensions."""
 
 OF_BACKENDS = (
     Refusal(
@@ -195,3 +200,15 @@ REFUSALS = (
         "paybytraffic; or annotation instance-charge-type: PayBySpec",
     ),
 )
+
+NAMINGS = (
+    Naming(
+        "subnet",
+        "vswitch_id",
+        one(text("vswitch_id")),
+        _OWN & given("vswitch_id") & text("address_type").is_("intranet"),
+    ),
+    Naming("certificate", "cert_id", one(text("cert_id")), _HTTPS.any),
+    Naming("certificate", "domain_extensions", words("domain_extensions").map(_FURTHER), _HTTPS.any),
+)
+"""The existing resources that annotations name."""

@@ -18,6 +18,7 @@ from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Reuse
+from cloud_controller.load_balancers.nameable import named
 from cloud_controller.load_balancers.refusals import refuse
 
 
@@ -46,7 +47,7 @@ def build(service: Object, backends: Backends, facts: BuildFacts, config: BuildC
         model,
         ignored=tuple(_ignored(asked, found)),
         reuse=reuse,
-        named=(*build_load_balancer.named(asked), *build_listeners.named(asked)),
+        named=tuple(named(asked.settings, asked.spec)),
     )
 
 

@@ -12,7 +12,6 @@ from cloud_controller.clouds.alicloud.nlb.names import pool_name
 from cloud_controller.clouds.alicloud.nlb.request import Port, Request
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, Listener
-from cloud_controller.load_balancers.nameable import Named
 
 UDP_IDLE_TIMEOUT = 20
 """Seconds: the default and the most of UDP listeners."""
@@ -106,15 +105,6 @@ def ignored_tlvs(asked: Request) -> Iterator[Ignored]:
         for name in PPV2:
             argument = f"{name.replace('ppv2_', 'ppv2_pvl_')}_enabled"
             yield from asked.ignored(argument, f"{field('proxy_protocol')} is not on")
-
-
-def named(asked: Request) -> Iterator[Named]:
-    """The certificates that annotations name."""
-    for argument in ("cert_id", "cacert_id"):
-        if asked.has(argument):
-            yield Named("certificate", field(argument), (asked.text(argument),))
-    for word in asked.words("additional_cert_ids"):
-        yield Named("certificate", field("additional_cert_ids"), (word,))
 
 
 def _tls(asked: Request) -> dict[str, Value | None]:

@@ -15,7 +15,6 @@ from cloud_controller.clouds.common.subnets import require_one_of_a_zone
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored
-from cloud_controller.load_balancers.nameable import Named
 
 MOST_RANGES = 190
 """Rules that a security group has room for, besides the two that refuse everybody else."""
@@ -93,18 +92,6 @@ def ignored(asked: Request) -> Iterator[Ignored]:
         yield Ignored("spec.ipFamilies", tuple(families), why)
     if asked.spec.get("loadBalancerIP"):
         yield Ignored("spec.loadBalancerIP", asked.spec["loadBalancerIP"], f"use {field('zone_maps')}")
-
-
-def named(asked: Request) -> Iterator[Named]:
-    """The existing resources that annotations of the load balancer name."""
-    if asked.has("id"):
-        return
-    for zone in zones(asked):
-        yield Named("subnet", field("zone_maps"), (zone.id,))
-        if zone.eip:
-            yield Named("elastic-ip", field("zone_maps"), (zone.eip,))
-    for group in asked.words("security_group_ids"):
-        yield Named("security-group", field("security_group_ids"), (group,))
 
 
 def dual_stack(asked: Request) -> bool:

@@ -11,6 +11,7 @@ from cloud_controller.clouds.common.refusals import (
     missing_node_port,
     unserved_protocol,
 )
+from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
     FIRST_FAMILY,
@@ -20,6 +21,7 @@ from cloud_controller.load_balancers.terms import (
     PROTOCOL,
     Term,
     given,
+    one,
     part,
     say,
     spec,
@@ -233,3 +235,13 @@ _OF_SERVER_GROUPS = (
 )
 
 REFUSALS = (*_OF_PORTS, *_OF_INSTANCE, *_OF_SERVER_GROUPS)
+
+NAMINGS = (
+    Naming("subnet", "zone_maps", _ZONES.map(part(1)), _OWN),
+    Naming("elastic-ip", "zone_maps", _ZONES.where(~part(3).is_("")).map(part(3)), _OWN),
+    Naming("security-group", "security_group_ids", words("security_group_ids"), _OWN),
+    Naming("certificate", "cert_id", one(text("cert_id")), given("cert_id")),
+    Naming("certificate", "cacert_id", one(text("cacert_id")), given("cacert_id")),
+    Naming("certificate", "additional_cert_ids", words("additional_cert_ids")),
+)
+"""The existing resources that annotations name."""
