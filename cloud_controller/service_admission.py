@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from cloud_controller.load_balancers import restrictions
-from cloud_controller.load_balancers.annotation import SHOWN, Annotation
+from cloud_controller.load_balancers.annotation import OLDER_NAME, SHOWN, Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.refusals import Refusal
@@ -157,11 +157,15 @@ def _sentences(catalogue: Catalogue) -> dict[str, str]:
     unknown = f": unknown on {catalogue.cloud}"
     restricts = f": {restrictions.OPEN} (allowed: {restrictions.INSTEAD_OF_OPEN})"
     public = f": {restrictions.PUBLIC} (allowed: {restrictions.INSTEAD_OF_PUBLIC})"
+    names = "variables.contradicting[0]"
+    texts = f"{names}.map(n, {_SHOWN})"
     return {
         "unknown": f"'annotation ' + variables.unknown[0] + {_text(unknown)}",
         "restricting": f"'annotation ' + variables.restricting[0] + {_text(restricts)}",
         "private": f"'annotation ' + variables.private[0] + {_text(public)}",
         "faults": "variables.faults.join('; ')",
+        "contradicting": f"'annotation ' + {names}[0] + ': ' + {texts}[0] + ' contradicts ' + {texts}[1] + ' of '"
+        f" + {names}[1] + {_text(OLDER_NAME)} + ' (allowed: one of the two; remove ' + {names}[1] + ')'",
         "conflicts": "variables.conflicts[0].replace('\\n', ' ')",
     }
 
@@ -188,6 +192,13 @@ def _variables(catalogue: Catalogue) -> list[Manifest]:
         f".map(r, {_wrong(catalogue)}.map(n, 'annotation ' + (has(r.names) ? r.names.split(' ')[0] : n)"
         f" + ': ' + {_SHOWN} + r.why)[0])",
     }
+    present = "names.filter(n, n in variables.given" + (
+        " && variables.given[n].trim() != '')" if catalogue.empty_is_unset else ")"
+    )
+    found["contradicting"] = (
+        f"variables.rules.filter(r, has(r.names)).map(r, r.names.split(' ')).map(names, {present})"
+        ".filter(names, names.exists(n, variables.given[n].trim() != variables.given[names[0]].trim()))"
+    )
     rules = [rule.cel(catalogue) for rule in catalogue.refusals]
     for entry in catalogue:
         if not entry.ignored and any(re.search(rf"\b(has|value)_{entry.argument}\b", rule) for rule in rules):
@@ -200,10 +211,15 @@ def _variables(catalogue: Catalogue) -> list[Manifest]:
     return [{"name": name, "expression": text} for name, text in found.items()]
 
 
+def _is_set(catalogue: Catalogue) -> str:
+    """Whether the Service has annotation `n`."""
+    return "n in variables.given" + (" && variables.given[n].trim() != ''" if catalogue.empty_is_unset else "")
+
+
 def _settings(entry: Annotation, catalogue: Catalogue) -> dict[str, str]:
     """Whether a Service sets the annotation, and its value or default, as terms name them (`terms.py`)."""
     names = _list((entry.name, *entry.aliases))
-    set_at_all = "n in variables.given" + (" && variables.given[n].trim() != ''" if catalogue.empty_is_unset else "")
+    set_at_all = _is_set(catalogue)
     has, value = f"has_{entry.argument}", f"variables.given[{names}.filter(n, {set_at_all})[0]].trim()"
     default = entry.default
     if entry.type is bool:

@@ -30,6 +30,7 @@ HTTPS = {"name": "https", "protocol": "TCP", "port": 443}
 NO_NODE_PORTS = {"allocateLoadBalancerNodePorts": False}
 RANGES = {"loadBalancerSourceRanges": ["10.0.0.0/8"]}
 EVERYBODY = {"loadBalancerSourceRanges": ["10.0.0.0/8", "0.0.0.0/0"]}
+IPV6_RANGES = {"loadBalancerSourceRanges": ["2001:db8::/32", "::/0"]}
 DUAL = {"ipFamilyPolicy": "RequireDualStack"}
 IPV6 = {"ipFamilies": ["IPv6"]}
 STICKY = {"sessionAffinity": "ClientIP"}
@@ -87,6 +88,8 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(MYCLOUD, {}, {"backend_type": "pod-ip"}, **NO_NODE_PORTS),
     pair(MYCLOUD, {"id": "lb-0a"}, {"scheme": "internal"}, **RANGES),
     pair(MYCLOUD, {"id": "lb-0a", "load_balancer_source_ranges": "10.0.0.0/8"}, {"id": "lb-0a"}),
+    by_spec(MYCLOUD, {}, IPV6_RANGES, EVERYBODY),
+    pair(MYCLOUD, {"load_balancer_source_ranges": "::/0"}, {"load_balancer_source_ranges": "::/0,10.0.0.0/8"}),
     pair(MYCLOUD, {"health_check_timeout": "3"}, {"health_check_timeout": "3", "health_check_interval": "3"}),
     # ---------------------------------------------------------------------------------------------------- CLB
     pair(CLB, {"backend_ip_version": "ipv6", "ip_version": "ipv6"}, {"ip_version": "ipv6"}),
@@ -159,6 +162,8 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(NLB, {**_TLS, "cacert": "on"}, {**_TLS, "cacert": "on", "cacert_id": "c-9"}, HTTPS),
     pair(NLB, {"additional_resource_tags": "team"}, {"additional_resource_tags": "team=web"}),
     pair(NLB, {"id": "nlb-1"}, {}, **RANGES),
+    pair(NLB, {"id": "nlb-1", "load_balancer_source_ranges": "10.0.0.0/8"}, {"id": "nlb-1"}),
+    pair(NLB, {"security_group_ids": "sg-1", "load_balancer_source_ranges": "::/0"}, {"security_group_ids": "sg-1"}),
     pair(NLB, {"id": "nlb-1", "security_group_ids": "sg-1"}, {"security_group_ids": "sg-1"}),
     pair(NLB, {"zone_maps": ""}, {"zone_maps": "", "id": "nlb-1"}),
     pair(NLB, {"zone_maps": "cn-hangzhou-k"}, {"zone_maps": "cn-hangzhou-k : vsw-1"}),
@@ -181,6 +186,8 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
         },
     ),
     pair(NLB, {"security_group_ids": "sg-1"}, {}, **RANGES),
+    pair(NLB, {}, {"ip_version": "dualstack"}, **IPV6_RANGES),
+    pair(NLB, {"load_balancer_source_ranges": "::/0"}, {"load_balancer_source_ranges": "::/0,10.0.0.0/8"}),
     pair(NLB, {"security_group_ids": "sg-1,group"}, {"security_group_ids": "sg-1,sg-2"}),
     pair(NLB, {}, _BY_POD, **NO_NODE_PORTS),
     pair(NLB, {"server_group_type": "Ip"}, {"server_group_type": "ip", **_BY_POD}),
@@ -202,6 +209,11 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     by_spec(AWS, {"security_groups": "sg-0a"}, RANGES, EVERYBODY),
     pair(
         AWS,
+        {"security_groups": "sg-0a", "load_balancer_source_ranges": "10.0.0.0/8"},
+        {"security_groups": "sg-0a", "load_balancer_source_ranges": "0.0.0.0/0,10.0.0.0/8"},
+    ),
+    pair(
+        AWS,
         {"security_groups": "sg-0a", "security_group_prefix_lists": "pl-0a"},
         {"security_group_prefix_lists": "pl-0a"},
     ),
@@ -209,6 +221,8 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(AWS, {"healthcheck_port": "65536"}, {"healthcheck_port": "65535"}),
     pair(AWS, {"access_log_enabled": "true"}, {"access_log_enabled": "true", "access_log_s3_bucket_name": "logs"}),
     # ------------------------------------------------------------------------------------------- AWS, classic
+    by_spec(AWS, {}, IPV6_RANGES, EVERYBODY),
+    pair(AWS, {"load_balancer_source_ranges": "::/0"}, {"load_balancer_source_ranges": "::/0,10.0.0.0/8"}),
     by_spec(AWS, {}, UDP, TCP),
     by_spec(AWS, {}, NO_NODE_PORTS, {}),
     pair(AWS, {}, _NLB, **STICKY),

@@ -13,9 +13,11 @@ from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, Object, 
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.nameable import Nameable, named
 from cloud_controller.load_balancers.refusals import refuse
-from cloud_controller.service_admission import LABEL, Admission
-from tests.cloud_controller.combinations import PAIRS, Asked, build, some
+from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.service_admission import LABEL, Admission, Limits
+from tests.cloud_controller.combinations import AWS, CLB, HTTPS, MYCLOUD, NLB, PAIRS, TCP, Asked, build, some
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
@@ -26,14 +28,14 @@ _numbers = itertools.count()
 class Cluster:
     """A namespace in which a cloud's policies count."""
 
-    def __init__(self, kube: Kube, cloud: str, mode: Admission = Admission.DENY) -> None:
+    def __init__(self, kube: Kube, cloud: str, mode: Admission = Admission.DENY, limits: Limits | None = None) -> None:
         found = clouds.descriptor(cloud)
         self.kube = kube
         self.catalogue = found.catalogue
         self.classes = {None, *found.load_balancer_classes}
         self.namespace = f"admission-{next(_numbers)}"
         kube.create(NAMESPACES, {"metadata": {"name": self.namespace}})
-        for each in service_admission.make(found.catalogue, self.classes, mode, {}, found.of_others):
+        for each in service_admission.make(found.catalogue, self.classes, mode, {}, found.of_others, limits):
             if each["kind"] == "ValidatingAdmissionPolicyBinding":
                 only = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
                 each["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"].append(only)
@@ -170,6 +172,76 @@ def test_wrong_services_are_refused_in_the_controllers_words_and_right_ones_admi
 
     assert not differences, "\n".join(map(str, differences[:20]))
     assert min(wrongs, rights) >= 70, (wrongs, rights)
+
+
+LISTED = Nameable.parse(
+    [
+        "certificate=arn:aws:acm:*:123456789012:certificate/[!x]*",
+        "certificate=c-?",
+        "subnet=subnet-0*",
+        "subnet=vsw-0*",
+        "elastic-ip=eip-*",
+        "log-bucket=logs",
+        "security-group=tag:shared",
+    ]
+)
+_LOGS = {"type": "nlb", "attributes": "access_logs.s3.enabled=true,access_logs.s3.bucket=other"}
+
+
+@pytest.mark.parametrize(
+    ("cloud", "wrong", "right"),
+    [
+        ("aws", Asked(AWS, {"ssl_cert": "arn:aws:acm:eu-west-1:999999999999:certificate/1"}), Asked(AWS)),
+        (
+            "aws",
+            Asked(AWS, {"subnets": "subnet-0a,subnet-1a"}),
+            # A Name tag, whose subnet's ID may be on the list; and groups, whose tags may be.
+            Asked(AWS, {"subnets": "subnet-0a,edge", "security_groups": "sg-0a"}),
+        ),
+        ("aws", Asked(AWS, _LOGS), Asked(AWS, {**_LOGS, "attributes": "access_logs.s3.bucket=other"})),
+        ("alicloud", Asked(NLB, {"zone_maps": "cn-k:vsw-0a,cn-l:vsw-1a"}), Asked(NLB, {"zone_maps": "cn-k:vsw-0a"})),
+        (
+            "alicloud",
+            Asked(CLB, {"vswitch_id": "vsw-1", "address_type": "intranet"}),
+            Asked(CLB, {"vswitch_id": "vsw-1"}),
+        ),
+        (
+            "alicloud",
+            Asked(CLB, {"protocol_port": "http:80,https:443", "cert_id": "c-12"}, (TCP, HTTPS)),
+            Asked(CLB, {"protocol_port": "http:80,https:443", "cert_id": "c-1"}, (TCP, HTTPS)),
+        ),
+    ],
+)
+def test_what_the_administrators_list_does_not_name_is_refused_in_the_controllers_words(
+    kube: Kube, cloud: str, wrong: Asked, right: Asked
+) -> None:
+    cluster = Cluster(kube, cloud, limits=Limits(LISTED))
+    service = stored(kube, wrong.service())
+
+    with pytest.raises(InvalidConfiguration) as refused:
+        LISTED.require(named(wrong.kind.parse(service["metadata"]["annotations"]), service["spec"]))
+    assert is_said(str(refused.value), cluster.judged(wrong.service()))
+    assert cluster.judged(right.service()) is None
+
+
+def test_a_load_balancer_to_share_is_refused_where_the_administrator_switched_sharing_off(kube: Kube) -> None:
+    cluster = Cluster(kube, "mycloud", limits=Limits(sharing=Sharing.OFF))
+
+    answer = cluster.judged(Asked(MYCLOUD, {"id": "lb-0a"}).service()) or ""
+
+    assert (
+        "dlb-id: load balancer lb-0a cannot be shared: the controller runs with --shared-load-balancers=off" in answer
+    )
+
+
+def test_two_names_of_one_annotation_that_contradict_each_other_are_refused(kube: Kube) -> None:
+    cluster = Cluster(kube, "alicloud")
+    entry = CLB.by_argument["scheduler"]
+    annotations = {entry.name: "wrr", entry.aliases[0]: "rr"}
+    service = stored(kube, Asked(CLB).service() | {"metadata": {"name": "web", "annotations": annotations}})
+
+    assert is_said(said_by_controller(CLB, service), cluster.answer(annotations, CLB))
+    assert cluster.answer({**annotations, entry.aliases[0]: " wrr "}, CLB) is None
 
 
 def test_services_that_the_controller_does_not_serve_are_left_alone(admission: Cluster) -> None:

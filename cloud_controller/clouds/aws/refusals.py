@@ -7,9 +7,10 @@ from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSE
 from cloud_controller.clouds.common.refusals import (
     IPV4,
     RANGES,
-    RANGES_FIELD,
     SERVED,
     missing_node_port,
+    only_ipv6_ranges,
+    refused_ranges,
     unserved_protocol,
 )
 from cloud_controller.load_balancers.nameable import Naming
@@ -156,9 +157,8 @@ _OF_BOTH = (
     ),
     _ids("security_groups", "sg", "security group"),
     _ids("extra_security_groups", "sg", "security group"),
-    Refusal(
-        RANGES_FIELD,
-        _NAMED_GROUPS.any & RANGES.any & ~RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any,
+    *refused_ranges(
+        _NAMED_GROUPS.any & ~RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any,
         _NO_EFFECT,
         "none",
     ),
@@ -194,6 +194,7 @@ _ONLY_IPV4 = "is not supported: classic load balancers in a VPC have only IPv4 a
 _FAMILIES_OF_CLASSIC = f"IPv4 as the first family with SingleStack or PreferDualStack; or {_TYPE_NLB}"
 
 _CLASSIC = (
+    *only_ipv6_ranges(),
     unserved_protocol(
         "TCP", why="is not supported by classic load balancers", allowed=f"TCP; TCP or UDP with {_TYPE_NLB}"
     ),

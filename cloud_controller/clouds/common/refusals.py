@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from cloud_controller.clouds.common.source_ranges import no_client
 from cloud_controller.load_balancers import terms
 from cloud_controller.load_balancers.refusals import Refusal
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 from cloud_controller.load_balancers.terms import Term, say
 
 SERVED = ("TCP", "UDP")
@@ -44,11 +46,15 @@ RANGES = Term(
     f"({_IN_SPEC.cel} ? object.spec.loadBalancerSourceRanges : {_ANNOTATED.cel})",
     lambda asked: asked.spec.get("loadBalancerSourceRanges") or _ANNOTATED.of(asked),
 )
-"""The source ranges as written."""
-RANGES_FIELD = say(
-    "{}",
-    Term(
-        f"({_IN_SPEC.cel} ? 'spec.loadBalancerSourceRanges' : 'annotation {SOURCE_RANGES}')",
-        lambda asked: "spec.loadBalancerSourceRanges" if _IN_SPEC.of(asked) else f"annotation {SOURCE_RANGES}",
-    ),
-)
+"""The source ranges as written: those of the spec, otherwise those of the annotation."""
+
+
+def refused_ranges(when: Term, why: str, allowed: str) -> Iterator[Refusal]:
+    """Source ranges, wherever they are written."""
+    yield Refusal("spec.loadBalancerSourceRanges", _IN_SPEC & when, why, allowed)
+    yield Refusal("load_balancer_source_ranges", ~_IN_SPEC & RANGES.any & when, why, allowed)
+
+
+def only_ipv6_ranges(only_ipv4: Term = terms.ALWAYS) -> Iterator[Refusal]:
+    """Ranges that no client of a load balancer with only IPv4 addresses has."""
+    return refused_ranges(only_ipv4 & ~RANGES.where(~terms.ITEM.matches(".*:.*")).any, *no_client(6, served=4))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.common.refusals import (
-    RANGES,
-    RANGES_FIELD,
     SERVED,
     missing_node_port,
+    only_ipv6_ranges,
+    refused_ranges,
     unserved_protocol,
 )
 from cloud_controller.load_balancers.refusals import Refusal
@@ -31,12 +31,12 @@ REFUSALS = (
     ),
     unserved_protocol(*SERVED),
     missing_node_port(f"annotation {PREFIX}backend-type: pod-ip").only(~text("backend_type").is_("pod-ip")),
-    Refusal(
-        RANGES_FIELD,
-        RANGES.size.above(0) & given("id"),
+    *refused_ranges(
+        given("id"),
         f"not supported with annotation {PREFIX}id: the reused load balancer keeps its own ranges",
         "none; set the ranges on that load balancer",
     ),
+    *only_ipv6_ranges(),
     Refusal(
         "health_check_timeout",
         _TIMEOUT.above(_INTERVAL),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.common.refusals import (
     RANGES,
-    RANGES_FIELD,
     SERVED,
     missing_node_port,
+    refused_ranges,
     unserved_protocol,
 )
 from cloud_controller.load_balancers.nameable import Naming
@@ -172,9 +172,8 @@ _OF_LISTENERS = (
 
 REFUSALS = (
     *OF_BACKENDS,
-    Refusal(
-        RANGES_FIELD,
-        RANGES.any & ~RANGES.where(ITEM.matches(r"\s*\S+/0\s*")).any,
+    *refused_ranges(
+        ~RANGES.where(ITEM.matches(r"\s*\S+/0\s*")).any,
         "CLB admits clients by access control lists, which the controller does not make",
         "none; or annotations acl-id, with a list of these ranges, and acl-status: on",
     ),

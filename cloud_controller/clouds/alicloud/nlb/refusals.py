@@ -5,10 +5,10 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX
 from cloud_controller.clouds.common.refusals import (
     IPV4,
-    RANGES,
-    RANGES_FIELD,
     SERVED,
     missing_node_port,
+    only_ipv6_ranges,
+    refused_ranges,
     unserved_protocol,
 )
 from cloud_controller.load_balancers.nameable import Naming
@@ -148,7 +148,7 @@ _OF_INSTANCE = (
         "such as team=web",
         each=words("additional_resource_tags"),
     ),
-    Refusal(RANGES_FIELD, ~_OWN & RANGES.any, _KEEPS_GROUPS, _ITS_GROUPS),
+    *refused_ranges(~_OWN, _KEEPS_GROUPS, _ITS_GROUPS),
     Refusal("security_group_ids", ~_OWN & given("security_group_ids"), _KEEPS_GROUPS, _ITS_GROUPS),
     Refusal(
         "zone_maps",
@@ -195,12 +195,12 @@ _OF_INSTANCE = (
         "the load balancer has no public addresses that could use the bandwidth",
         "none; or address-type: internet",
     ),
-    Refusal(
-        RANGES_FIELD,
-        RANGES.any & given("security_group_ids"),
+    *refused_ranges(
+        given("security_group_ids"),
         f"the security groups in {_field('security_group_ids')} decide which clients may connect",
         "only one of the two",
     ),
+    *only_ipv6_ranges(_OWN & ~_DUAL_STACK),
     Refusal(
         "security_group_ids",
         ~ITEM.matches("sg-[0-9a-z-]+"),
