@@ -106,25 +106,13 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(CLB, {"protocol_port": "http:80"}, {"protocol_port": "udp:80"}, UDP),
     pair(CLB, {"protocol_port": "http:80,tcp:80"}, {"protocol_port": "http:80"}),
     pair(CLB, {"forward_port": "80"}, {}),
-    pair(
-        CLB,
-        {**_HTTPS, "forward_port": "80:443"},
-        {**_HTTPS, **_REDIRECTING},
-        TCP,
-        HTTPS,
-    ),
+    pair(CLB, {**_HTTPS, "forward_port": "80:443"}, {**_HTTPS, **_REDIRECTING}, TCP, HTTPS),
     pair(
         CLB,
         {"protocol_port": "http:80", "forward_port": "80:443"},
         {"protocol_port": "http:80", "forward_port": "80:443", "id": "lb-0a"},
     ),
-    pair(
-        CLB,
-        {**_REDIRECTING, "forward_port": "80:443,80:443"},
-        _REDIRECTING,
-        TCP,
-        HTTPS,
-    ),
+    pair(CLB, {**_REDIRECTING, "forward_port": "80:443,80:443"}, _REDIRECTING, TCP, HTTPS),
     pair(CLB, {"acl_id": "acl-1,acl-2"}, {"acl_id": "acl-1,acl-2", "acl_status": "on"}),
     pair(CLB, {"acl_status": "on"}, {"acl_status": "off", "acl_id": "acl-1"}),
     pair(CLB, {"protocol_port": "http:80", "scheduler": "SCH"}, {"protocol_port": "http:80", "scheduler": "wlc"}),
@@ -315,6 +303,11 @@ _BUILDERS: Mapping[str, tuple[Any, Any]] = {
     "aws": (AwsBuilder(AWS_CONFIG), Fact(AwsFacts(VPC))),
     "alicloud": (AliCloudBuilder(ALICLOUD_CONFIG), Fact(AliCloudFacts("vpc-1"))),
 }
+
+
+def claims(kind: Catalogue, service: Any) -> bool:
+    """Whether the cloud's controller serves this Service."""
+    return bool(_BUILDERS[kind.cloud][0].claims(service))
 
 
 def build(kind: Catalogue, service: Any) -> str | None:

@@ -17,7 +17,20 @@ from cloud_controller.load_balancers.nameable import Nameable, named
 from cloud_controller.load_balancers.refusals import refuse
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.service_admission import LABEL, Admission, Limits
-from tests.cloud_controller.combinations import AWS, CLB, HTTPS, MYCLOUD, NLB, PAIRS, TCP, Asked, build, some
+from tests.cloud_controller.combinations import (
+    AWS,
+    CERTIFICATE,
+    CLB,
+    HTTPS,
+    MYCLOUD,
+    NLB,
+    PAIRS,
+    SCTP,
+    TCP,
+    Asked,
+    build,
+    some,
+)
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
@@ -289,3 +302,26 @@ def test_a_namespace_chooses_its_mode(kube: Kube, mode: Admission) -> None:
     kube.patch(NAMESPACES, denied.namespace, labels, type=PatchType.MERGE)
 
     eventually(lambda: denied.answer(wrong(kind), kind) is None, "the Service is admitted")
+
+
+def test_a_service_with_many_ports_and_words_is_judged_within_the_api_servers_limits(admission: Cluster) -> None:
+    for kind in admission.kinds:
+        numbers = range(1000, 1000 + MANY)
+        ports = tuple({"name": f"p{number}", "protocol": "TCP", "port": number} for number in numbers)
+        of_kind = {
+            "CLB": {"protocol_port": ",".join(f"http:{number}" for number in numbers)},
+            "NLB": {"protocol_port": ",".join(f"tcpssl:{number}" for number in numbers), "cert_id": "c-1"},
+            "": {"type": "nlb", "ssl_cert": CERTIFICATE, "ssl_ports": ",".join(map(str, numbers))},
+        }
+        long = of_kind[kind.kind] if kind is not MYCLOUD else {}
+        good = Asked(kind, long, ports)
+        bad = Asked(kind, long, (*ports, SCTP))
+
+        assert admission.judged(good.service()) is None
+        expected = said_by_controller(kind, stored(admission.kube, bad.service()))
+        assert expected is not None
+        assert is_said(expected, admission.judged(bad.service()))
+
+
+MANY = 100
+"""Ports: more than any Service of ours has."""

@@ -143,10 +143,7 @@ _OF_BOTH = (
     Refusal(
         "spec.loadBalancerIP",
         ~spec("loadBalancerIP").is_(""),
-        say(
-            "'{}' is not supported: on AWS, annotations set a load balancer's addresses",
-            spec("loadBalancerIP"),
-        ),
+        say("'{}' is not supported: on AWS, annotations set a load balancer's addresses", spec("loadBalancerIP")),
         f"none; use {_field('eip_allocations')} or {_field('private_ipv4_addresses')}",
     ),
     Refusal(
@@ -158,16 +155,9 @@ _OF_BOTH = (
     _ids("security_groups", "sg", "security group"),
     _ids("extra_security_groups", "sg", "security group"),
     *refused_ranges(
-        _NAMED_GROUPS.any & ~RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any,
-        _NO_EFFECT,
-        "none",
+        _NAMED_GROUPS.any & ~RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any, _NO_EFFECT, "none"
     ),
-    Refusal(
-        "security_group_prefix_lists",
-        _NAMED_GROUPS.any & ~RANGES.any & _PREFIX_LISTS.any,
-        _NO_EFFECT,
-        "none",
-    ),
+    Refusal("security_group_prefix_lists", _NAMED_GROUPS.any & ~RANGES.any & _PREFIX_LISTS.any, _NO_EFFECT, "none"),
     _ids("security_group_prefix_lists", "pl", "prefix list"),
     Refusal(
         "healthcheck_port",
@@ -206,10 +196,7 @@ _CLASSIC = (
         f"None; ClientIP with {_TYPE_NLB}",
     ),
     Refusal(
-        "spec.ipFamilies",
-        ~FIRST_FAMILY.is_("IPv4"),
-        say(f"['{{}}'] {_ONLY_IPV4}", _FAMILIES),
-        _FAMILIES_OF_CLASSIC,
+        "spec.ipFamilies", ~FIRST_FAMILY.is_("IPv4"), say(f"['{{}}'] {_ONLY_IPV4}", _FAMILIES), _FAMILIES_OF_CLASSIC
     ),
     Refusal(
         "spec.ipFamilyPolicy",
@@ -363,10 +350,7 @@ NAMINGS = (
     Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), _LOGGED),
     # Without a prefix, logs go to the top of the bucket.
     Naming(
-        "log-prefix",
-        "access_log_s3_bucket_prefix",
-        one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)),
-        _LOGGED,
+        "log-prefix", "access_log_s3_bucket_prefix", one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)), _LOGGED
     ),
 )
 """The existing resources that annotations name."""

@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
-from cloud_controller.clouds.common.refusals import (
-    RANGES,
-    SERVED,
-    missing_node_port,
-    refused_ranges,
-    unserved_protocol,
-)
+from cloud_controller.clouds.common.refusals import RANGES, SERVED, missing_node_port, refused_ranges, unserved_protocol
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
-from cloud_controller.load_balancers.terms import (
-    ITEM,
-    PORT_KEYS,
-    Term,
-    given,
-    one,
-    part,
-    say,
-    text,
-    words,
-)
+from cloud_controller.load_balancers.terms import ALWAYS, ITEM, PORT_KEYS, Term, given, one, part, say, text, words
 
 _BY_POD = text("backend_type").is_("eni")
 _OWN = ~given("id")
@@ -85,7 +69,7 @@ _OF_PORTS = (
     ),
     Refusal(
         "protocol_port",
-        ~ITEM.is_(""),
+        ALWAYS,
         say("port {} appears twice", part(1)),
         "one protocol for each port",
         each=_PROTOCOLS.map(_KEY).repeated,
@@ -114,7 +98,7 @@ _OF_PORTS = (
     ),
     Refusal(
         "forward_port",
-        ~ITEM.is_(""),
+        ALWAYS,
         say("port {} appears twice", ITEM),
         "one target for each port",
         each=_FORWARDS.map(part(0)).repeated,
