@@ -69,6 +69,11 @@ class Term:
         """The text in lower case."""
         return Term(f"{self.cel}.lowerAscii()", lambda asked: self.of(asked).lower())
 
+    def split(self, separator: str, index: int) -> Term:
+        """One of the text's parts, without spaces around it; '' without."""
+        cel = f"({self.cel}.split('{separator}') + ['', '', '', ''])[{index}].trim()"
+        return Term(cel, lambda asked: [*self.of(asked).split(separator), "", "", "", ""][index].strip())
+
     @property
     def number(self) -> Term:
         """The number that the text is; only after a check that it is one."""
@@ -215,8 +220,7 @@ ITEM = Term("item", lambda asked: asked.item)
 
 def part(index: int, separator: str = ":") -> Term:
     """One of the parts of a word, without spaces around it; '' without."""
-    cel = f"(item.split('{separator}') + ['', '', '', ''])[{index}].trim()"
-    return Term(cel, lambda asked: [*asked.item.split(separator), "", "", "", ""][index].strip())
+    return ITEM.split(separator, index)
 
 
 PORT = Term("item.port", lambda asked: asked.item["port"])

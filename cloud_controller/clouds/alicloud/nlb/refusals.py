@@ -46,13 +46,14 @@ _PORT = "0*(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0
 
 # Of a word of protocol-port:
 _NAME = part(0).lower
-_TRANSPORT, _OTHER = (
-    Term(
-        f"({_NAME.cel} == 'udp' ? '{of_udp}' : '{of_others}')",
-        lambda asked, of_udp=of_udp, of_others=of_others: of_udp if _NAME.of(asked) == "udp" else of_others,
-    )
-    for of_udp, of_others in (("UDP", "TCP"), ("TCP", "UDP"))
-)
+
+
+def _by_name(of_udp: str, of_others: str) -> Term:
+    cel = f"({_NAME.cel} == 'udp' ? '{of_udp}' : '{of_others}')"
+    return Term(cel, lambda asked: of_udp if _NAME.of(asked) == "udp" else of_others)
+
+
+_TRANSPORT, _OTHER = _by_name("UDP", "TCP"), _by_name("TCP", "UDP")
 
 
 def _key(transport: Term) -> Term:
@@ -63,16 +64,8 @@ _SERVES_TLS = _PROTOCOLS.where(_NAME.is_("tcpssl") & _key(_TRANSPORT).within(POR
 _FORM = "tcp:PORT, udp:PORT or tcpssl:PORT"
 
 # Of a word of listener-port-range:
-_FIRST, _LAST = (
-    Term(f"int(item.split(':')[0].split('-')[{at}].trim())", lambda asked, at=at: int(_ends(asked.item)[at]))
-    for at in (0, 1)
-)
+_FIRST, _LAST = (part(0).split("-", at).number for at in (0, 1))
 _RANGE_FORM = "FIRST-LAST:PORT, such as 1000-2000:80"
-
-
-def _ends(word: str) -> list[str]:
-    return word.partition(":")[0].split("-")
-
 
 _OF_PORTS = (
     unserved_protocol(*SERVED),
