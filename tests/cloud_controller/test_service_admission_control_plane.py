@@ -14,6 +14,7 @@ from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.nameable import Nameable, named
+from cloud_controller.load_balancers.readiness_gates import ANNOTATION, ReadinessGates
 from cloud_controller.load_balancers.refusals import refuse
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.service_admission import LABEL, Admission, Limits
@@ -249,6 +250,16 @@ def test_a_load_balancer_to_share_is_refused_where_the_administrator_switched_sh
     assert (
         "dlb-id: load balancer lb-0a cannot be shared: the controller runs with --shared-load-balancers=off" in answer
     )
+
+
+def test_the_annotation_for_readiness_gates_is_checked_on_every_cloud(admission: Cluster) -> None:
+    asked = Asked(admission.kinds[0])
+    wrong, right = ({**asked.annotations, ANNOTATION: word} for word in ("on", "false"))
+
+    with pytest.raises(InvalidConfiguration) as refused:
+        ReadinessGates().asked({"metadata": {"annotations": wrong}})
+    assert is_said(str(refused.value), admission.answer(wrong, asked.kind))
+    assert admission.answer(right, asked.kind) is None
 
 
 def test_two_names_of_one_annotation_that_contradict_each_other_are_refused(kube: Kube) -> None:
