@@ -224,6 +224,8 @@ def part(index: int, separator: str = ":") -> Term:
 
 
 PORT = Term("item.port", lambda asked: asked.item["port"])
+PORT_NUMBER = Term("string(item.port)", lambda asked: str(asked.item["port"]))
+"""The same as a text."""
 PROTOCOL = Term("item.protocol", lambda asked: asked.item["protocol"])
 INDEX = Term("object.spec.ports.indexOf(item)", lambda asked: asked.spec["ports"].index(asked.item))
 """Where in `spec.ports` the port is."""

@@ -21,6 +21,7 @@ from cloud_controller.load_balancers.terms import (
     ITEM,
     PORT,
     PORT_KEYS,
+    PORT_NUMBER,
     PORTS,
     PROTOCOL,
     Term,
@@ -55,11 +56,15 @@ _BY_FLAG = Term(
 _BY_NODE = text("nlb_target_type").is_("instance")
 _CERTIFICATES, _TLS_PORTS = words("ssl_cert"), words("ssl_ports")
 _NAME = Term("(has(item.name) ? item.name : '*')", lambda asked: asked.item.get("name") or "*")
-_NUMBER = Term("string(item.port)", lambda asked: str(asked.item["port"]))
 _TLS = (
     PROTOCOL.is_("TCP")
     & _CERTIFICATES.any
-    & (~_TLS_PORTS.any | _TLS_PORTS.where(ITEM.is_("*")).any | _NUMBER.within(_TLS_PORTS) | _NAME.within(_TLS_PORTS))
+    & (
+        ~_TLS_PORTS.any
+        | _TLS_PORTS.where(ITEM.is_("*")).any
+        | PORT_NUMBER.within(_TLS_PORTS)
+        | _NAME.within(_TLS_PORTS)
+    )
 )
 _SERVES_UDP_TOO = Term("'UDP:' + string(item.port)", lambda asked: f"UDP:{asked.item['port']}").within(PORT_KEYS)
 

@@ -6,7 +6,20 @@ from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.common.refusals import RANGES, SERVED, missing_node_port, refused_ranges, unserved_protocol
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
-from cloud_controller.load_balancers.terms import ALWAYS, ITEM, PORT_KEYS, Term, given, one, part, say, text, words
+from cloud_controller.load_balancers.terms import (
+    ALWAYS,
+    ITEM,
+    PORT_KEYS,
+    PORT_NUMBER,
+    PROTOCOL,
+    Term,
+    given,
+    one,
+    part,
+    say,
+    text,
+    words,
+)
 
 _BY_POD = text("backend_type").is_("eni")
 _OWN = ~given("id")
@@ -51,7 +64,7 @@ OF_BACKENDS = (
 _OF_PORTS = (
     unserved_protocol(*SERVED),
     missing_node_port(f"annotation {BACKEND_TYPE}: eni").only(
-        ~_BY_POD & ~Term("string(item.port)", lambda asked: str(asked.item["port"])).within(_FORWARDS.map(part(0)))
+        ~_BY_POD & ~(PROTOCOL.is_("TCP") & PORT_NUMBER.within(_FORWARDS.map(part(0))))
     ),
     Refusal(
         "protocol_port",
