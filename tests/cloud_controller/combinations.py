@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cloud_controller import clouds
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.alicloud.annotations import CATALOGUE as ALICLOUD
 from cloud_controller.clouds.alicloud.build import AliCloudBuilder
 from cloud_controller.clouds.alicloud.build import BuildFacts as AliCloudFacts
-from cloud_controller.clouds.aws.annotations import CATALOGUE as AWS
 from cloud_controller.clouds.aws.build import AwsBuilder
 from cloud_controller.clouds.aws.build_facts import BuildFacts as AwsFacts
-from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 from cloud_controller.clouds.mycloud.build import MyCloudBuilder
 from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.backends import Backends
@@ -24,7 +22,8 @@ from tests.cloud_controller.clouds.alicloud.account import CONFIG as ALICLOUD_CO
 from tests.cloud_controller.clouds.aws.services import CONFIG as AWS_CONFIG
 from tests.cloud_controller.clouds.aws.services import VPC
 
-CLB, NLB = ALICLOUD.kinds
+MYCLOUD, AWS = (clouds.descriptor(name).catalogue for name in ("mycloud", "aws"))
+CLB, NLB = clouds.descriptor("alicloud").catalogue.kinds
 TCP, UDP, SCTP = ({"name": name.lower(), "protocol": name, "port": 80} for name in ("TCP", "UDP", "SCTP"))
 HTTPS = {"name": "https", "protocol": "TCP", "port": 443}
 NO_NODE_PORTS = {"allocateLoadBalancerNodePorts": False}
@@ -285,6 +284,42 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
         {**_NLB, "attributes": "access_logs.s3.enabled=true"},
         {**_NLB, "attributes": "access_logs.s3.enabled=true,access_logs.s3.bucket=logs"},
     ),
+)
+
+_TERMINATION = "target_health_state.unhealthy.connection_termination.enabled"
+_DRAINING = "target_health_state.unhealthy.draining_interval_seconds"
+_TARGETS = "target_group_attributes"
+_OF_80 = f"{_TARGETS}_of_port.80"
+_STICKY_TLS = {**_NLB, "ssl_cert": CERTIFICATE}
+PAIRS += (
+    pair(
+        AWS,
+        {**_NLB, "proxy_protocol": "*", _TARGETS: "proxy_protocol_v2.enabled=false"},
+        {**_NLB, "proxy_protocol": "*"},
+    ),
+    pair(AWS, {**_NLB, _OF_80: "stickiness.enabled=false"}, {**_NLB, _OF_80: "stickiness.enabled=true"}, **STICKY),
+    pair(AWS, _STICKY_TLS, {**_STICKY_TLS, "ssl_ports": "443"}, **STICKY),
+    pair(
+        AWS,
+        {**_STICKY_TLS, _TARGETS: "stickiness.enabled=true"},
+        {**_STICKY_TLS, _TARGETS: "stickiness.enabled=true", _OF_80: "stickiness.enabled=false"},
+    ),
+    pair(
+        AWS,
+        {**_NLB, _TARGETS: "preserve_client_ip.enabled=false"},
+        {**_NLB, _OF_80: "preserve_client_ip.enabled=true"},
+        UDP,
+    ),
+    pair(
+        AWS,
+        {**_NLB, "nlb_target_type": "ip", _OF_80: "preserve_client_ip.enabled=false"},
+        {**_NLB, "nlb_target_type": "ip", _OF_80: "preserve_client_ip.enabled="},
+        TCP,
+        UDP,
+    ),
+    pair(AWS, {**_NLB, _TARGETS: f"{_TERMINATION}=true"}, {**_NLB, _TARGETS: f"{_TERMINATION}=false"}, UDP),
+    pair(AWS, {**_NLB, _TARGETS: f"{_DRAINING}=9"}, {**_NLB, _TARGETS: f"{_DRAINING}=9,{_TERMINATION}=false"}),
+    pair(AWS, {**_NLB, _TARGETS: f"{_DRAINING}=9,{_TERMINATION}=true"}, {**_NLB, _TARGETS: f"{_DRAINING}=9"}, UDP),
 )
 
 # What an API server without IPv6 refuses by itself.

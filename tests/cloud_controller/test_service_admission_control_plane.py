@@ -308,6 +308,17 @@ def test_a_service_from_before_keeps_its_annotations_until_they_or_its_spec_chan
         patched({"spec": {"ports": [{"port": 81}]}})
 
 
+def test_a_port_has_its_node_port_before_it_is_judged(kube: Kube) -> None:
+    cluster = Cluster(kube, "mycloud")
+    ports = [{"name": "web", "port": 80}, {"name": "tls", "port": 443}]
+    service = {"metadata": {"name": "right"}, "spec": {"type": "LoadBalancer", "ports": ports[:1]}}
+
+    kube.create(SERVICES, service, cluster.namespace)
+    changed = kube.patch(SERVICES, "right", {"spec": {"ports": ports}}, cluster.namespace, type=PatchType.MERGE)
+
+    assert all(port["nodePort"] for port in changed["spec"]["ports"])
+
+
 @pytest.mark.parametrize("mode", [Admission.OFF, Admission.WARN])
 def test_a_namespace_chooses_its_mode(kube: Kube, mode: Admission) -> None:
     denied = Cluster(kube, "mycloud")

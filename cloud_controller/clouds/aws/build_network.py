@@ -152,7 +152,7 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
             "protocol": protocol,
             "target_type": targets,
             "ip_address_type": addresses.of_targets,
-            **target_attributes(asked, front.number, protocol, targets, tls=tls),
+            **target_attributes(asked, front.number, protocol, targets),
         },
     )
 

@@ -67,54 +67,28 @@ def _success_codes(asked: Request) -> str:
     return codes
 
 
-def target_attributes(asked: Request, number: int, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
+def target_attributes(asked: Request, number: int, protocol: str, targets: str) -> dict[str, str]:
     """The attributes of a port's target group: the Service's, and AWS's defaults for those that a Service can set.
 
-    `tls`: the listener terminates TLS. Raises InvalidConfiguration for what AWS refuses.
+    Raises InvalidConfiguration for keys and values that AWS does not know.
     """
     what = "network target groups"
     given = aws.checked(field(OF_ALL_PORTS), asked.pairs(OF_ALL_PORTS), aws.TARGET_GROUP, what)
     member = f"{OF_PORT}.{number}"
     own = {key: value for key, value in asked.pairs(member).items() if value}
-    where = dict.fromkeys(given, field(OF_ALL_PORTS))
     if own:
         given |= aws.checked(field(member), own, aws.TARGET_GROUP, what)
-        where |= dict.fromkeys(own, field(member))
-    sticky = asked.spec.get("sessionAffinity") == "ClientIP"
-    _require_agreement(where, given, aws.PROXY_PROTOCOL, asked.proxy_protocol, field("proxy_protocol"))
-    _require_agreement(where, given, aws.STICKINESS, sticky, "spec.sessionAffinity")
     defaults = aws.target_group_defaults(protocol, targets)
     found = {
         aws.DEREGISTRATION_DELAY: defaults[aws.DEREGISTRATION_DELAY],
         aws.PRESERVE_CLIENT_IP: defaults[aws.PRESERVE_CLIENT_IP],
         aws.PROXY_PROTOCOL: as_text(asked.proxy_protocol),
-        aws.STICKINESS: as_text(sticky),
+        aws.STICKINESS: as_text(asked.spec.get("sessionAffinity") == "ClientIP"),
         **given,
     }
     if found[aws.STICKINESS] == "true":
-        if tls:
-            why = "AWS does not support stickiness with TLS listeners or TLS targets"
-            raise InvalidConfiguration(
-                "spec.sessionAffinity" if sticky else where[aws.STICKINESS], why, "None; or a listener without TLS"
-            )
         found[aws.STICKINESS_TYPE] = "source_ip"
-    if protocol in ("UDP", "TCP_UDP"):
-        for key, refused in ((aws.PRESERVE_CLIENT_IP, "false"), (aws.TERMINATE_UNHEALTHY, "true")):
-            if given.get(key) == refused:
-                raise InvalidConfiguration(
-                    where[key],
-                    f"{key}={refused} is not supported by {protocol} target groups",
-                    f"{key}={refused} only on ports without UDP",
-                )
-    if aws.DRAIN_UNHEALTHY in given and found.get(aws.TERMINATE_UNHEALTHY, defaults[aws.TERMINATE_UNHEALTHY]) == "true":
-        why = f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true"
-        raise InvalidConfiguration(where[aws.DRAIN_UNHEALTHY], why, f"with {aws.TERMINATE_UNHEALTHY}=false")
     return found
-
-
-def _require_agreement(where: dict[str, str], given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
-    if asked_for and given.get(key) == "false":
-        raise InvalidConfiguration(where[key], f"{key}=false contradicts {by}", "only one of the two")
 
 
 def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:

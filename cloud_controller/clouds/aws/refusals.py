@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
+from cloud_controller.clouds.aws.port_terms import CERTIFICATES, SERVES_UDP_TOO, TLS, field
+from cloud_controller.clouds.aws.target_refusals import OF_TARGETS
 from cloud_controller.clouds.common.refusals import (
     IPV4,
     RANGES,
@@ -20,8 +22,6 @@ from cloud_controller.load_balancers.terms import (
     INDEX,
     ITEM,
     PORT,
-    PORT_KEYS,
-    PORT_NUMBER,
     PORTS,
     PROTOCOL,
     Term,
@@ -36,11 +36,6 @@ from cloud_controller.load_balancers.terms import (
     words,
 )
 
-
-def _field(argument: str) -> str:
-    return f"annotation {PREFIX}{argument.replace('_', '-')}"
-
-
 _CLASS, _TYPE = spec("loadBalancerClass"), text("type")
 _OF_NETWORK, _OF_CLASSIC = (
     tuple(name for name, each in CLASSES.items() if each == kind) for kind in ("network", "classic")
@@ -54,26 +49,10 @@ _BY_FLAG = Term(
     lambda asked: "internal" if asked.settings.flag("internal") else "internet-facing",
 )
 _BY_NODE = text("nlb_target_type").is_("instance")
-_CERTIFICATES, _TLS_PORTS = words("ssl_cert"), words("ssl_ports")
-_NAME = Term("(has(item.name) ? item.name : '*')", lambda asked: asked.item.get("name") or "*")
-_TLS = (
-    PROTOCOL.is_("TCP")
-    & _CERTIFICATES.any
-    & (
-        ~_TLS_PORTS.any
-        | _TLS_PORTS.where(ITEM.is_("*")).any
-        | PORT_NUMBER.within(_TLS_PORTS)
-        | _NAME.within(_TLS_PORTS)
-    )
-)
-_SERVES_UDP_TOO = Term("'UDP:' + string(item.port)", lambda asked: f"UDP:{asked.item['port']}").within(PORT_KEYS)
-
 # ------------------------------------------------------------------------------------------------------ both kinds
 
 _NAMED_GROUPS, _PREFIX_LISTS = words("security_groups"), words("security_group_prefix_lists")
-_NO_EFFECT = (
-    f"would have no effect: the security groups in {_field('security_groups')} decide which clients may connect"
-)
+_NO_EFFECT = f"would have no effect: the security groups in {field('security_groups')} decide which clients may connect"
 
 
 def _ids(argument: str, prefix: str, what: str) -> Refusal:
@@ -103,7 +82,7 @@ def _contradicts(argument: str, key: str) -> Refusal:
         value = Term(
             f"({value.cel} ? 'true' : 'false')", lambda asked: "true" if asked.settings.flag(argument) else "false"
         )
-    why = say(f"{key}={{}} contradicts {_field(argument)}", _attribute(key))
+    why = say(f"{key}={{}} contradicts {field(argument)}", _attribute(key))
     when = _NETWORK & given(argument) & _of(key).any & ~_attribute(key).same(value)
     return Refusal("attributes", when, why, "only one of the two")
 
@@ -149,12 +128,12 @@ _OF_BOTH = (
         "spec.loadBalancerIP",
         ~spec("loadBalancerIP").is_(""),
         say("'{}' is not supported: on AWS, annotations set a load balancer's addresses", spec("loadBalancerIP")),
-        f"none; use {_field('eip_allocations')} or {_field('private_ipv4_addresses')}",
+        f"none; use {field('eip_allocations')} or {field('private_ipv4_addresses')}",
     ),
     Refusal(
         "scheme",
         given("internal") & given("scheme") & ~text("scheme").same(_BY_FLAG),
-        say(f"'{{}}' contradicts {_field('internal')}", text("scheme")),
+        say(f"'{{}}' contradicts {field('internal')}", text("scheme")),
         say("{}, or only one of the two annotations", _BY_FLAG),
     ),
     _ids("security_groups", "sg", "security group"),
@@ -211,7 +190,7 @@ _CLASSIC = (
     ),
     Refusal(
         "ssl_cert",
-        _CERTIFICATES.size.above(1),
+        CERTIFICATES.size.above(1),
         "listeners of classic load balancers have only one certificate",
         f"one ARN; several with {_TYPE_NLB}",
     ),
@@ -263,10 +242,10 @@ def _only_with(argument: str, scheme: str, other: str) -> Refusal:
 
 _OF_NETWORK_KIND = (
     unserved_protocol(*SERVED),
-    missing_node_port(f"{_field('nlb_target_type')}: ip").only(_BY_NODE),
+    missing_node_port(f"{field('nlb_target_type')}: ip").only(_BY_NODE),
     Refusal(
         "ssl_ports",
-        _TLS & _SERVES_UDP_TOO,
+        TLS & SERVES_UDP_TOO,
         say("port {} serves UDP too, and AWS does not support TLS on a listener for both TCP and UDP", PORT),
         "ports that serve only TCP",
         each=PORTS,
@@ -326,14 +305,14 @@ _OF_NETWORK_KIND = (
             _TCP_NODE_PORT,
             _NODE_PORT,
         ),
-        f"the same node port for both, or {_field('nlb_target_type')}: ip",
+        f"the same node port for both, or {field('nlb_target_type')}: ip",
         each=PORTS,
     ),
     Refusal(
         "connection_idle_timeout",
         given("connection_idle_timeout")
         & ~number("connection_idle_timeout").above(59)
-        & PORTS.where(PROTOCOL.is_("TCP") & ~_TLS & ~_SERVES_UDP_TOO).any,
+        & PORTS.where(PROTOCOL.is_("TCP") & ~TLS & ~SERVES_UDP_TOO).any,
         say(f"'{{}}' is not a valid value of {aws.TCP_IDLE_TIMEOUT}", number("connection_idle_timeout")),
         aws.LISTENER[aws.TCP_IDLE_TIMEOUT].text,
     ),
@@ -342,7 +321,7 @@ _OF_NETWORK_KIND = (
 REFUSALS = (
     *_OF_BOTH,
     *(each.only(~_NETWORK) for each in _CLASSIC),
-    *(each.only(_NETWORK) for each in _OF_NETWORK_KIND),
+    *(each.only(_NETWORK) for each in (*_OF_NETWORK_KIND, *OF_TARGETS)),
 )
 
 NAMINGS = (
@@ -350,7 +329,7 @@ NAMINGS = (
     Naming("subnet", "subnets", words("subnets"), only_name=ITEM.matches("subnet-.*")),
     Naming("security-group", "security_groups", _NAMED_GROUPS),
     Naming("security-group", "extra_security_groups", words("extra_security_groups")),
-    Naming("certificate", "ssl_cert", _CERTIFICATES),
+    Naming("certificate", "ssl_cert", CERTIFICATES),
     Naming("elastic-ip", "eip_allocations", words("eip_allocations")),
     Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), _LOGGED),
     # Without a prefix, logs go to the top of the bucket.

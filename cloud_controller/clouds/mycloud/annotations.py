@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.mycloud.refusals import PREFIX, REFUSALS
+from cloud_controller.clouds.mycloud.refusals import PREFIX as PREFIX
+from cloud_controller.clouds.mycloud.refusals import REFUSALS
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
