@@ -64,6 +64,8 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
         f".map(names, names.filter(n, {_is_set(catalogue)}))"
         ".filter(names, names.exists(n, variables.given[n].trim() != variables.given[names[0]].trim()))"
     )
+    # Once for all rules: they look each port up.
+    found["port_keys"] = "object.spec.ports.map(p, p.protocol + ':' + string(p.port))"
     rules = [rule.cel(catalogue) for rule in catalogue.refusals]
     for entry in catalogue:
         if not entry.ignored and any(re.search(rf"\b(has|value)_{entry.argument}\b", rule) for rule in rules):

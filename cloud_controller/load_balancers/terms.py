@@ -1,7 +1,7 @@
 """What rules about Services are made of: terms with a value here, and the same in CEL for the API server. Pure.
 
 A term of an annotation reads variables that the admission policy defines (`service_admission.py`): `has_ARGUMENT`,
-whether the Service sets it, and `value_ARGUMENT`, its value or default.
+whether the Service sets it, and `value_ARGUMENT`, its value or default; `port_keys` are those of `PORT_KEYS`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A sentence with the values of terms in place of each `{}`."""
+    """A sentence with the values of terms in place of each `{}`; what may hold any character is in quotes: `'{}'`."""
 
     template: str
     terms: tuple[Term, ...] = ()
@@ -129,7 +129,8 @@ class Saying:
 
     def of(self, asked: Asked) -> str:
         """The sentence for what a Service asks for."""
-        return self.template.format(*(term.of(asked) for term in self.terms))
+        # As in other errors, control characters are escaped; CEL cannot do that.
+        return self.template.replace("'{}'", "{!r}").format(*(str(term.of(asked)) for term in self.terms))
 
 
 def say(template: str, *terms: Term) -> Saying:
@@ -208,7 +209,7 @@ FIRST_FAMILY = Term(
 """The family of the Service's first cluster address, which its backends have."""
 PORTS = Term("object.spec.ports", lambda asked: asked.spec.get("ports") or [])
 PORT_KEYS = Term(
-    "object.spec.ports.map(item, item.protocol + ':' + string(item.port))",
+    "variables.port_keys",
     lambda asked: [f"{port['protocol']}:{port['port']}" for port in asked.spec.get("ports") or []],
 )
 """Each port as PROTOCOL:PORT."""

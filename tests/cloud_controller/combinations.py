@@ -29,7 +29,7 @@ HTTPS = {"name": "https", "protocol": "TCP", "port": 443}
 NO_NODE_PORTS = {"allocateLoadBalancerNodePorts": False}
 RANGES = {"loadBalancerSourceRanges": ["10.0.0.0/8"]}
 EVERYBODY = {"loadBalancerSourceRanges": ["10.0.0.0/8", "0.0.0.0/0"]}
-IPV6_RANGES = {"loadBalancerSourceRanges": ["2001:db8::/32", "::/0"]}
+IPV6_RANGES = {"loadBalancerSourceRanges": ["2001:db8::/32", "fc00::/7"]}
 DUAL = {"ipFamilyPolicy": "RequireDualStack"}
 IPV6 = {"ipFamilies": ["IPv6"]}
 STICKY = {"sessionAffinity": "ClientIP"}
@@ -143,7 +143,7 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(NLB, {**_TLS, "protocol_port": "tcpssl:443"}, {}, {"name": "q", "protocol": "UDP", "port": 443}),
     pair(NLB, {**_TLS, "protocol_port": "tcp:443,tcpssl:443"}, _TLS, HTTPS),
     pair(NLB, {**_BY_POD, "listener_port_range": "2000-1000:80"}, {**_BY_POD, "listener_port_range": "1000-2000:80"}),
-    pair(NLB, {**_BY_POD, "listener_port_range": "1000:80"}, {**_BY_POD, "listener_port_range": "1 - 2 : 80"}),
+    pair(NLB, {**_BY_POD, "listener_port_range": "1000:80"}, {**_BY_POD, "listener_port_range": "1-2 : 80"}),
     pair(NLB, {"listener_port_range": "1000-2000:80"}, {**_BY_POD, "listener_port_range": "1000-65535:80"}),
     pair(NLB, {"protocol_port": "tcpssl:443"}, _TLS, HTTPS),
     pair(NLB, {**_TLS, "cacert": "on"}, {**_TLS, "cacert": "on", "cacert_id": "c-9"}, HTTPS),
@@ -186,7 +186,7 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(NLB, {"health_check_type": "udp"}, {"health_check_type": "udp", "health_check_flag": "off"}),
     by_spec(NLB, {"health_check_type": "udp"}, TCP, UDP),
     # --------------------------------------------------------------------------------------- AWS, both kinds
-    pair(AWS, {"type": "nlb"}, {}, **CLASSIC),
+    pair(AWS, {"type": "nlb"}, {"type": "elb"}, **CLASSIC),
     pair(AWS, {"type": "classic"}, {"type": "nlb"}, **NETWORK),
     by_spec(AWS, {}, {"loadBalancerIP": "192.0.2.1"}, {}),
     pair(AWS, {"scheme": "internal", "internal": "false"}, {"scheme": "internal", "internal": "True"}),
@@ -209,7 +209,7 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(AWS, {"access_log_enabled": "true"}, {"access_log_enabled": "true", "access_log_s3_bucket_name": "logs"}),
     # ------------------------------------------------------------------------------------------- AWS, classic
     by_spec(AWS, {}, IPV6_RANGES, EVERYBODY),
-    pair(AWS, {"load_balancer_source_ranges": "::/0"}, {"load_balancer_source_ranges": "::/0,10.0.0.0/8"}),
+    pair(AWS, {"load_balancer_source_ranges": "fc00::/7"}, {"load_balancer_source_ranges": "fc00::/7,10.0.0.0/8"}),
     by_spec(AWS, {}, UDP, TCP),
     by_spec(AWS, {}, NO_NODE_PORTS, {}),
     pair(AWS, {}, _NLB, **STICKY),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.aws.annotation_entries import PREFIX
-from cloud_controller.load_balancers.terms import ITEM, PORT_KEYS, PORT_NUMBER, PROTOCOL, Term, words
+from cloud_controller.load_balancers.terms import PORT_KEYS, PORT_NUMBER, PROTOCOL, Term, words
 
 
 def field(argument: str) -> str:
@@ -13,10 +13,11 @@ def field(argument: str) -> str:
 
 CERTIFICATES, _PORTS = words("ssl_cert"), words("ssl_ports")
 _NAME = Term("(has(item.name) ? item.name : '*')", lambda asked: asked.item.get("name") or "*")
+_ANY = Term("'*'", lambda _: "*")
 TLS = (
     PROTOCOL.is_("TCP")
     & CERTIFICATES.any
-    & (~_PORTS.any | _PORTS.where(ITEM.is_("*")).any | PORT_NUMBER.within(_PORTS) | _NAME.within(_PORTS))
+    & (~_PORTS.any | _ANY.within(_PORTS) | PORT_NUMBER.within(_PORTS) | _NAME.within(_PORTS))
 )
 """Whether its listener terminates TLS."""
 SERVES_UDP_TOO = Term("'UDP:' + string(item.port)", lambda asked: f"UDP:{asked.item['port']}").within(PORT_KEYS)

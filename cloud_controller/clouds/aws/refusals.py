@@ -52,6 +52,7 @@ _BY_NODE = text("nlb_target_type").is_("instance")
 # ------------------------------------------------------------------------------------------------------ both kinds
 
 _NAMED_GROUPS, _PREFIX_LISTS = words("security_groups"), words("security_group_prefix_lists")
+_EVERYBODY = RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any
 _NO_EFFECT = f"would have no effect: the security groups in {field('security_groups')} decide which clients may connect"
 
 
@@ -117,7 +118,7 @@ _OF_BOTH = (
         "type",
         given("type")
         & (
-            _CLASS.is_(*_OF_CLASSIC)
+            (_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb", "external", "nlb-ip"))
             | (_CLASS.is_(*_OF_NETWORK) & ~_TYPE.is_("nlb"))
             | (_CLASS.is_(AWS_LBC_CLASS) & ~_TYPE.is_("nlb", "external"))
         ),
@@ -138,9 +139,7 @@ _OF_BOTH = (
     ),
     _ids("security_groups", "sg", "security group"),
     _ids("extra_security_groups", "sg", "security group"),
-    *refused_ranges(
-        _NAMED_GROUPS.any & ~RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any, _NO_EFFECT, "none"
-    ),
+    *refused_ranges(_NAMED_GROUPS.any & ~_EVERYBODY, _NO_EFFECT, "none"),
     Refusal("security_group_prefix_lists", _NAMED_GROUPS.any & ~RANGES.any & _PREFIX_LISTS.any, _NO_EFFECT, "none"),
     _ids("security_group_prefix_lists", "pl", "prefix list"),
     Refusal(
@@ -163,12 +162,13 @@ _TIMEOUT, _INTERVAL = number("healthcheck_timeout"), number("healthcheck_interva
 _LONGEST_TIMEOUT = Term(
     f"[{LONGEST_CHECK}, {_INTERVAL.cel} - 1].min()", lambda asked: min(LONGEST_CHECK, _INTERVAL.of(asked) - 1)
 )
-_FAMILIES = Term("object.spec.ipFamilies.join(\"', '\")", lambda asked: "', '".join(asked.spec["ipFamilies"]))
+_FAMILIES = Term('"[\'" + object.spec.ipFamilies.join("\', \'") + "\']"', lambda asked: str(asked.spec["ipFamilies"]))
 _ONLY_IPV4 = "is not supported: classic load balancers in a VPC have only IPv4 addresses"
 _FAMILIES_OF_CLASSIC = f"IPv4 as the first family with SingleStack or PreferDualStack; or {_TYPE_NLB}"
 
 _CLASSIC = (
-    *only_ipv6_ranges(),
+    # With ranges that admit everybody, the cloud config's security group may decide.
+    *only_ipv6_ranges(~_NAMED_GROUPS.any & ~_EVERYBODY),
     unserved_protocol(
         "TCP", why="is not supported by classic load balancers", allowed=f"TCP; TCP or UDP with {_TYPE_NLB}"
     ),
@@ -179,9 +179,7 @@ _CLASSIC = (
         say("'{}' is not supported by classic load balancers", spec("sessionAffinity")),
         f"None; ClientIP with {_TYPE_NLB}",
     ),
-    Refusal(
-        "spec.ipFamilies", ~FIRST_FAMILY.is_("IPv4"), say(f"['{{}}'] {_ONLY_IPV4}", _FAMILIES), _FAMILIES_OF_CLASSIC
-    ),
+    Refusal("spec.ipFamilies", ~FIRST_FAMILY.is_("IPv4"), say(f"{{}} {_ONLY_IPV4}", _FAMILIES), _FAMILIES_OF_CLASSIC),
     Refusal(
         "spec.ipFamilyPolicy",
         spec("ipFamilyPolicy").is_("RequireDualStack"),

@@ -7,7 +7,18 @@ from collections.abc import Iterator
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.port_terms import SERVES_UDP_TOO, TLS, field
 from cloud_controller.load_balancers.refusals import Refusal
-from cloud_controller.load_balancers.terms import PORT_NUMBER, PORTS, PROTOCOL, Asked, Term, literal, say, spec, text
+from cloud_controller.load_balancers.terms import (
+    PORT_KEYS,
+    PORT_NUMBER,
+    PORTS,
+    PROTOCOL,
+    Asked,
+    Term,
+    literal,
+    say,
+    spec,
+    text,
+)
 
 _ALL = "target_group_attributes"
 _FAMILY = f"{_ALL}_of_port"
@@ -71,10 +82,8 @@ _STICKY = spec("sessionAffinity").is_("ClientIP")
 _NOT_STICKY = ("AWS does not support stickiness with TLS listeners or TLS targets", "None; or a listener without TLS")
 _DATAGRAMS = PROTOCOL.is_("UDP") | SERVES_UDP_TOO
 _PROTOCOL = Term(
-    f"('TCP:' + {PORT_NUMBER.cel} in object.spec.ports.map(p, p.protocol + ':' + string(p.port)) ? 'TCP_UDP' : 'UDP')",
-    lambda asked: (
-        "TCP_UDP" if any((p["protocol"], p["port"]) == ("TCP", asked.item["port"]) for p in PORTS.of(asked)) else "UDP"
-    ),
+    f"('TCP:' + {PORT_NUMBER.cel} in {PORT_KEYS.cel} ? 'TCP_UDP' : 'UDP')",
+    lambda asked: "TCP_UDP" if f"TCP:{asked.item['port']}" in PORT_KEYS.of(asked) else "UDP",
 )
 
 

@@ -100,7 +100,7 @@ _OF_PORTS = (
     Refusal(
         "listener_port_range",
         ~(
-            ITEM.matches(rf"{_PORT}\s*-\s*{_PORT}\s*:\s*{_PORT}")
+            ITEM.matches(rf"{_PORT}-{_PORT}\s*:\s*{_PORT}")
             & _LAST.above(_FIRST)
             & ~part(1).within(_RANGES.map(part(1)).repeated)
         ),
