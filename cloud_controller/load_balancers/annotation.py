@@ -14,6 +14,7 @@ Value = str | int | bool | tuple[str, ...]
 
 _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
+OLDER_NAME = ", an older name of the same annotation"
 SHOWN = 100
 """Characters of an invalid value that an error quotes: annotations may have 256 KiB, an event message 1 KiB."""
 
@@ -134,7 +135,7 @@ class Annotation:
         texts = {name: annotations[name] for name in (self.name, *self.aliases) if name in annotations}
         if len({text.strip() for text in texts.values()}) > 1:
             (name, text), (other, its_text), *_ = texts.items()
-            why = f"{_shown(text)} contradicts {_shown(its_text)} of {other}, an older name of the same annotation"
+            why = f"{_shown(text)} contradicts {_shown(its_text)} of {other}{OLDER_NAME}"
             raise InvalidConfiguration(f"annotation {name}", why, f"one of the two; remove {other}")
         return next(iter(texts.values()), None)
 
