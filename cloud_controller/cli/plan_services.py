@@ -33,7 +33,7 @@ from cloud_controller.controllers.service.controller import NAME
 from cloud_controller.controllers.service.rules import catalogue_of
 from cloud_controller.kube import Kube
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.plan import Action, object_of
+from cloud_controller.plan import Action, Plan, object_of
 from cloud_controller.planning import Found, PlanSettings, find
 from cloud_controller.safeguard import Safeguard
 
@@ -88,6 +88,8 @@ def check(options: argparse.Namespace) -> None:
     if options.filename:
         if NAME not in cli_options.chosen(options):
             raise InvalidConfiguration("filename", f"requires controller {NAME}, which is not enabled")
+        if options.against and options.force_conflicts:
+            raise InvalidConfiguration("force-conflicts", "conflicts with --against, which asks no API server")
         return
     for name in ("against", "recursive", "force_conflicts"):
         if getattr(options, name):
@@ -133,7 +135,9 @@ def _online(
     manifests = service_files.parse(texts, kube.namespace)
     answers = service_dry_run.ask(kube, manifests, force_conflicts=options.force_conflicts)
     applied = tuple(answer.service for answer in answers if answer.service is not None)
-    found = find(NAME, kube, cloud, InstanceSnapshot(cloud.instances), replace(settings, applied=applied))
+    found = Found(Plan())
+    if applied:
+        found = find(NAME, kube, cloud, InstanceSnapshot(cloud.instances), replace(settings, applied=applied))
     judge([found.evidence] if found.evidence else [], guard.binding, cloud.cluster_id)
     catalogue = load_balancers_of(cloud).builder.catalogue
     actions: dict[str, list[Action]] = {}

@@ -117,6 +117,6 @@ def _written(kube: Kube, manifest: Object, live: Object | None, force: bool) -> 
 
 def _refusal(error: ApiError) -> Refusal:
     """What the API server says, without the request, and the first field that it names."""
-    _, _, said = error.message.partition(": ")
+    _, _, said = error.message.removesuffix(f" (HTTP {error.status})").partition(": ")
     fields = (each.get("field") for each in error.details.get("causes") or () if isinstance(each, dict))
     return Refusal(said or error.message, next((str(field) for field in fields if field), ""))

@@ -78,7 +78,7 @@ def test_services_are_created_changed_and_deleted_on_every_cloud(cloud: str) -> 
     [
         ("mycloud", "scheme", "internal", {}),
         ("aws", "scheme", "internal", {}),
-        ("aws", "subnets", "subnet-0a,subnet-0b", {"type": "nlb"}),
+        ("aws", "type", "nlb", {}),
         ("aws", "eip_allocations", "eipalloc-0a,eipalloc-0b", {"type": "nlb"}),
         ("alicloud", "address_type", "intranet", {}),
     ],
@@ -91,9 +91,7 @@ def test_what_the_catalogue_calls_a_replacement_replaces_the_address(
 
     found = only([service(annotations=of_type)], [service(annotations=given)], cloud)
 
-    assert found.refusal is None
-    expected = {"aws/subnets": Outcome.CHANGED, "aws/eip_allocations": Outcome.CHANGED}
-    assert found.outcome in (Outcome.REPLACED, expected.get(f"{cloud}/{argument}"))
+    assert (found.outcome, found.path) == (Outcome.REPLACED, f"metadata.annotations.{annotation(cloud, argument)}")
 
 
 def test_a_replacement_is_at_the_line_of_its_annotation() -> None:
