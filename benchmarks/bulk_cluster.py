@@ -118,7 +118,16 @@ class BulkCluster(Cluster):
     def plan(self, services: Sequence[Object], summary: str) -> Spent:
         """`cloud-controller plan -f` of manifests with these Services. Raises RuntimeError for another summary."""
         (self._folder / "services.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": services}))
-        command = [sys.executable, "-P", "-m", "cloud_controller.cli", "plan", "--cloud", "mycloud", "--log-level=error"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "cloud_controller.cli",
+            "plan",
+            "--cloud",
+            "mycloud",
+            "--log-level=error",
+        ]
         files = [f"--cloud-config={self._cloud_config}", f"--kubeconfig={self._kubeconfig}"]
         calls, writes, started = self.cloud_calls(), self.kube_writes(), time.monotonic()
         with (self._folder / "plan.txt").open("w") as out:

@@ -136,7 +136,9 @@ HOSTILE = (
 
 @pytest.mark.parametrize("words", HOSTILE)
 def test_words_from_outside_never_leave_their_code_span(words: str) -> None:
-    found = markdown(plan(service(refusal=Refusal(words)), service(replace(REPLACE, summary=f"{words}; the address changes"))))
+    found = markdown(
+        plan(service(refusal=Refusal(words)), service(replace(REPLACE, summary=f"{words}; the address changes")))
+    )
 
     for line in found.splitlines()[2:]:
         # Each line is its own list item; what is not in a code span is ours.
@@ -150,7 +152,9 @@ def test_words_from_outside_are_one_printable_line_of_text(words: str) -> None:
     shown = one_line(words)
 
     assert shown.isprintable()
-    assert "\n" not in text(plan(service(refusal=Refusal(words)))).partition("refused\n  ")[2].partition("\n1 Service")[0]
+    assert (
+        "\n" not in text(plan(service(refusal=Refusal(words)))).partition("refused\n  ")[2].partition("\n1 Service")[0]
+    )
 
 
 def test_a_code_span_is_longer_than_the_backticks_within() -> None:

@@ -94,7 +94,9 @@ def test_the_manager_of_a_service_that_nobody_applied_is_kubectl() -> None:
 
 def test_a_status_that_somebody_applied_says_nothing_of_the_service() -> None:
     live = stored(None, ("Apply", "argocd", "2026-01-01"))
-    live["metadata"]["managedFields"].append({"operation": "Apply", "manager": "x", "time": "9", "subresource": "status"})
+    live["metadata"]["managedFields"].append(
+        {"operation": "Apply", "manager": "x", "time": "9", "subresource": "status"}
+    )
 
     assert manager_of(live) == "argocd"
 

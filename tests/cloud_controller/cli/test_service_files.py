@@ -84,12 +84,21 @@ def test_a_service_of_another_group_is_another_object() -> None:
         (f"{WEB}---\nkind: Service\n", "a.yaml:9: document 2: not a Kubernetes object: apiVersion is missing"),
         ("a: {", "a.yaml: not valid YAML (line 1)"),
         (f"{WEB}---\n{WEB}", "a.yaml:9: document 2: Service default/web is also in a.yaml:1"),
-        ("{apiVersion: v1, kind: Service, metadata: {generateName: a-}}", "document 1: a Service without metadata.name"),
+        (
+            "{apiVersion: v1, kind: Service, metadata: {generateName: a-}}",
+            "document 1: a Service without metadata.name",
+        ),
         ("{apiVersion: v1, kind: Service, metadata: {name: 'a?force=true'}}", "is not a valid name"),
         ("{apiVersion: v1, kind: Service, metadata: {name: a, namespace: ../b}}", "is not a valid namespace"),
-        ("{apiVersion: v1, kind: Service, metadata: {name: a, namespace: 1}}", "namespace of Service a is not a string"),
+        (
+            "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: 1}}",
+            "namespace of Service a is not a string",
+        ),
         (f"{WEB}spec: {{}}\n", "(line 8): duplicate key, also in line 5"),
-        ("{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization}", "(allowed: the output of kustomize build)"),
+        (
+            "{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization}",
+            "(allowed: the output of kustomize build)",
+        ),
     ],
 )
 def test_errors_name_file_line_and_document(text: str, told: str) -> None:

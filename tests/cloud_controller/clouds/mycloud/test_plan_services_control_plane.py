@@ -94,7 +94,9 @@ def data_plane(site: MyCloudSite) -> Iterator[None]:
     thread.join()
 
 
-def manifest(name: str = "web", *, annotations: dict[str, str] | None = None, ports: tuple[int, ...] = (8080,)) -> Object:
+def manifest(
+    name: str = "web", *, annotations: dict[str, str] | None = None, ports: tuple[int, ...] = (8080,)
+) -> Object:
     metadata: Object = {"name": name} | ({"annotations": annotations} if annotations else {})
     each = [{"name": f"p{port}", "port": port} for port in ports]
     spec = {"type": "LoadBalancer", "selector": {"app": name}, "ports": each}
@@ -134,7 +136,9 @@ def test_a_new_service_is_planned_with_what_the_api_server_adds_and_nothing_is_w
 def test_a_changed_manifest_is_merged_with_the_one_that_kubectl_applied_last(
     commands: Commands, kube: Kube, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    applied(kube, namespace, manifest("web", annotations={SCHEME: "internal", "example.com/a": "1"}, ports=(8080, 8443)))
+    applied(
+        kube, namespace, manifest("web", annotations={SCHEME: "internal", "example.com/a": "1"}, ports=(8080, 8443))
+    )
     applied(kube, namespace, manifest("same"))
     kube.patch(SERVICES, "web", {"metadata": {"annotations": {"example.com/b": "2"}}}, namespace, type=PatchType.MERGE)
     assert commands.apply() == 0
