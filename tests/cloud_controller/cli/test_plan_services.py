@@ -16,7 +16,8 @@ SCHEME = "service.beta.kubernetes.io/dlb-scheme"
 
 def service(name: str, scheme: str = "internet-facing") -> str:
     metadata = f"{{name: {name}, annotations: {{{SCHEME}: {scheme}}}}}"
-    return f"---\napiVersion: v1\nkind: Service\nmetadata: {metadata}\nspec: {{type: LoadBalancer, ports: [{{port: 80}}]}}\n"
+    spec = "{type: LoadBalancer, ports: [{port: 80}]}"
+    return f"---\napiVersion: v1\nkind: Service\nmetadata: {metadata}\nspec: {spec}\n"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How each Service is written in a dry run, and which answers are refusals; the answers themselves need a real server."""
+"""How each Service is written in a dry run, and which answers are refusals. Real answers need a real server."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_a_directory_stands_for_its_manifests_and_for_those_below_it_only_if_ask
 
 
 def test_a_directory_without_manifests_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfiguration, match="has no \\*.yaml"):
+    with pytest.raises(InvalidConfiguration, match=r"has no \*\.yaml"):
         service_files.read([str(tmp_path)])
 
 

@@ -1,4 +1,4 @@
-"""`plan -f` against a real API server and mycloud: what is stored at apply is what is planned, and nothing is written."""
+"""`plan -f` against a real API server and mycloud: what apply would store is what is planned. Nothing is written."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_another_manager_of_a_field_is_a_refusal_unless_conflicts_are_forced(
     # What its manager no longer names goes.
     assert commands.plan(manifest("web"), more=("-o=json",)) == CHANGES
     [web] = result(capsys)["services"]
-    assert [each["target"].rpartition("/listener/")[2] for each in web["actions"]][0] == "8443/TCP"
+    assert web["actions"][0]["target"].endswith("/web/listener/8443/TCP")
 
     other = {"metadata": {"annotations": {SCHEME: "internet-facing"}}}
     kube.patch(SERVICES, "web", other, namespace, type=PatchType.MERGE, field_manager="somebody")
