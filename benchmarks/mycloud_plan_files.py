@@ -36,6 +36,6 @@ def measure(count: int) -> Sequence[Figure]:
         cluster.add_services(services)
         with cluster.daemon("--controllers=service") as daemon:
             daemon.spent(lambda: cluster.served(count))
-        more = {"spec": {**services[0]["spec"], "ports": [{"port": 8080}, {"port": 8081, "name": "more"}]}}
+        more = {"spec": {**services[0]["spec"], "ports": [{"port": 8080, "name": "a"}, {"port": 8081, "name": "b"}]}}
         add("changed", [{**service, **more} for service in services], "changed in place", ceil(count / PAGE))
     return figures

@@ -111,10 +111,9 @@ def _parts(text: str) -> Iterator[tuple[int, str, Any]]:
 def _of_part(before: int, text: str, value: Any) -> Iterator[Document]:
     try:
         loader = _Loader(text)
-        while loader.check_node():  # type: ignore[no-untyped-call]
-            node = loader.get_node()  # type: ignore[no-untyped-call]
+        while loader.check_node() and (node := loader.get_node()) is not None:
             _refuse_duplicates(node, set(), before)
-            given = loader.construct_document(node) if value is None else value  # type: ignore[no-untyped-call]
+            given = loader.construct_document(node) if value is None else value
             found: dict[str, int] = {}
             _note_lines(node, "", found, set(), before)
             if given is not None:

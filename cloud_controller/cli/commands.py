@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 
 def plan(options: argparse.Namespace) -> int:
     """Show what each controller would do, or what would become of the Services in manifests (-f). Changes nothing.
-    Needs only read access, and with -f the right to create and patch Services, which dry runs require."""
+    Needs only read access, and with -f the rights to create, update and patch Services, which dry runs require."""
     plan_services.check(options)
     if options.filename:
         logs.configure(cli_options.log_level(options), options.logging_format)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -97,12 +97,14 @@ class PlannedService:
 
 @dataclass(frozen=True, slots=True)
 class ServicesPlan:
-    """The plans of all Services of the manifests. `ignored`: the number of other objects."""
+    """The plans of all Services of the manifests.
+
+    `ignored`: the number of other objects. `notes`: what is true of all, such as what is assumed.
+    """
 
     services: tuple[PlannedService, ...]
     ignored: int = 0
-    notes: tuple[str, ...] = field(default=())
-    """What is true of all, such as what is assumed."""
+    notes: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Mapping[Outcome, int]:
@@ -188,7 +190,7 @@ def _refusal_in(actions: Iterable[Action]) -> Refusal | None:
 
 
 def _path_of(refusal: Refusal) -> str:
-    if refusal.field.startswith(("spec.", "metadata.annotations[")):
+    if refusal.field.startswith("spec."):
         return refusal.field
     named = _ANNOTATION.search(refusal.field) or _ANNOTATION.search(refusal.why)
     return _annotation_path(named[1]) if named else refusal.field
