@@ -72,6 +72,8 @@ class _Present:
 
     assume: Callable[[str, Object], Assumed]
     rules: Rules
+    stored: dict[str, Object] = field(default_factory=dict)
+    """The Services that the API server would accept."""
     services: dict[str, Object] = field(default_factory=dict)
     """Those that have a load balancer."""
     own: dict[str, ObservedLoadBalancer] = field(default_factory=dict)
@@ -82,7 +84,7 @@ class _Present:
     def add(self, given: GivenService) -> None:
         """The load balancer of this Service. A Service that the controller refuses has none."""
         try:
-            service = with_defaults(given.object)
+            service = self.stored[given.key] = with_defaults(given.object)
             builder, facts = self.assume(_CLUSTER_ID, service)
             if not wants_load_balancer(service, self.rules, builder):
                 return
@@ -113,12 +115,12 @@ class _Present:
 
     def planned(self, given: GivenService) -> PlannedService:
         """The plan for a Service of the later manifests."""
-        before = self.services.get(given.key)
+        before = self.stored.get(given.key)
         try:
             service = with_defaults(given.object)
             if before is not None:
-                _require_same_class(before, service)
-                service["status"] = before["status"]
+                _require_same_class(before["spec"], service["spec"])
+                service["status"] = self.services.get(given.key, before)["status"]
         except InvalidConfiguration as fault:
             return planned(given.key, given.source, (), wanted=False, refusal=Refusal.of(fault))
         return self._plan(given, service)
@@ -159,8 +161,8 @@ class _Present:
 
 def _require_same_class(before: Object, after: Object) -> None:
     """The API server refuses another class, or one for a Service that had none."""
-    was, is_now = (each["spec"].get("loadBalancerClass") for each in (before, after))
-    if after["spec"]["type"] == "LoadBalancer" and was != is_now:
+    was, is_now = before.get("loadBalancerClass"), after.get("loadBalancerClass")
+    if before["type"] == after["type"] == "LoadBalancer" and was != is_now:
         allowed = "none" if was is None else str(was)
         raise InvalidConfiguration("spec.loadBalancerClass", "cannot be changed", f"{allowed}; or a new Service")
 

@@ -145,6 +145,13 @@ def test_a_move_to_a_shared_load_balancer_changes_the_address() -> None:
     assert only([service()], [service(annotations={REUSE: "lb-1"})]).outcome is Outcome.REPLACED
 
 
+def test_a_class_is_chosen_with_the_type() -> None:
+    ours, other = service(loadBalancerClass="mycloud.io/load-balancer"), service(loadBalancerClass="example.com/a")
+
+    assert only([other], [ours]).outcome is Outcome.REFUSED
+    assert only([service(type="ClusterIP")], [ours]).outcome is Outcome.CREATED
+
+
 def test_services_of_other_classes_are_not_served() -> None:
     before, after = service(loadBalancerClass="example.com/a"), service(loadBalancerClass="example.com/a", ports=[])
 
