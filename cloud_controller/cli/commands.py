@@ -33,6 +33,7 @@ from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controller_names import NAMES, not_offered
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
+from cloud_controller.controllers.service import controller as service
 from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
@@ -97,7 +98,7 @@ def plan(options: argparse.Namespace) -> int:
     plan_services.check(options)
     if options.filename:
         logs.configure(cli_options.log_level(options), options.logging_format)
-        return plan_services.run(options, lambda: (_cloud(options), *_settings(options, [plan_services.NAME])))
+        return plan_services.run(options, lambda: (_cloud(options), *_settings(options, [service.NAME])))
     _, cloud, finders, guard = _opened(options)
     found = {name: find() for name, find in finders.items()}
     judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
