@@ -128,6 +128,15 @@ def test_a_new_service_is_planned_with_what_the_api_server_adds_and_nothing_is_w
 
     document = result(capsys)
     assert (code, outcomes(document), document["ignored"]) == (CHANGES, {"web": "created"}, 1)
+
+    # Without admission, the controller itself would refuse it.
+    assert commands.plan(manifest(annotations={f"{SCHEME}s": "internal"}), more=("-o=json",)) == ATTENTION
+
+    [web] = result(capsys)["services"]
+    assert (web["outcome"], web["refusal"].partition(";")[0]) == (
+        "refused",
+        f"annotation {SCHEME}s: unknown on mycloud",
+    )
     assert [name(each) for each in kube.list(SERVICES, namespace).items] == ["stored"]
     assert site.writes() == writes
 
