@@ -17,7 +17,7 @@ from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume import operations as volume_operations
-from cloud_controller.kube import KubeApi
+from cloud_controller.kube import KubeApi, Object
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.safeguard import Safeguard
@@ -32,11 +32,14 @@ class PlanSettings:
     lifecycle: node_lifecycle.NodeLifecycleOptions = field(default_factory=node_lifecycle.NodeLifecycleOptions)
     safeguard: Safeguard | None = None
     """None: cluster identities are not compared, and held actions cannot be confirmed."""
+    applied: tuple[Object, ...] = ()
+    """Services as they would be stored, which controller `service` plans in the places of those that are stored."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A controller's plan. `in_order`: targets that are up to date (listed for Services only).
+    """A controller's plan. `in_order`: targets that are up to date; `wanted`: all that should have a load balancer
+    (both for Services only).
 
     `busy`: what the cloud is still working on; a later plan may continue with it. `evidence`: whose the controller's
     cloud resources are. `load_balancers`: those that the plan is about, by ID.
@@ -44,6 +47,7 @@ class Found:
 
     plan: Plan
     in_order: tuple[str, ...] = ()
+    wanted: frozenset[str] = frozenset()
     busy: tuple[str, ...] = ()
     evidence: Evidence | None = None
     load_balancers: Mapping[str, ObservedLoadBalancer] = field(default_factory=dict)
@@ -71,12 +75,13 @@ def _find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapsh
             table = route.observe(kube, cloud, machines)
             return Found(route.plan(table, settings.route), evidence=route.evidence(table, settings.route))
         case service.NAME:
-            return _services(service.observe(kube, cloud, settings.service, binding), settings.service)
+            observation = service.observe(kube, cloud, settings.service, binding, settings.applied)
+            return _services(observation, settings.service)
         case volume.NAME:
-            observation = volume.observe(kube, cloud, binding)
-            volumes = volume.plan(observation)
+            claims = volume.observe(kube, cloud, binding)
+            volumes = volume.plan(claims)
             waits = (action.target for action in volumes if isinstance(action.operation, volume_operations.Wait))
-            return Found(volumes, busy=tuple(waits), evidence=volume.evidence(observation))
+            return Found(volumes, busy=tuple(waits), evidence=volume.evidence(claims))
     raise ValueError(f"unknown controller {controller!r}")
 
 
@@ -86,10 +91,11 @@ def _services(observation: service.ServiceObservation, options: service.ServiceO
     rules = service.rules_of(observation, options)
     wants = service_rules.wants_load_balancer
     wanted = (each for each in observation.services if wants(each, rules, observation.builder))
-    targets = (service_plan.target_of(each["metadata"]["namespace"], each["metadata"]["name"]) for each in wanted)
+    targets = {service_plan.target_of(each["metadata"]["namespace"], each["metadata"]["name"]) for each in wanted}
     return Found(
         plan,
-        in_order=tuple(sorted(target for target in targets if target not in concerned)),
+        in_order=tuple(sorted(targets - concerned)),
+        wanted=frozenset(targets),
         busy=tuple(sorted(f"load balancer {lb.id}" for lb in observation.load_balancers if not lb.settled)),
         evidence=service.evidence(observation),
         load_balancers={lb.id: lb for lb in observation.load_balancers},

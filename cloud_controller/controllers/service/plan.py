@@ -55,6 +55,8 @@ NO_NODES = "UnAvailableLoadBalancer"
 """Event reason for a load balancer without members, as upstream."""
 NOT_OFFERED = "NotOffered"
 """Event reason for settings of a Service that its cloud does not support."""
+INVALID = "invalid: "
+"""Begins the reason of the ignored action of a Service with a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,7 @@ def _fault(found: ServicePlan, target: str) -> Plan:
     if found.fault is None:
         return Plan()
     left = "nothing else is changed" if found.plan.changes else "nothing is changed"
-    return Plan.of([Action(ActionKind.IGNORE, target, left, reason=f"invalid: {found.fault}")])
+    return Plan.of([Action(ActionKind.IGNORE, target, left, reason=f"{INVALID}{found.fault}")])
 
 
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
