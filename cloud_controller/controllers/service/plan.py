@@ -17,6 +17,7 @@ from cloud_controller.controllers.service.address_changes import (
     AddressChange,
     AddressChanges,
     as_served,
+    at_its_addresses,
     given_up,
     leaving,
 )
@@ -268,15 +269,16 @@ def _plan(
     builder: LoadBalancerBuilder,
     facts: Facts,
     rules: Rules,
+    keep: ObservedLoadBalancer | None = None,
 ) -> ServicePlan:
-    """The plan, whatever becomes of the Service's address."""
+    """The plan, whatever becomes of the Service's address. `keep`: the load balancer that keeps its addresses."""
     if not wants_load_balancer(service, rules, builder):
         return _clean_up(service, observed, builder, rules)
     try:
         backends, excluded = allowed(service, backends, builder, facts)
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
-    found = _ensure(service, observed, backends, builder, facts, rules)
+    found = _ensure(service, observed, backends, builder, facts, rules, keep)
     if excluded is None:
         return found
     target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
@@ -302,7 +304,9 @@ def _held(
 
     owner = owner_of(service, rules.cluster_id)
     served = as_served(service, change, owner, catalogue_of(service, builder.catalogue), build)
-    found = ServicePlan(Plan()) if served is None else _plan(served, observed, backends, builder, facts, rules)
+    found = ServicePlan(Plan())
+    if served is not None:
+        found = _plan(served, observed, backends, builder, facts, rules, keep=change.load_balancer)
     if found.leaves or found.fault:
         found = ServicePlan(Plan())
     held = change.held(target_of(owner.namespace, owner.name))
@@ -335,6 +339,7 @@ def _ensure(
     builder: LoadBalancerBuilder,
     facts: Facts,
     rules: Rules,
+    keep: ObservedLoadBalancer | None,
 ) -> ServicePlan:
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
@@ -342,6 +347,7 @@ def _ensure(
     try:
         asks_for_gates = (rules.gates or ReadinessGates()).asked(service)
         built = rules.binding.tagged(builder.build(service, backends, facts))
+        built = at_its_addresses(built, keep, catalogue) if keep else built
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, catalogue, target=target, tags=tags)

@@ -188,7 +188,7 @@ class ServiceReconciler:
                     return
                 events.before(found)
                 plan = _held_back(found.plan) if self._waits.handing_over(key) else found.plan
-                results = self._apply(key, service["metadata"]["uid"], plan)
+                results = self._apply(key, service["metadata"]["uid"], plan, events)
                 postponed = [result.error for result in results if isinstance(result.error, Postponed)]
                 # Even if another part failed: old members keep serving until the new ones are healthy.
                 pause = self._waits.postpone(key, postponed, events) if postponed else None
@@ -253,7 +253,7 @@ class ServiceReconciler:
         if not found.waits:
             events.completed()
 
-    def _apply(self, key: str, uid: str, plan: Plan) -> list[ActionResult]:
+    def _apply(self, key: str, uid: str, plan: Plan, events: ServiceEvents | None = None) -> list[ActionResult]:
         """Apply the plan, update the cache, and return the results."""
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
@@ -268,7 +268,7 @@ class ServiceReconciler:
                 load_balancers={lb.id: lb for each in plan.changes if (lb := self._changed_by(each.operation))},
                 changing=self._checkpoint.writing if self._checkpoint else nullcontext,
                 metrics=self._metrics,
-                done=lambda result: self._remember(key, uid, result),
+                done=lambda result: self._remember(key, uid, result, events),
             )
         if any(apply.failures(results)):
             # The plan is partly applied, and a response may be lost: the next reconcile reads before it plans.
@@ -280,8 +280,10 @@ class ServiceReconciler:
             return None
         return self._cache.find(operation.id)
 
-    def _remember(self, key: str, uid: str, result: ActionResult) -> None:
+    def _remember(self, key: str, uid: str, result: ActionResult, events: ServiceEvents | None) -> None:
         operation = result.action.operation
+        if result.ok and events is not None:
+            events.done(result.action, self._changed_by(operation))
         if isinstance(operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
             self._creation_lost()
         if not result.ok or not isinstance(operation, Operation):

@@ -92,6 +92,13 @@ def wants_load_balancer(service: Object, rules: Rules, builder: LoadBalancerBuil
     )
 
 
+def may_keep(service: Object, rules: Rules) -> bool:
+    """Whether the Service may keep a load balancer until its author acknowledges that another controller serves it."""
+    if rules.address_changes is AddressChanges.ALLOW or service["metadata"].get("deletionTimestamp"):
+        return False
+    return service["spec"].get("type") == "LoadBalancer" and has_finalizer(service)
+
+
 def is_of_our_class(service: Object, rules: Rules) -> bool:
     """Whether the Service's class, or its absence, makes this controller responsible."""
     load_balancer_class = service["spec"].get("loadBalancerClass")
