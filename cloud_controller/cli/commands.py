@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -36,7 +36,7 @@ from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
-from cloud_controller.plan import Plan
+from cloud_controller.plan import Plan, object_of
 from cloud_controller.planning import Found, PlanSettings, find
 from cloud_controller.safeguard import Safeguard, cluster_uid
 
@@ -191,6 +191,18 @@ def _show(name: str, found: Found) -> None:
             print(f"       {change}")
     for target in found.in_order:
         print(f"     {target}: up to date")
+    for line in _attention(found.plan):
+        print(line)
+
+
+def _attention(found: Plan) -> Iterator[str]:
+    noted = [action for action in found if action.attention]
+    if noted:
+        yield f"needs attention: {len(noted)}"
+    for action in noted:
+        yield f"  {object_of(action.target)}: {action.attention}: {action.reason or action.summary}"
+        if action.acknowledgement:
+            yield f"       to let it happen once, annotate the Service: {action.acknowledgement}"
 
 
 def _counts(found: Plan) -> str:

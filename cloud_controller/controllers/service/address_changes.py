@@ -21,7 +21,7 @@ from cloud_controller.load_balancers.differences import model_differences
 from cloud_controller.load_balancers.model import Built, LoadBalancerState, Object, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.parts import has_parts
 from cloud_controller.load_balancers.sharing import is_left
-from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, FieldChange
+from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, Attention, FieldChange
 
 OPTION = "--address-changes"
 ANNOTATION = "cloud-controller/acknowledge-address-change"
@@ -87,11 +87,12 @@ class AddressChange:
         return Action(
             ActionKind.UPDATE if self.in_place else ActionKind.REPLACE,
             target,
-            f"{verb} load balancer {self.load_balancer.id}; the address {self.address} changes",
+            f"{verb} load balancer {self.load_balancer.id} at {self.address}; the address changes",
             self.fields,
             reason=self.why,
             held=self.digest,
             acknowledgement=self.acknowledgement,
+            attention=Attention.ADDRESS_CHANGE_HELD,
         )
 
 

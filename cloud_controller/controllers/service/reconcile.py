@@ -18,6 +18,7 @@ from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.service.apply import KubeOperation, load_balancers_of
+from cloud_controller.controllers.service.attention import ServicesNeedingAttention
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.events import ServiceEvents
@@ -98,6 +99,7 @@ class ServiceReconciler:
         self._arrivals = Polling()
         self._locks = Locks()
         self._excluded: dict[str, str] = {}
+        self._attention = ServicesNeedingAttention(metrics)
 
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
@@ -115,6 +117,7 @@ class ServiceReconciler:
             else:
                 self._waits.clear(key)
                 self._excluded.pop(key, None)
+                self._attention.note(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
@@ -178,6 +181,7 @@ class ServiceReconciler:
             for _ in range(_ROUNDS):
                 found = self._plan(key, service, named, backends)
                 self._report_excluded(key, service, found.excluded_endpoints)
+                self._attention.note(key, found.attention)
                 # Re-read before touching it: another cluster's controller or a person may have changed it.
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
@@ -202,6 +206,7 @@ class ServiceReconciler:
                 events.applied()
             raise CloudError(f"did not converge after {_ROUNDS} rounds; last plan: {found.plan}")
         except NotFoundError:
+            self._attention.note(key, None)
             _log.info("Service is gone service=%s", key)
         except Throttled:
             # Not an error of the Service: it only has to wait.
