@@ -16,7 +16,7 @@ from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until
 from tests.crash.in_words import kept, node_in_words, service_in_words
-from tests.crash.services import create_service
+from tests.crash.services import create_service, once_ports_are_free
 from tests.crash.trial import Scenario
 from tests.words import said
 
@@ -65,7 +65,8 @@ class Run:
     def change_ports(self, *ports: Json) -> None:
         """Give the Service these ports instead of all that it has."""
         patch = {"spec": {"ports": [*ports]}}
-        self.kube.patch(SERVICES, self.services[0], patch, SPACE, type=PatchType.MERGE)
+        web = self.services[0]
+        once_ports_are_free(lambda: self.kube.patch(SERVICES, web, patch, SPACE, type=PatchType.MERGE))
 
     def annotate(self, **annotations: str) -> None:
         """Set these annotations of the Service."""

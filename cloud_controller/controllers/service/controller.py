@@ -350,6 +350,8 @@ class ServiceController:
             # Echoes of our own writes (finalizer, status) must not bypass the backoff of a failed Service.
             asked = old is None or new is None or service_rules.asked_traits(old) != service_rules.asked_traits(new)
             self._queue.add(key(service), Cause.OBJECT if asked else Cause.ROUTINE)
+        else:
+            self._reconciler.forget(key(service))
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
         # Kubelets post their status every few seconds: ignore what does not affect members.

@@ -125,6 +125,10 @@ class ServiceReconciler:
         else:
             self._arrivals.stop(key)
 
+    def forget(self, key: str) -> None:
+        """The Service no longer wants a load balancer, and never had one."""
+        self._attention.note(key, None)
+
     def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
         ids = [named] if named else []
         if self._cache.is_dirty(key):
