@@ -9,6 +9,8 @@ from typing import Annotated, ClassVar, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic.alias_generators import to_camel
 
+from cloud_controller.controllers.service.address_changes import OPTION as ADDRESS_CHANGES
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.load_balancers.sharing import Sharing
@@ -151,6 +153,11 @@ class StackConfig(Section):
         description="What the API server does at once with Services whose annotations the controller would reject:"
         " deny, warn or off. A namespace's label may say otherwise. Kubernetes 1.30.",
     )
+    address_changes: Annotated[str, *choice(*AddressChanges)] = Field(
+        default=AddressChanges.ALLOW.value,
+        description="Whether a change that gives a Service another address is made at once (allow), or held until the"
+        " Service's annotation acknowledges it (acknowledge).",
+    )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."
     )
@@ -188,6 +195,7 @@ class StackConfig(Section):
             "annotations_may_name": [],
             "readiness_gates": AUTO,
             "service_admission": Admission.OFF.value,
+            "address_changes": AddressChanges.ALLOW.value,
         }
         for name, default in defaults.items():
             if (given := getattr(self, name)) != default:
@@ -236,12 +244,14 @@ class StackConfig(Section):
         return self.executors.get(controller, Executor.VENDOR if controller in theirs else Executor.DAEMON)
 
     def service_flags(self) -> list[str]:
-        """The daemon's flags for what annotations of Services may name."""
+        """The daemon's flags for what annotations of Services may do."""
         flags = []
         if self.shared_load_balancers != Sharing.TAGGED:
             flags.append(f"--shared-load-balancers={self.shared_load_balancers}")
         if self.annotations_may_name:
             flags.append(f"{OPTION}={','.join(self.annotations_may_name)}")
+        if self.address_changes != AddressChanges.ALLOW:
+            flags.append(f"{ADDRESS_CHANGES}={self.address_changes}")
         return flags
 
     def run_by(self, executor: Executor) -> list[Controller]:
