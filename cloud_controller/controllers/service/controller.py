@@ -21,6 +21,7 @@ from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import adoption as service_adoption
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.apply import load_balancers_of
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
@@ -103,6 +104,7 @@ class ServiceOptions:
     sharing: Sharing = Sharing.TAGGED
     nameable: Nameable = field(default_factory=Nameable)
     gates: ReadinessGates | None = None
+    address_changes: AddressChanges = AddressChanges.ALLOW
 
     def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
         """The rules for plans of this cluster."""
@@ -116,6 +118,7 @@ class ServiceOptions:
             self.sharing,
             self.nameable,
             self.gates,
+            self.address_changes,
         )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from cloud_controller.cloud_errors import Postponed
 from cloud_controller.controllers.service.apply import HandingOver
-from cloud_controller.controllers.service.plan import NO_NODES, RemoveFinalizer, ServicePlan, SetIngress
+from cloud_controller.controllers.service.plan import NO_NODES, RemoveFinalizer, ServicePlan
+from cloud_controller.controllers.service.status import SetCondition, SetIngress
 from cloud_controller.events import Events
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.operations import AddMembers, Operation, RemoveMembers
@@ -38,8 +39,11 @@ class ServiceEvents:
     def before(self, found: ServicePlan) -> None:
         """A plan with changes is about to be applied."""
         operations = [action.operation for action in found.plan.changes]
+        for condition in (each for each in operations if isinstance(each, SetCondition) and each.message is not None):
+            self._warning(condition.reason, condition.message)
+        operations = [operation for operation in operations if not isinstance(operation, SetCondition)]
         in_cloud = [operation for operation in operations if isinstance(operation, Operation)]
-        self._hosts_only = all(isinstance(operation, AddMembers | RemoveMembers) for operation in operations)
+        self._hosts_only = bool(operations) and all(isinstance(each, AddMembers | RemoveMembers) for each in operations)
         if not self._wanted:
             if found.preserves:
                 self._normal("PreservedOnDelete", f"Load balancer {found.preserves} is kept and no longer has an owner")

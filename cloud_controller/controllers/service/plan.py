@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers.service.address_changes import (
+    CONDITION,
+    HELD,
+    AddressChange,
+    AddressChanges,
+    as_served,
+    given_up,
+    leaving,
+)
 from cloud_controller.controllers.service.adoption import adopt, left_alone
 from cloud_controller.controllers.service.rules import (
     FINALIZER,
@@ -22,6 +30,12 @@ from cloud_controller.controllers.service.rules import (
     preserves,
     reused_id,
     wants_load_balancer,
+)
+from cloud_controller.controllers.service.status import (
+    condition_changes,
+    ingress_changes,
+    is_published,
+    target_of,
 )
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
@@ -78,16 +92,6 @@ class RemoveFinalizer:
 
 
 @dataclass(frozen=True, slots=True)
-class SetIngress:
-    """Write `status.loadBalancer.ingress`."""
-
-    namespace: str
-    name: str
-    uid: str
-    ingress: tuple[dict[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ServicePlan:
     """The plan for one Service.
 
@@ -98,6 +102,7 @@ class ServicePlan:
     - `waits`: the Service gets its address once the cloud has made progress.
     - `again`: the plan retries what an earlier reconcile began.
     - `excluded_endpoints`: endpoints that may not be members, and why.
+    - `leaves`: the change for which the Service leaves its load balancer; with `held`, it waits for an acknowledgement.
     """
 
     plan: Plan
@@ -108,11 +113,8 @@ class ServicePlan:
     waits: bool = False
     again: bool = False
     excluded_endpoints: str | None = None
-
-
-def target_of(namespace: str, name: str) -> str:
-    """A Service's target in plans."""
-    return f"service/{namespace}/{name}"
+    leaves: AddressChange | None = None
+    held: bool = False
 
 
 def owner_of(service: Object, cluster_id: str) -> Owner:
@@ -139,18 +141,17 @@ def plan_service(
     if not rules.without_class:
         # Upstream's controller runs too, and still manages the load balancers that it created.
         observed = [lb for lb in observed if lb.adoptable is None]
-    if not wants_load_balancer(service, rules, builder):
-        return _clean_up(service, observed, builder, rules)
-    try:
-        backends, excluded = allowed(service, backends, builder, facts)
-    except InvalidConfiguration as fault:
-        return ServicePlan(Plan(), fault=fault)
-    found = _ensure(service, observed, backends, builder, facts, rules)
-    if excluded is None:
-        return found
-    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
-    ignored = Action(ActionKind.IGNORE, target, "exclude endpoints", reason=excluded)
-    return replace(found, plan=found.plan + Plan.of([ignored]), excluded_endpoints=excluded)
+    found = _plan(service, observed, backends, builder, facts, rules)
+    change = found.leaves
+    message = None
+    if change and rules.address_changes is AddressChanges.ACKNOWLEDGE and not change.is_acknowledged_by(service):
+        found = _held(change, service, observed, backends, builder, facts, rules)
+        message = change.message
+    elif change or found.waits or found.fault or service["metadata"].get("deletionTimestamp"):
+        return found  # The condition goes when the address has changed.
+    conditions = [*condition_changes(service, CONDITION, HELD, message)]
+    # First, so that it is there even if another change fails.
+    return replace(found, plan=Plan.of(conditions) + found.plan) if conditions else found
 
 
 def plan_orphans(
@@ -260,6 +261,54 @@ def _fault(found: ServicePlan, target: str) -> Plan:
     return Plan.of([Action(ActionKind.IGNORE, target, left, reason=f"invalid: {found.fault}")])
 
 
+def _plan(
+    service: Object,
+    observed: Sequence[ObservedLoadBalancer],
+    backends: Backends,
+    builder: LoadBalancerBuilder,
+    facts: Facts,
+    rules: Rules,
+) -> ServicePlan:
+    """The plan, whatever becomes of the Service's address."""
+    if not wants_load_balancer(service, rules, builder):
+        return _clean_up(service, observed, builder, rules)
+    try:
+        backends, excluded = allowed(service, backends, builder, facts)
+    except InvalidConfiguration as fault:
+        return ServicePlan(Plan(), fault=fault)
+    found = _ensure(service, observed, backends, builder, facts, rules)
+    if excluded is None:
+        return found
+    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
+    ignored = Action(ActionKind.IGNORE, target, "exclude endpoints", reason=excluded)
+    return replace(found, plan=found.plan + Plan.of([ignored]), excluded_endpoints=excluded)
+
+
+def _held(
+    change: AddressChange,
+    service: Object,
+    observed: Sequence[ObservedLoadBalancer],
+    backends: Backends,
+    builder: LoadBalancerBuilder,
+    facts: Facts,
+    rules: Rules,
+) -> ServicePlan:
+    """The plan by which the Service keeps its load balancer; without one, nothing at all is changed."""
+
+    def build(served: Object) -> Built:
+        if not wants_load_balancer(served, rules, builder):
+            raise InvalidConfiguration("annotations", "leave the Service to another controller")
+        return builder.build(served, allowed(served, backends, builder, facts)[0], facts)
+
+    owner = owner_of(service, rules.cluster_id)
+    served = as_served(service, change, owner, catalogue_of(service, builder.catalogue), build)
+    found = ServicePlan(Plan()) if served is None else _plan(served, observed, backends, builder, facts, rules)
+    if found.leaves or found.fault:
+        found = ServicePlan(Plan())
+    held = change.held(target_of(owner.namespace, owner.name))
+    return replace(found, plan=found.plan + Plan.of([held]), leaves=change, held=True)
+
+
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
 
 
@@ -317,7 +366,7 @@ def _ensure(
     # Publish the new address before the old load balancer is removed.
     actions += [action for action in changes if not _ends_another(action, current)]
     addresses = (built.published or current.ingress) if current is not None and current.ingress else ()
-    status = _status(service, [ingress.to_json() for ingress in addresses]) if current is not None else []
+    status = ingress_changes(service, [ingress.to_json() for ingress in addresses]) if current is not None else []
     if serves:
         actions += status
     actions += [action for action in changes if _ends_another(action, current)]
@@ -331,7 +380,8 @@ def _ensure(
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
     waits = not serves and (current is None or bool(status))
-    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits)
+    leaves = leaving(service, built, adoption.observed, current, owner, catalogue, serves=serves)
+    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits, leaves=leaves)
 
 
 def _ends_another(action: Action, current: ObservedLoadBalancer | None) -> bool:
@@ -480,7 +530,8 @@ def _clean_up(
         for lb in shared:
             why = "the Service no longer needs a load balancer"
             plan += leave(lb, owner, builder.catalogue, target=target, why=why)
-        return ServicePlan(plan, again=not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own))
+        again = not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own)
+        return ServicePlan(plan, again=again, leaves=given_up(service, observed, owner))
     # If another controller serves the Service, its finalizer and status are not ours. Once the Service is deleted,
     # remove our finalizer anyway, as upstream does: no other controller may know it.
     removed = finalizers(service)
@@ -489,7 +540,7 @@ def _clean_up(
         removed = [each for each in removed if each != FINALIZER]
     if not removed or (of_type and not being_deleted):
         return ServicePlan(Plan())
-    actions = [] if being_deleted else _status(service, [])
+    actions = [] if being_deleted else ingress_changes(service, [])
     for finalizer in removed:
         remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid, finalizer)
         actions.append(Action(ActionKind.UPDATE, target, f"remove finalizer {finalizer}", operation=remove))
@@ -518,41 +569,6 @@ def _preserve(
 
 def _deletions(own: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, target: str) -> Plan:
     return diff(None, own, catalogue, target=target, client_token=owner.client_token)
-
-
-# ---------------------------------------------------------------------------------------------------------- status
-
-
-def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
-    present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
-    if [_with_defaults(entry) for entry in present] == [_with_defaults(entry) for entry in wanted]:
-        return []
-    metadata = service["metadata"]
-    namespace, name = metadata["namespace"], metadata["name"]
-    return [
-        Action(
-            ActionKind.UPDATE,
-            target_of(namespace, name),
-            "set status",
-            (FieldChange("status.loadBalancer.ingress", _addresses(present), _addresses(wanted)),),
-            operation=SetIngress(namespace, name, metadata["uid"], tuple(wanted)),
-        )
-    ]
-
-
-def is_published(service: Object, lb: ObservedLoadBalancer) -> bool:
-    """Whether the Service's status contains its address."""
-    present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
-    return any(entry.items() >= ingress.to_json().items() for ingress in lb.ingress for entry in present)
-
-
-def _with_defaults(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry as the API server stores it: the default mode of an IP is VIP."""
-    return {"ipMode": "VIP", **entry} if "ip" in entry else entry
-
-
-def _addresses(ingress: Sequence[dict[str, Any]]) -> str | None:
-    return ", ".join(str(entry.get("ip") or entry.get("hostname")) for entry in ingress) or None
 
 
 def _failure(current: ObservedLoadBalancer | None) -> str | None:
