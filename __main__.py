@@ -16,7 +16,7 @@ from components.cloud_controller import CloudController, MachineArgs
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.destroy_guard import DestroyGuard
-from components.load_balancer_service import LoadBalancerService
+from components.load_balancer_service import LoadBalancerService, ServingArgs
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
 from components.stack_model import AUTO
@@ -93,6 +93,21 @@ def main() -> None:
         settings["service_admission"] = config.service_admission
     ours = config.executor(stack_config.Controller.SERVICE) is Executor.DAEMON
     serves_without_class = ours and "--require-load-balancer-class" not in settings.get("arguments", ())
+
+    def serving(service: str) -> ServingArgs:
+        """The arguments of the LoadBalancerService `service` about what serves it."""
+        found: ServingArgs = {"served_classes": adapter.served_classes(config)}
+        if config.serves_load_balancers:
+            found["cluster"] = {
+                "cluster_id": cluster.cluster_id,
+                "network_id": cluster.network_id,
+                "existing": existing is not None,
+                "arguments": settings.get("arguments", ()),
+            }
+        if digest := config.acknowledged(f"default/{service}"):
+            found["replace_address"] = digest
+        return found
+
     # None where the cloud's own software runs every controller.
     managers: list[pulumi.Resource] = []
     if daemon := [name.value for name in config.run_by(Executor.DAEMON)]:
@@ -154,6 +169,7 @@ def main() -> None:
                     "selector": web.selector,
                     "ports": [{"port": 8080, "target_port": "main"}],
                     "source_ranges": config.source_ranges,
+                    **serving("web"),
                 },
                 cluster.subnet_ids,
             ),
@@ -168,6 +184,7 @@ def main() -> None:
                     "selector": echo.selector,
                     "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
                     "source_ranges": config.source_ranges,
+                    **serving("echo"),
                 },
                 cluster.subnet_ids,
             ),

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 URNS = Path(__file__).parent / "urns_of_stack_local.txt"
 TOKEN = "a-token-that-nobody-may-see"
 
+ADDRESS = "pulumi-python:dynamic/cloudcontroller:ServiceAddress"
 SERVICE = "kubernetes:core/v1:Service"
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 BUDGET = "kubernetes:policy/v1:PodDisruptionBudget"
@@ -301,15 +302,18 @@ def test_production_protects_and_retains_the_cluster_and_its_load_balancers(run_
     by_urn = {r.urn: r.request for r in registrations}
 
     def types(option: str) -> set[str]:
-        """Of what has the option, or inherits it from its parent."""
-        given = [r for r in registrations if getattr(r.request, option) or getattr(by_urn[r.request.parent], option)]
-        return {r.request.type for r in given}
+        """Of what has the option, or inherits it from its parent unless it says otherwise."""
+
+        def has(request: Any) -> bool:
+            return bool(getattr(request if request.HasField(option) else by_urn[request.parent], option))
+
+        return {r.request.type for r in registrations if has(r.request)}
 
     del registrations[0]  # the stack, which has no parent
     clusters = {"cloudcontroller:index:Cluster", NETWORK, "pulumi-python:dynamic/mycloud:Subnet", CLUSTER}
     assert types("protect") == clusters | {BALANCED, SERVICE}
     # Where load balancers and cluster stay, the guard has nothing to keep from being lost.
-    assert types("retainOnDelete") == types("protect") | {GUARD}
+    assert types("retainOnDelete") == types("protect") | {GUARD, ADDRESS}
 
 
 def test_a_stack_without_protect_and_retain_sets_neither(run_stack: Any) -> None:

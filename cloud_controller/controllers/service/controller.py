@@ -141,9 +141,16 @@ class ServiceObservation:
     binding: Binding = UNBOUND
 
 
-def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Binding = UNBOUND) -> ServiceObservation:
+def observe(
+    kube: KubeApi,
+    cloud: Cloud,
+    options: ServiceOptions,
+    binding: Binding = UNBOUND,
+    applied: Collection[Object] = (),
+) -> ServiceObservation:
     """Read all load balancers, Services, nodes, the facts for builds and, if needed, EndpointSlices.
 
+    `applied`: Services as they would be stored, which take the places of those that are stored.
     Raises InvalidConfiguration if the cloud does not support load balancers.
     """
     load_balancers = load_balancers_of(cloud)
@@ -151,7 +158,8 @@ def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Bindi
     rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, binding)
     # Load balancers first: if the Service of one is not in the later list, it is really gone.
     found = {lb.id: lb for lb in load_balancers.read()}
-    services = kube.list(SERVICES).items
+    stored = {key(service): service for service in kube.list(SERVICES).items}
+    services = [*{**stored, **{key(service): service for service in applied}}.values()]
     named = _named(services, builder) - found.keys()
     if named:
         found |= {lb.id: lb for lb in load_balancers.read((), named)}
