@@ -29,6 +29,23 @@ class ActionKind(StrEnum):
     IGNORE = "ignore"
 
 
+class Attention(StrEnum):
+    """Why an object needs somebody's attention."""
+
+    REFUSED = "refused"
+    """The controller refuses it: a setting is invalid."""
+    FAILED = "failed"
+    """The cloud has failed to provide what it asks for."""
+    ADDRESS_CHANGE_HELD = "address-change-held"
+    """A change of its address waits for an acknowledgement."""
+    NO_BACKENDS = "no-backends"
+    """Its load balancer has nothing to send traffic to."""
+    NO_HEALTHY_BACKEND = "no-healthy-backend"
+    """All that its load balancer could send traffic to fails the health checks."""
+    NOT_SERVED = "not-served"
+    """No controller has given it an address, and this one will not."""
+
+
 _SYMBOLS = {
     ActionKind.CREATE: "+",
     ActionKind.UPDATE: "~",
@@ -58,7 +75,8 @@ class Action:
     `reason` explains the action (required for `ignore`). `assumed` marks a prediction without an observation, for
     example while the cluster does not exist yet. `held` is the digest of an action that is not carried out until an
     administrator confirms it (`hold`); `confirmed` is that digest from then on. With `acknowledgement`, a line of YAML,
-    the object's author releases it instead, by this annotation. `operation` is the controller's own typed instruction
+    the object's author releases it instead, by this annotation. `attention`: the action, or its absence, is a finding
+    about the object. `operation` is the controller's own typed instruction
     for `apply`; it never leaves the process, so neither JSON nor equality includes it.
     """
 
@@ -71,6 +89,7 @@ class Action:
     held: str | None = None
     confirmed: str | None = None
     acknowledgement: str | None = None
+    attention: Attention | None = None
     operation: object = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +126,8 @@ class Action:
             out["confirmed"] = self.confirmed
         if self.acknowledgement:
             out["acknowledgement"] = self.acknowledgement
+        if self.attention:
+            out["attention"] = self.attention.value
         return out
 
     @classmethod
@@ -122,6 +143,7 @@ class Action:
             held=entry.get("held"),
             confirmed=entry.get("confirmed"),
             acknowledgement=entry.get("acknowledgement"),
+            attention=Attention(entry["attention"]) if entry.get("attention") else None,
         )
 
 

@@ -5,7 +5,8 @@ The daemon's loops observe through their caches instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.binding import UNBOUND, Evidence
@@ -18,9 +19,13 @@ from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume import operations as volume_operations
 from cloud_controller.kube import KubeApi
-from cloud_controller.load_balancers.model import ObservedLoadBalancer
-from cloud_controller.plan import Plan, object_of
+from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.sharing import owner_of_part
+from cloud_controller.plan import Action, ActionKind, Attention, Plan, object_of
 from cloud_controller.safeguard import Safeguard
+
+_CONCURRENT = 8
+"""Calls for the health of load balancers at a time."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,39 @@ class Found:
     busy: tuple[str, ...] = ()
     evidence: Evidence | None = None
     load_balancers: Mapping[str, ObservedLoadBalancer] = field(default_factory=dict)
+
+
+def without_healthy_backend(cloud: Cloud, found: Found) -> Plan:
+    """The findings about Services all of whose checked backends are unhealthy: one call for each load balancer."""
+    load_balancers = cloud.load_balancers
+    if load_balancers is None:
+        return Plan()
+    serving = [lb for lb in found.load_balancers.values() if lb.state is LoadBalancerState.READY]
+    with ThreadPoolExecutor(_CONCURRENT) as pool:
+        healths = [*pool.map(lambda lb: load_balancers.health(lb.id), serving)]
+    return Plan.of(
+        finding
+        for lb, health in zip(serving, healths, strict=True)
+        for finding in unhealthy(lb, health, cloud.cluster_id)
+    )
+
+
+def unhealthy(
+    lb: ObservedLoadBalancer, health: Mapping[tuple[str, str, int], bool], cluster_id: str
+) -> Iterator[Action]:
+    """The findings about the Services of this cluster that use this load balancer. Pure."""
+    checked: dict[Owner, list[bool]] = {}
+    for pool in lb.model.pools:
+        owner = owner_of_part(pool.tags, lb)
+        if owner is not None and owner.cluster_id == cluster_id and owner.name:
+            known = (health.get((pool.name, *member.key)) for member in pool.members)
+            checked.setdefault(owner, []).extend(each for each in known if each is not None)
+    for owner, healthy in checked.items():
+        if healthy and not any(healthy):
+            target = service_plan.target_of(owner.namespace, owner.name)
+            reason = f"none of the {len(healthy)} backends of load balancer {lb.id} passes its health check"
+            finding = Attention.NO_HEALTHY_BACKEND
+            yield Action(ActionKind.IGNORE, target, "no healthy backend", reason=reason, attention=finding)
 
 
 def find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:

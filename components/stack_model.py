@@ -10,6 +10,8 @@ from typing import Annotated, ClassVar, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic.alias_generators import to_camel
 
+from cloud_controller.controllers.service.address_changes import OPTION as ADDRESS_CHANGES
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.load_balancers.sharing import Sharing
@@ -162,6 +164,11 @@ class StackConfig(Section):
         description="What the API server does at once with Services whose annotations the controller would reject:"
         " deny, warn or off. A namespace's label may say otherwise. Kubernetes 1.30.",
     )
+    address_changes: Annotated[str, *choice(*AddressChanges)] = Field(
+        default=AddressChanges.ALLOW.value,
+        description="Whether a change that gives a Service another address is made at once (allow), or held until the"
+        " Service's annotation acknowledges it (acknowledge).",
+    )
     replace_address: list[Annotated[dict[str, str], AfterValidator(_acknowledgement)]] = Field(
         default_factory=list,
         description="The changes that may give protected Services other addresses, as NAMESPACE/NAME: DIGEST; the"
@@ -204,6 +211,7 @@ class StackConfig(Section):
             "annotations_may_name": [],
             "readiness_gates": AUTO,
             "service_admission": Admission.OFF.value,
+            "address_changes": AddressChanges.ALLOW.value,
         }
         for name, default in defaults.items():
             if (given := getattr(self, name)) != default:
@@ -261,12 +269,14 @@ class StackConfig(Section):
         return next((entry[service] for entry in reversed(self.replace_address) if service in entry), None)
 
     def service_flags(self) -> list[str]:
-        """The daemon's flags for what annotations of Services may name."""
+        """The daemon's flags for what annotations of Services may do."""
         flags = []
         if self.shared_load_balancers != Sharing.TAGGED:
             flags.append(f"--shared-load-balancers={self.shared_load_balancers}")
         if self.annotations_may_name:
             flags.append(f"{OPTION}={','.join(self.annotations_may_name)}")
+        if self.address_changes != AddressChanges.ALLOW:
+            flags.append(f"{ADDRESS_CHANGES}={self.address_changes}")
         return flags
 
     def run_by(self, executor: Executor) -> list[Controller]:

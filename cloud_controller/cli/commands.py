@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -36,8 +37,8 @@ from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
-from cloud_controller.plan import Plan
-from cloud_controller.planning import Found, PlanSettings, find
+from cloud_controller.plan import Plan, object_of
+from cloud_controller.planning import Found, PlanSettings, find, without_healthy_backend
 from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _START_TIMEOUT = 10.0
@@ -96,6 +97,8 @@ def plan(options: argparse.Namespace) -> int:
     _, cloud, finders, guard = _opened(options)
     found = {name: find() for name, find in finders.items()}
     judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
+    if (services := found.get("service")) is not None:
+        found["service"] = replace(services, plan=services.plan + without_healthy_backend(cloud, services))
     if options.output == "json":
         _print_json({name: each.plan.to_json() for name, each in found.items()})
     else:
@@ -191,6 +194,18 @@ def _show(name: str, found: Found) -> None:
             print(f"       {change}")
     for target in found.in_order:
         print(f"     {target}: up to date")
+    for line in _attention(found.plan):
+        print(line)
+
+
+def _attention(found: Plan) -> Iterator[str]:
+    noted = [action for action in found if action.attention]
+    if noted:
+        yield f"needs attention: {len(noted)}"
+    for action in noted:
+        yield f"  {object_of(action.target)}: {action.attention}: {action.reason or action.summary}"
+        if action.acknowledgement:
+            yield f"       to let it happen once, annotate the Service: {action.acknowledgement}"
 
 
 def _counts(found: Plan) -> str:

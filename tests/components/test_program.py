@@ -221,11 +221,18 @@ def test_the_daemons_controllers_and_rights_follow_the_executors(run_stack: Any)
     assert ("nodes/status", "patch") in may(all_by_daemon)
 
 
-def test_the_daemon_gets_the_flags_for_what_annotations_may_name(run_stack: Any) -> None:
-    recording = run_stack(sharedLoadBalancers="any", annotationsMayName=["subnet=subnet-1"])
+def test_the_daemon_gets_the_flags_for_what_annotations_may_do(run_stack: Any) -> None:
+    recording = run_stack(
+        sharedLoadBalancers="any", annotationsMayName=["subnet=subnet-1"], addressChanges="acknowledge"
+    )
 
     pod = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]
-    assert {"--shared-load-balancers=any", "--annotations-may-name=subnet=subnet-1"} <= {*pod["containers"][0]["args"]}
+    flags = {
+        "--shared-load-balancers=any",
+        "--annotations-may-name=subnet=subnet-1",
+        "--address-changes=acknowledge",
+    }
+    assert flags <= {*pod["containers"][0]["args"]}
 
 
 def test_readiness_gates_bring_a_policy_that_comes_after_the_daemon_and_goes_before_it(run_stack: Any) -> None:

@@ -127,6 +127,7 @@ def test_the_token_is_not_shown() -> None:
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
         ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),
+        ({"addressChanges": "ask"}, 'addressChanges is "ask": allowed: allow, acknowledge'),
         ({"readinessGates": "on"}, 'readinessGates is "on": allowed: auto, off, by-hand, inject'),
         ({"annotationsMayName": ["subnets=a"]}, 'annotationsMayName[0] is "subnets=a": allowed: '),
         ({"annotationsMayName": "subnet=a"}, "annotationsMayName is text: allowed: a list"),
@@ -148,13 +149,14 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str
         ({"sharedLoadBalancers": "any"}, ["--shared-load-balancers=any"]),
         ({"sharedLoadBalancers": "off"}, ["--shared-load-balancers=off"]),
         ({"sharedLoadBalancers": False}, ["--shared-load-balancers=off"]),
+        ({"addressChanges": "acknowledge"}, ["--address-changes=acknowledge"]),
         (
             {"annotationsMayName": ["subnet=tag:shared", "log-bucket=logs"]},
             ["--annotations-may-name=subnet=tag:shared,log-bucket=logs"],
         ),
     ],
 )
-def test_what_annotations_may_name_becomes_flags_of_the_daemon(more: dict[str, Any], flags: list[str]) -> None:
+def test_what_annotations_may_do_becomes_flags_of_the_daemon(more: dict[str, Any], flags: list[str]) -> None:
     assert parse(values(**more), SECRETS).service_flags() == flags
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cloud_controller.kube import SERVICES, InvalidError, Kube, Object
 from tests.crash.daemon import until
 
 
 def create_service(kube: Kube, service: Object) -> None:
-    """Make it as soon as its node ports are free: the API server gives them back a moment after the last owner went."""
+    """Make it as soon as its node ports are free."""
+    once_ports_are_free(lambda: kube.create(SERVICES, service))
 
-    def made() -> bool:
+
+def once_ports_are_free(do: Callable[[], object]) -> None:
+    """Do it as soon as the node ports are free: the API server gives them back a moment after the last owner went."""
+
+    def done() -> bool:
         try:
-            kube.create(SERVICES, service)
+            do()
         except InvalidError as error:
             if "provided port is already allocated" in str(error):
                 return False
             raise
         return True
 
-    until(made, "the node ports are free")
+    until(done, "the node ports are free")

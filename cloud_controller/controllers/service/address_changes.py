@@ -1,4 +1,4 @@
-"""Finds changes for which a Service would leave its load balancer, and so its address. Pure.
+"""Finds changes for which a Service would leave its load balancer, or be reached at other addresses. Pure.
 
 With `--address-changes=acknowledge`, such a change is held: the Service keeps its load balancer, and everything else
 about it goes on, until its annotation names the change's digest. The digest covers the load balancer, the fields and
@@ -10,17 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.controllers.service.status import is_published
-from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability, Value
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.diff import forced_differences
+from cloud_controller.load_balancers.differences import model_differences
 from cloud_controller.load_balancers.model import Built, LoadBalancerState, Object, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.parts import has_parts
 from cloud_controller.load_balancers.sharing import is_left
-from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, FieldChange
+from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, Attention, FieldChange
 
 OPTION = "--address-changes"
 ANNOTATION = "cloud-controller/acknowledge-address-change"
@@ -42,11 +43,12 @@ class AddressChanges(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AddressChange:
-    """A change for which a Service would leave this load balancer. `why`: what cannot be done in place."""
+    """A change for which a Service would leave this load balancer, or move with it (`in_place`)."""
 
     load_balancer: ObservedLoadBalancer
     fields: tuple[FieldChange, ...]
     why: str
+    in_place: bool = False
 
     @property
     def digest(self) -> str:
@@ -81,14 +83,16 @@ class AddressChange:
 
     def held(self, target: str) -> Action:
         """The action that waits for the acknowledgement."""
+        verb = "move" if self.in_place else "leave"
         return Action(
-            ActionKind.REPLACE,
+            ActionKind.UPDATE if self.in_place else ActionKind.REPLACE,
             target,
-            f"leave load balancer {self.load_balancer.id}; the address {self.address} changes",
+            f"{verb} load balancer {self.load_balancer.id} at {self.address}; the address changes",
             self.fields,
             reason=self.why,
             held=self.digest,
             acknowledgement=self.acknowledgement,
+            attention=Attention.ADDRESS_CHANGE_HELD,
         )
 
 
@@ -106,7 +110,9 @@ def leaving(
 
     `current`: the load balancer that it should have, if that exists. `serves`: whether that serves the Service already.
     """
-    if serves or (built.reuse is None and current is not None and not is_left(current)):
+    if built.reuse is None and current is not None and not is_left(current):
+        return _moving(built, current, catalogue) if serves else None
+    if serves:
         return None
     old = _serving(service, [lb for lb in observed if current is None or lb.id != current.id], owner)
     if old is None:
@@ -118,6 +124,33 @@ def leaving(
     forced = (each.as_field_change() for each in forced_differences(built.model, old, catalogue))
     fields = tuple(forced)
     return AddressChange(old, fields, f"{', '.join(each.field for each in fields)} cannot be changed in place")
+
+
+def _moving(built: Built, current: ObservedLoadBalancer, catalogue: Catalogue) -> AddressChange | None:
+    """The change in place that takes an address away; one that only adds addresses is none."""
+    fields = tuple(
+        each.as_field_change()
+        for each in model_differences(built.model, current.model)
+        if _family(each.field) in catalogue.moving and each.before and not _contains(each.after, each.before)
+    )
+    return AddressChange(current, fields, "clients reach it at other addresses then", in_place=True) if fields else None
+
+
+def _contains(after: object, before: object) -> bool:
+    return isinstance(after, tuple) and isinstance(before, tuple) and {*after} >= {*before}
+
+
+def _family(field: str) -> str:
+    return field.partition(".")[0]
+
+
+def at_its_addresses(built: Built, lb: ObservedLoadBalancer, catalogue: Catalogue) -> Built:
+    """The same, except that the load balancer keeps its addresses."""
+    if built.reuse is not None:
+        return built
+    asked = {name: value for name, value in built.model.attributes.items() if _family(name) not in catalogue.moving}
+    kept = {name: value for name, value in lb.model.attributes.items() if _family(name) in catalogue.moving}
+    return replace(built, model=replace(built.model, attributes={**asked, **kept}))
 
 
 def given_up(service: Object, observed: Sequence[ObservedLoadBalancer], owner: Owner) -> AddressChange | None:
@@ -142,7 +175,8 @@ def as_served(
     entries = [each for each in catalogue if each.mutability is Mutability.REPLACE and not each.ignored]
     changed = {each.field for each in change.fields}
     concerned = [each for each in entries if each.sets in changed] or entries
-    return _search(_without(service, concerned), change.load_balancer, owner, entries, catalogue, build, frozenset())
+    start = _placed(_without(service, [] if change.in_place else concerned), change.load_balancer, catalogue)
+    return _search(start, change.load_balancer, owner, entries, catalogue, build, frozenset())
 
 
 def _serving(service: Object, observed: Sequence[ObservedLoadBalancer], owner: Owner) -> ObservedLoadBalancer | None:
@@ -179,6 +213,14 @@ def _search(
     return None
 
 
+def _placed(service: Object, old: ObservedLoadBalancer, catalogue: Catalogue) -> Object:
+    """The Service with the places that the load balancer has: those of its successor may not fit the other settings."""
+    for entry in (each for each in catalogue if each.moves and each.name in service["metadata"]["annotations"]):
+        for text in _texts(entry, old.model.attributes.get(entry.sets)) if not entry.allowed else ():
+            service = _with(service, entry, text)
+    return service
+
+
 def _wrong(built: Built, old: ObservedLoadBalancer, owner: Owner, catalogue: Catalogue) -> dict[str, object]:
     """The fields for which the Service would leave the load balancer, with the values that keep it."""
     named = None if owner.owns(old.model.tags) else old.id
@@ -195,7 +237,7 @@ def _texts(entry: Annotation, before: object) -> Iterator[str]:
         yield from ("true", "false")
     elif entry.allowed:
         yield from entry.allowed
-    elif isinstance(before, Value):
+    elif isinstance(before, str | int | tuple):
         try:
             yield entry.to_text(before)
         except InvalidConfiguration:

@@ -60,7 +60,7 @@ from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates, counts_as_ready
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Plan, object_of
+from cloud_controller.plan import Attention, Plan, object_of
 from cloud_controller.safeguard import Safeguard
 
 NAME = CONTROLLER
@@ -265,6 +265,7 @@ class ServiceController:
             checkpoint=checkpoint,
         )
         metrics.watch_queue(NAME, self._queue)
+        metrics.attention.labels(Attention.NOT_SERVED.value).set_function(self._count_not_served)
         services.add_handler(deletions.handle)
         self._gates: PodGates | None = None
         if pods is not None and options.gates is not None:
@@ -357,6 +358,8 @@ class ServiceController:
             # Echoes of our own writes (finalizer, status) must not bypass the backoff of a failed Service.
             asked = old is None or new is None or service_rules.asked_traits(old) != service_rules.asked_traits(new)
             self._queue.add(key(service), Cause.OBJECT if asked else Cause.ROUTINE)
+        else:
+            self._reconciler.forget(key(service))
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
         # Kubelets post their status every few seconds: ignore what does not affect members.
@@ -510,6 +513,10 @@ class ServiceController:
         waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
         for each in (waiting | self._cache.keys_of(id)) - {by}:
             self._queue.add_after(each, SHORTEST_PAUSE, Cause.DEPENDENCY)
+
+    def _count_not_served(self) -> int:
+        services = self._services.items()
+        return sum(service_rules.lacks_controller(service, self._rules, self._builder) for service in services)
 
     def _read_nodes(self) -> Backends:
         return service_rules.backends_of(self._nodes.items(), self._builder, self._rules)

@@ -17,6 +17,7 @@ from cloud_controller.controllers.service.address_changes import (
     AddressChange,
     AddressChanges,
     as_served,
+    at_its_addresses,
     given_up,
     leaving,
 )
@@ -27,6 +28,7 @@ from cloud_controller.controllers.service.rules import (
     backends_of,
     catalogue_of,
     finalizers,
+    lacks_controller,
     preserves,
     reused_id,
     wants_load_balancer,
@@ -63,7 +65,7 @@ from cloud_controller.load_balancers.parts import PRESERVE, diff_parts, has_part
 from cloud_controller.load_balancers.pods import admitted
 from cloud_controller.load_balancers.readiness_gates import ANNOTATION, OPTION, ReadinessGates
 from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, is_of, require_free_ports
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
+from cloud_controller.plan import Action, ActionKind, Attention, FieldChange, Plan, hold
 
 NO_NODES = "UnAvailableLoadBalancer"
 """Event reason for a load balancer without members, as upstream."""
@@ -102,7 +104,8 @@ class ServicePlan:
     - `waits`: the Service gets its address once the cloud has made progress.
     - `again`: the plan retries what an earlier reconcile began.
     - `excluded_endpoints`: endpoints that may not be members, and why.
-    - `leaves`: the change for which the Service leaves its load balancer; with `held`, it waits for an acknowledgement.
+    - `lacks`: why a load balancer that serves has no members.
+    - `leaves`: the change for which the Service leaves its load balancer or its addresses.
     """
 
     plan: Plan
@@ -114,7 +117,15 @@ class ServicePlan:
     again: bool = False
     excluded_endpoints: str | None = None
     leaves: AddressChange | None = None
-    held: bool = False
+    lacks: str | None = None
+
+    @property
+    def attention(self) -> Attention | None:
+        """Why the Service needs attention."""
+        if self.fault is not None:
+            return Attention.REFUSED
+        found = next((action.attention for action in self.plan if action.attention), None)
+        return found or (Attention.NO_BACKENDS if self.lacks else None)
 
 
 def owner_of(service: Object, cluster_id: str) -> Owner:
@@ -223,7 +234,7 @@ def plan_all(
         found = plan_service(service, concerned, backends, builder, facts, rules)
         _carry_out(found.plan, present)
         target = target_of(metadata["namespace"], metadata["name"])
-        plans.append((target, found.plan + _fault(found, target)))
+        plans.append((target, found.plan + _findings(found, target) + _not_served(service, rules, builder)))
     for uid, left in present_of.items():
         owner, orphans = owners[uid], [present[lb_id] for lb_id in left]
         if owner.name:
@@ -254,11 +265,27 @@ def _by_age(service: Object) -> tuple[str, str, str]:
     return str(metadata.get("creationTimestamp")), metadata["namespace"], metadata["name"]
 
 
-def _fault(found: ServicePlan, target: str) -> Plan:
+def _findings(found: ServicePlan, target: str) -> Plan:
+    if found.lacks is not None:
+        lacking = Action(ActionKind.IGNORE, target, "no backends", reason=found.lacks, attention=Attention.NO_BACKENDS)
+        return Plan.of([lacking])
     if found.fault is None:
         return Plan()
     left = "nothing else is changed" if found.plan.changes else "nothing is changed"
-    return Plan.of([Action(ActionKind.IGNORE, target, left, reason=f"invalid: {found.fault}")])
+    reason = f"invalid: {found.fault}"
+    return Plan.of([Action(ActionKind.IGNORE, target, left, reason=reason, attention=Attention.REFUSED)])
+
+
+def _not_served(service: Object, rules: Rules, builder: LoadBalancerBuilder) -> Plan:
+    """The finding that a Service has no address and is left to another controller, which may not exist."""
+    if not lacks_controller(service, rules, builder):
+        return Plan()
+    given = service["spec"].get("loadBalancerClass")
+    served = ", ".join(sorted(rules.classes)) or "none"
+    left = f"class {given} is not one of this controller's ({served})" if given else "it is left to another controller"
+    reason = f"{left}, and no other has given it an address"
+    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
+    return Plan.of([Action(ActionKind.IGNORE, target, "not served", reason=reason, attention=Attention.NOT_SERVED)])
 
 
 def _plan(
@@ -268,15 +295,16 @@ def _plan(
     builder: LoadBalancerBuilder,
     facts: Facts,
     rules: Rules,
+    keep: ObservedLoadBalancer | None = None,
 ) -> ServicePlan:
-    """The plan, whatever becomes of the Service's address."""
+    """The plan, whatever becomes of the Service's address. `keep`: the load balancer that keeps its addresses."""
     if not wants_load_balancer(service, rules, builder):
         return _clean_up(service, observed, builder, rules)
     try:
         backends, excluded = allowed(service, backends, builder, facts)
     except InvalidConfiguration as fault:
         return ServicePlan(Plan(), fault=fault)
-    found = _ensure(service, observed, backends, builder, facts, rules)
+    found = _ensure(service, observed, backends, builder, facts, rules, keep)
     if excluded is None:
         return found
     target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
@@ -302,11 +330,13 @@ def _held(
 
     owner = owner_of(service, rules.cluster_id)
     served = as_served(service, change, owner, catalogue_of(service, builder.catalogue), build)
-    found = ServicePlan(Plan()) if served is None else _plan(served, observed, backends, builder, facts, rules)
+    found = ServicePlan(Plan())
+    if served is not None:
+        found = _plan(served, observed, backends, builder, facts, rules, keep=change.load_balancer)
     if found.leaves or found.fault:
         found = ServicePlan(Plan())
     held = change.held(target_of(owner.namespace, owner.name))
-    return replace(found, plan=found.plan + Plan.of([held]), leaves=change, held=True)
+    return replace(found, plan=found.plan + Plan.of([held]))
 
 
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
@@ -335,6 +365,7 @@ def _ensure(
     builder: LoadBalancerBuilder,
     facts: Facts,
     rules: Rules,
+    keep: ObservedLoadBalancer | None,
 ) -> ServicePlan:
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
@@ -342,6 +373,7 @@ def _ensure(
     try:
         asks_for_gates = (rules.gates or ReadinessGates()).asked(service)
         built = rules.binding.tagged(builder.build(service, backends, facts))
+        built = at_its_addresses(built, keep, catalogue) if keep else built
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, catalogue, target=target, tags=tags)
@@ -376,12 +408,16 @@ def _ensure(
     warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
     if asks_for_gates and rules.gates is None:
         warnings.append((NOT_OFFERED, f"annotation {ANNOTATION} has no effect: the controller runs without {OPTION}"))
+    lacks = None
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
+        lacks = f"there are no {missing} for it" if serves else None
     waits = not serves and (current is None or bool(status))
     leaves = leaving(service, built, adoption.observed, current, owner, catalogue, serves=serves)
-    return ServicePlan(Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits, leaves=leaves)
+    return ServicePlan(
+        Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits, leaves=leaves, lacks=lacks
+    )
 
 
 def _ends_another(action: Action, current: ObservedLoadBalancer | None) -> bool:

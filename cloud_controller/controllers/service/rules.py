@@ -92,6 +92,21 @@ def wants_load_balancer(service: Object, rules: Rules, builder: LoadBalancerBuil
     )
 
 
+def lacks_controller(service: Object, rules: Rules, builder: LoadBalancerBuilder) -> bool:
+    """Whether the Service is left to another controller, and none has given it an address yet."""
+    if service["spec"].get("type") != "LoadBalancer" or service["metadata"].get("deletionTimestamp"):
+        return False
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+    return not ingress and not wants_load_balancer(service, rules, builder)
+
+
+def may_keep(service: Object, rules: Rules) -> bool:
+    """Whether the Service may keep a load balancer until its author acknowledges that another controller serves it."""
+    if rules.address_changes is AddressChanges.ALLOW or service["metadata"].get("deletionTimestamp"):
+        return False
+    return service["spec"].get("type") == "LoadBalancer" and has_finalizer(service)
+
+
 def is_of_our_class(service: Object, rules: Rules) -> bool:
     """Whether the Service's class, or its absence, makes this controller responsible."""
     load_balancer_class = service["spec"].get("loadBalancerClass")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service.address_changes import ANNOTATION, CONDITION, AddressChanges
 from cloud_controller.controllers.service.controller import NODES_CHANGED, ServiceOptions
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME, members, named, only, put_node, web
@@ -92,6 +93,8 @@ def test_the_acknowledgement_lets_the_change_happen(site: MyCloudSite, cluster: 
     assert (new["scheme"], new["id"] != old["id"]) == ("internal", True)
     assert cluster.ingress[0]["ip"] == new["address"]
     assert condition(cluster) is None
+    done = f"address changed {old['address']} -> {new['address']}; load balancer {old['id']} deleted"
+    assert cluster.events[-1] == ("EnsuredLoadBalancer", f"Ensured load balancer: {done}")
 
 
 def test_a_commit_may_carry_the_change_and_its_acknowledgement(site: MyCloudSite, cluster: Cluster) -> None:
@@ -187,3 +190,29 @@ def test_without_the_option_an_address_changes_at_once(site: MyCloudSite, cluste
 
     assert only(site.load_balancers())["id"] != old["id"]
     assert condition(cluster) is None
+
+
+def test_a_gauge_counts_the_services_that_need_attention_by_reason(site: MyCloudSite, cluster: Cluster) -> None:
+    running = served(site, cluster, web(), options=ACKNOWLEDGE)
+    cluster.put(web({MAX_QPS: "many"}, name="refused"))
+    cluster.put(web({}, name="nobodys", loadBalancerClass="example.com/nobodys"))
+    changed(cluster, {SCHEME: "internal"})
+
+    def counted() -> dict[str, float]:
+        reasons = ("refused", "failed", "address-change-held", "no-backends", "not-served")
+        of = {each: {"reason": each} for each in reasons}
+        name, registry = "cloud_controller_services_needing_attention", running.controller._metrics.registry
+        return {reason: registry.get_sample_value(name, labels) or 0 for reason, labels in of.items()}
+
+    with pytest.raises(InvalidConfiguration):
+        running.handle("default/refused")
+    running.handle()
+    expected = {"refused": 1, "failed": 0, "address-change-held": 1, "no-backends": 0, "not-served": 1}
+    assert counted() == expected
+
+    cluster.objects["nodes"].clear()
+    changed(cluster, {SCHEME: "internet-facing"})
+    cluster.delete_service("default/refused")
+    running.handle(NODES_CHANGED)
+    running.settle("default/web", "default/refused")
+    assert counted() == {**expected, "refused": 0, "address-change-held": 0, "no-backends": 1}
