@@ -39,6 +39,7 @@ class Finding:
 
     key: str
     fields: tuple[str, ...]
+    summary: str = "a new load balancer replaces the old one; the address changes"
     digest: str | None = None
     unseen: str = ""
 
@@ -49,11 +50,12 @@ class Finding:
     def warning(self) -> str:
         """For a change that may happen."""
         unseen = f" (by its annotations alone: {self.unseen})" if self.unseen else ""
-        return f"a new load balancer replaces the old one, and the address changes{unseen}: {'; '.join(self.fields)}"
+        return f"{self.summary}{unseen}: {'; '.join(self.fields)}"
 
     def refusal(self, acknowledged: str | None) -> str:
         """For a change that must not happen, with what lets it happen."""
-        lines = [f"Service {self.key} is protected, and would get another address:", *(f"  {f}" for f in self.fields)]
+        lines = [f"Service {self.key} is protected, and this change would cost its address ({self.summary}):"]
+        lines += [f"  {each}" for each in self.fields]
         if self.digest is None:
             lines.append(f"Undo it, or acknowledge it; its digest shows in a preview with the cluster: {self.unseen}")
             return "\n".join(lines)
@@ -103,25 +105,32 @@ class View:
         return None
 
 
-def check_before_update(name: str, catalogue: Catalogue, view: View | None, *, protect: bool) -> pulumi.ResourceHook:
-    """A hook for the Service `name`: before an update, in previews too, it looks for a change of the address.
-
-    Any is a warning; one of a protected Service fails, unless it is acknowledged. Without `view` the annotations alone
-    say what changes, and nothing fails.
-    """
+def address_hook(name: str, catalogue: Catalogue, view: View | None, *, protect: bool) -> pulumi.ResourceHook:
+    """A hook for the Service `name`: before an update, in previews too, it calls `check_update`."""
 
     async def check(args: pulumi.ResourceHookArgs) -> None:
-        inputs, acknowledged = args.new_inputs or {}, texts(args.new_inputs).get(ANNOTATION)
-        if not _concerns(catalogue, texts(args.old_inputs), texts(inputs)):
-            return
-        finding = await _find(args, catalogue, view)
-        if not finding.fields:
-            return
-        if protect and view is not None and not finding.allows(acknowledged):
-            raise ProtectedAddress(finding.refusal(acknowledged))
-        warn(args.urn, finding.warning())
+        await check_update(args, catalogue, view, protect=protect)
 
     return pulumi.ResourceHook(f"address-of-{name}", check, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+async def check_update(
+    args: pulumi.ResourceHookArgs, catalogue: Catalogue, view: View | None, *, protect: bool
+) -> None:
+    """Warn of an update that costs the Service's address.
+
+    Raises ProtectedAddress for that of a protected Service, unless it is acknowledged. Without `view` the annotations
+    alone say what changes, and nothing fails.
+    """
+    before, after = texts(args.old_inputs), texts(args.new_inputs)
+    if not _concerns(catalogue, before, after):
+        return
+    finding = await _find(args, catalogue, view)
+    if finding is None:
+        return
+    if protect and view is not None and not finding.allows(after.get(ANNOTATION)):
+        raise ProtectedAddress(finding.refusal(after.get(ANNOTATION)))
+    warn(args.urn, finding.warning())
 
 
 def changed_fields(
@@ -138,7 +147,7 @@ def texts(inputs: Mapping[str, Any] | None) -> dict[str, str]:
     return {key: value for key, value in annotations.items() if isinstance(value, str)}
 
 
-async def _find(args: pulumi.ResourceHookArgs, catalogue: Catalogue, view: View | None) -> Finding:
+async def _find(args: pulumi.ResourceHookArgs, catalogue: Catalogue, view: View | None) -> Finding | None:
     before, after = args.old_inputs or {}, args.new_inputs or {}
     if view is None or (args.old_outputs or {}).get(SIMULATED):
         unseen = "this run has no cluster"
@@ -148,10 +157,12 @@ async def _find(args: pulumi.ResourceHookArgs, catalogue: Catalogue, view: View 
         except (PlaceholderSecrets, CloudError, ApiError, KubeconfigError) as error:
             unseen = str(error)
         else:
-            return Finding(args.id, tuple(map(str, change.changes)), change.held) if change else Finding(args.id, ())
+            if change is None:
+                return None
+            return Finding(args.id, tuple(map(str, change.changes)), change.summary, change.held)
     of_class = (after.get("spec") or {}).get("loadBalancerClass")
-    by_annotations = changed_fields(catalogue, texts(before), texts(after), of_class)
-    return Finding(args.id, tuple(by_annotations), unseen=unseen)
+    fields = changed_fields(catalogue, texts(before), texts(after), of_class)
+    return Finding(args.id, tuple(fields), unseen=unseen) if fields else None
 
 
 def _concerns(catalogue: Catalogue, before: Mapping[str, str], after: Mapping[str, str]) -> bool:

@@ -16,7 +16,7 @@ from cloud_controller.controllers.service.address_changes import ANNOTATION
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 
 from . import clouds, inputs
-from .address_change import View, check_before_update
+from .address_change import View, address_hook
 from .arguments import checked
 from .load_balancer_service_args import LoadBalancerServiceArgs, PortArgs, ServingArgs, ServingClusterArgs
 from .service_address import ServiceAddress
@@ -92,7 +92,7 @@ class LoadBalancerService(pulumi.ComponentResource):
                 replace_on_changes=["spec.loadBalancerClass"],
                 delete_before_replace=True,
                 hooks=pulumi.ResourceHookBinding(
-                    before_update=[check_before_update(name, catalogue, view, protect=bool(self._protect))]
+                    before_update=[address_hook(name, catalogue, view, protect=bool(self._protect))]
                 ),
             ),
         )
@@ -143,11 +143,9 @@ def _check_class(of_class: pulumi.Input[str], served: Sequence[str], component: 
         pulumi.Output.from_input(of_class).apply(lambda known: _check_class(known, served, component))
     elif of_class not in served:
         why = f"{of_class!r}: no controller of the cluster serves this class, so the Service would never get an address"
-        known = f"{', '.join(served)}, " if served else ""
-        refused = inputs.WrongInput(
-            "load_balancer_class",
-            f"{why}; allowed: {known}or not set; to use the class of another controller, add it to served_classes",
-        )
+        allowed = ", ".join([*served, "not set"])
+        advice = "to use the class of another controller, add it to served_classes"
+        refused = inputs.WrongInput("load_balancer_class", f"{why}; allowed: {allowed}; {advice}")
         refused.component = component
         raise refused
 

@@ -212,6 +212,7 @@ class StackConfig(Section):
             "readiness_gates": AUTO,
             "service_admission": Admission.OFF.value,
             "address_changes": AddressChanges.ALLOW.value,
+            "replace_address": [],
         }
         for name, default in defaults.items():
             if (given := getattr(self, name)) != default:
