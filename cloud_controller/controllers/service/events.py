@@ -43,9 +43,11 @@ class ServiceEvents:
     def before(self, found: ServicePlan) -> None:
         """A plan with changes is about to be applied."""
         operations = [action.operation for action in found.plan.changes]
-        for condition in (each for each in operations if isinstance(each, SetCondition) and each.message is not None):
-            self._warning(condition.reason, condition.message)
-        operations = [operation for operation in operations if not isinstance(operation, SetCondition)]
+        conditions = [operation for operation in operations if isinstance(operation, SetCondition)]
+        for condition in conditions:
+            if condition.message is not None:
+                self._warning(condition.reason, condition.message)
+        operations = [operation for operation in operations if operation not in conditions]
         in_cloud = [operation for operation in operations if isinstance(operation, Operation)]
         self._hosts_only = bool(operations) and all(isinstance(each, AddMembers | RemoveMembers) for each in operations)
         if not self._wanted:

@@ -37,8 +37,8 @@ from cloud_controller.controllers.service.status import (
     condition_changes,
     ingress_changes,
     is_published,
-    target_of,
 )
+from cloud_controller.controllers.service.status import target_of as target_of
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.catalogue import Catalogue

@@ -201,7 +201,7 @@ def test_a_held_change_of_the_address_is_a_condition_until_it_is_acknowledged(
         patch = {"status": {"conditions": [{**theirs, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
         kube.patch(SERVICES, "web", patch, "default", type=PatchType.STRATEGIC, subresource="status")
         annotate()
-        held = eventually(site, lambda: conditions().get(CONDITION))
+        held = eventually(site, lambda: conditions().get(CONDITION) or {})
         assert (held["status"], held["reason"]) == ("True", "AddressChangeHeld") and held["lastTransitionTime"]
         assert ingress["ip"] in held["message"]
         assert ingress_of(kube) == [ingress]

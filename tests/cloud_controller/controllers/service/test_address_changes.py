@@ -95,7 +95,7 @@ def test_two_changes_have_one_digest_only_if_load_balancer_fields_and_new_values
     ],
 )
 def test_a_class_that_nobody_serves_is_a_finding_of_every_plan(
-    spec: dict[str, str], address: list[dict[str, str]], found: bool
+    spec: dict[str, Any], address: list[dict[str, str]], found: bool
 ) -> None:
     service = web(**spec)
     service["status"] = {"loadBalancer": {"ingress": address}}
