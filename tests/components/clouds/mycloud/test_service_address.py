@@ -14,50 +14,17 @@ from cloud_controller.controllers.service.address_changes import ANNOTATION, OPT
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.plan import Action
 from components import service_address, service_plan
-from components.cluster_plan import NotConverged, World
+from components.cluster_plan import NotConverged
 from components.placeholder import PLACEHOLDER
 from components.service_address import ServiceAddressProvider
-from tests.cloud_controller.clouds.conftest import MyCloudSite, _server, site  # noqa: F401
-from tests.cloud_controller.clouds.mycloud.services import SCHEME, only, put_node, web
-from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.load_balancing import Running, changed, served
+from tests.cloud_controller.clouds.conftest import MyCloudSite
+from tests.cloud_controller.clouds.mycloud.services import SCHEME, only
+from tests.cloud_controller.cluster import WEB
+from tests.cloud_controller.load_balancing import Running, changed
+from tests.components.clouds.mycloud.conftest import Serve, world
 
 ACKNOWLEDGE = f"{OPTION}=acknowledge"
 INTERNAL = {SCHEME: "internal"}
-
-
-@pytest.fixture
-def cluster(site: MyCloudSite) -> Cluster:  # noqa: F811
-    """An ingress node, and no Service."""
-    cluster = Cluster()
-    put_node(cluster, site.machine("worker-0"), ingress=True)
-    return cluster
-
-
-Serve = Callable[..., Running]
-
-
-@pytest.fixture
-def serve(site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Serve:  # noqa: F811
-    """Start a daemon, which serves `default/web`; it acts only while an update waits."""
-
-    def serve(**options: Any) -> Running:
-        daemon = served(site, cluster, web(), options=ServiceOptions(**options))
-        monkeypatch.setattr(World, "open", lambda *_: world(daemon))
-        monkeypatch.setattr(service_plan.time, "sleep", lambda _: daemon.settle(rounds=1))
-        return daemon
-
-    return serve
-
-
-@pytest.fixture
-def running(serve: Serve) -> Running:
-    """A daemon with the default options."""
-    return serve()
-
-
-def world(running: Running) -> World:
-    return World(running.kube, running.cloud)
 
 
 def provider(token: str = "t") -> ServiceAddressProvider:
@@ -118,7 +85,7 @@ def test_a_change_in_place_keeps_the_address(running: Running) -> None:
     assert service_plan.address_change(world(running), service, ServiceOptions()) is None
 
 
-def test_an_update_waits_for_the_new_address(running: Running, site: MyCloudSite) -> None:  # noqa: F811
+def test_an_update_waits_for_the_new_address(running: Running, site: MyCloudSite) -> None:
     made: Any = provider().create(inputs()).outs
     old = made["address"]
     changed(running.cluster, INTERNAL)
@@ -142,7 +109,7 @@ def test_a_change_that_the_daemon_holds_is_not_awaited(serve: Serve) -> None:
     assert outputs["address"] == made["address"]
 
 
-def test_a_later_acknowledgement_alone_is_awaited_too(running: Running, site: MyCloudSite) -> None:  # noqa: F811
+def test_a_later_acknowledgement_alone_is_awaited_too(running: Running, site: MyCloudSite) -> None:
     old = inputs(INTERNAL, ACKNOWLEDGE, address=running.cluster.ingress[0]["ip"])
     acknowledged = {**INTERNAL, ANNOTATION: change(running, INTERNAL).held or ""}
     changed(running.cluster, acknowledged)
