@@ -18,10 +18,10 @@ from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 from . import clouds, inputs
 from .address_change import View, address_hook
 from .arguments import checked
-from .load_balancer_service_args import LoadBalancerServiceArgs, PortArgs, ServingArgs, ServingClusterArgs
+from .load_balancer_service_args import LoadBalancerServiceArgs, PortArgs, ServingClusterArgs
 from .service_address import ServiceAddress
 
-__all__ = ["LoadBalancerService", "LoadBalancerServiceArgs", "PortArgs", "ServingArgs", "ServingClusterArgs"]
+__all__ = ["LoadBalancerService", "LoadBalancerServiceArgs", "PortArgs", "ServingClusterArgs"]
 
 PROTOCOLS = ("TCP", "UDP")
 POLICIES = ("Cluster", "Local")

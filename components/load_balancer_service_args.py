@@ -34,18 +34,7 @@ class ServingClusterArgs(TypedDict):
     """The flags of our daemon in it, as its `CloudControllerManager` has them: they affect its plans."""
 
 
-class ServingArgs(TypedDict):
-    """The part of `LoadBalancerServiceArgs` about what serves it."""
-
-    served_classes: NotRequired[Sequence[str]]
-    """The classes that controllers of the cluster serve; if not given, those that our daemon always serves."""
-    cluster: NotRequired[ServingClusterArgs]
-    """Where our daemon serves it: then previews see which change costs the address, and updates wait for the next."""
-    replace_address: NotRequired[pulumi.Input[str]]
-    """The digest, from a preview that failed, of the one change that may give a protected Service another address."""
-
-
-class LoadBalancerServiceArgs(ServingArgs):
+class LoadBalancerServiceArgs(TypedDict):
     """Arguments of `LoadBalancerService`."""
 
     cloud: str
@@ -62,6 +51,12 @@ class LoadBalancerServiceArgs(ServingArgs):
     """Who may connect, as IPv4 ranges; everyone if not given, or empty."""
     load_balancer_class: NotRequired[pulumi.Input[str]]
     """Who makes the load balancer, one of `served_classes`. Immutable: a change replaces the Service."""
+    served_classes: NotRequired[Sequence[str]]
+    """The classes that controllers of the cluster serve; if not given, those that our daemon always serves."""
+    cluster: NotRequired[ServingClusterArgs]
+    """Where our daemon serves it: then previews see which change costs the address, and updates wait for the next."""
+    replace_address: NotRequired[pulumi.Input[str]]
+    """The digest, from a preview that failed, of the one change that may give a protected Service another address."""
     external_traffic_policy: NotRequired[pulumi.Input[str]]
     """`Cluster` (default) or `Local` (only nodes with pods get traffic; the client's address is kept)."""
     namespace: NotRequired[pulumi.Input[str]]

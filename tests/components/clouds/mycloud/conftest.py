@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from cloud_controller.controllers.service.controller import ServiceOptions
-from components import service_plan
 from components.cluster_plan import World
 from tests.cloud_controller.clouds.conftest import MyCloudSite, _server, site
 from tests.cloud_controller.clouds.mycloud.services import put_node, web
@@ -40,7 +39,7 @@ def serve(site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) 
     def serve(**options: Any) -> Running:
         daemon = served(site, cluster, web(), options=ServiceOptions(**options))
         monkeypatch.setattr(World, "open", lambda *_: world(daemon))
-        monkeypatch.setattr(service_plan.time, "sleep", lambda _: daemon.settle(rounds=1))
+        monkeypatch.setattr("components.service_plan.time.sleep", lambda _: daemon.settle(rounds=1))
         return daemon
 
     return serve
