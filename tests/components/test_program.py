@@ -255,6 +255,22 @@ def test_the_api_server_judges_annotations_of_services_if_the_stack_asks_for_it(
     assert [each.inputs["spec"]["validationActions"] for each in bindings] == [["Deny"], ["Warn"]]
 
 
+def test_an_acknowledgement_becomes_the_annotation_of_its_service_alone(run_stack: Any) -> None:
+    recording = run_stack(replaceAddress=[{"default/web": "0123456789ab"}])
+
+    web, echo = (recording.one(SERVICE, name).inputs["metadata"] for name in ("web", "echo"))
+    assert web["annotations"]["cloud-controller/acknowledge-address-change"] == "0123456789ab"
+    assert "annotations" not in echo
+    assert recording.one(ADDRESS, "web").inputs["annotations"] == web["annotations"]
+
+
+def test_the_services_address_is_planned_with_the_daemons_own_flags(run_stack: Any) -> None:
+    recording = run_stack(addressChanges="acknowledge")
+
+    assert recording.one(ADDRESS, "web").inputs["arguments"] == ["--address-changes=acknowledge"]
+    assert recording.one(BALANCED, "web").inputs["served_classes"] == ["mycloud.io/load-balancer"]
+
+
 def test_claims_find_a_class_and_a_driver_where_the_daemon_runs_volumes(run_stack: Any) -> None:
     recording = run_stack()
 

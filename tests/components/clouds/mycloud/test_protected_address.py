@@ -37,18 +37,9 @@ def stack(tmp_path: Path, running: Running, monkeypatch: pytest.MonkeyPatch) -> 
 
 def program(annotations: dict[str, str] | None = None, **more: Any) -> Callable[[], None]:
     def declare() -> None:
-        LoadBalancerService(
-            "web",
-            {
-                "cloud": "mycloud",
-                "selector": {"app": "web"},
-                "ports": [{"port": 8080}],
-                "annotations": annotations or {},
-                "cluster": {"cluster_id": "c-1", "network_id": "n-1"},
-                **more,
-            },
-            opts=pulumi.ResourceOptions(protect=True),
-        )
+        args: Any = {"cloud": "mycloud", "selector": {"app": "web"}, "ports": [{"port": 8080}], **more}
+        args |= {"annotations": annotations or {}, "cluster": {"cluster_id": "c-1", "network_id": "n-1"}}
+        LoadBalancerService("web", args, opts=pulumi.ResourceOptions(protect=True))
 
     return declare
 
