@@ -122,7 +122,7 @@ async def check_update(
     Raises ProtectedAddress for that of a protected Service, unless it is acknowledged. Without `view` the annotations
     alone say what changes, and nothing fails.
     """
-    before, after = texts(args.old_inputs), texts(args.new_inputs)
+    before, after = _annotations(args)
     if not _concerns(catalogue, before, after):
         return
     finding = await _find(args, catalogue, view)
@@ -141,10 +141,11 @@ def changed_fields(
     return [f"{entry.name}: {_shown(was)} -> {_shown(will_be)}" for entry, was, will_be in found]
 
 
-def texts(inputs: Mapping[str, Any] | None) -> dict[str, str]:
-    """The known annotations of a Service; the update itself sees the others."""
-    annotations = ((inputs or {}).get("metadata") or {}).get("annotations") or {}
-    return {key: value for key, value in annotations.items() if isinstance(value, str)}
+def texts(annotations: Mapping[str, Any] | None, before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A Service's annotations; those that are not known yet as they were `before`: the update itself sees them."""
+    before = before or {}
+    known = {key: text if isinstance(text, str) else before.get(key) for key, text in (annotations or {}).items()}
+    return {key: text for key, text in known.items() if text is not None}
 
 
 async def _find(args: pulumi.ResourceHookArgs, catalogue: Catalogue, view: View | None) -> Finding | None:
@@ -161,8 +162,17 @@ async def _find(args: pulumi.ResourceHookArgs, catalogue: Catalogue, view: View 
                 return None
             return Finding(args.id, tuple(map(str, change.changes)), change.summary, change.held)
     of_class = (after.get("spec") or {}).get("loadBalancerClass")
-    fields = changed_fields(catalogue, texts(before), texts(after), of_class)
+    fields = changed_fields(catalogue, *_annotations(args), of_class)
     return Finding(args.id, tuple(fields), unseen=unseen) if fields else None
+
+
+def _annotations(args: pulumi.ResourceHookArgs) -> tuple[dict[str, str], dict[str, str]]:
+    """The Service's annotations before and after the update."""
+    old, new = (
+        ((inputs or {}).get("metadata") or {}).get("annotations") for inputs in (args.old_inputs, args.new_inputs)
+    )
+    before = texts(old)
+    return before, texts(new, before)
 
 
 def _concerns(catalogue: Catalogue, before: Mapping[str, str], after: Mapping[str, str]) -> bool:

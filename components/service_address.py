@@ -100,15 +100,13 @@ def _may_move(olds: Properties, news: Properties) -> bool:
     from cloud_controller import clouds
     from cloud_controller.controllers.service.address_changes import ANNOTATION
 
-    before, after = (_texts(each.get("annotations")) for each in (olds, news))
+    from .address_change import texts
+
+    before = texts(olds.get("annotations"))
+    after = texts(news.get("annotations"), before)
     of_class = news.get("load_balancer_class")
     catalogue = clouds.descriptor(news["cloud"]).catalogue.of_class(of_class)
     return before.get(ANNOTATION) != after.get(ANNOTATION) or bool(catalogue.replacing(before, after, of_class))
-
-
-def _texts(annotations: Mapping[str, Any] | None) -> dict[str, str]:
-    """The known ones."""
-    return {key: value for key, value in (annotations or {}).items() if isinstance(value, str)}
 
 
 def _report(text: str) -> None:

@@ -15,7 +15,7 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 from cloud_controller.clouds.mycloud.annotations import PREFIX as DLB
 from cloud_controller.controllers.service.address_changes import ANNOTATION
 from cloud_controller.plan import Action, ActionKind, FieldChange
-from components.address_change import ProtectedAddress, changed_fields, check_update
+from components.address_change import ProtectedAddress, changed_fields, check_update, texts
 from components.placeholder import PlaceholderSecrets
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
@@ -169,6 +169,10 @@ def test_without_a_cluster_to_look_at_the_annotations_decide(
     assert f"by its annotations alone: {error}" in capsys.readouterr().err
     update(Cluster(error), {f"{DLB}listener-maxqps": "7"})
     assert capsys.readouterr().err == ""
+
+
+def test_an_annotation_that_is_not_known_yet_stays_as_it_is() -> None:
+    assert texts({"a": object(), "b": object(), "c": "3"}, {"a": "1"}) == {"a": "1", "c": "3"}
 
 
 def test_a_simulated_service_asks_no_cloud() -> None:

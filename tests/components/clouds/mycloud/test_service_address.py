@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,12 +18,16 @@ from components import service_address, service_plan
 from components.cluster_plan import NotConverged
 from components.placeholder import PLACEHOLDER
 from components.service_address import ServiceAddressProvider
+from local.engine.providers.dynamic import DynamicProvider, DynamicServer
+from local.engine.providers.provider import DiffRequest
+from local.engine.values import UNKNOWN
 from tests.cloud_controller.clouds.conftest import MyCloudSite
 from tests.cloud_controller.clouds.mycloud.services import SCHEME, only
 from tests.cloud_controller.cluster import WEB
 from tests.cloud_controller.load_balancing import Running, changed
 from tests.components.clouds.mycloud.conftest import Serve, world
 
+ROOT = Path(__file__).parents[4]
 ACKNOWLEDGE = f"{OPTION}=acknowledge"
 INTERNAL = {SCHEME: "internal"}
 
@@ -181,3 +186,26 @@ def test_what_is_not_known_yet_or_secret_stays_as_it_is() -> None:
 
 def test_the_engine_can_unpickle_the_provider_without_its_config() -> None:
     assert "mycloudToken" not in serialize_provider(provider())
+
+
+@pytest.mark.engine
+def test_the_real_plugin_sees_that_an_annotation_may_move_the_address() -> None:
+    urn = "urn:pulumi:s::cloud-controller::pulumi-python:dynamic/cloudcontroller:ServiceAddress::web"
+    plugin = serialize_provider(ServiceAddressProvider())
+    config = {"cloud-controller:mycloud": "{}", "cloud-controller:mycloudToken": PLACEHOLDER}
+    server = DynamicServer(ROOT, "cloud-controller", lambda _: None)
+    try:
+        made = DynamicProvider(server, config)
+        olds = {**inputs(), "__provider": plugin}
+
+        def changes(annotations: dict[str, Any]) -> bool | None:
+            news = {**inputs(annotations), "__provider": plugin}
+            outputs = {**olds, "address": "192.0.2.1"}
+            request = DiffRequest(urn=urn, id=WEB, old_inputs=olds, old_outputs=outputs, news=news, ignore_changes=())
+            return made.diff(request).changed
+
+        found = [changes(each) for each in ({}, INTERNAL, {SCHEME: UNKNOWN})]
+    finally:
+        server.close()
+
+    assert found == [False, True, False]
