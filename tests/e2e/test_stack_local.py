@@ -198,8 +198,7 @@ def test_outputs_follow_an_address_that_others_changed(stack: LocalStack) -> Non
     def annotated(scheme: str | None) -> str:
         """The address of `web` once it has another load balancer."""
         before = load_balancer(stack, "web")["address"]
-        patch = {"metadata": {"annotations": CATALOGUE.annotations({"scheme": "internal"})}}
-        patch["metadata"]["annotations"] = dict.fromkeys(patch["metadata"]["annotations"], scheme)
+        patch = {"metadata": {"annotations": {CATALOGUE.by_argument["scheme"].name: scheme}}}
         stack.kube.patch(SERVICES, "web", patch, "default", type=PatchType.MERGE)
 
         def published() -> str:
