@@ -1,0 +1,27 @@
+"""Text from outside as plain text, which neither moves a cursor nor commands a CI system. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from local.engine.display.text import neutral
+
+
+def safe(text: str) -> str:
+    """The text on one line, without control characters.
+
+    GitHub's runner executes a line that begins with `::` after spaces, and `##[` anywhere, as Azure's does.
+    """
+    line = neutral(" ".join(text.split())).replace("##[", "#\\#[").replace("##vso[", "#\\#vso[")
+    return f"\\{line}" if line.startswith("::") else line
+
+
+def safe_json(value: Any) -> str:
+    """A JSON document that commands nobody where a log shows it."""
+    return json.dumps(value, indent=2).replace("##", "#\\u0023") + "\n"
+
+
+def number(count: int, one: str, many: str = "") -> str:
+    """`1 resource`, `2 resources`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
