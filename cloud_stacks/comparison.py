@@ -97,7 +97,7 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
     gained, lost = rights.changes(changed)
     return StackReport(
         stack or outcome.stack,
-        tuple(sorted(map(_change, changed), key=lambda each: (ORDER.index(each.op), each.type, each.name))),
+        tuple(sorted((_change(each, outcome.cloud) for each in changed), key=lambda each: (ORDER.index(each.op), each.type, each.name))),
         len(outcome.resources) - len(changed),
         tuple(f for f in outcome.findings if _identity(f) not in known),
         tuple(f for f in base.findings if _identity(f) not in now) if base else (),
@@ -114,9 +114,9 @@ def _identity(finding: Finding) -> tuple[str, str, str, str]:
     return finding.policy, finding.level, finding.urn, finding.message
 
 
-def _change(resource: Resource) -> Change:
+def _change(resource: Resource, cloud: str) -> Change:
     lines = _lines(resource) if resource.op in ("update", "replace") else ()
-    effects = tuple(effects_of(resource))
+    effects = tuple(effects_of(resource, cloud))
     return Change(
         resource.op, resource.type, resource.name, resource.urn, effects, tuple(lines), resource.reasons, resource.place
     )

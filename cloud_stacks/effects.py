@@ -36,8 +36,11 @@ class Effect:
     cause: str = ""
 
 
-def effects_of(resource: Resource) -> list[Effect]:
-    """The consequences for load balancers and addresses; for other resources, none that the operation does not say."""
+def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
+    """The consequences for load balancers and addresses; for other resources, none that the operation does not say.
+
+    `cloud`: where the stack runs, if that is known.
+    """
     if resource.type != SERVICE:
         return []
     was, is_now = _is_balanced(resource.before), _is_balanced(resource.after)
@@ -46,36 +49,36 @@ def effects_of(resource: Resource) -> list[Effect]:
     if resource.op == "delete" or not is_now:
         return [Effect(Kind.GONE, "the load balancer and its address are deleted")]
     if resource.op == "create" or not was:
-        return [*_refusals(resource), Effect(Kind.NEW, "a load balancer with a new address")]
+        return [*_refusals(resource, cloud), Effect(Kind.NEW, "a load balancer with a new address")]
     if resource.op == "replace":
         because = ", ".join(resource.reasons)
-        return [*_refusals(resource), Effect(Kind.ADDRESS, "the Service is made anew, with a new address", because)]
+        return [*_refusals(resource, cloud), Effect(Kind.ADDRESS, "the Service is made anew, with a new address", because)]
     if resource.op != "update":
         return []
-    return _of_update(resource) or [Effect(Kind.IN_PLACE, "the load balancer and its address stay")]
+    return _of_update(resource, cloud) or [Effect(Kind.IN_PLACE, "the load balancer and its address stay")]
 
 
-def catalogue_of(inputs: Mapping[str, Json]) -> Catalogue | None:
+def catalogue_of(inputs: Mapping[str, Json], cloud: str = "") -> Catalogue | None:
     """The catalogue that a Service's class or annotations belong to; None if no cloud here knows them."""
     load_balancer_class = (inputs.get("spec") or {}).get("loadBalancerClass")
-    known = clouds.descriptors()
-    for cloud in known:
-        if load_balancer_class is not None and load_balancer_class in cloud.load_balancer_classes:
-            return cloud.catalogue.of_class(load_balancer_class)
+    known = [each for each in clouds.descriptors() if cloud not in clouds.names() or each.name == cloud]
+    for each in known:
+        if load_balancer_class is not None and load_balancer_class in each.load_balancer_classes:
+            return each.catalogue.of_class(load_balancer_class)
     names = tuple(_annotations(inputs))
-    of_annotations = [cloud for cloud in known if any(cloud.catalogue.entry(name) is not None for name in names)]
-    if load_balancer_class is not None or len(of_annotations) != 1:
+    chosen = [each for each in known if each.name == cloud or any(each.catalogue.entry(name) for name in names)]
+    if load_balancer_class is not None or len(chosen) != 1:
         return None
-    return of_annotations[0].catalogue.of_class(None)
+    return chosen[0].catalogue.of_class(None)
 
 
-def _of_update(resource: Resource) -> list[Effect]:
-    catalogue = catalogue_of(resource.after) or catalogue_of(resource.before)
+def _of_update(resource: Resource, cloud: str) -> list[Effect]:
+    catalogue = catalogue_of(resource.after, cloud) or catalogue_of(resource.before, cloud)
     if catalogue is None:
         return []
     before, after = _annotations(resource.before), _annotations(resource.after)
     load_balancer_class = (resource.after.get("spec") or {}).get("loadBalancerClass")
-    found = _refusals(resource)
+    found = _refusals(resource, cloud)
     replacing = {entry.name for entry, _, _ in catalogue.replacing(before, after, load_balancer_class)}
     for name in sorted({*before, *after}):
         if before.get(name) == after.get(name) or (entry := catalogue.entry(name)) is None:
@@ -91,8 +94,8 @@ def _of_update(resource: Resource) -> list[Effect]:
     return found
 
 
-def _refusals(resource: Resource) -> list[Effect]:
-    catalogue = catalogue_of(resource.after)
+def _refusals(resource: Resource, cloud: str) -> list[Effect]:
+    catalogue = catalogue_of(resource.after, cloud)
     if catalogue is None:
         return []
     try:

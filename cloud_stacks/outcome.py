@@ -101,12 +101,8 @@ class Outcome:
     resources: tuple[Resource, ...]
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...]
-
-    @property
-    def failed(self) -> bool:
-        """Whether an `up` would not be carried out."""
-        mandatory = any(finding.level == "mandatory" for finding in self.findings)
-        return mandatory or any(problem.severity == "error" for problem in self.problems)
+    cloud: str = ""
+    """What the stack's config calls `cloud`."""
 
 
 class NotEvents(ValueError):
@@ -160,6 +156,7 @@ def _of_events(
     resources: dict[str, Resource] = {}
     findings: list[Finding] = []
     problems: list[Problem] = []
+    config: Mapping[str, Json] = {}
     for body in bodies:
         if (event := body.get("resourcePreEvent") or body.get("resOutputsEvent")) is not None:
             step = event["metadata"]
@@ -174,8 +171,10 @@ def _of_events(
             findings.append(Finding(event["policyName"], level, message, urn, severity, description, places.get(urn)))
         elif (event := body.get("diagnosticEvent")) is not None and not event.get("ephemeral"):
             problems += _problem(event, places)
+        elif (event := body.get("preludeEvent")) is not None:
+            config = event.get("config") or {}
     placed = tuple(_with_place(resource, places) for resource in resources.values())
-    return _outcome(placed, findings, problems)
+    return _outcome(placed, findings, problems, config)
 
 
 def _of_digest(digest: Json) -> Outcome:
@@ -191,14 +190,18 @@ def _of_digest(digest: Json) -> Outcome:
         if (place := _place(frames)) is not None:
             places[step["urn"]] = place
     problems = [found for event in digest.get("diagnostics") or () for found in _problem(event, places)]
-    return _outcome(tuple(_with_place(resource, places) for resource in resources.values()), [], problems)
+    placed = tuple(_with_place(resource, places) for resource in resources.values())
+    return _outcome(placed, [], problems, digest.get("config") or {})
 
 
-def _outcome(resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem]) -> Outcome:
+def _outcome(
+    resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem], config: Mapping[str, Json]
+) -> Outcome:
     urns = [each.urn for each in (*resources, *findings) if each.urn]
     stack = urns[0].removeprefix("urn:pulumi:").partition("::")[0] if urns else ""
     # Several resources of one kind may raise the same warning.
-    return Outcome(stack, resources, tuple(dict.fromkeys(findings)), tuple(dict.fromkeys(problems)))
+    cloud = next((str(value) for key, value in config.items() if key.endswith(":cloud")), "")
+    return Outcome(stack, resources, tuple(dict.fromkeys(findings)), tuple(dict.fromkeys(problems)), cloud)
 
 
 def _add(

@@ -91,7 +91,7 @@ def _item(item: Item) -> str:
         return text
     lines = [line for each in item.lines for line in _difference(each)]
     ticks = "`" * max(3, max((len(run) for line in lines for run in re.findall("`+", line)), default=0) + 1)
-    return text + "".join(f"  {line}\n" for line in (f"\n  {ticks}diff".lstrip(" "), *lines, ticks))
+    return text + "".join(f"  {line}\n" for line in (f"{ticks}diff", *lines, ticks))
 
 
 def _difference(line: Line) -> list[str]:
