@@ -88,16 +88,21 @@ class StackReport:
 
 
 def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> StackReport:
-    """The report of a plan. `base`: the other commit's, whose findings and problems are not the change's."""
+    """The report of a plan. `base`: the other commit's, whose findings and warnings are not the change's.
+
+    An error that both have is one nevertheless: nothing is known of the stack.
+    """
     known = {_identity(finding) for finding in base.findings} if base else set()
     now = {_identity(finding) for finding in outcome.findings}
     old = {(p.urn, p.message) for p in base.problems} if base else set()
     present = {(p.urn, p.message) for p in outcome.problems}
     changed = [resource for resource in outcome.resources if resource.op != "same"]
     gained, lost = rights.changes(changed)
+    shown = tuple(sorted((_change(each, outcome.cloud) for each in changed), key=_order))
+    said = {(change.urn, effect.cause) for change in shown for effect in change.effects if effect.cause}
     return StackReport(
         stack or outcome.stack,
-        tuple(sorted((_change(each, outcome.cloud) for each in changed), key=lambda each: (ORDER.index(each.op), each.type, each.name))),
+        shown,
         len(outcome.resources) - len(changed),
         tuple(f for f in outcome.findings if _identity(f) not in known),
         tuple(f for f in base.findings if _identity(f) not in now) if base else (),
@@ -105,9 +110,18 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
         tuple(gained),
         tuple(lost),
         tuple(costs.changes(outcome.resources)),
-        tuple(p for p in outcome.problems if (p.urn, p.message) not in old),
+        tuple(p for p in outcome.problems if p.severity == "error" or not ((p.urn, p.message) in old or _is_said(p, said))),
         tuple(p for p in base.problems if (p.urn, p.message) not in present) if base else (),
     )
+
+
+def _order(change: Change) -> tuple[int, str, str]:
+    return ORDER.index(change.op), change.type, change.name
+
+
+def _is_said(problem: Problem, said: set[tuple[str, str]]) -> bool:
+    """Whether it is the program's own warning of what an effect says."""
+    return problem.severity == "warning" and any(urn == problem.urn and cause in problem.message for urn, cause in said)
 
 
 def _identity(finding: Finding) -> tuple[str, str, str, str]:

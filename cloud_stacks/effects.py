@@ -76,14 +76,18 @@ def _of_update(resource: Resource, cloud: str) -> list[Effect]:
     catalogue = catalogue_of(resource.after, cloud) or catalogue_of(resource.before, cloud)
     if catalogue is None:
         return []
+    others = [each.catalogue for each in clouds.descriptors() if each.name != catalogue.cloud]
     before, after = _annotations(resource.before), _annotations(resource.after)
     load_balancer_class = (resource.after.get("spec") or {}).get("loadBalancerClass")
     found = _refusals(resource, cloud)
     replacing = {entry.name for entry, _, _ in catalogue.replacing(before, after, load_balancer_class)}
     for name in sorted({*before, *after}):
-        if before.get(name) == after.get(name) or (entry := catalogue.entry(name)) is None:
+        if before.get(name) == after.get(name):
             continue
-        if entry.name in replacing:
+        if (entry := catalogue.entry(name)) is None:
+            if known := [other.cloud for other in others if other.entry(name) is not None]:
+                found.append(Effect(Kind.IGNORED, f"only {' and '.join(known)} has it", name))
+        elif entry.name in replacing:
             found.append(Effect(Kind.ADDRESS, "a new load balancer replaces the old one", name))
         elif entry.ignored:
             found.append(Effect(Kind.IGNORED, entry.ignored, name))

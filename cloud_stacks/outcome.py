@@ -35,6 +35,8 @@ _OPS: Final = {
 _INTERNAL: Final = ("__", "plan")
 """Inputs that are no properties of a resource: the SDK's own, and a controller's plan."""
 _COLOUR: Final = re.compile(r"<\{%.*?%\}>")
+_FRAME: Final = re.compile(r"^\s+([\w./-]+\.py):(\d+) in ", re.MULTILINE)
+"""Where the program failed, in a message of our engine."""
 _NOT_RUN: Final = re.compile(r"can't run policy")
 
 
@@ -231,7 +233,8 @@ def _problem(event: Json, places: Mapping[str, Place]) -> list[Problem]:
         return []
     severity = "error" if severity == "error" else "warning"
     urn = event.get("urn", "")
-    return [Problem(severity, message.removeprefix(f"{severity}: "), urn, places.get(urn))]
+    place = places.get(urn) or _place(f"{path}#{line}" for path, line in reversed(_FRAME.findall(message)))
+    return [Problem(severity, message.removeprefix(f"{severity}: "), urn, place)]
 
 
 def _plain(message: str) -> str:

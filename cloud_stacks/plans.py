@@ -46,7 +46,6 @@ def compare(base: Checkout, head: Checkout, choice: Choice) -> list[StackReport]
             gone = "the stack file is deleted: nobody manages its resources any more, which stay as they are"
             return StackReport(stack, problems=(Problem("warning", gone),))
         before, left = _outcome(base, stack, choice) if stack in of_base else (None, None)
-        # The same failure is reported once, as the base's: then there is nothing to compare with.
         after, _ = _outcome(head, stack, choice, left)
         return report(after, before, stack)
 

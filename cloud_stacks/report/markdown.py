@@ -37,7 +37,7 @@ def comment(title: str, reports: Sequence[StackReport], key: str, artifact: str 
 
     `artifact`: the name of the file that has the rest, if something is left out.
     """
-    marker = f"<!-- cloud-stacks:{re.sub(r'[^A-Za-z0-9_.-]+', '-', key).strip('-')} -->\n"
+    marker = f"<!-- cloud-stacks:{re.sub(r'[^A-Za-z0-9_.]+', '-', key).strip('-')} -->\n"
     rest = f"\nThe whole report is in the artifact {code(artifact)}.\n" if artifact else "\nThe rest is left out.\n"
     for detail in (FULL, WITHOUT_LINES, SUMMARY):
         text = marker + render(page(title, reports, detail)) + (rest if detail != FULL else "")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cloud_stacks.report.page import Block, Code, Items, Parts, Sentence, Strong, Table, Title
-from cloud_stacks.report.words import safe
+from cloud_stacks.report.words import safe, without_command
 
 
 def render(blocks: Iterable[Block]) -> str:
     """Blocks as lines."""
-    return "\n".join("\n".join(_lines(block)) + "\n" for block in blocks)
+    return "\n".join("".join(f"{without_command(line)}\n" for line in _lines(block)) for block in blocks)
 
 
 def _lines(block: Block) -> list[str]:

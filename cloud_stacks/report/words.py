@@ -9,12 +9,18 @@ from local.engine.display.text import neutral
 
 
 def safe(text: str) -> str:
-    """The text on one line, without control characters.
+    """The text on one line, without control characters and commands."""
+    return without_command(neutral(" ".join(text.split())))
 
-    GitHub's runner executes a line that begins with `::` after spaces, and `##[` anywhere, as Azure's does.
+
+def without_command(line: str) -> str:
+    """A line that no CI system executes.
+
+    GitHub's runner executes one that begins with `::` after spaces, and `##[` anywhere; Azure's `##vso[`.
     """
-    line = neutral(" ".join(text.split())).replace("##[", "#\\#[").replace("##vso[", "#\\#vso[")
-    return f"\\{line}" if line.startswith("::") else line
+    line = line.replace("##[", "#\\#[").replace("##vso[", "#\\#vso[")
+    text = line.lstrip()
+    return f"{line[: -len(text)]}\\{text}" if text.startswith("::") else line
 
 
 def safe_json(value: Any) -> str:

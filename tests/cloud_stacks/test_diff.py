@@ -32,7 +32,7 @@ BRANCHES = {
                 '                    "annotations": {"service.beta.kubernetes.io/dlb-scheme": "internal"},\n',
             )
         },
-        ("local", "aws-local", "mycloud-ha"),
+        ("aws-local", "local"),
     ),
     "node-pool-added": (
         {
@@ -45,16 +45,16 @@ BRANCHES = {
                 POOL.format(type="c7g.xlarge", zones="eu-central-1a, eu-central-1b"),
             ),
         },
-        ("local", "aws-prod", "mycloud-prod"),
+        ("aws-prod", "mycloud-prod"),
     ),
     "rbac-broken": (
         {
             "cloud_controller/rbac.py": (
-                '"node-lifecycle": {(_CORE, "nodes"): ("get", "patch", "delete")},',
-                '"node-lifecycle": {(_CORE, "nodes"): ("*",)},',
+                "PolicyRule((group,), (resource,), _ordered(allowed))",
+                'PolicyRule((group,), (resource,), ("*",))',
             )
         },
-        ("local", "aws-prod", "mycloud-prod"),
+        ("alicloud-prod", "mycloud-prod"),
     ),
 }
 """The edits of each, and the stacks that its comment is about."""
