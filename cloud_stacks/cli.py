@@ -151,7 +151,9 @@ def _command(commands: Any, name: str, about: str, *, planned: bool = False) -> 
             help="a policy pack's folder in the project; may be repeated (default: policy, where it is one)",
         )
     command.add_argument("--out", metavar="DIR", help="write the report's files here")
-    command.add_argument("--key", default=name, help="marks the comment that a later run changes (default: %(default)s)")
-    command.add_argument("--folder", default="", metavar="DIR", help="the project's folder in the repository, for SARIF")
+    command.add_argument("--key", default=name, help="marks the comment that later runs change (default: %(default)s)")
+    command.add_argument(
+        "--folder", default="", metavar="DIR", help="the project's folder, from the repository's (SARIF)"
+    )
     command.add_argument("--json", action="store_true", help="print the report as JSON")
     return command

@@ -110,7 +110,7 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
         tuple(gained),
         tuple(lost),
         tuple(costs.changes(outcome.resources)),
-        tuple(p for p in outcome.problems if p.severity == "error" or not ((p.urn, p.message) in old or _is_said(p, said))),
+        tuple(p for p in outcome.problems if _is_new(p, old, said)),
         tuple(p for p in base.problems if (p.urn, p.message) not in present) if base else (),
     )
 
@@ -119,9 +119,12 @@ def _order(change: Change) -> tuple[int, str, str]:
     return ORDER.index(change.op), change.type, change.name
 
 
-def _is_said(problem: Problem, said: set[tuple[str, str]]) -> bool:
-    """Whether it is the program's own warning of what an effect says."""
-    return problem.severity == "warning" and any(urn == problem.urn and cause in problem.message for urn, cause in said)
+def _is_new(problem: Problem, old: set[tuple[str, str]], said: set[tuple[str, str]]) -> bool:
+    """Whether to report it: not a warning that both commits have, nor the program's own of what an effect says."""
+    if problem.severity == "error":
+        return True
+    known = any(urn == problem.urn and cause in problem.message for urn, cause in said)
+    return not known and (problem.urn, problem.message) not in old
 
 
 def _identity(finding: Finding) -> tuple[str, str, str, str]:
@@ -149,7 +152,7 @@ def _lines(resource: Resource) -> list[Line]:
         else:
             lines.append(Line("~", text, _text(was), _text(is_now)))
     shown = {str(paths.parse(line.path)[0]) for line in lines}
-    secret = [key for key in dict.fromkeys(str(paths.named(path)[0]) for path in resource.differing if path)]
+    secret = dict.fromkeys(str(paths.named(path)[0]) for path in resource.differing if path)
     lines += [Line("~", key, SECRET, SECRET) for key in secret if key not in shown and _holds_secret(after.get(key))]
     return lines
 

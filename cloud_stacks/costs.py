@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cloud_stacks.clouds import CLOUDS, Billed
 from cloud_stacks.effects import SERVICE
 from cloud_stacks.outcome import UNKNOWN, Resource
+from policy import clouds
+from policy.clouds.interface import Billed
 
 Json = Any
 
@@ -26,7 +27,7 @@ class Cost:
 
 def changes(resources: Iterable[Resource]) -> list[Cost]:
     """What the stack has more or less of."""
-    billed = {kind: each for cloud in CLOUDS.all() for kind, each in cloud.billed.items()}
+    billed = {kind: each for cloud in clouds.descriptors() for kind, each in cloud.meaning.billed.items()}
     before: Counter[tuple[str, str]] = Counter()
     after: Counter[tuple[str, str]] = Counter()
     for resource in resources:

@@ -51,8 +51,8 @@ def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
     if resource.op == "create" or not was:
         return [*_refusals(resource, cloud), Effect(Kind.NEW, "a load balancer with a new address")]
     if resource.op == "replace":
-        because = ", ".join(resource.reasons)
-        return [*_refusals(resource, cloud), Effect(Kind.ADDRESS, "the Service is made anew, with a new address", because)]
+        replaced = Effect(Kind.ADDRESS, "the Service is made anew, with a new address", ", ".join(resource.reasons))
+        return [*_refusals(resource, cloud), replaced]
     if resource.op != "update":
         return []
     return _of_update(resource, cloud) or [Effect(Kind.IN_PLACE, "the load balancer and its address stay")]

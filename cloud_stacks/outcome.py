@@ -186,7 +186,8 @@ def _of_digest(digest: Json) -> Outcome:
         old, new = step.get("oldState") or {}, step.get("newState") or {}
         detailed = step.get("detailedDiff") or {}
         differing = [*detailed, *(step.get("diffReasons") or ())]
-        _add(resources, step["op"], step["urn"], old, new, step.get("replaceReasons") or _replacing(detailed), differing)
+        reasons = step.get("replaceReasons") or _replacing(detailed)
+        _add(resources, step["op"], step["urn"], old, new, reasons, differing)
         state = new or old
         frames = [state.get("sourcePosition", ""), *(f["sourcePosition"] for f in state.get("stackTrace") or ())]
         if (place := _place(frames)) is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import policy
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.offline import Checkout, Plan, plan
 from cloud_stacks.outcome import Outcome, Problem, of_engine
@@ -80,9 +81,10 @@ def _outcome(checkout: Checkout, stack: str, choice: Choice, before: Plan | None
 
 
 def packs_of(checkout: Checkout, stack: str, choice: Choice) -> list[Pack]:
-    """The project's policy packs; `policies.STACK.json` beside the stack file configures the first."""
+    """The project's policy packs, else ours; `policies.STACK.json` beside the stack file configures the first."""
     project = checkout.project
-    names = choice.packs or ([POLICY] if (project / POLICY / PACK_FILE).exists() else [])
+    ours = str(Path(policy.__file__).parent)
+    names = choice.packs or [POLICY if (project / POLICY / PACK_FILE).exists() else ours]
     file = load_project(project).stack_config_dir / f"policies.{stack}.json"
     config = json.loads(file.read_text()) if file.exists() else None
     return [(project / name, config if index == 0 else None) for index, name in enumerate(names)]

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cloud_stacks.clouds import CLOUDS, StackCloud
 from cloud_stacks.outcome import SECRET, UNKNOWN, Resource
+from policy import clouds
+from policy.clouds.interface import Meaning
 
 Json = Any
 _RBAC: Final = "kubernetes:rbac.authorization.k8s.io/v1:"
@@ -36,7 +37,7 @@ class Grant:
 def changes(resources: Iterable[Resource]) -> tuple[list[Grant], list[Grant]]:
     """The rights that the plan gives, and those that it takes."""
     before, after = set[Right](), set[Right]()
-    known = CLOUDS.all()
+    known = [cloud.meaning for cloud in clouds.descriptors()]
     for resource in resources:
         if resource.op != "same":
             before.update(_rights(resource, resource.before, known))
@@ -51,7 +52,7 @@ def _grouped(rights: set[Right]) -> list[Grant]:
     return [Grant(holder, on, tuple(what)) for (holder, on), what in found.items()]
 
 
-def _rights(resource: Resource, inputs: Mapping[str, Json], known: Iterable[StackCloud]) -> Iterator[Right]:
+def _rights(resource: Resource, inputs: Mapping[str, Json], known: Iterable[Meaning]) -> Iterator[Right]:
     kind = resource.type
     if kind.startswith(_RBAC):
         name = (inputs.get("metadata") or {}).get("name") or resource.name

@@ -46,7 +46,7 @@ class LocalCloud:
     """Whether commands use this site where neither a stack file nor a site of the stack's own names a cloud."""
 
     placeholders: Mapping[str, Any] = field(default_factory=dict)
-    """What the site adds to a stack file, as values that lead nowhere: a stack is planned with them without its site."""
+    """What the site adds to a stack file, as values that lead nowhere: with them a stack is planned without a site."""
 
     providers: Mapping[str, ProviderFactory] = field(default_factory=dict)
     """What manages the resources of a Pulumi package, by the package's name; the engine records other packages."""

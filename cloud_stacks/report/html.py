@@ -50,7 +50,8 @@ def _block(block: Block) -> str:
 def _item(item: Item) -> str:
     under = "".join(f"<li>{_parts(parts)}</li>" for parts in item.under)
     lines = "\n".join(part for line in item.lines for part in _difference(line))
-    return f"<li>{_parts(item.parts)}{f'<ul>{under}</ul>' if under else ''}{f'<pre>{lines}</pre>' if lines else ''}</li>\n"
+    more = (f"<ul>{under}</ul>" if under else "") + (f"<pre>{lines}</pre>" if lines else "")
+    return f"<li>{_parts(item.parts)}{more}</li>\n"
 
 
 def _difference(line: Line) -> list[str]:

@@ -79,7 +79,6 @@ FULL, WITHOUT_LINES, SUMMARY = 2, 1, 0
 """How much a page holds."""
 _MANY = 12
 """More resources than this are folded."""
-_SIGNS = {"create": "+", "update": "~", "replace": "±", "delete": "−"}
 _URGENT = (Kind.ADDRESS, Kind.GONE, Kind.REFUSED)
 
 
@@ -107,8 +106,8 @@ def _table(reports: Sequence[StackReport]) -> Table:
         if report.gone and not report.findings:
             found = f"{len(report.gone)} gone"
         else:
-            found = f"{len(report.findings)} new" if report.findings else "–"
-        addresses: Part = Strong(f"{report.addresses} lost") if report.addresses else "–"
+            found = f"{len(report.findings)} new" if report.findings else "-"
+        addresses: Part = Strong(f"{report.addresses} lost") if report.addresses else "-"
         result: Part = Strong("would fail") if report.failed else "ok"
         rows.append(((Code(report.stack),), (counts,), (addresses,), (found,), (result,)))
     return Table(("Stack", "Resources", "Addresses", "Policy findings", "Result"), tuple(rows))
@@ -143,7 +142,7 @@ def _is_urgent(change: Change) -> bool:
 
 
 def _changed(change: Change, with_lines: bool) -> Item:
-    parts: list[Part] = [f"{_SIGNS[change.op]} {change.op} ", Code(_kind(change.type)), " ", Code(change.name)]
+    parts: list[Part] = [f"{change.op} ", Code(_kind(change.type)), " ", Code(change.name)]
     if change.place:
         parts += [" at ", _place(change.place)]
     under: list[Parts] = []

@@ -18,4 +18,7 @@ class Interpreter:
 
     def environment(self) -> dict[str, str]:
         """The processes' environment."""
-        return {**os.environ, **({"PYTHONPATH": str(self.first)} if self.first else {})}
+        if self.first is None:
+            return dict(os.environ)
+        paths = [str(self.first), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -63,7 +63,7 @@ class Options:
     policy_packs: Sequence[tuple[Path, Mapping[str, Any] | None]] = ()
     """Each pack's folder and configuration."""
     run_program: ProgramRunner = field(default=run_in_process)
-    interpreter: Interpreter = Interpreter()
+    interpreter: Interpreter = field(default_factory=Interpreter)
     """The Python of policy packs that name none."""
     parallel: int = field(default_factory=default_parallel)
     """How many resources are worked on at once."""

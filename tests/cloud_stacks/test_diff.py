@@ -23,13 +23,15 @@ POOL = """\
       zones: [{zones}]
   cloud-controller:executors:
 """
+ANNOTATION = """\
+                    "annotations": {"service.beta.kubernetes.io/dlb-scheme": "internal"},
+"""
 BRANCHES = {
     "annotation-changed": (
         {
             "__main__.py": (
                 '"ports": [{"port": 8080, "target_port": "main"}],\n',
-                '"ports": [{"port": 8080, "target_port": "main"}],\n'
-                '                    "annotations": {"service.beta.kubernetes.io/dlb-scheme": "internal"},\n',
+                '"ports": [{"port": 8080, "target_port": "main"}],\n' + ANNOTATION,
             )
         },
         ("aws-local", "local"),

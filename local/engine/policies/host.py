@@ -232,7 +232,7 @@ def _runtime(pack: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _python(pack_dir: Path, pack: Mapping[str, Any]) -> str:
-    """The virtualenv's interpreter; "" where the pack names none (the CLI takes PATH's python3, this engine its own)."""
+    """The virtualenv's interpreter; "" where the pack names none (the CLI takes PATH's python3, we ours)."""
     options = _runtime(pack).get("options") or {}
     virtualenv = options.get("virtualenv")
     if not virtualenv:

@@ -247,7 +247,7 @@ def run_in_subprocess(
         "secret_keys": sorted(program.config.secret_keys),
     }
     process = subprocess.Popen(
-        [interpreter.path, "-u", "-m", "local.engine.program.runner"],
+        [interpreter.path, "-u", "-m", __name__],
         cwd=program.directory,
         env=interpreter.environment(),
         stdin=subprocess.PIPE,

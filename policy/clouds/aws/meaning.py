@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_stacks.clouds import Billed, StackCloud
+from policy.clouds.interface import Billed, Meaning
 
-CLOUD: Final = StackCloud(
-    name="aws",
+MEANING: Final = Meaning(
     billed={
         "aws:ec2/eip:Eip": Billed("address"),
         "aws:ec2/instance:Instance": Billed("node", ("instanceType",)),

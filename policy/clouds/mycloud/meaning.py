@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_stacks.clouds import Billed, StackCloud
+from policy.clouds.interface import Billed, Meaning
 
 _TYPE = "pulumi-python:dynamic/mycloud:"
 
-CLOUD: Final = StackCloud(name="mycloud", billed={f"{_TYPE}Machine": Billed("node", ("type",))})
+MEANING: Final = Meaning(billed={f"{_TYPE}Machine": Billed("node", ("type",))})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_stacks.clouds import Billed, StackCloud
+from policy.clouds.interface import Billed, Meaning
 
-CLOUD: Final = StackCloud(
-    name="alicloud",
+MEANING: Final = Meaning(
     billed={
         "alicloud:cs/managedKubernetes:ManagedKubernetes": Billed("control plane", ("clusterSpec",)),
         "alicloud:cs/nodePool:NodePool": Billed("node", ("instanceTypes", 0), ("desiredSize",)),
