@@ -20,6 +20,7 @@ from typing import Final
 
 from cloud_stacks.offline import Checkout
 from local.engine.interpreter import Interpreter
+from local.engine.program import runner
 
 LOCK: Final = "requirements.txt"
 Report = Callable[[str], None]
@@ -87,7 +88,18 @@ def _python(project: Path, working: Path, report: Report) -> str:
         _run([sys.executable, "-m", "venv", str(venv)], project)
         _run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "-r", str(lock)], project)
         (venv / "complete").touch()
-    return str(venv / "bin" / "python")
+    python = str(venv / "bin" / "python")
+    able = subprocess.run(
+        [python, "-c", f"import {runner.__name__}"],
+        cwd=project,
+        env=Interpreter(python, project).environment(),
+        capture_output=True,
+        check=False,
+    )
+    if able.returncode != 0:
+        report(f"the base's {LOCK} does not have this command: the head's requirements run both commits")
+        return sys.executable
+    return python
 
 
 def _cache() -> Path:

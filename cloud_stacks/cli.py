@@ -21,6 +21,8 @@ from cloud_stacks.report.page import page
 from cloud_stacks.report.words import safe, safe_json
 from local.engine import termination
 from local.engine.stack.project import ProjectError
+from local.engine.stack.secrets import SecretsError
+from local.engine.stack.state import StateError
 
 OK, FAILED, USAGE = 0, 1, 2
 WHOLE: Final = "report.md"
@@ -45,7 +47,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     termination.heed()
     try:
         title, reports = _COMMANDS[parsed.command](parsed)
-    except (CheckoutError, NotEvents, ProjectError, ValueError, OSError) as error:
+    except (CheckoutError, NotEvents, ProjectError, SecretsError, StateError, ValueError, OSError) as error:
         print("\n".join(safe(line) for line in f"error: {error}".splitlines()), file=sys.stderr)
         return USAGE
     if parsed.out:
@@ -81,7 +83,12 @@ def _diff(parsed: argparse.Namespace) -> tuple[str, list[StackReport]]:
 
 
 def _preview(parsed: argparse.Namespace) -> tuple[str, list[StackReport]]:
-    return "What the stacks are", plans.preview(working_folder(Path(parsed.cwd).resolve()), _choice(parsed))
+    project = Path(parsed.cwd).resolve()
+    if parsed.state:
+        return "What an update would change", plans.preview_state(
+            project, Path(parsed.state).resolve(), _choice(parsed)
+        )
+    return "What the stacks are", plans.preview(working_folder(project), _choice(parsed))
 
 
 def _report(parsed: argparse.Namespace) -> tuple[str, list[StackReport]]:
@@ -118,7 +125,8 @@ def _parser() -> Parser:
     diff = _command(commands, "diff", "compare two commits, without state, secrets and network", planned=True)
     diff.add_argument("--base", required=True, metavar="REF", help="the branch or commit to compare with")
     diff.add_argument("--head", metavar="REF", help="the commit to judge (default: the folder as it is)")
-    _command(commands, "preview", "plan the stacks as if nothing existed, with their policies", planned=True)
+    preview = _command(commands, "preview", "plan the stacks as if nothing existed, with their policies", planned=True)
+    preview.add_argument("--state", metavar="DIR", help="plan against the states of the embedded engine here, instead")
     report = _command(commands, "report", "render a plan that an engine wrote as JSON")
     report.add_argument(
         "files",

@@ -140,7 +140,8 @@ def _change(resource: Resource, cloud: str) -> Change:
 
 
 def _lines(resource: Resource) -> list[Line]:
-    before, after = dict(resource.before), dict(resource.after)
+    told = rights.told_of(resource.type)
+    before, after = ({k: v for k, v in each.items() if k not in told} for each in (resource.before, resource.after))
     lines = []
     for text in sorted(differences(before, after)):
         steps = paths.parse(text)

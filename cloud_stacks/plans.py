@@ -11,12 +11,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import policy
+from cloud_stacks.checkouts import working_folder
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.offline import Checkout, Plan, plan
 from cloud_stacks.outcome import Outcome, Problem, of_engine
+from local.engine.cli import LocalProviders
+from local.engine.events import Event
+from local.engine.operations import Options
+from local.engine.operations import preview as run_preview
 from local.engine.policies.host import PACK_FILE
 from local.engine.stack.project import ProjectError, load_project, stacks_in
 from local.engine.stack.secrets import SecretsError
+from local.engine.stack.session import Request
 
 POLICY: Final = "policy"
 """The folder of a project's policy pack, where no other is given."""
@@ -47,6 +53,10 @@ def compare(base: Checkout, head: Checkout, choice: Choice) -> list[StackReport]
             gone = "the stack file is deleted: nobody manages its resources any more, which stay as they are"
             return StackReport(stack, problems=(Problem("warning", gone),))
         before, left = _outcome(base, stack, choice) if stack in of_base else (None, None)
+        if before is not None and _is_broken(before):
+            after, _ = _outcome(head, stack, choice)
+            alone = Problem("warning", "the base cannot be planned, so every resource counts as new")
+            return report(replace(after, problems=(*after.problems, alone)), before, stack)
         after, _ = _outcome(head, stack, choice, left)
         return report(after, before, stack)
 
@@ -58,6 +68,25 @@ def preview(checkout: Checkout, choice: Choice) -> list[StackReport]:
     return _each(
         _chosen(stacks_of(checkout), choice), lambda stack: report(_outcome(checkout, stack, choice)[0], stack=stack)
     )
+
+
+def preview_state(project: Path, state: Path, choice: Choice) -> list[StackReport]:
+    """The plan of each stack against its state, with its secrets.
+
+    Raises ProjectError, SecretsError, StateError, ValueError, OSError.
+    """
+    folder = working_folder(project)
+    reports = []
+    for stack in _chosen(stacks_of(folder), choice):
+        events: list[Event] = []
+        options = Options(LocalProviders, packs_of(folder, stack, choice))
+        run_preview(Request(project, stack, state), options, events.append)
+        reports.append(report(_anywhere(of_engine(events), folder), stack=stack))
+    return reports
+
+
+def _is_broken(outcome: Outcome) -> bool:
+    return any(problem.severity == "error" for problem in outcome.problems)
 
 
 def _chosen(known: set[str] | list[str], choice: Choice) -> list[str]:

@@ -13,6 +13,7 @@ from policy import clouds
 from policy.clouds.interface import Meaning
 
 Json = Any
+_ALL: Final = "*"
 _RBAC: Final = "kubernetes:rbac.authorization.k8s.io/v1:"
 
 
@@ -42,7 +43,19 @@ def changes(resources: Iterable[Resource]) -> tuple[list[Grant], list[Grant]]:
         if resource.op != "same":
             before.update(_rights(resource, resource.before, known))
             after.update(_rights(resource, resource.after, known))
-    return _grouped(after - before), _grouped(before - after)
+    return _grouped(_beyond(after, before)), _grouped(_beyond(before, after))
+
+
+def told_of(kind: str) -> set[str]:
+    """The inputs of a resource whose differences are told as rights."""
+    if kind.startswith(_RBAC):
+        return {"rules", "subjects"}
+    return {key for cloud in clouds.descriptors() for key in cloud.meaning.documents.get(kind, ())}
+
+
+def _beyond(rights: set[Right], others: set[Right]) -> set[Right]:
+    """The rights that the others do not have, nor include in a wildcard."""
+    return {each for each in rights - others if Right(each.holder, each.on, _ALL) not in others}
 
 
 def _grouped(rights: set[Right]) -> list[Grant]:

@@ -124,7 +124,7 @@ def _of_stack(report: StackReport, detail: int) -> list[Block]:
         Items("Resources", tuple(_changed(change, with_lines) for change in others), len(others) > _MANY),
         Items("Policy findings", tuple(map(_finding, report.findings))),
         Items("Findings that are gone", tuple(map(_finding, report.gone)), len(report.gone) > _MANY),
-        Items("Rights gained", tuple(map(_grant, report.gained)), len(report.gained) > _MANY),
+        Items("Rights gained", tuple(map(_grant, report.gained))),
         Items("Rights lost", tuple(map(_grant, report.lost)), len(report.lost) > _MANY),
         Items("What costs", tuple(map(_cost, report.costs))),
     ]

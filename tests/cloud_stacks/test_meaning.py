@@ -85,10 +85,12 @@ def test_rights_of_a_role_are_compared_by_verb_and_resource() -> None:
 
     kind = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole"
 
-    gained, lost = rights.changes([changed(kind, role(["get", "patch"]), role(["get", "delete", "*"]))])
+    gained, lost = rights.changes([changed(kind, role(["get", "patch"]), role(["get", "delete"]))])
 
-    assert gained == [Grant("ClusterRole ccm", "nodes", ("*", "delete"))]
+    assert gained == [Grant("ClusterRole ccm", "nodes", ("delete",))]
     assert lost == [Grant("ClusterRole ccm", "nodes", ("patch",))]
+    wide, none = rights.changes([changed(kind, role(["get", "patch"]), role(["*"]))])
+    assert wide == [Grant("ClusterRole ccm", "nodes", ("*",))] and none == []
 
 
 def test_a_binding_gives_its_subjects_the_role() -> None:
