@@ -2,6 +2,6 @@
 
 import sys
 
-from cloud_stacks.cli import main
+from cloud_stacks.cli import command
 
-sys.exit(main())
+sys.exit(command())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -24,7 +25,7 @@ from local.engine.stack.project import ProjectError
 from local.engine.stack.secrets import SecretsError
 from local.engine.stack.state import StateError
 
-OK, FAILED, USAGE = 0, 1, 2
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 8
 WHOLE: Final = "report.md"
 _EPILOG: Final = """\
 files in --out DIR:
@@ -37,14 +38,25 @@ files in --out DIR:
 exit codes:
   0  every stack can be planned
   1  a stack cannot be planned, or violates a mandatory policy that it did not violate before
-  2  invalid arguments, or nothing could be compared"""
+  2  invalid arguments, or nothing could be compared
+  8  interrupted"""
+
+
+def command() -> int:
+    """Run as a process: what ends it also ends the processes that it started, and removes the worktrees."""
+    # A run is short and keeps most of what it makes.
+    gc.set_threshold(100_000, 20, 20)
+    termination.heed()
+    try:
+        return main()
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     """Run a command; returns its exit code."""
     parsed = _parser().parse_args(arguments)
-    # Ctrl-C and SIGTERM end the processes that were started, and remove the worktrees.
-    termination.heed()
     try:
         title, reports = _COMMANDS[parsed.command](parsed)
     except (CheckoutError, NotEvents, ProjectError, SecretsError, StateError, ValueError, OSError) as error:

@@ -97,7 +97,11 @@ def _chosen(known: set[str] | list[str], choice: Choice) -> list[str]:
 
 def _each(stacks: Sequence[str], of: Callable[[str], StackReport]) -> list[StackReport]:
     with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="stack") as pool:
-        return list(pool.map(of, stacks))
+        try:
+            return list(pool.map(of, stacks))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _outcome(checkout: Checkout, stack: str, choice: Choice, before: Plan | None = None) -> tuple[Outcome, Plan | None]:
