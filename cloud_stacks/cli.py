@@ -174,7 +174,7 @@ def _command(commands: Any, name: str, about: str, *, planned: bool = False) -> 
     command.add_argument("--out", metavar="DIR", help="write the report's files here")
     command.add_argument("--key", default=name, help="marks the comment that later runs change (default: %(default)s)")
     command.add_argument(
-        "--folder", default="", metavar="DIR", help="the project's folder, from the repository's (SARIF)"
+        "--folder", metavar="DIR", help="the project's folder in the repository, for SARIF (default: git knows)"
     )
     command.add_argument("--json", action="store_true", help="print the report as JSON")
     return command

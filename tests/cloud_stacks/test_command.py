@@ -13,6 +13,7 @@ from cloud_stacks.cli import FAILED, OK, USAGE, main
 SAMPLES = Path(__file__).parents[1] / "local" / "engine" / "samples" / "recordings"
 
 
+@pytest.mark.integration
 def test_a_preview_of_the_real_cli_is_rendered_in_every_form(tmp_path: Path) -> None:
     shown = io.StringIO()
 
