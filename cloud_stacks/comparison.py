@@ -10,7 +10,7 @@ from typing import Any, Final
 from cloud_stacks import costs, rights
 from cloud_stacks.costs import Cost
 from cloud_stacks.effects import Effect, Kind, effects_of
-from cloud_stacks.outcome import SECRET, Finding, Outcome, Place, Problem, Resource
+from cloud_stacks.outcome import SECRET, UNKNOWN, Finding, Outcome, Place, Problem, Resource
 from cloud_stacks.rights import Grant
 from local.engine import paths
 from local.engine.differences import differences
@@ -63,6 +63,8 @@ class StackReport:
     costs: tuple[Cost, ...] = ()
     problems: tuple[Problem, ...] = ()
     solved: tuple[Problem, ...] = ()
+    compared: bool = False
+    """Whether there is another commit's plan that it is compared with."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -112,6 +114,7 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
         tuple(costs.changes(outcome.resources)),
         tuple(p for p in outcome.problems if _is_new(p, old, said)),
         tuple(p for p in base.problems if (p.urn, p.message) not in present) if base else (),
+        base is not None,
     )
 
 
@@ -174,5 +177,5 @@ def _at(value: Json, steps: paths.Path) -> Json:
 
 
 def _text(value: Json) -> str:
-    text = value if value == SECRET else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = value if value in (SECRET, UNKNOWN) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -139,15 +139,15 @@ def of_text(text: str) -> Outcome:
         first = json.loads(text)
     except ValueError:
         first = None
-    if isinstance(first, dict) and "steps" in first:
-        return _of_digest(first)
     try:
+        if isinstance(first, dict) and "steps" in first:
+            return _of_digest(first)
         bodies = [json.loads(line) for line in text.splitlines() if line.strip()]
+        return _of_events(bodies, {}, {})
     except ValueError as error:
         raise NotEvents(f"neither the digest of `preview --json` nor one engine event a line: {error}") from None
-    if not all(isinstance(body, dict) for body in bodies):
-        raise NotEvents("not every line is an engine event (a JSON object)")
-    return _of_events(bodies, {}, {})
+    except (AttributeError, KeyError, TypeError) as error:
+        raise NotEvents(f"an event is not as engines write it: {type(error).__name__}: {error}") from None
 
 
 def _of_events(
@@ -189,7 +189,10 @@ def _of_digest(digest: Json) -> Outcome:
         reasons = step.get("replaceReasons") or _replacing(detailed)
         _add(resources, step["op"], step["urn"], old, new, reasons, differing)
         state = new or old
-        frames = [state.get("sourcePosition", ""), *(f["sourcePosition"] for f in state.get("stackTrace") or ())]
+        frames = [
+            state.get("sourcePosition", ""),
+            *(f.get("sourcePosition", "") for f in state.get("stackTrace") or ()),
+        ]
         if (place := _place(frames)) is not None:
             places[step["urn"]] = place
     problems = [found for event in digest.get("diagnostics") or () for found in _problem(event, places)]

@@ -106,7 +106,7 @@ def _table(reports: Sequence[StackReport]) -> Table:
         if report.gone and not report.findings:
             found = f"{len(report.gone)} gone"
         else:
-            found = f"{len(report.findings)} new" if report.findings else "-"
+            found = f"{len(report.findings)}{' new' if report.compared else ''}" if report.findings else "-"
         addresses: Part = Strong(f"{report.addresses} lost") if report.addresses else "-"
         result: Part = Strong("would fail") if report.failed else "ok"
         rows.append(((Code(report.stack),), (counts,), (addresses,), (found,), (result,)))

@@ -113,7 +113,9 @@ def test_an_interrupted_programs_traceback_is_no_problem_of_the_plan() -> None:
     assert of_text(text).problems == ()
 
 
-@pytest.mark.parametrize("text", ["not json", "[1]", '{"a": 1}\n[2]', '"steps"'])
+@pytest.mark.parametrize(
+    "text", ["not json", "[1]", '{"a": 1}\n[2]', '"steps"', '{"policyEvent": {}}', '{"steps": [{}]}', '{"steps": 1}']
+)
 def test_any_other_text_is_refused(text: str) -> None:
     with pytest.raises(NotEvents):
         of_text(text)
