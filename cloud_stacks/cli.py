@@ -1,4 +1,4 @@
-"""The command line `cloud-stacks`: `diff`, `preview` and `report`."""
+"""The command line `cloud-stacks`: `diff`, `preview`, `report` and `new`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from cloud_controller.cli.parser import Parser
-from cloud_stacks import plans
+from cloud_stacks import new, plans
 from cloud_stacks.checkouts import CheckoutError, checked_out, merge_base, prefix, working_folder
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.outcome import NotEvents, of_text
@@ -57,7 +57,11 @@ def command() -> int:
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     """Run a command; returns its exit code."""
     parsed = _parser().parse_args(arguments)
+    stream = out or sys.stdout
     try:
+        if parsed.command == "new":
+            stream.write("".join(f"{name}\n" for name in new.make(Path(parsed.folder).resolve())))
+            return OK
         title, reports = _COMMANDS[parsed.command](parsed)
     except (CheckoutError, NotEvents, ProjectError, SecretsError, StateError, ValueError, OSError) as error:
         print("\n".join(safe(line) for line in f"error: {error}".splitlines()), file=sys.stderr)
@@ -65,7 +69,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     if parsed.out:
         folder = parsed.folder if parsed.folder is not None else prefix(Path(getattr(parsed, "cwd", ".")))
         write(Path(parsed.out), title, reports, parsed.key, folder)
-    (out or sys.stdout).write(_as_json(reports) if parsed.json else text.render(page(title, reports)))
+    stream.write(_as_json(reports) if parsed.json else text.render(page(title, reports)))
     return FAILED if any(each.failed for each in reports) else OK
 
 
@@ -147,6 +151,12 @@ def _parser() -> Parser:
         metavar="FILE",
         help="`pulumi preview --json`, an event log of the CLI, or `--json` of the embedded engine; -: standard input",
     )
+    start = commands.add_parser(
+        "new",
+        help="make a repository with a program, a stack, policies, a test and a workflow",
+        description="Make a repository with a program, a stack, policies, a test and a workflow.",
+    )
+    start.add_argument("folder", metavar="DIR", help="an empty or new folder; its name is the project's")
     report.add_argument("--title", default="Plan", help="the report's heading (default: %(default)s)")
     return parser
 

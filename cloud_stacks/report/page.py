@@ -11,7 +11,7 @@ from cloud_stacks.effects import Kind
 from cloud_stacks.outcome import Finding, Place, Problem
 from cloud_stacks.report.words import number
 from cloud_stacks.rights import Grant
-from local.engine.urn import name_of, type_of
+from local.engine.urn import PROVIDER_PREFIX, name_of, type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,5 +191,7 @@ def _place(place: Place) -> Code:
 
 def _kind(type: str) -> str:
     """`kubernetes:core/v1:Service` as `Service`; with its package where the name alone says little."""
+    if type.startswith(PROVIDER_PREFIX):
+        return f"{type.removeprefix(PROVIDER_PREFIX)} provider"
     package, _, rest = type.partition(":")
     return rest.rpartition(":")[2] if package in ("kubernetes", "pulumi") else type

@@ -96,3 +96,41 @@ def test_every_module_of_the_command_is_in_the_wheel(library: Path) -> None:
         for each in modules(folder)
     }
     assert ours <= modules(library / "cloud_stacks")
+
+
+def test_a_new_repository_passes_its_own_checks(library: Path, tmp_path: Path) -> None:
+    made = cloud_stacks(library, tmp_path, "new", "shop")
+    folder = tmp_path / "shop"
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "new")
+
+    # In its own folder, where `python -m pytest` finds the program's modules first.
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        env={**os.environ, "PYTHONPATH": str(library)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    open_to_all = (folder / "Pulumi.dev.yaml").read_text().replace("198.51.100.0/24", "0.0.0.0/0")
+    (folder / "Pulumi.dev.yaml").write_text(open_to_all)
+    diff = cloud_stacks(library, folder, "diff", "--base", "main", "--json")
+
+    assert made.returncode == 0 and ".github/workflows/pull-request.yml" in made.stdout.splitlines(), made.stderr
+    assert tests.returncode == 0, tests.stdout
+    # Its own pack and its own levels judge it.
+    assert diff.returncode == 1, diff.stderr
+    [stack] = json.loads(diff.stdout)["stacks"]
+    assert [(each["policy"], each["level"]) for each in stack["findings"]] == [
+        ("lb-service-limit-sources", "mandatory")
+    ]
+    assert not any("NAME" in (folder / name).read_text() for name in made.stdout.splitlines())
+
+
+def test_a_folder_with_something_in_it_is_left_alone(library: Path, project: Path) -> None:
+    done = cloud_stacks(library, project, "new", ".")
+
+    assert done.returncode == 2 and "is not empty" in done.stderr
