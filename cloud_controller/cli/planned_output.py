@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from cloud_controller import logs
-from cloud_controller.cli.planned_service import ACKNOWLEDGE, Outcome, PlannedService, ServicesPlan
+from cloud_controller.cli.planned_service import Outcome, PlannedService, ServicesPlan
 from cloud_controller.plan import Action
 
 _UNCHANGED = (Outcome.UP_TO_DATE, Outcome.NOT_SERVED)
@@ -76,8 +76,8 @@ def _details(service: PlannedService, shown: Callable[[str], str]) -> Iterator[t
         yield 0, shown(_line(action))
         for change in action.changes:
             yield 1, shown(str(change))
-    for digest in service.acknowledgements:
-        yield 0, f"to allow it, annotate the Service: {shown(f'{ACKNOWLEDGE}: {digest}')}"
+    for line in service.acknowledgements:
+        yield 0, f"to let it happen once, annotate the Service: {shown(line)}"
 
 
 def _line(action: Action) -> str:

@@ -14,15 +14,12 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service.plan import INVALID
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.plan import Action, ActionKind
+from cloud_controller.plan import Action, ActionKind, Attention
 
 CHANGES = 3
 """The exit code of `plan --detailed-exitcode` when there are changes. Not 2: argparse uses that for usage errors."""
 ATTENTION = 4
 """Its exit code when an address is replaced or a Service is refused."""
-
-ACKNOWLEDGE = "cloud-controller/acknowledge-address-change"
-"""The annotation with which a manifest allows the change of an address that the controller holds."""
 
 _ADDRESS_CHANGES = "the address changes"
 """In the summary or the reason of every action that replaces a load balancer."""
@@ -72,9 +69,8 @@ class PlannedService:
 
     @property
     def acknowledgements(self) -> tuple[str, ...]:
-        """The digests that let a held change of its address happen."""
-        held = (action.held for action in self.actions if action.held)
-        return tuple(dict.fromkeys(held)) if self.outcome is Outcome.REPLACED else ()
+        """The annotations that let a held change of its address happen, each as a line of YAML."""
+        return tuple(dict.fromkeys(each.acknowledgement for each in self.actions if each.acknowledgement))
 
     @property
     def line(self) -> int:
@@ -183,7 +179,7 @@ def _outcome(actions: Sequence[Action], refusal: Refusal | None, *, wanted: bool
 def _refusal_in(actions: Iterable[Action]) -> Refusal | None:
     """The fault that the plan ignores."""
     for action in actions:
-        if action.kind is ActionKind.IGNORE and (action.reason or "").startswith(INVALID):
+        if action.attention is Attention.REFUSED:
             why = (action.reason or "").removeprefix(INVALID)
             return Refusal(why, why.partition(": ")[0])
     return None

@@ -10,7 +10,7 @@ from contextlib import suppress
 from ipaddress import AddressValueError, IPv4Address
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
+from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.build import AwsBuilder
 from cloud_controller.clouds.aws.build_facts import BuildFacts
 from cloud_controller.clouds.aws.config import Config
@@ -51,7 +51,7 @@ def _subnet(index: int, name: str, addresses: tuple[str, ...]) -> Subnet:
 def _words(service: Object, argument: str) -> tuple[str, ...]:
     """The value of a list annotation; empty if it is invalid, which `build` refuses."""
     try:
-        found = CATALOGUE.value(non_empty(service["metadata"].get("annotations")), argument)
+        found = CATALOGUE.value(service["metadata"].get("annotations"), argument)
     except InvalidConfiguration:
         return ()
     return found if isinstance(found, tuple) else ()

@@ -10,7 +10,6 @@ import pytest
 from cloud_controller.cli.planned_output import code, markdown, one_line, text
 from cloud_controller.cli.planned_sarif import sarif
 from cloud_controller.cli.planned_service import (
-    ACKNOWLEDGE,
     ATTENTION,
     CHANGES,
     Outcome,
@@ -20,7 +19,7 @@ from cloud_controller.cli.planned_service import (
     planned,
 )
 from cloud_controller.cli.service_files import Source
-from cloud_controller.plan import Action, ActionKind, FieldChange, Json
+from cloud_controller.plan import Action, ActionKind, Attention, FieldChange, Json
 
 WEB = "service/shop/web"
 SOURCE = Source("deploy/web.yaml", 1, 1, {"metadata.annotations.example.com/a": 6, "spec.ports[0]": 9})
@@ -33,7 +32,8 @@ REPLACE = Action(
 IGNORED = Action(
     ActionKind.IGNORE, WEB, "not supported", (FieldChange("annotation example.com/a", None, "x"),), reason="no such"
 )
-FAULT = Action(ActionKind.IGNORE, WEB, "nothing is changed", reason="invalid: annotation example.com/a: 'x' is wrong")
+WHY = "invalid: annotation example.com/a: 'x' is wrong"
+FAULT = Action(ActionKind.IGNORE, WEB, "nothing is changed", reason=WHY, attention=Attention.REFUSED)
 
 
 def service(*actions: Action, wanted: bool = True, refusal: Refusal | None = None) -> PlannedService:
@@ -107,11 +107,12 @@ def test_text_has_a_block_for_each_service_and_a_summary() -> None:
 
 
 def test_a_held_replacement_shows_the_annotation_that_lets_it_happen() -> None:
-    held = replace(REPLACE, held="0123456789ab")
+    line = 'cloud-controller/acknowledge-address-change: "0123456789ab"'
+    held = replace(REPLACE, held="0123456789ab", acknowledgement=line)
 
-    assert f"to allow it, annotate the Service: {ACKNOWLEDGE}: 0123456789ab" in text(plan(service(held, held)))
-    assert f"annotate the Service: `{ACKNOWLEDGE}: 0123456789ab`" in markdown(plan(service(held)))
-    assert ACKNOWLEDGE not in text(plan(service(REPLACE), service(replace(LISTENER, held="0123456789ab"))))
+    assert f"to let it happen once, annotate the Service: {line}" in text(plan(service(held, held)))
+    assert f"annotate the Service: `{line}`" in markdown(plan(service(held)))
+    assert "annotate" not in text(plan(service(REPLACE), service(replace(LISTENER, held="0123456789ab"))))
 
 
 def test_markdown_shows_what_changes_and_counts_the_rest() -> None:
