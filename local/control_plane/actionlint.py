@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 from local.control_plane.build import BuildError
 from local.control_plane.go_tool import GoTool
@@ -19,16 +20,15 @@ ACTIONLINT = GoTool(
 )
 
 
-def main() -> int:
-    """Become actionlint, with these arguments; 1 if it cannot be built."""
+def main() -> NoReturn:
+    """Become actionlint, with these arguments; the exit code is 1 if it cannot be built."""
     try:
         binary = ACTIONLINT.binary(lambda line: print(f"actionlint: {line}", file=sys.stderr, flush=True))
     except BuildError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        sys.exit(f"error: {error}")
     # Further linters that happen to be on PATH would give each machine findings of its own.
     os.execv(binary, [str(binary), "-shellcheck=", "-pyflakes=", *sys.argv[1:]])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,7 +8,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.control_plane.binaries import TOOLS, required_version, cache_directory
+from local.control_plane.binaries import TOOLS, cache_directory, required_version
 from local.control_plane.build import LDFLAGS, Report, build
 from local.control_plane.toolchain import find_go
 

@@ -52,7 +52,12 @@ def test_a_workflow_keeps_to_the_rules(name: str) -> None:
         ("drift.yml", "    environment: ${{ matrix.stack }}-preview\n", "", "has an identity"),
         ("drift.yml", "const fs", "const title = '${{ github.event.issue.title }}'; const fs", "use env"),
         ("preview.yml", "github.event.pull_request.head.repo.full_name == github.repository", "true", "only read"),
-        ("pull-request-comment.yml", "      - id: find", "      - run: make\n      - id: find", "after a stranger's run"),
+        (
+            "pull-request-comment.yml",
+            "      - id: find",
+            "      - run: make\n      - id: find",
+            "after a stranger's run",
+        ),
     ],
 )
 def test_a_workflow_that_breaks_a_rule_is_found(name: str, old: str, new: str, problem: str) -> None:
@@ -74,7 +79,12 @@ def test_a_workflow_runs_only_commands_that_exist(name: str) -> None:
 
 
 def test_the_version_of_pulumis_cli_is_the_one_whose_state_the_engine_writes() -> None:
-    versions = [step["with"]["pulumi-version"] for name in TEXTS for step in steps(name) if "pulumi/actions" in step.get("uses", "")]
+    versions = [
+        step["with"]["pulumi-version"]
+        for name in TEXTS
+        for step in steps(name)
+        if "pulumi/actions" in step.get("uses", "")
+    ]
 
     assert set(versions) == {VERSION.removeprefix("v")}
 
@@ -90,6 +100,10 @@ def test_the_comment_follows_the_workflow_that_writes_the_report() -> None:
 
 def test_dependabot_updates_every_workflow_and_every_lock() -> None:
     updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())["updates"]
-    found = {(one["package-ecosystem"], folder) for one in updates for folder in one.get("directories", [one.get("directory")])}
+    found = {
+        (one["package-ecosystem"], folder)
+        for one in updates
+        for folder in one.get("directories", [one.get("directory")])
+    }
 
     assert {("github-actions", "/"), ("pip", "/"), ("pip", "/image"), ("gomod", "/tools/actionlint")} == found

@@ -1,4 +1,4 @@
-"""What every GitHub workflow here must keep to, beyond what actionlint and zizmor check: `problems` names what breaks it."""
+"""What every GitHub workflow here must keep to, beyond what actionlint and zizmor check."""
 
 from __future__ import annotations
 
