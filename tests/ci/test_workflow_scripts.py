@@ -134,7 +134,7 @@ def test_a_report_notifies_nobody(tmp_path: Path, mention: str) -> None:
 
 
 def test_a_report_that_is_longer_than_a_comment_may_be_is_named_instead(tmp_path: Path) -> None:
-    _, parameters = comment(tmp_path, "x" * 64_001)
+    _, parameters = comment(tmp_path, "x" * 65_001)
 
     assert parameters["body"].endswith("it is an artifact of that run.")
 
