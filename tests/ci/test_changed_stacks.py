@@ -103,5 +103,5 @@ def changed(folder: Path, base: str) -> Any:
 
 
 def call(folder: Path, stacks: str, base: str) -> subprocess.CompletedProcess[str]:
-    command = [TOOL, f"--stacks={stacks}", f"--base={base}"]
+    command = [str(TOOL), f"--stacks={stacks}", f"--base={base}"]
     return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
