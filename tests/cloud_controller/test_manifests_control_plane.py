@@ -14,6 +14,7 @@ from cloud_controller.kube import ApiError, Kube, NotFoundError, Object, PatchTy
 pytestmark = pytest.mark.control_plane
 
 CONFIGS = {
+    "alicloud": '{"Global": {"clusterID": "c-0123456789", "region": "cn-hangzhou", "vpcid": "vpc-1"}}',
     "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
     "mycloud": "[Global]\nendpoint = http://127.0.0.1:1\ntoken = a-token\ncluster-id = c-0123456789ab\n",
 }

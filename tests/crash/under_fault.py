@@ -70,7 +70,11 @@ def work_under(daemon: D, begin: Callable[[], R], work: Scenario[R], fault: Faul
             next(steps)
             work.act(run)
             next(steps)
-            until(lambda: is_done(work, run), f"{work.name} is done", SLOW)
+            try:
+                until(lambda: is_done(work, run), f"{work.name} is done", SLOW)
+            except AssertionError as error:
+                error.add_note(f"there is {run.snapshot()}\n{daemon.log_tail()}")
+                raise
             next(steps, None)
         until(lambda: is_done(work, run) and daemon.recorder.quiet_for(QUIET), "it is at rest")
         assert daemon.pid == pid, f"it ended by itself:\n{daemon.log_tail()}"
