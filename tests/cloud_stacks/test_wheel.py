@@ -1,0 +1,95 @@
+"""`cloud-stacks` in a user's own repository, with nothing but the wheels."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.example_program import EXAMPLE, ROOT, unpack_wheels
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+STACK = """\
+encryptionsalt: v1:of-the-user
+config:
+  load-balancer-service:kubeconfig:
+    secure: v1:which-nobody-here-can-decrypt
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The example in a subfolder of a repository, beside folders with the names of our packages."""
+    folder = tmp_path / "repository" / "infrastructure"
+    shutil.copytree(EXAMPLE, folder)
+    (folder / "Pulumi.dev.yaml").write_text(STACK)
+    for name in ("local", "policy", "components"):
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text("raise ImportError('this is the user\\'s')\n")
+    git(folder.parent, "init", "--quiet", "--initial-branch", "main")
+    git(folder.parent, "add", "--all")
+    git(folder.parent, "commit", "--quiet", "--message", "base")
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def cloud_stacks(library: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cloud_stacks", *arguments],
+        env={**os.environ, "PYTHONPATH": str(library)},
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def test_a_users_change_is_compared_with_its_base(library: Path, project: Path) -> None:
+    program = project / "__main__.py"
+    internal = '"annotations": {"service.beta.kubernetes.io/dlb-scheme": "internal"}, "ports":'
+    program.write_text(program.read_text().replace('"ports":', internal))
+
+    done = cloud_stacks(library, project, "diff", "--base", "main", "--json")
+
+    assert done.returncode == 0, done.stderr
+    [stack] = json.loads(done.stdout)["stacks"]
+    effects = [effect for change in stack["changes"] for effect in change["effects"]]
+    assert [effect["kind"] for effect in effects] == ["address replaced"]
+    # Our pack runs where the user has none.
+    assert [finding["policy"] for finding in stack["gone"]] == ["lb-service-limit-sources"]
+
+
+def test_a_stack_is_planned_without_its_secrets_and_without_a_cluster(library: Path, project: Path) -> None:
+    done = cloud_stacks(library, project, "preview", "--stack", "dev", "--json")
+
+    assert done.returncode == 0, done.stderr
+    [stack] = json.loads(done.stdout)["stacks"]
+    assert {change["op"] for change in stack["changes"]} == {"create"} and stack["problems"] == []
+
+
+def test_every_module_of_the_command_is_in_the_wheel(library: Path) -> None:
+    def modules(folder: Path) -> set[str]:
+        return {str(path.relative_to(folder)) for path in folder.rglob("*.py")}
+
+    ours = modules(ROOT / "cloud_stacks") | {
+        f"{package}/{each}"
+        for package, folder in {"local/engine": ROOT / "local" / "engine", "policy": ROOT / "policy"}.items()
+        for each in modules(folder)
+    }
+    assert ours <= modules(library / "cloud_stacks")
