@@ -20,7 +20,7 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = {"html_url": "https://github.example/acme/clusters"}
 REPO = {"owner": "acme", "repo": "clusters"}
-RUN = {
+RUN: dict[str, Any] = {
     "id": 77,
     "run_number": 5,
     "head_sha": "c0ffee",
@@ -86,6 +86,14 @@ def test_the_pull_request_is_found_by_its_commit() -> None:
 
     assert calls[0] == ["pulls.list", {**REPO, "state": "open", "head": "stranger:more-nodes"}]
     assert outputs == {"number": 12, "artifact": 99}
+
+
+def test_a_run_whose_fork_is_gone_gives_no_comment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RUN, "head_repository", None)
+
+    _, outputs = find([], [])
+
+    assert outputs == {"notice": "No open pull request is at c0ffee: there is nothing to comment on."}
 
 
 def test_a_run_of_a_commit_that_was_replaced_meanwhile_gives_no_comment() -> None:
