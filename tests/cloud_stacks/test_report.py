@@ -194,3 +194,13 @@ def test_a_report_is_written_in_every_form(tmp_path: Path) -> None:
     names = {"comment.md", "report.md", "report.html", "report.sarif", "report.xml", "report.json"}
     assert {path.name for path in tmp_path.iterdir()} == names
     assert json.loads((tmp_path / "report.json").read_text())["stacks"][0]["failed"] is True
+
+
+def test_the_page_shows_a_comment_as_it_is() -> None:
+    golden = (Path(__file__).parent / "golden" / "annotation-changed.md").read_text().splitlines()[1:]
+    quoted = "\n".join(f"> {line}".rstrip() for line in golden)
+
+    page = (Path(__file__).parents[2] / "docs" / "pull-requests.md").read_text()
+
+    # UPDATE_GOLDENS=1 writes the golden file alone.
+    assert quoted in page
