@@ -24,7 +24,6 @@ NAME = "cloud-controller-services"
 OPTION = "--service-admission"
 LABEL = "cloud-controller/service-admission"
 """On a namespace: the mode that counts there."""
-KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _API = "admissionregistration.k8s.io/v1"
 _DIGITS = 18
 """Of an integer in CEL; no bound in a catalogue has more."""

@@ -23,8 +23,9 @@ COMPONENT = "cloud-node-lifecycle-controller"
 """The source of its events (upstream's name)."""
 
 _EFFECT = "NoSchedule"
-_GRACE_BY_NAME = 60.0
-"""Seconds that the machine of a node without provider ID must be missing: names are found in lists, which may lag."""
+_GRACE_UNSEEN = 60.0
+"""Seconds that a machine must be missing that was never seen by ID: names are found in lists,
+which may lag, and a cloud may not know a new machine by its ID yet when its node joins (EC2's eventual consistency)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,8 @@ def _node_actions(
         instance = observation.instances[name(node)]
         if instance is None:
             missing = observation.missing.get(name(node), 0.0)
-            grace = max(options.grace, 0.0 if node["spec"].get("providerID") else _GRACE_BY_NAME)
+            seen = node["spec"].get("providerID") and not view.has_taint(node, view.UNINITIALIZED_TAINT)
+            grace = max(options.grace, 0.0 if seen else _GRACE_UNSEEN)
             if missing >= grace:
                 deletion = _deletion(node, "it does not exist in the cloud provider")
                 yield from [deletion] if observation.anchored else hold([deletion], uid(node), NOT_ANCHORED)

@@ -152,7 +152,7 @@ def lost(cluster: Cluster, key: str = "a") -> None:
     cluster.register("anchor", ready="True")
     cluster.stored["anchor"]["spec"]["providerID"] = "fake://zone-a/i-anchor"
     cluster.register(key, ready="Unknown")
-    cluster.stored[key]["spec"]["providerID"] = f"fake://zone-a/i-{key}"
+    cluster.stored[key]["spec"] = {"providerID": f"fake://zone-a/i-{key}"}
 
 
 def passes(controller: LoopController, monkeypatch: pytest.MonkeyPatch, *moments: float) -> Iterator[None]:
@@ -203,6 +203,20 @@ def test_a_machine_that_was_seen_meanwhile_gets_the_whole_grace_period_again(
     next(steps)
     del cluster.cloud.machines["a"]
     cluster.clock.now += 10
+    next(steps)
+    assert cluster.writes == []
+    next(steps)
+    assert cluster.writes == ["delete nodes/a"]
+
+
+def test_a_new_nodes_machine_that_the_cloud_does_not_know_yet_must_be_missing_for_a_minute(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost(cluster)
+    cluster.stored["a"]["spec"]["taints"] = [{"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}]
+    steps = passes(NodeLifecycleController(cluster.context), monkeypatch, 100, 159, 160)
+
+    next(steps)
     next(steps)
     assert cluster.writes == []
     next(steps)
