@@ -59,6 +59,14 @@ def merge_base(project: Path, ref: str, head: str) -> str:
         return ref
 
 
+def prefix(project: Path) -> str:
+    """The project's folder, from its repository's root; "" outside of one."""
+    try:
+        return _git(project, "rev-parse", "--show-prefix")
+    except CheckoutError:
+        return ""
+
+
 def _prepared(project: Path, working: Path, report: Report) -> Checkout:
     if not (project / "Pulumi.yaml").exists():
         # The commit is older than the program: it has no stacks.

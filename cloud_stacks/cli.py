@@ -13,7 +13,7 @@ from typing import Any, Final, TextIO
 
 from cloud_controller.cli.parser import Parser
 from cloud_stacks import plans
-from cloud_stacks.checkouts import CheckoutError, checked_out, merge_base, working_folder
+from cloud_stacks.checkouts import CheckoutError, checked_out, merge_base, prefix, working_folder
 from cloud_stacks.comparison import StackReport, report
 from cloud_stacks.outcome import NotEvents, of_text
 from cloud_stacks.plans import Choice
@@ -63,7 +63,8 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         print("\n".join(safe(line) for line in f"error: {error}".splitlines()), file=sys.stderr)
         return USAGE
     if parsed.out:
-        write(Path(parsed.out), title, reports, parsed.key, parsed.folder)
+        folder = parsed.folder if parsed.folder is not None else prefix(Path(getattr(parsed, "cwd", ".")))
+        write(Path(parsed.out), title, reports, parsed.key, folder)
     (out or sys.stdout).write(_as_json(reports) if parsed.json else text.render(page(title, reports)))
     return FAILED if any(each.failed for each in reports) else OK
 

@@ -200,7 +200,7 @@ def _of_digest(digest: Json) -> Outcome:
 def _outcome(
     resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem], config: Mapping[str, Json]
 ) -> Outcome:
-    urns = [each.urn for each in (*resources, *findings) if each.urn]
+    urns = [urn for urn in (*(r.urn for r in resources), *(f.urn for f in findings)) if urn]
     stack = urns[0].removeprefix("urn:pulumi:").partition("::")[0] if urns else ""
     # Several resources of one kind may raise the same warning.
     cloud = next((str(value) for key, value in config.items() if key.endswith(":cloud")), "")

@@ -65,12 +65,15 @@ def test_a_users_change_is_compared_with_its_base(library: Path, project: Path) 
     internal = '"annotations": {"service.beta.kubernetes.io/dlb-scheme": "internal"}, "ports":'
     program.write_text(program.read_text().replace('"ports":', internal))
 
-    done = cloud_stacks(library, project, "diff", "--base", "main", "--json")
+    done = cloud_stacks(library, project, "diff", "--base", "main", "--json", "--out", "report")
 
     assert done.returncode == 0, done.stderr
     [stack] = json.loads(done.stdout)["stacks"]
     effects = [effect for change in stack["changes"] for effect in change["effects"]]
     assert [effect["kind"] for effect in effects] == ["address replaced"]
+    [result] = json.loads((project / "report" / "report.sarif").read_text())["runs"][0]["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == "infrastructure/__main__.py"
     # Our pack runs where the user has none.
     assert [finding["policy"] for finding in stack["gone"]] == ["lb-service-limit-sources"]
 
