@@ -79,12 +79,14 @@ properties: set-up ## Test the properties of controllers and engine with many mo
 		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
 		tests/local/engine/steps/test_aliases.py
 
-check: style types ## Run the linter, the format check, the layer check and the type checker
+check: style types ## Run the linters of code and workflows, the format check, the layer check and the type checker
 
 style: set-up
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/lint-imports --no-logo
+	@$(VENV_PYTHON) -m local.control_plane.actionlint .github/workflows/*.yml
+	@.venv/bin/zizmor --offline --quiet .
 
 types: set-up
 	@.venv/bin/mypy
