@@ -155,10 +155,11 @@ def _planned(answer: Answer, actions: Sequence[Action], found: Found, catalogue:
         return planned(given.key, given.source, (), wanted=False, refusal=answer.refusal)
     if answer.assumed:
         actions = [replace(action, assumed=True) for action in actions]
-    return planned(
+    result = planned(
         given.key,
         given.source,
         actions,
         wanted=given.target in found.wanted,
         annotations=annotations_by_field(service, catalogue_of(service, catalogue)),
     )
+    return replace(result, warnings=answer.warnings)

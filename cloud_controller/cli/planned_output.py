@@ -23,10 +23,10 @@ def text(plan: ServicesPlan) -> str:
 
 
 def markdown(plan: ServicesPlan) -> str:
-    """The plan for a comment: what is unchanged is only counted."""
+    """The plan for a comment: what is unchanged, without a warning, is only counted."""
     lines = [f"### {summary(plan)}", ""]
     for service in plan.services:
-        if service.outcome not in _UNCHANGED:
+        if service.outcome not in _UNCHANGED or service.warnings:
             lines.append(f"- **{service.outcome}** {code(service.key)} ({code(_place(service))})")
             lines += (f"{'  ' * (depth + 1)}- {words}" for depth, words in _details(service, code))
     lines += [f"- {code(note)}" for note in plan.notes]
@@ -76,6 +76,8 @@ def _details(service: PlannedService, shown: Callable[[str], str]) -> Iterator[t
         yield 0, shown(_line(action))
         for change in action.changes:
             yield 1, shown(str(change))
+    for warning in service.warnings:
+        yield 0, shown(f"warning: {warning}")
     for line in service.acknowledgements:
         yield 0, f"to let it happen once, annotate the Service: {shown(line)}"
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from cloud_controller.cli.planned_output import one_line
-from cloud_controller.cli.planned_service import Outcome, PlannedService, ServicesPlan, replaces_address
+from cloud_controller.cli.planned_service import Outcome, PlannedService, ServicesPlan, path_in, replaces_address
 from cloud_controller.cli.service_files import STDIN
 from cloud_controller.plan import ActionKind
 
@@ -23,8 +23,9 @@ class _Rule(NamedTuple):
 _REFUSED = _Rule("service-refused", "error", "The API server or the controller refuses the Service.")
 _REPLACED = _Rule("address-replaced", "warning", "The load balancer is replaced, and clients need its new address.")
 _DELETED = _Rule("load-balancer-deleted", "warning", "The load balancer is deleted.")
+_WARNED = _Rule("api-server-warning", "warning", "The API server accepts the Service with a warning.")
 _IGNORED = _Rule("setting-ignored", "note", "The cloud does not support a setting of the Service.")
-_RULES = (_REFUSED, _REPLACED, _DELETED, _IGNORED)
+_RULES = (_REFUSED, _REPLACED, _DELETED, _WARNED, _IGNORED)
 
 
 def sarif(plan: ServicesPlan) -> dict[str, Any]:
@@ -57,6 +58,8 @@ def _results(service: PlannedService) -> Iterator[dict[str, Any]]:
         case Outcome.DELETED:
             summaries = (action.summary for action in service.actions if action.kind is ActionKind.DELETE)
             yield _result(_DELETED, service, "; ".join(summaries), service.line)
+    for warning in service.warnings:
+        yield _result(_WARNED, service, warning, service.source.line_of(path_in(warning)))
     for action in service.actions:
         for change in action.changes if action.kind is ActionKind.IGNORE else ():
             path = change.field.replace("annotation ", "metadata.annotations.", 1)

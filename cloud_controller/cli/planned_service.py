@@ -56,6 +56,7 @@ class PlannedService:
     """A Service of the manifests, and the plan for it.
 
     - `source`: where it is; `earlier`: that is in the earlier manifests alone.
+    - `warnings`: what the API server warns of.
     - `path`: the field that explains the outcome, as in `Source.lines`; empty if none does.
     """
 
@@ -66,6 +67,7 @@ class PlannedService:
     refusal: Refusal | None = None
     path: str = ""
     earlier: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def acknowledgements(self) -> tuple[str, ...]:
@@ -88,6 +90,8 @@ class PlannedService:
         }
         if self.refusal:
             out["refusal"] = self.refusal.why
+        if self.warnings:
+            out["warnings"] = [*self.warnings]
         return {**out, "actions": [action.to_json() for action in self.actions]}
 
 
@@ -150,6 +154,12 @@ def planned(
     return PlannedService(key, source, outcome, actions, refusal, path)
 
 
+def path_in(words: str) -> str:
+    """The path of the annotation that these words name; empty if they name none."""
+    named = _ANNOTATION.search(words)
+    return _annotation_path(named[1]) if named else ""
+
+
 def annotations_by_field(service: Object, catalogue: Catalogue) -> dict[str, str]:
     """The Service's annotations by the model's field that they set."""
     entries = {name: catalogue.entry(name) for name in service["metadata"].get("annotations") or {}}
@@ -188,8 +198,7 @@ def _refusal_in(actions: Iterable[Action]) -> Refusal | None:
 def _path_of(refusal: Refusal) -> str:
     if refusal.field.startswith("spec."):
         return refusal.field
-    named = _ANNOTATION.search(refusal.field) or _ANNOTATION.search(refusal.why)
-    return _annotation_path(named[1]) if named else refusal.field
+    return path_in(refusal.field) or path_in(refusal.why) or refusal.field
 
 
 def _annotation_path(name: str) -> str:

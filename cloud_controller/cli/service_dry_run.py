@@ -39,7 +39,7 @@ _WORKERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API server would store for a Service, or why it refuses it.
+    """What the API server would store for a Service and what it warns of, or why it refuses it.
 
     `assumed`: it was not asked, because the Service's namespace is among the manifests and does not exist yet.
     """
@@ -48,6 +48,7 @@ class Answer:
     service: Object | None = None
     refusal: Refusal | None = None
     assumed: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def ask(kube: Kube, manifests: Manifests, *, force_conflicts: bool = False) -> list[Answer]:
@@ -77,8 +78,10 @@ def _answer(
     kube: Kube, stored: dict[str, Object], namespaces: frozenset[str], force: bool, given: GivenService
 ) -> Answer:
     live = stored.get(given.key)
+    warnings: list[str] = []
     try:
-        return Answer(given, _written(kube, given.object, live, force))
+        written = _written(kube.hearing(warnings.append), given.object, live, force)
+        return Answer(given, written, warnings=tuple(warnings))
     except NotFoundError as error:
         if live is not None or given.object["metadata"]["namespace"] not in namespaces:
             return Answer(given, refusal=_refusal(error))

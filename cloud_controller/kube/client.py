@@ -76,6 +76,12 @@ class Kube:
         fenced._transport = self._transport.fenced(fence)
         return fenced
 
+    def hearing(self, hear: Callable[[str], None]) -> Kube:
+        """A client on the same connections that passes on what the API server warns of, such as admission policies."""
+        hearing = copy.copy(self)
+        hearing._transport = self._transport.hearing(hear)
+        return hearing
+
     @property
     def server(self) -> str:
         """The API server's URL."""

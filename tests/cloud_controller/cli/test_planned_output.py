@@ -115,6 +115,17 @@ def test_a_held_replacement_shows_the_annotation_that_lets_it_happen() -> None:
     assert "annotate" not in text(plan(service(REPLACE), service(replace(LISTENER, held="0123456789ab"))))
 
 
+def test_a_warning_is_shown_at_its_line_whatever_the_outcome() -> None:
+    warned = replace(service(), warnings=("policy a: annotation example.com/a: odd",))
+
+    assert "  warning: policy a: annotation example.com/a: odd" in text(plan(warned)).splitlines()
+    assert "  - `warning: policy a: annotation example.com/a: odd`" in markdown(plan(warned)).splitlines()
+    assert warned.to_json()["warnings"] == ["policy a: annotation example.com/a: odd"]
+    [result] = results(plan(warned))
+    assert (result["ruleId"], region(result)) == ("api-server-warning", {"startLine": 6})
+    assert plan(warned).exit_code == 0
+
+
 def test_markdown_shows_what_changes_and_counts_the_rest() -> None:
     assert markdown(plan(service(REPLACE), service())).splitlines() == [
         "### 2 Services: 1 address replaced, 1 up to date",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -20,10 +21,16 @@ NAMESPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: default}}"
 class Server:
     """Answers dry runs with what is sent, or with an error, and keeps how it was asked."""
 
-    def __init__(self, *stored: Object, error: ApiError | None = None) -> None:
+    def __init__(self, *stored: Object, error: ApiError | None = None, warning: str = "") -> None:
         self.stored = stored
+        self.warning = warning
         self.error = error
         self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def hearing(self, hear: Callable[[str], None]) -> Server:
+        if self.warning:
+            hear(self.warning)
+        return self
 
     def list(self, _: object) -> ObjectList:
         return ObjectList([*self.stored], "1")
@@ -145,6 +152,12 @@ def test_a_service_in_a_namespace_of_the_manifests_is_assumed_until_that_exists(
     assert assumed.service["spec"]["ports"][0]["nodePort"] == 30080
     assert refused.refusal is not None and 'namespaces "default" not found' in refused.refusal.why
     assert wrong.refusal is not None and wrong.refusal.field == "spec.ports[0].port"
+
+
+def test_what_the_server_warns_of_is_kept() -> None:
+    [answer] = asked(Server(warning="unlikely"))
+
+    assert answer.warnings == ("unlikely",)
 
 
 def test_manifests_without_services_ask_nothing() -> None:

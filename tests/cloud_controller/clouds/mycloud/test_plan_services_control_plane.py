@@ -19,7 +19,7 @@ from cloud_controller.cli import commands as cli
 from cloud_controller.cli.planned_service import ATTENTION, CHANGES
 from cloud_controller.cli.service_merge import LAST_APPLIED
 from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, Object, PatchType, name
-from cloud_controller.service_admission import Admission
+from cloud_controller.service_admission import LABEL, Admission
 from local.control_plane.control_plane import ControlPlane
 from tests.waiting import eventually
 
@@ -238,6 +238,14 @@ def test_what_the_api_server_refuses_is_reported_in_its_words_at_the_line(
     assert 'namespaces "nowhere" not found' in refused["nowhere"]["refusal"]
     assert all(action["assumed"] for action in refused["late"]["actions"])
     assert "namespace not-yet does not exist yet" in document["notes"][0]
+
+    # Where the policy only warns, the controller still refuses the Service.
+    kube.patch(NAMESPACES, namespace, {"metadata": {"labels": {LABEL: Admission.WARN}}}, type=PatchType.MERGE)
+    eventually(lambda: not counts(), "the policy only warns")
+    assert commands.plan(wrong, more=("-o=json",)) == ATTENTION
+    [warned] = result(capsys)["services"]
+    assert warned["refusal"].startswith("annotation service.beta.kubernetes.io/dlb-sheme: unknown on mycloud")
+    assert "dlb-sheme: unknown on mycloud" in warned["warnings"][0]
 
 
 def test_a_stream_is_read_from_stdin_and_who_may_not_write_services_is_told_so(
