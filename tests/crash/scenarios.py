@@ -16,7 +16,7 @@ from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, until
 from tests.crash.in_words import kept, node_in_words, service_in_words
-from tests.crash.services import create_service, once_ports_are_free
+from tests.crash.services import create_service
 from tests.crash.trial import Scenario
 from tests.words import said
 
@@ -25,6 +25,7 @@ THEIRS = 7777
 """A port of a load balancer that is somebody's already."""
 USE = "service.beta.kubernetes.io/dlb-id"
 FORCE = "service.beta.kubernetes.io/dlb-force-override-listeners"
+MAX_QPS = "service.beta.kubernetes.io/dlb-listener-maxqps"
 SCHEME = "service.beta.kubernetes.io/dlb-scheme"
 PRESERVE = "service.beta.kubernetes.io/dlb-preserve-on-delete"
 
@@ -65,8 +66,7 @@ class Run:
     def change_ports(self, *ports: Json) -> None:
         """Give the Service these ports instead of all that it has."""
         patch = {"spec": {"ports": [*ports]}}
-        web = self.services[0]
-        once_ports_are_free(lambda: self.kube.patch(SERVICES, web, patch, SPACE, type=PatchType.MERGE))
+        self.kube.patch(SERVICES, self.services[0], patch, SPACE, type=PatchType.MERGE)
 
     def annotate(self, **annotations: str) -> None:
         """Set these annotations of the Service."""
@@ -338,8 +338,7 @@ def _digest(service: Object) -> str | None:
 
 
 def _becomes_internal(run: Run) -> None:
-    run.annotate(**{SCHEME: "internal"})
-    run.change_ports(HTTP, HTTPS)
+    run.annotate(**{SCHEME: "internal", MAX_QPS: "9000"})
 
 
 def _waits_for_acknowledgement(run: Run) -> None:
@@ -350,13 +349,16 @@ def _waits_for_acknowledgement(run: Run) -> None:
 
 def _stays(run: Run) -> bool:
     """Whether the change is held, and what else was asked for is there."""
-    (lb,) = run.environment.load_balancers()
-    return run.holds_address() and lb["scheme"] == "internet-facing" and run.serves(8080, 8443)
+    return run.holds_address() and _schemes_and_limits(run) == [("internet-facing", 9000)] and run.serves(8080)
 
 
 def _moved(run: Run) -> bool:
-    schemes = [lb["scheme"] for lb in run.environment.load_balancers()]
-    return schemes == ["internal"] and run.serves(8080, 8443) and not run.holds_address()
+    return not run.holds_address() and _schemes_and_limits(run) == [("internal", 9000)] and run.serves(8080)
+
+
+def _schemes_and_limits(run: Run) -> list[tuple[str, int | None]]:
+    """The scheme of each load balancer, and the limit of its first listener."""
+    return [(lb["scheme"], lb["listeners"][0]["max_qps"]) for lb in run.environment.load_balancers() if lb["listeners"]]
 
 
 def _preserved(run: Run) -> None:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cloud_controller.kube import SERVICES, InvalidError, Kube, Object
 from tests.crash.daemon import until
 
 
 def create_service(kube: Kube, service: Object) -> None:
-    """Make it as soon as its node ports are free."""
-    once_ports_are_free(lambda: kube.create(SERVICES, service))
+    """Make it as soon as its node ports are free: the API server gives them back a moment after the last owner went."""
 
-
-def once_ports_are_free(do: Callable[[], object]) -> None:
-    """Do it as soon as the node ports are free: the API server gives them back a moment after the last owner went."""
-
-    def done() -> bool:
+    def made() -> bool:
         try:
-            do()
+            kube.create(SERVICES, service)
         except InvalidError as error:
             if "provided port is already allocated" in str(error):
                 return False
             raise
         return True
 
-    until(done, "the node ports are free")
+    until(made, "the node ports are free")

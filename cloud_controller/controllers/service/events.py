@@ -42,6 +42,8 @@ class ServiceEvents:
 
     def before(self, found: ServicePlan) -> None:
         """A plan with changes is about to be applied."""
+        # It keeps its load balancer until its author acknowledges that it is left to another controller.
+        self._wanted = self._wanted or bool(found.plan.held)
         operations = [action.operation for action in found.plan.changes]
         conditions = [operation for operation in operations if isinstance(operation, SetCondition)]
         for condition in conditions:
