@@ -24,16 +24,15 @@ POOL = """\
   cloud-controller:executors:
 """
 ANNOTATION = """\
-                    "annotations": {"service.beta.kubernetes.io/dlb-scheme": "internal"},
+            if name == "web":
+                args["annotations"] = {"service.beta.kubernetes.io/dlb-scheme": "internal"}
+"""
+AFTERWARDS = """\
+            if digest := config.acknowledged(f"default/{name}"):
 """
 BRANCHES = {
     "annotation-changed": (
-        {
-            "__main__.py": (
-                '"ports": [{"port": 8080, "target_port": "main"}],\n',
-                '"ports": [{"port": 8080, "target_port": "main"}],\n' + ANNOTATION,
-            )
-        },
+        {"__main__.py": (AFTERWARDS, ANNOTATION + AFTERWARDS)},
         ("aws-local", "local"),
     ),
     "node-pool-added": (
@@ -89,7 +88,7 @@ def test_the_comment_on_a_branch(repository: Repository, name: str, tmp_path: Pa
     program = (repository.folder / "__main__.py").read_text().splitlines()
     assert bool(places) == (name != "node-pool-added")
     assert all(place["artifactLocation"]["uri"] == "__main__.py" for place in places)
-    assert all(re.search(r"= \w+\($", program[place["region"]["startLine"] - 1]) for place in places)
+    assert all(re.search(r"(=|return) \w+\(", program[place["region"]["startLine"] - 1]) for place in places)
     assert repository.git("worktree", "list").count("\n") == 0
 
 
