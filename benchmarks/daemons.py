@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.1
 OURS_MODULE = ("-P", "-m", "cloud_controller.cli")
 FLAGS = (
     *("--kube-api-qps=500", "--kube-api-burst=1000"),
-    *("--concurrent-node-syncs=10", "--concurrent-service-syncs=4"),
+    "--concurrent-node-syncs=10",
     *("--leader-elect=false", "--secure-port=0"),
 )
 """The same for every controller."""

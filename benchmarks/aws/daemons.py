@@ -19,7 +19,7 @@ OURS: Who = "ours"
 
 # The peer's names of controllers are upstream's.
 _CONTROLLERS = {"node": "cloud-node-controller", "service": "service-lb-controller"}
-_NO_ROUTES = "--configure-cloud-routes=false"
+_ALIKE = ("--configure-cloud-routes=false", "--concurrent-service-syncs=4")
 
 
 def command(
@@ -28,10 +28,10 @@ def command(
     """The command line of a controller. `peer`: the Go controller's binary; `haste`: see `fast_caches.py`."""
     if who == PEER:
         names = ",".join(_CONTROLLERS[name] for name in controllers)
-        what = [f"--controllers={names}", "--authentication-skip-lookup", *files.flags, *FLAGS]
-        return [str(peer), "--cloud-provider=aws", *what, _NO_ROUTES, *flags]
+        what = [f"--controllers={names}", "--authentication-skip-lookup", *files.flags, *FLAGS, *_ALIKE]
+        return [str(peer), "--cloud-provider=aws", *what, *flags]
     module = OURS_MODULE if haste == 1 else ("-m", "benchmarks.aws.fast_caches", str(haste))
-    return ours("aws", files, controllers, [_NO_ROUTES, *flags], module)
+    return ours("aws", files, controllers, [*_ALIKE, *flags], module)
 
 
 @contextmanager

@@ -48,6 +48,7 @@ class Annotation:
     - `honoured_by`: other controllers that honour it, and since when.
     - `exclusive`: the model fields, or families of them (`eip` of `eip.ZONE`), with values that only one load balancer
       at a time can have, such as addresses of its own.
+    - `moves`: the model fields, or families of them, whose change in place gives clients other addresses.
     - `names`: the kind of existing resource that it names, one of `nameable.KINDS`.
     - `aliases`: older names of the same annotation, without a `suffix`.
 
@@ -83,6 +84,7 @@ class Annotation:
     refused: Mapping[str, str] = field(default_factory=dict)
     honoured_by: str | None = None
     exclusive: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
     names: str | None = None
     aliases: tuple[str, ...] = ()
     restricts: bool = False

@@ -27,7 +27,7 @@ from cloud_controller.load_balancers.operations import (
 
 
 def apply_operation(lb: ObservedLoadBalancer, operation: Operation) -> ObservedLoadBalancer:
-    """`lb` after the operation; unsettled if the cloud keeps working on it (listeners, deletion)."""
+    """`lb` after the operation; unsettled if the cloud may keep working on it (listeners, deletion)."""
     model = lb.model
     match operation:
         case CreateLoadBalancer():

@@ -239,6 +239,11 @@ class Catalogue:
         """The model fields whose values only one load balancer at a time can have, with what sets them."""
         return {name: entry for entry in self.entries for name in entry.exclusive}
 
+    @property
+    def moving(self) -> frozenset[str]:
+        """The model fields, or families of them, whose change in place gives clients other addresses."""
+        return frozenset(name for entry in self.entries for name in entry.moves)
+
     def _not_known(self, name: str) -> InvalidConfiguration:
         return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
 

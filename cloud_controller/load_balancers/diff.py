@@ -39,8 +39,9 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, serves_others, without_others
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+from cloud_controller.plan import Action, ActionKind, Attention, FieldChange, Plan
 
+ONLY_AT_CREATION = "it applies only when a load balancer is created"
 MOST_NAMED = 20
 """Maximum number of members or listeners that a message lists (upstream limits node names in the same way)."""
 
@@ -246,7 +247,8 @@ def alter(
     actual = current.model
     if current.state is LoadBalancerState.FAILED:
         why = current.state_reason or "the cloud gives no reason"
-        yield Action(ActionKind.IGNORE, target, f"load balancer {current.id}", reason=f"it has failed: {why}")
+        summary, reason = f"load balancer {current.id}", f"it has failed: {why}"
+        yield Action(ActionKind.IGNORE, target, summary, reason=reason, attention=Attention.FAILED)
     yield from _ignored(differences(desired, actual), catalogue, target)
     changed = [c for c in model_differences(desired, actual) if c.in_place(catalogue)]
     if changed:
@@ -368,7 +370,7 @@ def _ignored(differences: Sequence[Difference], catalogue: Catalogue, target: st
                 f"{target}{difference.part}",
                 f"{difference.sets} differs",
                 (difference.as_field_change(),),
-                reason="it applies only when a load balancer is created",
+                reason=ONLY_AT_CREATION,
             )
 
 

@@ -133,12 +133,15 @@ Operation = (
 class OperationResult:
     """The outcome of one operation: done, failed with `error`, or (`Postponed`) to be performed again later.
 
-    `created`: the load balancer that `CreateLoadBalancer` made.
+    - `created`: the load balancer that `CreateLoadBalancer` made.
+    - `settled`: the change is complete, so nothing is read after it; a deleted load balancer is gone with all its
+      parts. Without it, listeners and deletions are polled.
     """
 
     operation: Operation
     error: CloudError | None = None
     created: ObservedLoadBalancer | None = None
+    settled: bool = False
 
 
 class LoadBalancers(Protocol):

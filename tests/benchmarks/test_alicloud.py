@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,16 +17,23 @@ from benchmarks.alicloud.workloads import NODES, figures
 from benchmarks.counts import Counted
 from benchmarks.daemons import Spent
 from cloud_controller.cloud import CloudError
+from cloud_controller.clouds.alicloud import CLOUD
 from cloud_controller.clouds.alicloud.cloud import AliCloud
 from cloud_controller.clouds.alicloud.config import parse
+from cloud_controller.clouds.alicloud.nlb import jobs, reads
+from cloud_controller.controllers.service import cache
 from cloud_controller.controllers.service.checkpoint import LIMIT
 from cloud_controller.kube import key
+from local.alicloud.clb_balancers import CLB
+from local.alicloud.nlb_jobs import BALANCER as NLB
+from local.alicloud.nlb_jobs import GROUP
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running
 
 TEN = Kinds(clb=10, nlb=10)
+LONG = 1.0
 
 
 class Served:
@@ -119,6 +127,33 @@ def test_ten_network_load_balancers_are_made_within_the_limit_of_ten_made_alone(
 
     # One worker shares no look at jobs.
     assert within(served.calls(), 10 * (fewest.made(Kinds(nlb=1)) - 1) + 1)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shared calls wait longer for workers: the machine may be busy."""
+    monkeypatch.setattr(cache, "_GATHER", LONG)
+    for module in (jobs, reads):
+        monkeypatch.setattr(module, "GATHER", LONG)
+
+
+@pytest.mark.usefixtures("patient")
+def test_the_clouds_workers_make_and_delete_ten_of_each_kind_within_the_limits(served: Served) -> None:
+    served.add_nodes(1)
+    served.add_services(TEN)
+    running, services = Running(served, served.cluster), sorted(served.cluster.objects["services"])
+    running.controller._cache.workers = CLOUD.concurrent_services
+    with ThreadPoolExecutor(CLOUD.concurrent_services) as workers:
+        [*workers.map(running.handle, services)]
+        assert within(served.calls(), fewest.made(TEN))
+
+        for each in services:
+            served.cluster.delete_service(each)
+        [*workers.map(running.handle, services)]
+        assert within(served.calls(), fewest.deleted(TEN))
+
+    assert not served.cluster.objects["services"]
+    assert not [each for kind in (CLB, NLB, GROUP) for each in served.account.objects(kind)]
 
 
 def test_restarts_an_idle_period_and_a_node_are_within_the_limits(served: Served) -> None:

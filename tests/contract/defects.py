@@ -149,6 +149,10 @@ def errors_raised(perform: Any, lb: Any, operations: Any) -> Any:
     return results
 
 
+def settled_too_early(perform: Any, lb: Any, operations: Any) -> Any:
+    return [replace(result, settled=True) for result in perform(lb, operations)]
+
+
 def results_reversed(perform: Any, lb: Any, operations: Any) -> Any:
     return [*reversed(perform(lb, operations))]
 

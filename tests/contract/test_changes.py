@@ -101,6 +101,30 @@ def test_a_repeated_change_succeeds_and_changes_nothing(harness: Harness) -> Non
         assert not differences(harness.snapshot(), once), f"{type(operation).__name__} repeated"
 
 
+def test_what_is_called_settled_is_complete_before_any_time_passes(harness: Harness) -> None:
+    lb, operations = a_change(harness)
+    process = Process(harness)
+    process.load_balancers.read()
+
+    if all(result.settled for result in process.change(lb, *operations)):
+        (found,) = Process(harness).load_balancers.read((), {lb.id})
+        assert found.settled
+        assert {each.port for each in found.model.listeners} == {8080, 9443}
+    (deletion,) = process.change(lb, DeleteLoadBalancer(lb.id))
+    if deletion.settled:
+        assert [each.id for each in Process(harness).load_balancers.read()] == []
+        assert [each.id for each in Process(harness).load_balancers.read((), {lb.id})] == []
+
+
+def test_what_failed_or_waits_is_not_called_settled(harness: Harness) -> None:
+    lb, operations = a_change(harness)
+    harness.wire.refuse(harness.denied, writes_only=True)
+
+    results = perform(harness, lb, operations)
+
+    assert not any(result.settled for result in results if result.error is not None)
+
+
 def test_a_repeated_deletion_succeeds(harness: Harness) -> None:
     lb, _ = a_change(harness)
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
+from cloud_controller.joined_requests import JoinedRequests
 from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import LoadBalancers
 
 Key = str
 """NAMESPACE/NAME of a Service, as in informers."""
+
+_GATHER = 0.1
+"""Seconds for which a read waits for other Services' workers, so that many deleted at once are read at once."""
 
 
 class LoadBalancerCache:
@@ -37,6 +41,9 @@ class LoadBalancerCache:
         self._dirty: dict[Key, int] = {}
         self._progressed: set[Key] = set()
         self._loaded = False
+        self.workers = 1
+        """How many threads may `refresh` at once."""
+        self._refreshes = JoinedRequests(self._read, callers=lambda: self.workers, gather=_GATHER)
 
     @property
     def loaded(self) -> bool:
@@ -109,6 +116,12 @@ class LoadBalancerCache:
             self._clock += 1
             self._keep(lb)
 
+    def drop(self, id: str) -> None:
+        """Remove a load balancer that is gone."""
+        with self._lock:
+            self._clock += 1
+            self._drop(id)
+
     def load(self, services: Mapping[str, Key], named: Iterable[str] = ()) -> None:
         """Read everything; newer entries, written or refreshed during this read, stay.
 
@@ -132,8 +145,13 @@ class LoadBalancerCache:
             self._loaded = True
 
     def refresh(self, owners: Iterable[tuple[Key, str]], ids: Collection[str] = ()) -> None:
-        """Read the load balancers of these Services (key and UID) and those with these ids, in one batch."""
-        pairs = [*owners]
+        """Read the load balancers of these Services (key and UID) and those with these ids, in one batch with what
+        other workers ask for at the same time. Raises CloudError."""
+        self._refreshes([*owners, *ids])
+
+    def _read(self, asked: Collection[tuple[Key, str] | str]) -> None:
+        pairs = [each for each in asked if not isinstance(each, str)]
+        ids = [each for each in asked if isinstance(each, str)]
         with self._lock:
             began = self._clock
             for key, uid in pairs:

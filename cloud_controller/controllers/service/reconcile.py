@@ -18,6 +18,7 @@ from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.service.apply import KubeOperation, load_balancers_of
+from cloud_controller.controllers.service.attention import ServicesNeedingAttention
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.events import ServiceEvents
@@ -39,6 +40,7 @@ from cloud_controller.load_balancers.operations import (
     DeleteLoadBalancer,
     DeletePool,
     Operation,
+    OperationResult,
     PutListener,
     PutPool,
     RemoveMembers,
@@ -97,7 +99,8 @@ class ServiceReconciler:
         self._waits = Waits()
         self._arrivals = Polling()
         self._locks = Locks()
-        self._excluded: dict[str, str] = {}
+        self._told: dict[str, dict[str, str]] = {}
+        self._attention = ServicesNeedingAttention(metrics)
 
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
@@ -114,13 +117,18 @@ class ServiceReconciler:
                 self._converge(key, service, named, backends)
             else:
                 self._waits.clear(key)
-                self._excluded.pop(key, None)
+                self._told.pop(key, None)
+                self._attention.note(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
             self._requeue(key, self._arrivals.pause_of(key))
         else:
             self._arrivals.stop(key)
+
+    def forget(self, key: str) -> None:
+        """The Service no longer wants a load balancer, and never had one."""
+        self._attention.note(key, None)
 
     def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
         ids = [named] if named else []
@@ -177,7 +185,9 @@ class ServiceReconciler:
         try:
             for _ in range(_ROUNDS):
                 found = self._plan(key, service, named, backends)
-                self._report_excluded(key, service, found.excluded_endpoints)
+                self._tell_once(key, service, "EndpointsLeftOut", "Excluded endpoints", found.excluded_endpoints)
+                self._tell_once(key, service, "NotApplied", "The load balancer keeps what it has", found.not_applied)
+                self._attention.note(key, found.attention)
                 # Re-read before touching it: another cluster's controller or a person may have changed it.
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
@@ -188,7 +198,7 @@ class ServiceReconciler:
                     return
                 events.before(found)
                 plan = _held_back(found.plan) if self._waits.handing_over(key) else found.plan
-                results = self._apply(key, service["metadata"]["uid"], plan)
+                results = self._apply(key, service["metadata"]["uid"], plan, events)
                 postponed = [result.error for result in results if isinstance(result.error, Postponed)]
                 # Even if another part failed: old members keep serving until the new ones are healthy.
                 pause = self._waits.postpone(key, postponed, events) if postponed else None
@@ -202,6 +212,7 @@ class ServiceReconciler:
                 events.applied()
             raise CloudError(f"did not converge after {_ROUNDS} rounds; last plan: {found.plan}")
         except NotFoundError:
+            self._attention.note(key, None)
             _log.info("Service is gone service=%s", key)
         except Throttled:
             # Not an error of the Service: it only has to wait.
@@ -210,13 +221,14 @@ class ServiceReconciler:
             events.failed(error)
             raise
 
-    def _report_excluded(self, key: str, service: Object, excluded: str | None) -> None:
-        """Report excluded endpoints once per change: the author of the EndpointSlice expects traffic."""
-        if excluded is None:
-            self._excluded.pop(key, None)
-        elif self._excluded.get(key) != excluded:
-            self._excluded[key] = excluded
-            self._events.warning(service, "EndpointsLeftOut", f"Excluded endpoints: {excluded}")
+    def _tell_once(self, key: str, service: Object, reason: str, message: str, details: str | None) -> None:
+        """Report what has no effect once per change, even if nothing else changes: its author expects the effect."""
+        told = self._told.setdefault(key, {})
+        if details is None:
+            told.pop(reason, None)
+        elif told.get(reason) != details:
+            told[reason] = details
+            self._events.warning(service, reason, f"{message}: {details}")
 
     def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
         observed = {lb.id: lb for lb in self._cache.get(key)}
@@ -253,7 +265,7 @@ class ServiceReconciler:
         if not found.waits:
             events.completed()
 
-    def _apply(self, key: str, uid: str, plan: Plan) -> list[ActionResult]:
+    def _apply(self, key: str, uid: str, plan: Plan, events: ServiceEvents | None = None) -> list[ActionResult]:
         """Apply the plan, update the cache, and return the results."""
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
@@ -268,7 +280,7 @@ class ServiceReconciler:
                 load_balancers={lb.id: lb for each in plan.changes if (lb := self._changed_by(each.operation))},
                 changing=self._checkpoint.writing if self._checkpoint else nullcontext,
                 metrics=self._metrics,
-                done=lambda result: self._remember(key, uid, result),
+                done=lambda result: self._remember(key, uid, result, events),
             )
         if any(apply.failures(results)):
             # The plan is partly applied, and a response may be lost: the next reconcile reads before it plans.
@@ -280,17 +292,24 @@ class ServiceReconciler:
             return None
         return self._cache.find(operation.id)
 
-    def _remember(self, key: str, uid: str, result: ActionResult) -> None:
+    def _remember(self, key: str, uid: str, result: ActionResult, events: ServiceEvents | None) -> None:
         operation = result.action.operation
+        if result.ok and events is not None:
+            events.done(result.action, self._changed_by(operation))
         if isinstance(operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
             self._creation_lost()
-        if not result.ok or not isinstance(operation, Operation):
+        if not isinstance(result.answer, OperationResult) or not isinstance(operation, Operation) or not result.ok:
             return
-        if isinstance(result.answer, ObservedLoadBalancer):
-            self._cache.put(key, uid, result.answer)
+        if result.answer.created is not None:
+            self._cache.put(key, uid, result.answer.created)
         elif (before := self._changed_by(operation)) is not None:
-            known = apply_operation(before, operation)
-            self._cache.put(key, uid, known)
+            known, settled = apply_operation(before, operation), result.answer.settled
+            if settled and isinstance(operation, DeleteLoadBalancer):
+                # Whoever waits for it learns of it now: nothing reads it again.
+                self._part_freed(known.id, key)
+                self._cache.drop(known.id)
+                return
+            self._cache.put(key, uid, replace(known, settled=before.settled) if settled else known)
             if _frees(operation, known):
                 self._part_freed(known.id, key)
 

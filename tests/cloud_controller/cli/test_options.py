@@ -80,6 +80,22 @@ def test_the_flags_of_an_upstream_manifest_are_accepted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "workers"),
+    [
+        (["--cloud=mycloud"], 3),
+        (["--cloud=alicloud"], 20),
+        (["--cloud=alicloud", "--concurrent-service-syncs=5"], 5),
+    ],
+)
+def test_how_many_services_are_reconciled_at_once_is_the_clouds_default_or_the_options(
+    arguments: list[str], workers: int
+) -> None:
+    found = cli_options.manager_options(options(*arguments, "--cluster-cidr=10.244.0.0/16"))
+
+    assert found.service.workers == workers
+
+
+@pytest.mark.parametrize(
     ("flag", "value"),
     [
         ("secure_port", 10258),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.clb.changes import Changes
@@ -94,4 +95,6 @@ class ClassicLoadBalancers:
         changes = Changes(
             self._patient, self._place.vpc_id, self._memory, self._reads, self._groups, self._listeners, load_balancer
         )
-        return one_by_one(operations, changes.functions)
+        results = one_by_one(operations, changes.functions)
+        # CLB's API answers when a change is made; what it configures meanwhile only delays the next one.
+        return [replace(each, settled=each.error is None) for each in results]

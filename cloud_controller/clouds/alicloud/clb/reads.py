@@ -2,7 +2,7 @@
 
 A load balancer is the cluster's by its tags, or by those of a listener or group on it. What is on the cluster's own
 load balancers is found by tags and by their listeners; of a reused one, all groups are listed, because listeners of
-others may lead to them.
+others may lead to them, and of a few that are asked for by ID, because that takes fewer calls.
 """
 
 from __future__ import annotations
@@ -64,6 +64,10 @@ class Reads:
         elsewhere = {each["LoadBalancerId"] for part in found[1::3] for each in part}
         elsewhere |= {group.load_balancer_id for group in groups.values()}
         balancers |= self._by_id(({*ids} | elsewhere) - listed)
+        own = {lb_id for lb_id, shown in balancers.items() if _tags(shown).get(CLUSTER_TAG) == self._cluster_id}
+        if len(own - listed) > _FEW:
+            groups |= self._groups(self._tagged_groups((CLUSTER_TAG, self._cluster_id)))
+            listed |= own
         listeners = self._listeners_of(balancers)
         lead_to = {each["VServerGroupId"] for part in listeners.values() for each in part if each.get("VServerGroupId")}
         named = {lb_id: self._listed_groups(lb_id) for lb_id in balancers if lb_id not in listed}
@@ -144,7 +148,7 @@ class Reads:
                 each["VServerGroupId"],
                 lb_id,
                 each.get("VServerGroupName") or "",
-                tags_of((each.get("Tags") or {}).get("Tag") or []),
+                _tags(each),
             )
             for each in shown
         }
@@ -172,7 +176,7 @@ class Reads:
         # Redirecting listeners last, as in `build`: they are deleted before what they lead to.
         found = sorted((self._listener(each, names) for each in listeners), key=lambda each: (not each.pool, each.key))
         state, reason = state_of(shown)
-        tags = tags_of((shown.get("Tags") or {}).get("Tag") or [])
+        tags = _tags(shown)
         address = (self._elastic_ip(lb_id) if tags.get(EXTERNAL_IP_TAG) == EIP else None) or shown.get("Address")
         return ObservedLoadBalancer(
             id=lb_id,
@@ -230,6 +234,10 @@ def _distinct_names(groups: Mapping[str, Group], used: Collection[str | None]) -
         found[group.id] = group.name if group.name not in taken else f"{group.name} ({group.id})"
         taken.add(found[group.id])
     return found
+
+
+def _tags(shown: Shown) -> dict[str, str]:
+    return tags_of((shown.get("Tags") or {}).get("Tag") or [])
 
 
 def _tag(tag: tuple[str, str]) -> list[dict[str, str]]:

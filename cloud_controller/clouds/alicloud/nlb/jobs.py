@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 
 from cloud_controller.cloud import CloudError, Postponed
 from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.wire import Params
 from cloud_controller.clouds.alicloud.patience import SECONDS, Patience
 from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.joined_requests import JoinedRequests
 
+GATHER = 0.3
+"""Seconds for which a request waits for the workers whose own is near. Jobs take longer."""
 _MOST = 20
 
 
@@ -22,14 +23,16 @@ class Jobs:
     def __init__(
         self,
         client: Api,
+        at_work: Callable[[], int],
         *,
         patience: float = SECONDS,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         failed: Callable[[str], None],
     ) -> None:
-        """`failed` is told the ID of each job that failed."""
-        self._looks = _Looks(client)
+        """`at_work` tells how many threads may wait for jobs; `failed` is told the ID of each job that failed."""
+        self._client = client
+        self._statuses = JoinedRequests(self._look, callers=at_work, gather=GATHER)
         self.patience = Patience(seconds=patience, sleep=sleep, clock=clock)
         self._failed = failed
 
@@ -38,10 +41,12 @@ class Jobs:
         found: dict[str, CloudError | None] = {}
 
         def ask() -> bool:
-            for job, status in self._looks.statuses(jobs.keys() - found.keys()).items():
-                if status == "Succeeded":
+            due = jobs.keys() - found.keys()
+            statuses = self._statuses(due)
+            for job in sorted(due & statuses.keys()):
+                if statuses[job] == "Succeeded":
                     found[job] = None
-                elif status == "Failed":
+                elif statuses[job] == "Failed":
                     self._failed(job)
                     found[job] = CloudError(f"Alibaba Cloud: nlb {jobs[job]} failed (job {job})")
             return len(found) == len(jobs)
@@ -61,43 +66,8 @@ class Jobs:
         """Ask until it holds or patience ends; whether it holds."""
         return self.patience.until(holds)
 
-
-@dataclass(eq=False, slots=True)
-class _Look:
-    """One look at jobs, by everybody who joined it before it began."""
-
-    jobs: set[str] = field(default_factory=set)
-    statuses: dict[str, str] | None = None
-    error: CloudError | None = None
-
-
-class _Looks:
-    """Workers of many Services wait for jobs at once: what is asked for during a request goes into the next one."""
-
-    def __init__(self, client: Api) -> None:
-        self._client = client
-        self._joining = threading.Lock()
-        self._looking = threading.Lock()
-        self._next = _Look()
-
-    def statuses(self, jobs: Collection[str]) -> dict[str, str]:
+    def _look(self, jobs: Collection[str]) -> dict[str, str]:
         """The status of each of these jobs that the API knows."""
-        with self._joining:
-            look = self._next
-            look.jobs |= {*jobs}
-        with self._looking:
-            if look.statuses is None and look.error is None:
-                with self._joining:
-                    self._next = _Look()
-                try:
-                    look.statuses = self._ask(look.jobs)
-                except CloudError as error:
-                    look.error = error
-        if look.error is not None:
-            raise look.error
-        return {job: status for job, status in (look.statuses or {}).items() if job in jobs}
-
-    def _ask(self, jobs: Collection[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         for batch in batches(sorted(jobs), _MOST):
             answer = self._client.call("nlb", "ListAsynJobs", {"JobIds": [*batch]})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cloud_controller.cloud import CloudError, NotFound, Postponed
@@ -26,8 +27,9 @@ from cloud_controller.clouds.alicloud.nlb.writes import Writes
 from cloud_controller.clouds.alicloud.patience import SECONDS
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.joined_requests import AtWork
 from cloud_controller.load_balancers.failures import Failures
-from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import (
     AddMembers,
     CreateLoadBalancer,
@@ -55,9 +57,11 @@ class NetworkLoadBalancers:
         """`patience`: seconds for which one step of a change waits for its jobs."""
         self._memory = memory = Memory(cache)
         own_groups = OwnGroups(client, place.vpc_id, cache)
-        self._jobs = Jobs(client, patience=patience, sleep=sleep, clock=cache.clock, failed=memory.not_made)
+        self._at_work = AtWork()
+        busy = self._at_work.number
+        self._jobs = Jobs(client, busy, patience=patience, sleep=sleep, clock=cache.clock, failed=memory.not_made)
         writes = Writes(client, self._jobs)
-        self._reads = NetworkReads(client, place.cluster_id, memory, own_groups, concurrently)
+        self._reads = NetworkReads(client, place.cluster_id, memory, own_groups, concurrently, busy)
         self._client = client
         self._changes = Changes(
             Tools(
@@ -101,9 +105,15 @@ class NetworkLoadBalancers:
         """See `Remembering.restore`."""
         self._memory.restore(memory)
 
-    def perform(self, _: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> list[OperationResult]:
-        """See `LoadBalancers.perform`."""
-        return _Performing(self._changes, self._jobs).run(operations)
+    def perform(
+        self, load_balancer: ObservedLoadBalancer | None, operations: Sequence[Operation]
+    ) -> list[OperationResult]:
+        """See `LoadBalancers.perform`. A change is settled when its jobs have succeeded."""
+        with self._at_work:
+            results = _Performing(self._changes, self._jobs).run(operations)
+        # Of parts without their load balancer, lists may lack some.
+        whole = load_balancer is None or load_balancer.state is not LoadBalancerState.PARTIAL
+        return [replace(each, settled=whole and each.error is None) for each in results]
 
 
 class _Performing:

@@ -5,11 +5,12 @@ The lists show everything else, so a change made by hand is seen by the next rea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.alicloud.nlb.api import Api
+from cloud_controller.clouds.alicloud.nlb.jobs import GATHER
 from cloud_controller.clouds.alicloud.nlb.memory import Known, KnownGroup, KnownListener, Memory
 from cloud_controller.clouds.alicloud.nlb.names import LOAD_BALANCER_TAG, OWN_GROUP_TAG, POOL_TAG
 from cloud_controller.clouds.alicloud.nlb.observed import left_behind, observed
@@ -17,6 +18,7 @@ from cloud_controller.clouds.alicloud.nlb.own_group import OwnGroup, OwnGroups
 from cloud_controller.clouds.alicloud.nlb.wire import Params, Server, View, listener_of, pool_of, tags_of
 from cloud_controller.clouds.alicloud.tags import tag_list
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
+from cloud_controller.joined_requests import JoinedRequests
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.taken_over import former_pools
 
@@ -32,13 +34,20 @@ class NetworkReads:
     """Reads of one cluster's NLBs. Safe to share between threads."""
 
     def __init__(
-        self, client: Api, cluster_id: str, memory: Memory, own_groups: OwnGroups, concurrently: ConcurrentCalls
+        self,
+        client: Api,
+        cluster_id: str,
+        memory: Memory,
+        own_groups: OwnGroups,
+        concurrently: ConcurrentCalls,
+        at_work: Callable[[], int],
     ) -> None:
         self._client = client
         self._cluster_id = cluster_id
         self._memory = memory
         self._own_groups = own_groups
         self._concurrently = concurrently
+        self._views_of = JoinedRequests(self._by_id, callers=at_work, gather=GATHER)
 
     def read(self, uids: Collection[str] | None, ids: Collection[str]) -> list[ObservedLoadBalancer]:
         """Those of the cluster, or of these Services, whole or in part; and those with these IDs, whosever they are."""
@@ -63,12 +72,8 @@ class NetworkReads:
         return known
 
     def view(self, lb_id: str) -> View | None:
-        """The load balancer as it is now; None if it does not exist."""
-        try:
-            view = self._client.call("nlb", "GetLoadBalancerAttribute", {"LoadBalancerId": lb_id})
-        except NotFound:
-            return None
-        return None if view.get("LoadBalancerStatus") == "Deleted" else view
+        """The load balancer as it is now; None if it does not exist. Workers that ask at once share a list."""
+        return self._views_of([lb_id]).get(lb_id)
 
     def groups_of(self, lb_id: str) -> dict[str, View]:
         """The server groups with the load balancer's tag, by ID."""
@@ -111,13 +116,20 @@ class NetworkReads:
 
     def _by_id(self, ids: Collection[str]) -> dict[str, View]:
         found: dict[str, View] = {}
-        if len(ids) > _FEW:
+        if len(ids) > 1:
             calls = [partial(self._views, {"LoadBalancerIds": [*each]}) for each in batches(sorted(ids), _IDS)]
             found = {lb_id: view for each in self._concurrently(calls) for lb_id, view in each.items()}
         # What a list lacks may only not be in it yet.
         rest = sorted(set(ids) - found.keys())
-        single = self._concurrently([partial(self.view, lb_id) for lb_id in rest])
+        single = self._concurrently([partial(self._single, lb_id) for lb_id in rest])
         return found | {lb_id: view for lb_id, view in zip(rest, single, strict=True) if view is not None}
+
+    def _single(self, lb_id: str) -> View | None:
+        try:
+            view = self._client.call("nlb", "GetLoadBalancerAttribute", {"LoadBalancerId": lb_id})
+        except NotFound:
+            return None
+        return None if view.get("LoadBalancerStatus") == "Deleted" else view
 
     # ------------------------------------------------------------------------------------------------------ details
 

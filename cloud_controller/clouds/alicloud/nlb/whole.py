@@ -171,14 +171,15 @@ class WholeLoadBalancers:
 
     def _release(self, known: Known, owner: Owner | None) -> None:
         """Take the owner's tags from the parts, before the load balancer itself loses them."""
+        if owner is None:
+            return
         for kind, parts in (
             ("listener", {each.id: each.listener.tags for each in known.listeners.values()}),
             ("servergroup", {each.id: each.pool.tags for each in known.groups.values()}),
         ):
-            for part, tags in parts.items():
-                if owner is not None and owner.owns(tags):
-                    self._tools.memory.shown(part)
-                    self._tools.writes.retag(kind, part, tags, owner.released(tags))
+            own = {part: tags for part, tags in parts.items() if owner.owns(tags)}
+            self._tools.memory.shown(*own)
+            self._tools.writes.retag_all(kind, {part: (tags, owner.released(tags)) for part, tags in own.items()})
 
     def delete(self, operation: DeleteLoadBalancer) -> Jobs:
         """Delete it and its parts as far as possible now. What is left is found by its tags."""

@@ -10,7 +10,10 @@ from cloud_controller.clouds.alicloud.nlb.api import Api
 from cloud_controller.clouds.alicloud.nlb.jobs import Jobs, job_in
 from cloud_controller.clouds.alicloud.nlb.wire import Params
 from cloud_controller.clouds.alicloud.tags import stored, tag_list
+from cloud_controller.clouds.common.concurrent_calls import batches
 
+_MOST = 20
+"""Objects in one call."""
 _WITHOUT_TOKEN = frozenset({"LoadBalancerJoinSecurityGroup", "LoadBalancerLeaveSecurityGroup"})
 
 
@@ -45,14 +48,23 @@ class Writes:
 
     def retag(self, kind: str, id: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         """Change an object's tags from `before` to `after`. `kind`: loadbalancer, listener, servergroup."""
-        before, after = stored(before), stored(after)
-        added = {key: value for key, value in after.items() if before.get(key) != value}
-        removed = sorted(before.keys() - after.keys())
+        self.retag_all(kind, {id: (before, after)})
+
+    def retag_all(self, kind: str, changes: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -> None:
+        """The same for several objects, by ID: those whose tags change alike are changed at once."""
+        added: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        removed: dict[tuple[str, ...], list[str]] = {}
+        for changed, tags_of_it in changes.items():
+            before, after = map(stored, tags_of_it)
+            added.setdefault(tuple(sorted(after.items() - before.items())), []).append(changed)
+            removed.setdefault(tuple(sorted(before.keys() - after.keys())), []).append(changed)
         # Added first: an interruption must leave a mark of who owned it.
-        if added:
-            self.send("TagResources", {"ResourceType": kind, "ResourceId": [id], "Tag": tag_list(added)})
-        if removed:
-            self.send("UntagResources", {"ResourceType": kind, "ResourceId": [id], "TagKey": removed})
+        for tags, ids in added.items():
+            for batch in batches(ids, _MOST) if tags else ():
+                self.send("TagResources", {"ResourceType": kind, "ResourceId": [*batch], "Tag": tag_list(dict(tags))})
+        for keys, ids in removed.items():
+            for batch in batches(ids, _MOST) if keys else ():
+                self.send("UntagResources", {"ResourceType": kind, "ResourceId": [*batch], "TagKey": [*keys]})
 
 
 _IDS = ("ServerGroupId", "ListenerId", "LoadBalancerId")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.model import (
@@ -16,6 +19,7 @@ from cloud_controller.load_balancers.model import (
     Owner,
 )
 from cloud_controller.load_balancers.operations import DeleteLoadBalancer
+from tests.waiting import eventually
 
 
 class Reads:
@@ -125,6 +129,50 @@ def test_unsettled_load_balancers_are_read_in_one_batch() -> None:
     known.load({})
 
     assert known.unsettled() == {"lb-1": {"default/a"}, "lb-3": {"default/c"}}
+
+
+def test_workers_that_read_at_once_share_a_read_and_a_refused_one_concerns_only_its_service() -> None:
+    reads = Reads(load_balancer("a", "1"), load_balancer("b", "2"))
+    known = cache(reads)
+    under_way, gate = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        under_way.set()
+        assert gate.wait(60)
+
+    def refuse(uids: Collection[str] | None, ids: Collection[str]) -> Sequence[ObservedLoadBalancer]:
+        if "lb-bad" in ids:
+            reads.asked.append(uids)
+            raise InvalidConfiguration("load-balancer-id", "is not an ID")
+        return present(uids, ids)
+
+    reads.during, present, reads.read = wait, reads.read, refuse  # type: ignore[assignment,method-assign]
+    with ThreadPoolExecutor(4) as pool:
+        pool.submit(known.refresh, [("default/first", "0")])
+        assert under_way.wait(60)
+        a, b = (pool.submit(known.refresh, [(f"default/{name}", uid)]) for name, uid in (("a", "1"), ("b", "2")))
+        c = pool.submit(known.refresh, [("default/c", "3")], ["lb-bad"])
+        eventually(lambda: known._refreshes._next.callers == 3, "three have joined")
+        known.mark_dirty("default/a")
+        gate.set()
+        assert isinstance(c.exception(60), InvalidConfiguration)
+        assert (a.result(60), b.result(60)) == (None, None)
+
+    assert [*map(set, reads.asked[:2])] == [{"0"}, {"1", "2", "3"}]  # type: ignore[arg-type]
+    assert sorted(map(sorted, reads.asked[2:])) == [["1"], ["2"], ["3"]]  # type: ignore[arg-type]
+    assert (known.get("default/a"), known.get("default/b")) == ((reads.present[0],), (reads.present[1],))
+    assert not known.is_dirty("default/a"), "marked before the shared read began"
+
+
+def test_a_dropped_load_balancer_stays_away_from_a_read_that_was_under_way() -> None:
+    reads = Reads(load_balancer())
+    known = cache(reads)
+    known.load({})
+    reads.during = lambda: known.drop("lb-uid-1")
+
+    known.refresh((), ["lb-uid-1"])
+
+    assert (known.keys(), known.get("default/web")) == (set(), ())
 
 
 def test_progress_seen_by_any_read_is_reported_once_per_service() -> None:

