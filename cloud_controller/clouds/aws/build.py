@@ -49,7 +49,7 @@ class AwsBuilder:
         metadata = service["metadata"]
         if service["spec"].get("loadBalancerClass") == AWS_LBC_CLASS:
             return AWS_LBC_FINALIZER not in (metadata.get("finalizers") or ())
-        annotations = metadata.get("annotations")
+        annotations = CATALOGUE.meant(metadata.get("annotations"))
         by_type = (annotations.get(CATALOGUE.by_argument["type"].name) or "").strip()
         return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in AWS_LBC_TYPES
 
@@ -61,7 +61,7 @@ class AwsBuilder:
     def drains(self, service: Object) -> bool:
         """Whether connections drain: on network load balancers unless a port's deregistration delay is 0; on classic
         ones if the Service enables it."""
-        annotations = service["metadata"].get("annotations")
+        annotations = CATALOGUE.meant(service["metadata"].get("annotations"))
         try:
             if kind_of(service) == "classic":
                 return CATALOGUE.value(annotations, "connection_draining_enabled") is True

@@ -72,6 +72,16 @@ def test_what_is_left_to_the_other_controller_is_not_claimed(service: Object, ou
     assert BUILDER.claims(service) is ours
 
 
+def test_a_service_without_annotations_is_served_and_does_not_drain() -> None:
+    plain = classic()
+    del plain["metadata"]["annotations"]
+
+    assert BUILDER.claims(plain)
+    assert not BUILDER.drains(plain)
+    assert BUILDER.drains(plain | {"spec": plain["spec"] | {"loadBalancerClass": "cloud-controller/nlb"}})
+    assert built(plain).model.attributes["type"] == "classic"
+
+
 @pytest.mark.parametrize(
     ("service", "drained"),
     [
