@@ -11,6 +11,7 @@ NAME ?=
 # existing: `make new-stack` for a cluster that is there already.
 CLUSTER ?=
 POD ?=
+BASE ?= main
 VENV_PYTHON := .venv/bin/python
 SET_UP := .venv/.set-up
 
@@ -20,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test every-test test-fast crash-test properties preview refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries clean
+.PHONY: help up test every-test test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [YES=1] [ARGS=\"--target URN ...\"]"
@@ -32,6 +33,9 @@ up: set-up binaries ## Create or update the stack: from nothing to a load balanc
 
 preview: set-up ## Show what `make up` would change
 	@$(VENV_PYTHON) -m local preview --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
+
+diff: set-up ## Show what this checkout changes of every stack, without a cloud (BASE=main)
+	@$(VENV_PYTHON) -m cloud_stacks diff --base $(BASE) $(ARGS)
 
 refresh: set-up ## Read what exists into the stack's state, and show drift
 	@$(VENV_PYTHON) -m local refresh --stack $(STACK) $(ENGINE:%=--engine %) $(ARGS)
@@ -75,12 +79,14 @@ properties: set-up ## Test the properties of controllers and engine with many mo
 		tests/cloud_controller/controllers/test_nodes_stateful.py tests/local/engine/steps/test_*invariants.py \
 		tests/local/engine/steps/test_aliases.py
 
-check: style types ## Run the linter, the format check, the layer check and the type checker
+check: style types ## Run the linters of code and workflows, the format check, the layer check and the type checker
 
 style: set-up
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/lint-imports --no-logo
+	@$(VENV_PYTHON) -m local.control_plane.actionlint .github/workflows/*.yml
+	@.venv/bin/zizmor --offline --quiet .
 
 types: set-up
 	@.venv/bin/mypy
@@ -104,7 +110,7 @@ bench: set-up binaries ## Run the benchmarks: one JSON object per line (NAME=x f
 lock: set-up ## Resolve the dependencies into the locked requirements again (UPGRADE=1 for newer versions)
 	@tools/lock $(if $(UPGRADE),--upgrade)
 
-wheels: set-up ## Build the wheels into dist: the controllers, and the components for other Pulumi programs
+wheels: set-up ## Build the wheels into dist: the controllers; the components and `cloud-stacks` for other Pulumi programs
 	@tools/wheels
 
 image: set-up ## Build the daemon's image, with podman or docker, from locked wheels

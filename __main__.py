@@ -16,7 +16,7 @@ from components.cloud_controller import CloudController, MachineArgs
 from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.destroy_guard import DestroyGuard
-from components.load_balancer_service import LoadBalancerService
+from components.load_balancer_service import LoadBalancerService, LoadBalancerServiceArgs, PortArgs
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
 from components.stack_model import AUTO
@@ -145,34 +145,29 @@ def main() -> None:
         )
         web = Workload("web", {"image": "registry.local/web:1", "port": 8080, "health_path": "/healthz"}, opts=running)
         echo = Workload("echo", {"image": "registry.local/echo-udp:1", "port": 8053, "protocol": "UDP"}, opts=running)
-        web_service = LoadBalancerService(
-            "web",
-            adapter.balanced(
-                config,
-                {
-                    "cloud": config.cloud,
-                    "selector": web.selector,
-                    "ports": [{"port": 8080, "target_port": "main"}],
-                    "source_ranges": config.source_ranges,
-                },
-                cluster.subnet_ids,
-            ),
-            opts=balanced,
-        )
-        echo_service = LoadBalancerService(
-            "echo",
-            adapter.balanced(
-                config,
-                {
-                    "cloud": config.cloud,
-                    "selector": echo.selector,
-                    "ports": [{"port": 8053, "target_port": "main", "protocol": "UDP"}],
-                    "source_ranges": config.source_ranges,
-                },
-                cluster.subnet_ids,
-            ),
-            opts=balanced,
-        )
+
+        def balance(name: str, workload: Workload, port: PortArgs) -> LoadBalancerService:
+            """A Service of the same name in front of the workload."""
+            args: LoadBalancerServiceArgs = {
+                "cloud": config.cloud,
+                "selector": workload.selector,
+                "ports": [port],
+                "source_ranges": config.source_ranges,
+                "served_classes": adapter.served_classes(config),
+            }
+            if config.serves_load_balancers:
+                args["cluster"] = {
+                    "cluster_id": cluster.cluster_id,
+                    "network_id": cluster.network_id,
+                    "existing": existing is not None,
+                    "arguments": settings.get("arguments", ()),
+                }
+            if digest := config.acknowledged(f"default/{name}"):
+                args["replace_address"] = digest
+            return LoadBalancerService(name, adapter.balanced(config, args, cluster.subnet_ids), opts=balanced)
+
+        web_service = balance("web", web, {"port": 8080, "target_port": "main"})
+        echo_service = balance("echo", echo, {"port": 8053, "target_port": "main", "protocol": "UDP"})
         in_turn += [web, echo]
         services += [web_service, echo_service]
         if adapter.forwards(config):

@@ -42,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "mycloud-nodes-1000": partial(_measure, "mycloud_nodes", 1000),
     "mycloud-nodes-5000": partial(_measure, "mycloud_nodes", 5000),
     "mycloud-services-500": partial(_measure, "mycloud_services", 500),
+    "mycloud-plan-500": partial(_measure, "mycloud_plan_files", 500),
     "mycloud-node-added": partial(_measure, "mycloud_node_added", 500),
     "mycloud-idle": partial(_measure, "mycloud_idle", 5000, 500),
     "aws-nodes-200": _aws("nodes", 200),

@@ -7,13 +7,15 @@ they would find every node silent and write that.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +114,39 @@ class BulkCluster(Cluster):
                 process.send_signal(signal.SIGTERM)
                 if process.wait() != 0:
                     print(f"the daemon ended with exit code {process.returncode}", file=sys.stderr)
+
+    def plan(self, services: Sequence[Object], summary: str) -> Spent:
+        """`cloud-controller plan -f` of manifests with these Services. Raises RuntimeError for another summary."""
+        (self._folder / "services.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": services}))
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "cloud_controller.cli",
+            "plan",
+            "--cloud",
+            "mycloud",
+            "--log-level=error",
+        ]
+        files = [f"--cloud-config={self._cloud_config}", f"--kubeconfig={self._kubeconfig}"]
+        calls, writes, started = self.cloud_calls(), self.kube_writes(), time.monotonic()
+        with (self._folder / "plan.txt").open("w") as out:
+            process = subprocess.Popen(
+                [*command, *files, f"--filename={self._folder}/services.json"], cwd=PROJECT, stdout=out
+            )
+            _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        last = (self._folder / "plan.txt").read_text().splitlines()[-1:]
+        if process.returncode != 0 or last != [summary]:
+            raise RuntimeError(f"the plan ended with exit code {process.returncode} and {last}")
+        return Spent(
+            seconds=seconds,
+            calls=self.cloud_calls() - calls,
+            writes=self.kube_writes() - writes,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            memory=usage.ru_maxrss / 1024,
+        )
 
     def cloud_calls(self) -> int:
         """The calls that users of mycloud have made so far."""

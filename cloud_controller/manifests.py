@@ -5,6 +5,7 @@ The Pulumi program and `cloud-controller manifests` share them, so both install 
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
@@ -13,8 +14,11 @@ from cloud_controller import rbac, readiness_policy, service_admission
 from cloud_controller.clouds.descriptor import CloudDescriptor, PodIdentity
 from cloud_controller.clouds.descriptor import Manifest as Manifest
 from cloud_controller.clouds.descriptor import Text as Text
+from cloud_controller.load_balancers import nameable, sharing
+from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode, ReadinessGates
-from cloud_controller.service_admission import Admission
+from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.service_admission import Admission, Limits
 
 NAME = "cloud-controller-manager"
 NAMESPACE = rbac.LEASE_NAMESPACE
@@ -143,7 +147,16 @@ def admission_of_services(cloud: CloudDescriptor, mode: Admission, arguments: Se
     if mode is Admission.OFF:
         return ()
     classes = {*cloud.load_balancer_classes, *([] if "--require-load-balancer-class" in arguments else [None])}
-    return service_admission.make(cloud.catalogue, classes, mode, _LABELS, cloud.of_others)
+    return service_admission.make(cloud.catalogue, classes, mode, _LABELS, cloud.of_others, _limits(arguments))
+
+
+def _limits(arguments: Sequence[Text]) -> Limits:
+    """What of the daemon's arguments, which it has checked, limits annotations."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(nameable.OPTION, dest="named", default="")
+    parser.add_argument(sharing.OPTION, dest="shared", default=Sharing.TAGGED.value)
+    found, _ = parser.parse_known_args([each for each in arguments if isinstance(each, str)])
+    return Limits(Nameable.parse(found.named.split(",")), Sharing(found.shared))
 
 
 def cloud_config(text: Text) -> Manifest:

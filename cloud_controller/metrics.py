@@ -87,6 +87,12 @@ class Metrics:
             ["controller"],
             registry=self.registry,
         )
+        self.attention = Gauge(
+            "cloud_controller_services_needing_attention",
+            "Services that need somebody's attention, by reason.",
+            ["reason"],
+            registry=self.registry,
+        )
         self.leader = Gauge(
             "leader_election_master_status",
             "1 while this process holds the lease, else 0.",

@@ -29,6 +29,23 @@ class ActionKind(StrEnum):
     IGNORE = "ignore"
 
 
+class Attention(StrEnum):
+    """Why an object needs somebody's attention."""
+
+    REFUSED = "refused"
+    """The controller refuses it: a setting is invalid."""
+    FAILED = "failed"
+    """The cloud has failed to provide what it asks for."""
+    ADDRESS_CHANGE_HELD = "address-change-held"
+    """A change of its address waits for an acknowledgement."""
+    NO_BACKENDS = "no-backends"
+    """Its load balancer has nothing to send traffic to."""
+    NO_HEALTHY_BACKEND = "no-healthy-backend"
+    """All that its load balancer could send traffic to fails the health checks."""
+    NOT_SERVED = "not-served"
+    """No controller has given it an address, and this one will not."""
+
+
 _SYMBOLS = {
     ActionKind.CREATE: "+",
     ActionKind.UPDATE: "~",
@@ -57,8 +74,10 @@ class Action:
     `target` names the object: `route/10.1.2.0/24`, `node/NAME`, `service/NAMESPACE/NAME[/listener/80/TCP]`.
     `reason` explains the action (required for `ignore`). `assumed` marks a prediction without an observation, for
     example while the cluster does not exist yet. `held` is the digest of an action that is not carried out until an
-    administrator confirms it (`hold`); `confirmed` is that digest from then on. `operation` is the controller's own
-    typed instruction for `apply`; it never leaves the process, so neither JSON nor equality includes it.
+    administrator confirms it (`hold`); `confirmed` is that digest from then on. With `acknowledgement`, a line of YAML,
+    the object's author releases it instead, by this annotation. `attention`: the action, or its absence, is a finding
+    about the object. `operation` is the controller's own typed instruction
+    for `apply`; it never leaves the process, so neither JSON nor equality includes it.
     """
 
     kind: ActionKind
@@ -69,6 +88,8 @@ class Action:
     assumed: bool = False
     held: str | None = None
     confirmed: str | None = None
+    acknowledgement: str | None = None
+    attention: Attention | None = None
     operation: object = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +106,7 @@ class Action:
         if self.reason:
             line += f" ({self.reason})"
         if self.held:
-            line += f" [held {self.held}]"
+            line += f" [held {self.held}]" if not self.acknowledgement else f" [held; annotate {self.acknowledgement}]"
         if self.confirmed:
             line += f" [confirmed {self.confirmed}]"
         return f"{line} [assumed]" if self.assumed else line
@@ -103,6 +124,10 @@ class Action:
             out["held"] = self.held
         if self.confirmed:
             out["confirmed"] = self.confirmed
+        if self.acknowledgement:
+            out["acknowledgement"] = self.acknowledgement
+        if self.attention:
+            out["attention"] = self.attention.value
         return out
 
     @classmethod
@@ -117,6 +142,8 @@ class Action:
             assumed=entry.get("assumed", False),
             held=entry.get("held"),
             confirmed=entry.get("confirmed"),
+            acknowledgement=entry.get("acknowledgement"),
+            attention=Attention(entry["attention"]) if entry.get("attention") else None,
         )
 
 
@@ -166,12 +193,18 @@ class Plan:
 
     @property
     def held(self) -> tuple[Action, ...]:
-        """The actions that wait for confirmation by an administrator."""
+        """The actions that wait for confirmation by an administrator, or for an acknowledgement."""
         return tuple(a for a in self.actions if a.held)
 
     def released(self, confirmed: Collection[str]) -> Plan:
         """The plan with the held actions of these digests released."""
-        return Plan(tuple(replace(a, held=None, confirmed=a.held) if a.held in confirmed else a for a in self.actions))
+
+        def released(action: Action) -> Action:
+            if action.held not in confirmed or action.acknowledgement:
+                return action
+            return replace(action, held=None, confirmed=action.held)
+
+        return Plan(tuple(map(released, self.actions)))
 
     @property
     def counts(self) -> Mapping[ActionKind, int]:

@@ -5,7 +5,8 @@ The daemon's loops observe through their caches instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.binding import UNBOUND, Evidence
@@ -17,10 +18,14 @@ from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume import operations as volume_operations
-from cloud_controller.kube import KubeApi
-from cloud_controller.load_balancers.model import ObservedLoadBalancer
-from cloud_controller.plan import Plan, object_of
+from cloud_controller.kube import KubeApi, Object
+from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.sharing import owner_of_part
+from cloud_controller.plan import Action, ActionKind, Attention, Plan, object_of
 from cloud_controller.safeguard import Safeguard
+
+_CONCURRENT = 8
+"""Calls for the health of load balancers at a time."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +37,14 @@ class PlanSettings:
     lifecycle: node_lifecycle.NodeLifecycleOptions = field(default_factory=node_lifecycle.NodeLifecycleOptions)
     safeguard: Safeguard | None = None
     """None: cluster identities are not compared, and held actions cannot be confirmed."""
+    applied: tuple[Object, ...] = ()
+    """Services as they would be stored, which controller `service` plans in the places of those that are stored."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A controller's plan. `in_order`: targets that are up to date (listed for Services only).
+    """A controller's plan. `in_order`: targets that are up to date; `wanted`: all that should have a load balancer
+    (both for Services only).
 
     `busy`: what the cloud is still working on; a later plan may continue with it. `evidence`: whose the controller's
     cloud resources are. `load_balancers`: those that the plan is about, by ID.
@@ -44,9 +52,43 @@ class Found:
 
     plan: Plan
     in_order: tuple[str, ...] = ()
+    wanted: frozenset[str] = frozenset()
     busy: tuple[str, ...] = ()
     evidence: Evidence | None = None
     load_balancers: Mapping[str, ObservedLoadBalancer] = field(default_factory=dict)
+
+
+def without_healthy_backend(cloud: Cloud, found: Found) -> Plan:
+    """The findings about Services all of whose checked backends are unhealthy: one call for each load balancer."""
+    load_balancers = cloud.load_balancers
+    if load_balancers is None:
+        return Plan()
+    serving = [lb for lb in found.load_balancers.values() if lb.state is LoadBalancerState.READY]
+    with ThreadPoolExecutor(_CONCURRENT) as pool:
+        healths = [*pool.map(lambda lb: load_balancers.health(lb.id), serving)]
+    return Plan.of(
+        finding
+        for lb, health in zip(serving, healths, strict=True)
+        for finding in unhealthy(lb, health, cloud.cluster_id)
+    )
+
+
+def unhealthy(
+    lb: ObservedLoadBalancer, health: Mapping[tuple[str, str, int], bool], cluster_id: str
+) -> Iterator[Action]:
+    """The findings about the Services of this cluster that use this load balancer. Pure."""
+    checked: dict[Owner, list[bool]] = {}
+    for pool in lb.model.pools:
+        owner = owner_of_part(pool.tags, lb)
+        if owner is not None and owner.cluster_id == cluster_id and owner.name:
+            known = (health.get((pool.name, *member.key)) for member in pool.members)
+            checked.setdefault(owner, []).extend(each for each in known if each is not None)
+    for owner, healthy in checked.items():
+        if healthy and not any(healthy):
+            target = service_plan.target_of(owner.namespace, owner.name)
+            reason = f"none of the {len(healthy)} backends of load balancer {lb.id} passes its health check"
+            finding = Attention.NO_HEALTHY_BACKEND
+            yield Action(ActionKind.IGNORE, target, "no healthy backend", reason=reason, attention=finding)
 
 
 def find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot, settings: PlanSettings) -> Found:
@@ -71,12 +113,13 @@ def _find(controller: str, kube: KubeApi, cloud: Cloud, machines: InstanceSnapsh
             table = route.observe(kube, cloud, machines)
             return Found(route.plan(table, settings.route), evidence=route.evidence(table, settings.route))
         case service.NAME:
-            return _services(service.observe(kube, cloud, settings.service, binding), settings.service)
+            observation = service.observe(kube, cloud, settings.service, binding, settings.applied)
+            return _services(observation, settings.service)
         case volume.NAME:
-            observation = volume.observe(kube, cloud, binding)
-            volumes = volume.plan(observation)
+            claims = volume.observe(kube, cloud, binding)
+            volumes = volume.plan(claims)
             waits = (action.target for action in volumes if isinstance(action.operation, volume_operations.Wait))
-            return Found(volumes, busy=tuple(waits), evidence=volume.evidence(observation))
+            return Found(volumes, busy=tuple(waits), evidence=volume.evidence(claims))
     raise ValueError(f"unknown controller {controller!r}")
 
 
@@ -86,10 +129,11 @@ def _services(observation: service.ServiceObservation, options: service.ServiceO
     rules = service.rules_of(observation, options)
     wants = service_rules.wants_load_balancer
     wanted = (each for each in observation.services if wants(each, rules, observation.builder))
-    targets = (service_plan.target_of(each["metadata"]["namespace"], each["metadata"]["name"]) for each in wanted)
+    targets = {service_plan.target_of(each["metadata"]["namespace"], each["metadata"]["name"]) for each in wanted}
     return Found(
         plan,
-        in_order=tuple(sorted(target for target in targets if target not in concerned)),
+        in_order=tuple(sorted(targets - concerned)),
+        wanted=frozenset(targets),
         busy=tuple(sorted(f"load balancer {lb.id}" for lb in observation.load_balancers if not lb.settled)),
         evidence=service.evidence(observation),
         load_balancers={lb.id: lb for lb in observation.load_balancers},

@@ -12,14 +12,16 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgsDict
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds import descriptor
+from cloud_controller.controllers.service.address_changes import ANNOTATION
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 
 from . import clouds, inputs
-from .address_change import warn_before_update
+from .address_change import View, address_hook
 from .arguments import checked
-from .load_balancer_service_args import LoadBalancerServiceArgs, PortArgs
+from .load_balancer_service_args import LoadBalancerServiceArgs, PortArgs, ServingClusterArgs
+from .service_address import ServiceAddress
 
-__all__ = ["LoadBalancerService", "LoadBalancerServiceArgs", "PortArgs"]
+__all__ = ["LoadBalancerService", "LoadBalancerServiceArgs", "PortArgs", "ServingClusterArgs"]
 
 PROTOCOLS = ("TCP", "UDP")
 POLICIES = ("Cluster", "Local")
@@ -34,7 +36,9 @@ class LoadBalancerService(pulumi.ComponentResource):
     Pass the CCM in `opts.depends_on`: a destroy then deletes the load balancer while the CCM still runs. For the same
     reason it must never have a `deleted_with`, nor inherit one from its parent: that would skip its deletion and LEAK
     THE LOAD BALANCER.
-    A change that replaces the load balancer, and so its address, is a warning in the preview.
+    A change that replaces the load balancer, and so its address, is a warning in the preview. With argument `cluster`,
+    an update waits for the new address; with `opts.protect` too, such a change fails in the preview until
+    `replace_address` acknowledges it.
     `opts.custom_timeouts` bounds the wait for its load balancer; 5 minutes if not given.
     Beside `address` it has `ports`, where the load balancer listens, and `key`, its Service's NAMESPACE/NAME.
     """
@@ -51,13 +55,17 @@ class LoadBalancerService(pulumi.ComponentResource):
         catalogue = descriptor(args["cloud"]).catalogue
         _check(name, args, opts)
         super().__init__("cloudcontroller:index:LoadBalancerService", name, dict(args), opts)
+        of_class = args.get("load_balancer_class")
+        if of_class is not None:
+            served = args.get("served_classes", sorted(descriptor(args["cloud"]).load_balancer_classes))
+            _check_class(of_class, served, inputs.component(self, name))
         spec: ServiceSpecArgsDict = {
             "type": "LoadBalancer",
             "selector": args["selector"],
             "ports": [_port(port) for port in args["ports"]],
         }
-        if "load_balancer_class" in args:
-            spec["load_balancer_class"] = args["load_balancer_class"]
+        if of_class is not None:
+            spec["load_balancer_class"] = of_class
         ranges = args.get("source_ranges")
         if ranges is not None and (not inputs.is_known(ranges) or ranges):
             spec["load_balancer_source_ranges"] = ranges
@@ -65,8 +73,12 @@ class LoadBalancerService(pulumi.ComponentResource):
             spec["external_traffic_policy"] = args["external_traffic_policy"]
         metadata: ObjectMetaArgsDict = {"name": name, "namespace": args.get("namespace", "default")}
         # An empty map is dropped by the Kubernetes provider's check; without one, inputs and state are the same.
-        if annotations := _annotations(inputs.component(self, name), catalogue, args):
+        annotations = _annotations(inputs.component(self, name), catalogue, args)
+        if "replace_address" in args:
+            annotations[ANNOTATION] = args["replace_address"]
+        if annotations:
             metadata["annotations"] = annotations
+        view = _view(args)
         service = Service(
             name,
             metadata=metadata,
@@ -79,11 +91,29 @@ class LoadBalancerService(pulumi.ComponentResource):
                 # The API server refuses to change it, but the Kubernetes provider does not know that.
                 replace_on_changes=["spec.loadBalancerClass"],
                 delete_before_replace=True,
-                hooks=pulumi.ResourceHookBinding(before_update=[warn_before_update(name, catalogue)]),
+                hooks=pulumi.ResourceHookBinding(
+                    before_update=[address_hook(name, catalogue, view, protect=bool(self._protect))]
+                ),
             ),
         )
         self.address = service.status.apply(_address)
         self.key: pulumi.Output[str] = pulumi.Output.concat(args.get("namespace", "default"), "/", name)
+        if view is not None:
+            now = ServiceAddress(
+                name,
+                cloud=view.cloud,
+                cluster_id=view.cluster_id,
+                network_id=view.network_id,
+                service=self.key,
+                annotations=annotations,
+                load_balancer_class=of_class,
+                arguments=view.arguments,
+                existing=view.existing,
+                # There is nothing to protect: it has no object of its own.
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[service], protect=False),
+            ).address
+            # None where the resource is only recorded.
+            self.address = pulumi.Output.all(self.address, now).apply(lambda found: found[1] or found[0])
         # Annotated here and not on the class, where the SDK would take it for the type of the input `ports`.
         self.ports: list[pulumi.Output[int]] = [pulumi.Output.from_input(port["port"]) for port in args["ports"]]
         self.register_outputs({"address": self.address, "ports": self.ports})
@@ -105,6 +135,34 @@ def _check(name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOption
     if opts and opts.deleted_with:
         why = "must not be set: it would skip the Service's deletion and leak its load balancer"
         raise inputs.WrongInput("opts.deleted_with", why)
+
+
+def _check_class(of_class: pulumi.Input[str], served: Sequence[str], component: str) -> None:
+    """Refuse a class that no controller of the cluster serves: the Service would wait for an address without end."""
+    if not inputs.is_known(of_class):
+        pulumi.Output.from_input(of_class).apply(lambda known: _check_class(known, served, component))
+    elif of_class not in served:
+        why = f"{of_class!r}: no controller of the cluster serves this class, so the Service would never get an address"
+        allowed = ", ".join([*served, "not set"])
+        advice = "to use the class of another controller, add it to served_classes"
+        refused = inputs.WrongInput("load_balancer_class", f"{why}; allowed: {allowed}; {advice}")
+        refused.component = component
+        raise refused
+
+
+def _view(args: LoadBalancerServiceArgs) -> View | None:
+    """How to look at the cluster, if the program says which it is."""
+    if "cluster" not in args:
+        return None
+    cluster = args["cluster"]
+    return View(
+        args["cloud"],
+        cluster["cluster_id"],
+        cluster["network_id"],
+        cluster.get("existing", False),
+        cluster.get("arguments", ()),
+        pulumi.Config(),
+    )
 
 
 def _port(port: PortArgs) -> ServicePortArgsDict:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic.alias_generators import to_camel
 
+from cloud_controller.controllers.service.address_changes import OPTION as ADDRESS_CHANGES
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.plan import DIGEST_LENGTH
 from cloud_controller.service_admission import Admission
 
 from . import inputs
@@ -36,6 +40,8 @@ S = TypeVar("S", bound="CloudSection")
 
 AUTO = "auto"
 """Leaves a choice to the cloud."""
+_SERVICE = re.compile(f"{inputs.DNS_LABEL.pattern}/{inputs.DNS_LABEL.pattern}")
+_DIGEST = re.compile(f"[0-9a-f]{{{DIGEST_LENGTH}}}")
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -55,6 +61,13 @@ def _nameable(entry: str) -> str:
         Nameable.parse([entry])
     except ValueError as error:
         raise ValueError(f"allowed: {error}") from None
+    return entry
+
+
+def _acknowledgement(entry: dict[str, str]) -> dict[str, str]:
+    for service, digest in entry.items():
+        if not _SERVICE.fullmatch(service) or not _DIGEST.fullmatch(digest):
+            raise ValueError('allowed: NAMESPACE/NAME: "DIGEST", as the preview that fails prints it')
     return entry
 
 
@@ -151,6 +164,16 @@ class StackConfig(Section):
         description="What the API server does at once with Services whose annotations the controller would reject:"
         " deny, warn or off. A namespace's label may say otherwise. Kubernetes 1.30.",
     )
+    address_changes: Annotated[str, *choice(*AddressChanges)] = Field(
+        default=AddressChanges.ALLOW.value,
+        description="Whether a change that gives a Service another address is made at once (allow), or held until the"
+        " Service's annotation acknowledges it (acknowledge).",
+    )
+    replace_address: list[Annotated[dict[str, str], AfterValidator(_acknowledgement)]] = Field(
+        default_factory=list,
+        description="The changes that may give protected Services other addresses, as NAMESPACE/NAME: DIGEST; the"
+        " preview that such a change fails prints the entry.",
+    )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."
     )
@@ -176,18 +199,20 @@ class StackConfig(Section):
         if self._section is None:
             raise ConfigError(f"{NAMESPACE}:{self.cloud} is missing: cloud {self.cloud} needs {self._required_keys()}")
         check_shape(self, self._section)
-        self._check_service_flags(self._section)
+        self._check_service_flags()
         self._section.check(self)
         return self
 
-    def _check_service_flags(self, section: CloudSection) -> None:
-        if self.executor(Controller.SERVICE) is Executor.DAEMON and section.runs_our_daemon():
+    def _check_service_flags(self) -> None:
+        if self.serves_load_balancers:
             return
         defaults = {
             "shared_load_balancers": Sharing.TAGGED.value,
             "annotations_may_name": [],
             "readiness_gates": AUTO,
             "service_admission": Admission.OFF.value,
+            "address_changes": AddressChanges.ALLOW.value,
+            "replace_address": [],
         }
         for name, default in defaults.items():
             if (given := getattr(self, name)) != default:
@@ -235,13 +260,24 @@ class StackConfig(Section):
         theirs = self.section(CloudSection).run_by_vendor()
         return self.executors.get(controller, Executor.VENDOR if controller in theirs else Executor.DAEMON)
 
+    @property
+    def serves_load_balancers(self) -> bool:
+        """Whether this project's daemon runs the service controller."""
+        return self.executor(Controller.SERVICE) is Executor.DAEMON and self.section(CloudSection).runs_our_daemon()
+
+    def acknowledged(self, service: str) -> str | None:
+        """The digest of the change that may give the Service NAMESPACE/NAME another address."""
+        return next((entry[service] for entry in reversed(self.replace_address) if service in entry), None)
+
     def service_flags(self) -> list[str]:
-        """The daemon's flags for what annotations of Services may name."""
+        """The daemon's flags for what annotations of Services may do."""
         flags = []
         if self.shared_load_balancers != Sharing.TAGGED:
             flags.append(f"--shared-load-balancers={self.shared_load_balancers}")
         if self.annotations_may_name:
             flags.append(f"{OPTION}={','.join(self.annotations_may_name)}")
+        if self.address_changes != AddressChanges.ALLOW:
+            flags.append(f"{ADDRESS_CHANGES}={self.address_changes}")
         return flags
 
     def run_by(self, executor: Executor) -> list[Controller]:

@@ -45,6 +45,9 @@ class LocalCloud:
     is_default: bool = False
     """Whether commands use this site where neither a stack file nor a site of the stack's own names a cloud."""
 
+    placeholders: Mapping[str, Any] = field(default_factory=dict)
+    """What the site adds to a stack file, as values that lead nowhere: with them a stack is planned without a site."""
+
     providers: Mapping[str, ProviderFactory] = field(default_factory=dict)
     """What manages the resources of a Pulumi package, by the package's name; the engine records other packages."""
 

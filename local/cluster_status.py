@@ -1,4 +1,4 @@
-"""The state of a site's clusters for `status`: nodes, the CCM's leader, pods that are not ready."""
+"""The state of a site's clusters for `status`: nodes, the CCM's leader, what is wrong with pods and Services."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cloud_controller.kube import LEASES, NODES, PODS, ApiError, Kube, KubeconfigError, NotFoundError
+from cloud_controller.kube import EVENTS, LEASES, NODES, PODS, SERVICES, ApiError, Kube, KubeconfigError, NotFoundError
 from local.cluster_access import cluster_name
 from local.status_text import section
 
@@ -17,6 +17,7 @@ Json = Mapping[str, Any]
 ANSWER_SECONDS = 5.0
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 LEASE_NAMESPACE, LEASE_NAME = "kube-system", "cloud-controller-manager"
+ADDRESS_CHANGE_HELD = "cloud-controller/AddressChangeHeld"
 
 
 def clusters_status(kubeconfigs: Mapping[str, Path]) -> list[dict[str, Any]]:
@@ -53,7 +54,28 @@ def _status(kube: Kube) -> dict[str, Any]:
             for pod, reason in unready
             if reason is not None
         ],
+        "services_needing_attention": services_needing_attention(kube.list(SERVICES).items, kube.list(EVENTS).items),
     }
+
+
+def services_needing_attention(services: Sequence[Json], events: Sequence[Json]) -> list[dict[str, str]]:
+    """The Services of type LoadBalancer with a problem, and what it is: their condition, or their latest warning."""
+    latest: dict[str, Json] = {}
+    for event in sorted(events, key=lambda each: str(each.get("lastTimestamp"))):
+        if event["involvedObject"].get("kind") == "Service":
+            latest[event["involvedObject"].get("uid", "")] = event
+    found = []
+    for service in services:
+        metadata, status = service["metadata"], service.get("status") or {}
+        if service["spec"].get("type") != "LoadBalancer":
+            continue
+        held = [each["message"] for each in status.get("conditions") or [] if each["type"] == ADDRESS_CHANGE_HELD]
+        event = latest.get(metadata["uid"], {})
+        warned = [event["message"]] if event.get("type") == "Warning" else []
+        missing = [] if (status.get("loadBalancer") or {}).get("ingress") else ["it has no address yet"]
+        if problems := [*held, *warned, *missing]:
+            found.append({"namespace": metadata["namespace"], "name": metadata["name"], "reason": problems[0]})
+    return found
 
 
 def node_status(node: Json) -> dict[str, Any]:
@@ -100,7 +122,7 @@ def render(clusters: Sequence[Json]) -> list[str]:
 def _rows(cluster: Json) -> list[list[str]]:
     if "problem" in cluster:
         return [["the API server does not answer", cluster["problem"]]]
-    nodes, pods = cluster["nodes"], cluster["pods_not_ready"]
+    nodes, pods, services = cluster["nodes"], cluster["pods_not_ready"], cluster["services_needing_attention"]
     ready, initialized = (sum(each[key] for each in nodes) for key in ("ready", "initialized"))
     troubled = [
         ["", f"{node['name']}: {', '.join(f'not {key}' for key in ('ready', 'initialized') if not node[key])}"]
@@ -113,4 +135,6 @@ def _rows(cluster: Json) -> list[list[str]]:
         ["cloud controller manager", cluster["leader"] or "no leader"],
         ["pods not ready", str(len(pods) or "none")],
         *(["", f"{each['namespace']}/{each['name']}: {each['reason']}"] for each in pods),
+        ["Services that need attention", str(len(services) or "none")],
+        *(["", f"{each['namespace']}/{each['name']}: {each['reason']}"] for each in services),
     ]

@@ -326,7 +326,8 @@ def merged(target: Any, patch: Any, type: PatchType = PatchType.MERGE) -> Any:
             result[field] = list(dict.fromkeys([*(result.get(field) or []), *value]))
         elif strategic and field == "conditions":
             patched = {each["type"] for each in value}
-            result[field] = [each for each in result.get(field) or [] if each["type"] not in patched] + value
+            kept = [each for each in result.get(field) or [] if each["type"] not in patched]
+            result[field] = kept + [each for each in value if each.get("$patch") != "delete"]
         elif value is None:
             result.pop(field, None)
         else:

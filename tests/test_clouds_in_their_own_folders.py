@@ -10,7 +10,7 @@ import pytest
 from cloud_controller import clouds
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("cloud_controller", "components", "policy", "local")
+PACKAGES = ("cloud_controller", "cloud_stacks", "components", "policy", "local")
 # What people also call the clouds that have descriptors.
 NAMES = (*clouds.names(), "amazon", "ec2", "eks")
 LETTERS = re.compile("|".join(NAMES))

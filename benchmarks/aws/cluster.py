@@ -42,7 +42,9 @@ class Cluster(KubernetesCluster):
     @contextmanager
     def daemon(self, who: Who, controllers: Sequence[str], *flags: str, haste: int = 1) -> Iterator[Daemon]:
         """One of the controllers, until the block ends. `haste`: how many times as fast the clock of our caches is."""
-        binary = peer.binary(lambda line: print(line, file=sys.stderr, flush=True)) if who == PEER else Path()
+        binary = (
+            peer.CONTROLLER.binary(lambda line: print(line, file=sys.stderr, flush=True)) if who == PEER else Path()
+        )
         arguments = command(who, binary, self._files, controllers, flags, haste)
         with running(arguments, self.simulator, self._files.log) as daemon:
             yield daemon

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cloud_controller import clouds
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from cloud_controller.load_balancers.refusals import Refusal
 
 _HEAD = """\
 <!-- Made by `python -m cloud_controller.cli.annotation_docs`; change the catalogues, not this page. -->
@@ -54,6 +55,12 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
     )
     for entry in offered:
         yield from ("", f"{level} `{entry.name}`", "", *_paragraph(entry))
+    if catalogue.refusals:
+        yield from ("", f"{level} Also refused", "")
+        yield "Settings that are allowed by themselves, but not with the Service's others, and words of lists. They are"
+        yield "checked in this order; an ellipsis stands for what the Service says."
+        yield ""
+        yield from _table(("refused", "why", "allowed"), [_refused(rule, catalogue) for rule in catalogue.refusals])
     if ignored:
         offering = f"{catalogue.kind} load balancers of {catalogue.cloud}" if catalogue.kind else catalogue.cloud
         yield from ("", f"{level} Known, but not offered by {offering}", "")
@@ -64,6 +71,11 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
             ("annotation", "what it is for", "restricts access", "here", "honoured by"),
             [_not_offered(entry) for entry in ignored],
         )
+
+
+def _refused(rule: Refusal, catalogue: Catalogue) -> Sequence[str]:
+    field, why, allowed = (saying.template.replace("{}", "…") for saying in rule.sayings(catalogue))
+    return f"`{field.removeprefix('annotation ')}`", why, allowed
 
 
 def _not_offered(entry: Annotation) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """The `cloud-controller` commands: run the daemon, show its plan, or apply the plan once.
 
-Exit codes: 0 success; 1 failure, explained in one line on stderr; 2 usage error; 3 `plan --detailed-exitcode` found
-changes.
+Exit codes: 0 success; 1 failure, explained in one line on stderr; 2 usage error; with `plan --detailed-exitcode`, 3 for
+changes, and 4 for a replaced address or a refused Service in manifests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version as package_version
 from pathlib import Path
@@ -25,25 +26,26 @@ from cloud_controller import clouds, logs, safeguard
 from cloud_controller.binding import Binding, judge
 from cloud_controller.cli import manifests as cli_manifests
 from cloud_controller.cli import options as cli_options
+from cloud_controller.cli import plan_services
 from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
+from cloud_controller.cli.planned_service import CHANGES
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controller_names import NAMES, not_offered
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
+from cloud_controller.controllers.service import controller as service
 from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
-from cloud_controller.plan import Plan
-from cloud_controller.planning import Found, PlanSettings, find
+from cloud_controller.plan import Plan, object_of
+from cloud_controller.planning import Found, PlanSettings, find, without_healthy_backend
 from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _START_TIMEOUT = 10.0
 """Seconds to wait for the API server at startup, as upstream."""
-CHANGES = 3
-"""The exit code of `plan --detailed-exitcode` when there are changes. Not 2: argparse uses that for usage errors."""
 
 _log = logging.getLogger(__name__)
 
@@ -92,10 +94,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """Show what each controller would do. Changes nothing and needs only read access."""
+    """Show what each controller would do, or what would become of the Services in manifests (-f). Changes nothing.
+    Needs only read access, and with -f the rights to create, update and patch Services, which dry runs require."""
+    plan_services.check(options)
+    if options.filename:
+        logs.configure(cli_options.log_level(options), options.logging_format)
+        return plan_services.run(options, lambda: (_cloud(options), *_settings(options, [service.NAME])))
     _, cloud, finders, guard = _opened(options)
     found = {name: find() for name, find in finders.items()}
     judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
+    if (services := found.get("service")) is not None:
+        found["service"] = replace(services, plan=services.plan + without_healthy_backend(cloud, services))
     if options.output == "json":
         _print_json({name: each.plan.to_json() for name, each in found.items()})
     else:
@@ -191,6 +200,18 @@ def _show(name: str, found: Found) -> None:
             print(f"       {change}")
     for target in found.in_order:
         print(f"     {target}: up to date")
+    for line in _attention(found.plan):
+        print(line)
+
+
+def _attention(found: Plan) -> Iterator[str]:
+    noted = [action for action in found if action.attention]
+    if noted:
+        yield f"needs attention: {len(noted)}"
+    for action in noted:
+        yield f"  {object_of(action.target)}: {action.attention}: {action.reason or action.summary}"
+        if action.acknowledgement:
+            yield f"       to let it happen once, annotate the Service: {action.acknowledgement}"
 
 
 def _counts(found: Plan) -> str:
@@ -227,14 +248,18 @@ def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callabl
     logs.configure(cli_options.log_level(options), options.logging_format)
     cloud = _cloud(options)
     names = cli_options.chosen(options, _left_out(cloud))
+    kube, settings, guard = _settings(options, names)
+    machines = InstanceSnapshot(cloud.instances)
+    return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}, guard
+
+
+def _settings(options: argparse.Namespace, names: Sequence[str]) -> tuple[Kube, PlanSettings, Safeguard]:
     kube = kubernetes(options)
     pods = cli_options.cluster_ranges(options)
     route = cli_options.route_options(options, pods) if "route" in names else None
     space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
     guard = Safeguard(kube, space, lease, binding=Binding(cluster_uid(kube), options.moved_from_cluster))
-    settings = PlanSettings(route, cli_options.service_options(options, pods), safeguard=guard)
-    machines = InstanceSnapshot(cloud.instances)
-    return kube, cloud, {name: partial(find, name, kube, cloud, machines, settings) for name in names}, guard
+    return kube, PlanSettings(route, cli_options.service_options(options, pods), safeguard=guard), guard
 
 
 def _left_out(cloud: Cloud) -> frozenset[str]:
@@ -296,8 +321,7 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
         "plan", help="show what the controllers would do without changing anything", description=plan.__doc__
     )
     cli_options.add_common(plans)
-    plans.add_argument("--output", choices=("text", "json"), default="text", help="output format (default: text)")
-    plans.add_argument("--detailed-exitcode", action="store_true", help=f"exit with {CHANGES} if there are changes")
+    plan_services.add(plans)
     cli_options.add_lease_name(
         plans.add_argument_group("lease", "the Lease that stores the confirmations of held actions")
     )

@@ -69,8 +69,8 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     return {
         name.removeprefix("--"): action
         for name, action in parser._option_string_actions.items()
-        # Options without a value (--help, --yes) only make sense on the command line.
-        if name.startswith("--") and action.nargs != 0 and action.dest != "config"
+        # Options without a value (--help, --yes), and files to read, only make sense on the command line.
+        if name.startswith("--") and action.nargs != 0 and action.dest not in ("config", "filename", "against")
     }
 
 

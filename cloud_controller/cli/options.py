@@ -17,6 +17,9 @@ from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import controllers
 from cloud_controller.controllers.route import RouteOptions
+from cloud_controller.controllers.service.address_changes import ANNOTATION as ACKNOWLEDGEMENT
+from cloud_controller.controllers.service.address_changes import OPTION as ADDRESS_CHANGES
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.daemon.leader import LeaseTimes
 from cloud_controller.daemon.options import ManagerOptions, Serving
@@ -117,6 +120,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         default=Sharing.TAGGED.value,
         help="load balancers that annotations may name: off: none; tagged: those of Services in the same namespace "
         f"and those with tag {SHARED_WITH_TAG}; any: all (default: tagged)",
+    )
+    what.add_argument(
+        ADDRESS_CHANGES,
+        choices=[each.value for each in AddressChanges],
+        default=AddressChanges.ALLOW.value,
+        help="what to do with a change that gives a Service another address: allow: make it, as upstream; acknowledge: "
+        f"hold it until the Service's annotation {ACKNOWLEDGEMENT} names it (default: allow)",
     )
     what.add_argument(
         OPTION,
@@ -350,6 +360,7 @@ def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> Servi
         sharing=Sharing(options.shared_load_balancers),
         nameable=Nameable.parse(options.annotations_may_name),
         gates=gates if serves_gates else None,
+        address_changes=AddressChanges(options.address_changes),
     )
 
 

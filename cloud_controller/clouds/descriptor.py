@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.facts import Facts
+from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
 
 if TYPE_CHECKING:
@@ -31,6 +33,13 @@ class PodIdentity:
     environment: Mapping[str, Text]
 
 
+class Assumed(NamedTuple):
+    """What a build needs, without a cloud."""
+
+    builder: LoadBalancerBuilder
+    facts: Facts
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudDescriptor:
     """The descriptor of one cloud. An entry point in group `cloud_controller.clouds` refers to it."""
@@ -47,6 +56,11 @@ class CloudDescriptor:
     """The values of `spec.loadBalancerClass` always served (`Cloud.load_balancer_classes` may add more)."""
     rights: Callable[[Collection[str]], Sequence[str]]
     """The operations that the given controllers call, sorted, as the cloud's access control names them."""
+    assumed: Callable[[str, Object], Assumed] | None = None
+    """For plans without the cloud: a builder for this cluster ID, and facts with all that the Service names.
+
+    Raises nothing: `build` refuses invalid Services. None: such plans are not supported.
+    """
     of_others: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Annotations with the values by which a Service without a class is left to another controller."""
     readiness_gates: ReadinessGates = field(default_factory=ReadinessGates)

@@ -24,8 +24,8 @@ COMPONENT = "cloud-node-lifecycle-controller"
 
 _EFFECT = "NoSchedule"
 _GRACE_UNSEEN = 60.0
-"""Seconds that a machine must be missing that was never seen by ID: names are found in lists,
-which may lag, and a cloud may not know a new machine by its ID yet when its node joins (EC2's eventual consistency)."""
+"""Seconds that a machine must be missing that was never seen by ID: names are found in lists, which may lag, and an
+eventually consistent cloud may deny the machine of a node that has just joined."""
 
 
 @dataclass(frozen=True, slots=True)

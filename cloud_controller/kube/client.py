@@ -76,10 +76,21 @@ class Kube:
         fenced._transport = self._transport.fenced(fence)
         return fenced
 
+    def hearing(self, hear: Callable[[str], None]) -> Kube:
+        """A client on the same connections that passes on what the API server warns of, such as admission policies."""
+        hearing = copy.copy(self)
+        hearing._transport = self._transport.hearing(hear)
+        return hearing
+
     @property
     def server(self) -> str:
         """The API server's URL."""
         return self._transport.server
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of objects that name none, by the kubeconfig's context or the service account."""
+        return self._connection.namespace
 
     # ------------------------------------------------------------------------------------------------------- reads
 
@@ -165,24 +176,32 @@ class Kube:
         subresource: str | None = None,
         field_manager: str | None = None,
         dry_run: bool = False,
+        strict: bool = False,
     ) -> Object:
         """Create the object and return it as stored. Raises `AlreadyExistsError`.
 
+        `strict`: unknown fields are an error, as for kubectl, instead of being dropped.
         `name` and `subresource` post to an object's subresource: `serviceaccounts/NAME/token`, `pods/NAME/eviction`.
         """
         namespace = namespace or obj.get("metadata", {}).get("namespace")
         path = resource.path(namespace, name, subresource)
-        return self._json("POST", path, query=_write_query(dry_run, field_manager), body=obj)
+        return self._json("POST", path, query=_write_query(dry_run, field_manager, strict), body=obj)
 
     def replace(
-        self, resource: Resource, obj: Object, *, subresource: str | None = None, dry_run: bool = False
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        subresource: str | None = None,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Object:
         """Replace the object, raising `ConflictError` if it has changed. Requires resourceVersion for that.
 
-        WITHOUT resourceVersion, IT OVERWRITES CHANGES MADE BY OTHERS.
+        WITHOUT resourceVersion, IT OVERWRITES CHANGES MADE BY OTHERS. `strict`: see `create`.
         """
         path = resource.path(namespace(obj), name(obj), subresource)
-        return self._json("PUT", path, query=_write_query(dry_run), body=obj)
+        return self._json("PUT", path, query=_write_query(dry_run, strict=strict), body=obj)
 
     def patch(
         self,
@@ -278,8 +297,10 @@ def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
     return {name: value for name, value in query.items() if value}
 
 
-def _write_query(dry_run: bool, field_manager: str | None = None) -> dict[str, str]:
+def _write_query(dry_run: bool, field_manager: str | None = None, strict: bool = False) -> dict[str, str]:
     query = {}
+    if strict:
+        query["fieldValidation"] = "Strict"
     if dry_run:
         query["dryRun"] = "All"
     if field_manager:

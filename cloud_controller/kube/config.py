@@ -44,6 +44,8 @@ class Connection:
     tls: ssl.SSLContext | None = field(repr=False)
     token: TokenSource | None = field(repr=False)
     server_name: str | None = None
+    namespace: str = "default"
+    """Of objects that name none."""
 
     @property
     def server(self) -> str:
@@ -96,7 +98,8 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
             raise KubeconfigError(f"users[].user.exec.{error}") from None
     of_cluster = "clusters[].cluster"
     server_name = _text(cluster, "tls-server-name", of_cluster) if cluster.get("tls-server-name") else None
-    return _connection(_text(cluster, "server", of_cluster), ca, pair, token, server_name)
+    namespace = _text(chosen, "namespace", "contexts[].context") if chosen.get("namespace") else "default"
+    return _connection(_text(cluster, "server", of_cluster), ca, pair, token, server_name, namespace)
 
 
 def in_cluster(directory: Path | None = None, environment: Mapping[str, str] = os.environ) -> Connection:
@@ -114,7 +117,12 @@ def in_cluster(directory: Path | None = None, environment: Mapping[str, str] = o
         raise KubeconfigError(f"cannot read the service account's CA: {error}") from error
     token = TokenFile(directory / "token")
     token()
-    return _connection(f"https://{f'[{host}]' if ':' in host else host}:{port}", ca, None, token, None)
+    try:
+        namespace = (directory / "namespace").read_text().strip()
+    except OSError:  # A projected service account need not have it.
+        namespace = ""
+    server = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    return _connection(server, ca, None, token, None, namespace or "default")
 
 
 class TokenFile:
@@ -193,6 +201,7 @@ def _connection(
     client: tuple[bytes, bytes] | None,
     token: TokenSource | None,
     server_name: str | None,
+    namespace: str,
 ) -> Connection:
     try:
         url = urlsplit(server)
@@ -202,7 +211,8 @@ def _connection(
     if not re.fullmatch(r"[\w.:-]+", host) or url.scheme not in ("http", "https"):
         raise KubeconfigError("clusters[].cluster.server is not a URL such as https://HOST:6443")
     tls = _tls(ca, client) if url.scheme == "https" else None
-    return Connection(url.scheme, host, port or (443 if url.scheme == "https" else 80), tls, token, server_name)
+    number = port or (443 if url.scheme == "https" else 80)
+    return Connection(url.scheme, host, number, tls, token, server_name, namespace)
 
 
 def _tls(ca: bytes | None, client: tuple[bytes, bytes] | None) -> ssl.SSLContext:

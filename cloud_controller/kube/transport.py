@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,6 +21,8 @@ from cloud_controller.retries import RetryPolicy
 
 _POOL_SIZE = 32
 _USER_AGENT = "cloud-controller/0.1"
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+"""A warning in a response's headers (RFC 7234)."""
 
 # Keepalives detect a vanished peer within a minute, even on a silent watch.
 _SOCKET_OPTIONS: list[tuple[int, int, int]] = [
@@ -53,12 +56,19 @@ class Transport:
         self._policy = RetryPolicy(deadline=math.inf, attempts=attempts, longest_retry_after=30.0)
         self._pool = _pool(connection)
         self._fence: Fence = unfenced
+        self._hear: Callable[[str], None] | None = None
 
     def fenced(self, fence: Fence) -> Transport:
         """A transport with a fence, on the same connections."""
         fenced = copy.copy(self)
         fenced._fence = fence
         return fenced
+
+    def hearing(self, hear: Callable[[str], None]) -> Transport:
+        """A transport that passes on the warnings of answers, on the same connections."""
+        hearing = copy.copy(self)
+        hearing._hear = hear
+        return hearing
 
     @property
     def server(self) -> str:
@@ -119,6 +129,9 @@ class Transport:
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 raise self._unreachable(asked, error) from error
             if response.status < 300:
+                if self._hear is not None:
+                    for text in _WARNING.findall(", ".join(response.headers.getlist("Warning"))):
+                        self._hear(re.sub(r"\\(.)", r"\1", text))
                 return response
             raise _failure(response, asked)
 

@@ -14,6 +14,7 @@ Value = str | int | bool | tuple[str, ...]
 
 _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
+OLDER_NAME = ", an older name of the same annotation"
 SHOWN = 100
 """Characters of an invalid value that an error quotes: annotations may have 256 KiB, an event message 1 KiB."""
 
@@ -47,6 +48,7 @@ class Annotation:
     - `honoured_by`: other controllers that honour it, and since when.
     - `exclusive`: the model fields, or families of them (`eip` of `eip.ZONE`), with values that only one load balancer
       at a time can have, such as addresses of its own.
+    - `moves`: the model fields, or families of them, whose change in place gives clients other addresses.
     - `names`: the kind of existing resource that it names, one of `nameable.KINDS`.
     - `aliases`: older names of the same annotation, without a `suffix`.
 
@@ -82,6 +84,7 @@ class Annotation:
     refused: Mapping[str, str] = field(default_factory=dict)
     honoured_by: str | None = None
     exclusive: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
     names: str | None = None
     aliases: tuple[str, ...] = ()
     restricts: bool = False
@@ -134,7 +137,7 @@ class Annotation:
         texts = {name: annotations[name] for name in (self.name, *self.aliases) if name in annotations}
         if len({text.strip() for text in texts.values()}) > 1:
             (name, text), (other, its_text), *_ = texts.items()
-            why = f"{_shown(text)} contradicts {_shown(its_text)} of {other}, an older name of the same annotation"
+            why = f"{_shown(text)} contradicts {_shown(its_text)} of {other}{OLDER_NAME}"
             raise InvalidConfiguration(f"annotation {name}", why, f"one of the two; remove {other}")
         return next(iter(texts.values()), None)
 

@@ -15,6 +15,8 @@ from functools import lru_cache
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation, Mutability, Value, member_argument
+from cloud_controller.load_balancers.nameable import Naming
+from cloud_controller.load_balancers.refusals import Refusal
 
 __all__ = ["Annotation", "Catalogue", "Mutability", "Settings", "Value"]
 
@@ -75,7 +77,8 @@ class Catalogue:
     A cloud whose kinds of load balancers differ in annotations or defaults has a catalogue for each `kind`, with the
     `spec.loadBalancerClass` values (None: no class) that select it, and one of all (`joined`). What concerns one
     Service asks `of_class` for its kind's. `empty_is_unset`: an annotation without text is as if it were not there,
-    unless the empty text is a value of it (one of its `harmless`).
+    unless the empty text is a value of it (one of its `harmless`). `refusals`: the rules about several settings, which
+    `refusals.refuse` checks. `namings`: the annotations that name existing resources.
     """
 
     cloud: str
@@ -85,6 +88,8 @@ class Catalogue:
     classes: tuple[str | None, ...] = ()
     kinds: tuple[Catalogue, ...] = ()
     empty_is_unset: bool = False
+    refusals: tuple[Refusal, ...] = ()
+    namings: tuple[Naming, ...] = ()
     by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     _domains: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -233,6 +238,11 @@ class Catalogue:
     def exclusive(self) -> Mapping[str, Annotation]:
         """The model fields whose values only one load balancer at a time can have, with what sets them."""
         return {name: entry for entry in self.entries for name in entry.exclusive}
+
+    @property
+    def moving(self) -> frozenset[str]:
+        """The model fields, or families of them, whose change in place gives clients other addresses."""
+        return frozenset(name for entry in self.entries for name in entry.moves)
 
     def _not_known(self, name: str) -> InvalidConfiguration:
         return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))

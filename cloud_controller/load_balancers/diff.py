@@ -39,7 +39,7 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, serves_others, without_others
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan
+from cloud_controller.plan import Action, ActionKind, Attention, FieldChange, Plan
 
 ONLY_AT_CREATION = "it applies only when a load balancer is created"
 MOST_NAMED = 20
@@ -247,7 +247,8 @@ def alter(
     actual = current.model
     if current.state is LoadBalancerState.FAILED:
         why = current.state_reason or "the cloud gives no reason"
-        yield Action(ActionKind.IGNORE, target, f"load balancer {current.id}", reason=f"it has failed: {why}")
+        summary, reason = f"load balancer {current.id}", f"it has failed: {why}"
+        yield Action(ActionKind.IGNORE, target, summary, reason=reason, attention=Attention.FAILED)
     yield from _ignored(differences(desired, actual), catalogue, target)
     changed = [c for c in model_differences(desired, actual) if c.in_place(catalogue)]
     if changed:

@@ -6,12 +6,19 @@ resource that the cloud does not show to belong to someone else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.terms import ALWAYS, ITEM, Asked, Term, say
+
+if TYPE_CHECKING:
+    from cloud_controller.load_balancers.catalogue import Settings
 
 KINDS = ("certificate", "elastic-ip", "log-bucket", "log-prefix", "security-group", "subnet")
 WITH_TAGS = ("security-group", "subnet")
@@ -20,6 +27,23 @@ WITH_TAGS = ("security-group", "subnet")
 OPTION = "--annotations-may-name"
 _ANYTHING = "any"
 _BY_TAG = "tag:"
+_NOT_ALLOWED = f"is not allowed by {OPTION}"
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How an annotation names existing resources: part of a cloud's catalogue.
+
+    - `argument`: of the annotation. `items`: the list of what it names.
+    - `when`: whether it has that effect.
+    - `only_name`: whether the item is the resource's only name; others only the cloud knows.
+    """
+
+    kind: str
+    argument: str
+    items: Term
+    when: Term = ALWAYS
+    only_name: Term = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +96,55 @@ class Nameable:
         for each in () if self.anything else named:
             patterns = [pattern for kind, pattern in self.listed if kind == each.kind]
             if patterns and not any(_matches(pattern, each) for pattern in patterns):
-                listed = ", ".join(f"{each.kind}={pattern}" for pattern in patterns)
-                why = f"{each.names[0]!r} is not allowed by {OPTION}"
-                raise InvalidConfiguration(each.field, why, listed)
+                raise InvalidConfiguration(
+                    each.field, f"{each.names[0]!r} {_NOT_ALLOWED}", _listed(each.kind, patterns)
+                )
             if not patterns and each.whose:
                 allowed = f"one that does not belong to others, or {each.kind}={each.names[0]} in {OPTION}"
                 raise InvalidConfiguration(each.field, f"{each.names[0]!r} {each.whose}", allowed)
+
+    def refusals(self, namings: Iterable[Naming]) -> Iterator[Refusal]:
+        """The rules by which the API server refuses what only the list decides: not what tags do."""
+        for each in namings:
+            patterns = [pattern for kind, pattern in self.listed if kind == each.kind]
+            if patterns and each.kind not in self.kinds_by_tag and not self.anything:
+                allowed = ITEM.matches("|".join(map(_regular, patterns)))
+                why = say(f"'{{}}' {_NOT_ALLOWED}", ITEM)
+                when = each.when & each.only_name & ~allowed
+                yield Refusal(each.argument, when, why, _listed(each.kind, patterns), each=each.items)
+
+
+def named_words(settings: Settings, spec: Mapping[str, Any]) -> Iterator[tuple[Naming, str]]:
+    """What the annotations of a Service name."""
+    asked = Asked(settings, spec)
+    for naming in settings.catalogue.namings:
+        if naming.when.of(asked):
+            yield from ((naming, word) for word in naming.items.of(asked))
+
+
+def named(settings: Settings, spec: Mapping[str, Any]) -> Iterator[Named]:
+    """The same, on a cloud that shows nothing else of these resources."""
+    for naming, word in named_words(settings, spec):
+        yield Named(naming.kind, f"annotation {settings.catalogue.by_argument[naming.argument].name}", (word,))
+
+
+def _listed(kind: str, patterns: Iterable[str]) -> str:
+    return ", ".join(f"{kind}={pattern}" for pattern in patterns)
+
+
+def _regular(pattern: str) -> str:
+    """The pattern of a file name as a regular expression within RE2's syntax, which `fnmatch.translate` exceeds."""
+    found = ""
+    for part in re.split(r"(\*|\?|\[!?\]?[^\]]*\])", pattern):
+        if part in ("*", "?"):
+            found += "(?s:.*)" if part == "*" else "(?s:.)"
+        elif part.startswith("[") and part.endswith("]"):
+            negated = part.startswith("[!")
+            characters = re.sub(r"([][^\\])", r"\\\1", part[2:-1] if negated else part[1:-1])
+            found += f"[{'^' if negated else ''}{characters}]"
+        else:
+            found += re.escape(part)
+    return found
 
 
 def _matches(pattern: str, named: Named) -> bool:

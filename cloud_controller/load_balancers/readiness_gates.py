@@ -23,7 +23,7 @@ OPTION = "--readiness-gates"
 _OPENED_LAG = 30.0
 """Seconds for which the kubelet may need to see that the gates of a pod are open. Shorter than the time after which the
 pods of a dead node become unready, which leaves their gates open."""
-_WORDS = {"true": True, "false": False}
+WORDS = {"true": True, "false": False}
 
 
 class Mode(StrEnum):
@@ -72,10 +72,10 @@ class ReadinessGates:
         given = service["metadata"].get("annotations") or {}
         for name in (ANNOTATION, *self.annotations):
             if name in given:
-                if given[name] not in _WORDS:
+                if given[name] not in WORDS:
                     why = f"{given[name][:100]!r} is not a valid value"
-                    raise InvalidConfiguration(f"annotation {name}", why, ", ".join(_WORDS))
-                return _WORDS[given[name]]
+                    raise InvalidConfiguration(f"annotation {name}", why, ", ".join(WORDS))
+                return WORDS[given[name]]
         return None
 
     def of_pod(self, pod: Object) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ from cloud_controller.load_balancers.model import (
     ObservedLoadBalancer,
     Owner,
 )
+from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.terms import given, say, text
 
 SHARED_WITH_TAG = "cloud-controller/shared-with"
 """On a load balancer: the other namespaces whose Services may use it, as space-separated CLUSTER/NAMESPACE, or `any`.
@@ -41,6 +43,12 @@ class Sharing(StrEnum):
     """Every one."""
 
 
+OPTION = "--shared-load-balancers"
+_NOT_SHARED = f"load balancer {{}} cannot be shared: the controller runs with {OPTION}={Sharing.OFF}"
+_NO_ANNOTATION = "no annotation"
+NOT_SHARED = Refusal("id", given("id"), say(_NOT_SHARED, text("id")), _NO_ANNOTATION)
+"""With `off`, on clouds with an annotation for sharing."""
+
 # ------------------------------------------------------------------------------------------------------- permission
 
 
@@ -49,8 +57,7 @@ def require_permission(lb: ObservedLoadBalancer, owner: Owner, sharing: Sharing,
     if sharing is Sharing.ANY:
         return
     if sharing is Sharing.OFF:
-        why = f"load balancer {lb.id} cannot be shared: the controller runs with --shared-load-balancers=off"
-        raise InvalidConfiguration(field, why, "no annotation")
+        raise InvalidConfiguration(field, _NOT_SHARED.format(lb.id), _NO_ANNOTATION)
     here = f"{owner.cluster_id}/{owner.namespace}"
     of_whole = lb.owner
     if of_whole is not None and f"{of_whole.cluster_id}/{of_whole.namespace}" == here:

@@ -171,6 +171,12 @@ class CloudAdapter(ABC):
         """
         raise inputs.WrongInput("identity", "must not be set: the cloud has no roles for pods")
 
+    def served_classes(self, config: StackConfig) -> Sequence[str]:
+        """The values of `spec.loadBalancerClass` that controllers of the stack's cluster serve."""
+        from cloud_controller.clouds import descriptor
+
+        return sorted(descriptor(config.cloud).load_balancer_classes) if config.serves_load_balancers else []
+
     def balanced(
         self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
     ) -> LoadBalancerServiceArgs:

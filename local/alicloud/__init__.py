@@ -42,5 +42,14 @@ CLOUD = LocalCloud(
     site=_site,
     requires={"simulated": True},
     has_site=_has_site,
+    placeholders={
+        "cloud-controller:alicloud": {"endpoint": "https://alicloud.invalid"},
+        "cloud-controller:existing": {
+            "clusterId": "c00000000000000000000000000000000",
+            "networkId": "vpc-placeholder",
+            "podCidr": "10.0.0.0/16",
+        },
+        "cloud-controller:kubeconfig": {"secure": ""},
+    },
     providers={"alicloud": _provider},
 )

@@ -41,5 +41,10 @@ CLOUD = LocalCloud(
     site=_site,
     requires={"simulated": True},
     has_site=_has_site,
+    placeholders={
+        "cloud-controller:aws": {"endpoint": "https://aws.invalid"},
+        "aws:accessKey": {"secure": ""},
+        "aws:secretKey": {"secure": ""},
+    },
     providers={"aws": _provider},
 )

@@ -72,9 +72,17 @@ def cache_key() -> str:
 
 def pinned_versions() -> dict[str, str]:
     """The version (as in `v1.36.1`) that each component must have, from the Go modules."""
-    kubernetes = _required_version(TOOLS / "go.mod", "k8s.io/kubernetes")
-    etcd = _required_version(TOOLS / "etcd" / "go.mod", "go.etcd.io/etcd/server/v3")
+    kubernetes = required_version(TOOLS / "go.mod", "k8s.io/kubernetes")
+    etcd = required_version(TOOLS / "etcd" / "go.mod", "go.etcd.io/etcd/server/v3")
     return {name: etcd if name == ETCD else kubernetes for name in BINARIES}
+
+
+def required_version(go_mod: Path, module: str) -> str:
+    """The version of a module that another requires, as in `v1.36.1`. Raises BuildError if it requires none."""
+    match = re.search(rf"^\s*(?:require\s+)?{re.escape(module)}\s+(v\S+)", go_mod.read_text(), re.MULTILINE)
+    if match is None:
+        raise BuildError(f"{go_mod} does not require {module}")
+    return match[1]
 
 
 def has_version(binary: Path, version: str) -> bool:
@@ -122,10 +130,3 @@ def _build_missing(missing: list[str], versions: Mapping[str, str], cache: Path,
         for name in missing:
             directory = TOOLS / "etcd" if name == ETCD else TOOLS
             build(go, name, versions[name], directory, cache / name, report)
-
-
-def _required_version(go_mod: Path, module: str) -> str:
-    match = re.search(rf"^\s*(?:require\s+)?{re.escape(module)}\s+(v\S+)", go_mod.read_text(), re.MULTILINE)
-    if match is None:
-        raise BuildError(f"{go_mod} does not require {module}")
-    return match[1]

@@ -49,7 +49,7 @@ class JsonLines:
 
     def __call__(self, event: Event) -> None:
         with self._lock:
-            self._write(_body(event, self._steps))
+            self._write(body_of(event, self._steps))
             self._steps += isinstance(event, StepDone)
 
     def checking(self, event: Event) -> None:
@@ -68,7 +68,8 @@ class JsonLines:
         self._out.write(json.dumps(event) + "\n")
 
 
-def _body(event: Event, steps: int) -> Json:
+def body_of(event: Event, steps: int = 0) -> Json:
+    """The content of the engine event, without number and time; `steps`: how many were done before."""
     if isinstance(event, Prelude):
         return {"preludeEvent": {"config": dict(event.config)}}
     if isinstance(event, StepStarted):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from local.engine.events import Diagnostic, PolicyLoad, Prelude, Sink, Summary, without_texts
+from local.engine.interpreter import Interpreter
 from local.engine.policies.host import PolicyHost
 from local.engine.policies.packs import Policies
 from local.engine.program.monitor import Monitor
@@ -62,6 +63,8 @@ class Options:
     policy_packs: Sequence[tuple[Path, Mapping[str, Any] | None]] = ()
     """Each pack's folder and configuration."""
     run_program: ProgramRunner = field(default=run_in_process)
+    interpreter: Interpreter = field(default_factory=Interpreter)
+    """The Python of policy packs that name none."""
     parallel: int = field(default_factory=default_parallel)
     """How many resources are worked on at once."""
     targets: Targets | None = None
@@ -269,6 +272,7 @@ def _starts(
             config_secret_keys=sorted(session.config.secret_keys),
             policy_config=config,
             report=partial(_line, emit),
+            interpreter=options.interpreter,
         )
         for directory, config in options.policy_packs
     ]

@@ -19,4 +19,13 @@ def _site(state: Path, stack: str, section: Mapping[str, Any]) -> Site:
     return Site(state)
 
 
-CLOUD = LocalCloud(name="mycloud", site=_site, is_default=True)
+CLOUD = LocalCloud(
+    name="mycloud",
+    site=_site,
+    is_default=True,
+    placeholders={
+        "cloud-controller:mycloud": {"endpoint": "https://mycloud.invalid"},
+        "cloud-controller:mycloudToken": {"secure": ""},
+        "cloud-controller:mycloudControllerToken": {"secure": ""},
+    },
+)

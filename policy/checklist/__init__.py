@@ -1,6 +1,7 @@
 """The rules of the policy pack, one module each, and those of every cloud; importing them starts nothing."""
 
 from policy import clouds
+from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
@@ -26,6 +27,7 @@ POLICIES = [
     LOAD_BALANCERS_DEPEND_ON_CCM,
     PUBLIC_BALANCERS_LIMIT_SOURCES,
     BALANCERS_CHECK_HEALTH,
+    ADDRESS_CHANGES_ACKNOWLEDGED,
     CCM_FITS_KUBERNETES,
     CCM_VERSION_KNOWN,
     *(policy for cloud in clouds.descriptors() for policy in cloud.policies),

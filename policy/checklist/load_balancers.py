@@ -41,7 +41,7 @@ def check_service(
     """Report a problem of a Service of type LoadBalancer, if it is not exempt and the conditions hold."""
     if args.resource_type != SERVICE:
         return
-    ours = [partial(_is_balanced, args.props), partial(is_judged, args.get_config(), args.props, args.name)]
+    ours = [partial(is_balanced, args.props), partial(is_judged, args.get_config(), args.props, args.name)]
     judge([*ours, *conditions], [problem], report)
 
 
@@ -78,5 +78,6 @@ def _marked(props: Mapping[str, Any], annotations: Mapping[str, Any], name: str,
     return f"{name}: {value}"
 
 
-def _is_balanced(props: Mapping[str, Any]) -> bool:
+def is_balanced(props: Mapping[str, Any]) -> bool:
+    """Whether it is a Service of type LoadBalancer. Raises UnknownValueError."""
     return bool(dig(props, "spec", "type") == "LoadBalancer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pulumi_policy import Policy
 
@@ -41,6 +41,27 @@ class CcmMatrix:
     """Says whether a version, the image's tag, goes with a Kubernetes version."""
 
 
+@dataclass(frozen=True, slots=True)
+class Billed:
+    """A type of resource that costs by the hour. `size` and `count`: the paths of those inputs."""
+
+    what: str
+    size: tuple[str | int, ...] = ()
+    count: tuple[str | int, ...] = ()
+    """Empty: the resource is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What the cloud's resources cost and allow, by Pulumi's types: for reports of what a commit changes."""
+
+    billed: Mapping[str, Billed]
+    documents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The inputs that hold policy documents."""
+    attached: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The inputs that name a policy and who gets it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCloud:
     """One cloud, as an entry point of `policy.clouds` names it.
@@ -64,3 +85,4 @@ class PolicyCloud:
     """Clients besides the source ranges; where there are no ranges, instead of everyone."""
     unchecked: tuple[Mark, ...] = ()
     """Backends get traffic whether they answer or not."""
+    meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))

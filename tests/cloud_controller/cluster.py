@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cloud_controller.kube import EventType, NotFoundError, Object, ObjectList, PatchType, Resource, key
+from tests.fake_kubernetes import merged
 
 WEB = "default/web"
 
@@ -38,8 +39,9 @@ class Cluster:
         service = copy.deepcopy(self.get(resource, name, namespace))
         assert patch["metadata"]["uid"] == service["metadata"]["uid"]
         finalizers = service["metadata"].setdefault("finalizers", [])
-        if subresource == "status":
-            assert type is PatchType.MERGE
+        if subresource == "status" and type is PatchType.STRATEGIC:
+            service["status"] = merged(service["status"], patch["status"], type)
+        elif subresource == "status":
             service["status"]["loadBalancer"] = patch["status"]["loadBalancer"] or {}
         else:
             assert type is PatchType.STRATEGIC

@@ -106,6 +106,23 @@ def test_the_api_server_judges_annotations_if_asked_to(capsys: pytest.CaptureFix
     assert more == ["cloud-controller-services", "cloud-controller-services-deny", "cloud-controller-services-warn"]
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--shared-load-balancers=off"], "the controller runs with --shared-load-balancers=off"),
+        (["--shared-load-balancers", "off"], "the controller runs with --shared-load-balancers=off"),
+        (["--shared-load-balancers=any"], None),
+    ],
+)
+def test_the_api_server_says_what_the_daemons_options_forbid(
+    options: list[str], sentence: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(capsys, "--service-admission=deny", "--", *options)
+
+    assert ("cannot be shared" in text) == (sentence is not None)
+    assert (sentence or "") in text
+
+
 def test_service_admission_needs_the_service_controller(capsys: pytest.CaptureFixture[str]) -> None:
     error = refused(capsys, "--service-admission=warn", "--controllers=node")
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.kube import NODES, Object
-from cloud_controller.planning import PlanSettings, find
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import (
+    HealthCheck,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+    Pool,
+)
+from cloud_controller.plan import Attention
+from cloud_controller.planning import PlanSettings, find, unhealthy
 from tests.cloud_controller.conftest import FakeCloud
 from tests.fake_kubernetes import FakeKubernetes
 
@@ -26,3 +36,19 @@ def test_the_plans_of_all_controllers_ask_the_cloud_for_each_machine_once(cloud:
         find(controller, api, cloud, machines, settings)
 
     assert cloud.describes == [1]
+
+
+def test_a_service_without_a_healthy_backend_is_a_finding() -> None:
+    def pool(name: str, service: str, *addresses: str) -> Pool:
+        members = tuple(Member(address, 80, address) for address in addresses)
+        return Pool(name, HealthCheck("TCP"), members, tags=Owner("c-1", f"uid-{service}", "default", service).tags)
+
+    pools = (pool("a", "down", "1", "2"), pool("b", "up", "1", "2"), pool("c", "unknown", "1"), pool("d", "empty"))
+    tags = Owner("c-1", "uid-down", "default", "down").tags
+    lb = ObservedLoadBalancer("lb-1", LoadBalancerState.READY, LoadBalancerModel("edge", pools=pools, tags=tags))
+    health = {("a", "1", 80): False, ("a", "2", 80): False, ("b", "1", 80): False, ("b", "2", 80): True}
+
+    (finding,) = unhealthy(lb, health, "c-1")
+    assert (finding.target, finding.attention) == ("service/default/down", Attention.NO_HEALTHY_BACKEND)
+    assert finding.reason == "none of the 2 backends of load balancer lb-1 passes its health check"
+    assert not [*unhealthy(lb, health, "c-2")]

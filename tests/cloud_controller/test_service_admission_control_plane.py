@@ -9,11 +9,30 @@ import pytest
 
 from cloud_controller import clouds, service_admission
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, PatchType
+from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, Object, PatchType
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.service_admission import LABEL, Admission
+from cloud_controller.load_balancers.nameable import Nameable, named
+from cloud_controller.load_balancers.readiness_gates import ANNOTATION, ReadinessGates
+from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.service_admission import LABEL, Admission, Limits
+from tests.cloud_controller.combinations import (
+    AWS,
+    CERTIFICATE,
+    CLB,
+    HTTPS,
+    MYCLOUD,
+    NLB,
+    PAIRS,
+    SCTP,
+    TCP,
+    Asked,
+    build,
+    claims,
+    some,
+)
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
@@ -24,14 +43,14 @@ _numbers = itertools.count()
 class Cluster:
     """A namespace in which a cloud's policies count."""
 
-    def __init__(self, kube: Kube, cloud: str, mode: Admission = Admission.DENY) -> None:
+    def __init__(self, kube: Kube, cloud: str, mode: Admission = Admission.DENY, limits: Limits | None = None) -> None:
         found = clouds.descriptor(cloud)
         self.kube = kube
         self.catalogue = found.catalogue
         self.classes = {None, *found.load_balancer_classes}
         self.namespace = f"admission-{next(_numbers)}"
         kube.create(NAMESPACES, {"metadata": {"name": self.namespace}})
-        for each in service_admission.make(found.catalogue, self.classes, mode, {}, found.of_others):
+        for each in service_admission.make(found.catalogue, self.classes, mode, {}, found.of_others, limits):
             if each["kind"] == "ValidatingAdmissionPolicyBinding":
                 only = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [self.namespace]}
                 each["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"].append(only)
@@ -51,7 +70,10 @@ class Cluster:
         load_balancer_class = next((each for each in kind.classes if each in self.classes), None)
         of_kind = {} if load_balancer_class is None else {"loadBalancerClass": load_balancer_class}
         given = {"type": "LoadBalancer", "ports": [{"port": 80}], **of_kind, **spec}
-        service = {"metadata": {"name": "web", "annotations": annotations}, "spec": given}
+        return self.judged({"metadata": {"name": "web", "annotations": annotations}, "spec": given})
+
+    def judged(self, service: Object) -> str | None:
+        """What the API server says against this Service; None: it admits it."""
         try:
             self.kube.create(SERVICES, service, self.namespace, dry_run=True)
         except ApiError as error:
@@ -76,18 +98,22 @@ def texts(entry: Annotation) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def said_by_parser(catalogue: Catalogue, annotations: dict[str, str]) -> str | None:
-    if catalogue.empty_is_unset:
-        annotations = {name: text for name, text in annotations.items() if text.strip()}
+def stored(kube: Kube, service: Object) -> Object:
+    """The Service as an API server completes it, where no policy counts."""
+    return kube.create(SERVICES, service, "default", dry_run=True)
+
+
+def said_by_controller(kind: Catalogue, service: Object) -> str | None:
+    """What the controller says against this Service."""
     try:
-        catalogue.parse(annotations)
+        refuse(kind.parse(service["metadata"].get("annotations")), service["spec"])
     except InvalidConfiguration as error:
         return str(error)
     return None
 
 
 def is_said(expected: str | None, answer: str | None) -> bool:
-    """Whether the API server answers what the parser says; only the quotes around odd values may differ."""
+    """Whether the API server answers what the controller says; only the quotes around odd values may differ."""
     if expected is None or answer is None:
         return expected is answer
     before, _, after = expected.partition(": ")
@@ -97,12 +123,15 @@ def is_said(expected: str | None, answer: str | None) -> bool:
 def test_the_api_server_admits_what_the_parser_accepts_and_refuses_the_rest_in_its_words(admission: Cluster) -> None:
     differences = []
     for kind in admission.kinds:
+        plain = stored(admission.kube, Asked(kind).service())
         for entry in kind:
             if entry.name == restrictions.SOURCE_RANGES:
                 continue  # Kubernetes' own: the API server judges it before any policy.
             one = entry.member(entry.suffix_example) if entry.suffix else entry
             for text in texts(entry):
-                expected, answer = said_by_parser(kind, {one.name: text}), admission.answer({one.name: text}, kind)
+                annotations = Asked(kind).annotations | {one.name: text}
+                asked = plain | {"metadata": {"annotations": annotations}}
+                expected, answer = said_by_controller(kind, asked), admission.answer(annotations, kind)
                 if not is_said(expected, answer):
                     differences.append((kind.kind, one.name, text, expected, answer))
 
@@ -137,8 +166,112 @@ def test_another_clouds_annotation_that_restricts_access_is_refused_in_the_contr
 
     answer = admission.answer({name: text}, kind)
 
-    assert is_said(said_by_parser(kind, {name: text}), answer)
+    assert is_said(said_by_controller(kind, {"metadata": {"annotations": {name: text}}, "spec": {}}), answer)
     assert answer is not None
+
+
+AT_RANDOM = {"mycloud": 220, "aws": 100, "alicloud": 120}
+"""Services of each cloud besides those of the table."""
+
+
+def test_wrong_services_are_refused_in_the_controllers_words_and_right_ones_admitted(admission: Cluster) -> None:
+    differences, wrongs, rights = [], 0, 0
+    for kind in admission.kinds:
+        for asked in (
+            *(each for both in PAIRS for each in both if each.kind is kind),
+            *some(kind, AT_RANDOM[kind.cloud] // len(admission.kinds)),
+        ):
+            service = stored(admission.kube, asked.service())
+            expected = said_by_controller(kind, service) if claims(kind, service) else None
+            built = build(kind, service)
+            answer = admission.judged(asked.service())
+            # What the build refuses besides depends on the cloud.
+            if not is_said(expected, answer) or (expected is not None and built != expected):
+                differences.append((asked.arguments, asked.ports, asked.spec, expected, built, answer))
+            wrongs, rights = wrongs + (expected is not None), rights + (expected is None)
+
+    assert not differences, "\n".join(map(str, differences[:20]))
+    assert min(wrongs, rights) >= 70, (wrongs, rights)
+
+
+LISTED = Nameable.parse(
+    [
+        "certificate=arn:aws:acm:*:123456789012:certificate/[!x]*",
+        "certificate=c-?",
+        "subnet=subnet-0*",
+        "subnet=vsw-0*",
+        "elastic-ip=eip-*",
+        "log-bucket=logs",
+        "security-group=tag:shared",
+    ]
+)
+_LOGS = {"type": "nlb", "attributes": "access_logs.s3.enabled=true,access_logs.s3.bucket=other"}
+
+
+@pytest.mark.parametrize(
+    ("cloud", "wrong", "right"),
+    [
+        ("aws", Asked(AWS, {"ssl_cert": "arn:aws:acm:eu-west-1:999999999999:certificate/1"}), Asked(AWS)),
+        (
+            "aws",
+            Asked(AWS, {"subnets": "subnet-0a,subnet-1a"}),
+            # A Name tag, whose subnet's ID may be on the list; and groups, whose tags may be.
+            Asked(AWS, {"subnets": "subnet-0a,edge", "security_groups": "sg-0a"}),
+        ),
+        ("aws", Asked(AWS, _LOGS), Asked(AWS, {**_LOGS, "attributes": "access_logs.s3.bucket=other"})),
+        ("alicloud", Asked(NLB, {"zone_maps": "cn-k:vsw-0a,cn-l:vsw-1a"}), Asked(NLB, {"zone_maps": "cn-k:vsw-0a"})),
+        (
+            "alicloud",
+            Asked(CLB, {"vswitch_id": "vsw-1", "address_type": "intranet"}),
+            Asked(CLB, {"vswitch_id": "vsw-1"}),
+        ),
+        (
+            "alicloud",
+            Asked(CLB, {"protocol_port": "http:80,https:443", "cert_id": "c-12"}, (TCP, HTTPS)),
+            Asked(CLB, {"protocol_port": "http:80,https:443", "cert_id": "c-1"}, (TCP, HTTPS)),
+        ),
+    ],
+)
+def test_what_the_administrators_list_does_not_name_is_refused_in_the_controllers_words(
+    kube: Kube, cloud: str, wrong: Asked, right: Asked
+) -> None:
+    cluster = Cluster(kube, cloud, limits=Limits(LISTED))
+    service = stored(kube, wrong.service())
+
+    with pytest.raises(InvalidConfiguration) as refused:
+        LISTED.require(named(wrong.kind.parse(service["metadata"]["annotations"]), service["spec"]))
+    assert is_said(str(refused.value), cluster.judged(wrong.service()))
+    assert cluster.judged(right.service()) is None
+
+
+def test_a_load_balancer_to_share_is_refused_where_the_administrator_switched_sharing_off(kube: Kube) -> None:
+    cluster = Cluster(kube, "mycloud", limits=Limits(sharing=Sharing.OFF))
+
+    answer = cluster.judged(Asked(MYCLOUD, {"id": "lb-0a"}).service()) or ""
+
+    assert (
+        "dlb-id: load balancer lb-0a cannot be shared: the controller runs with --shared-load-balancers=off" in answer
+    )
+
+
+def test_the_annotation_for_readiness_gates_is_checked_on_every_cloud(admission: Cluster) -> None:
+    asked = Asked(admission.kinds[0])
+    wrong, right = ({**asked.annotations, ANNOTATION: word} for word in ("on", "false"))
+
+    with pytest.raises(InvalidConfiguration) as refused:
+        ReadinessGates().asked({"metadata": {"annotations": wrong}})
+    assert is_said(str(refused.value), admission.answer(wrong, asked.kind))
+    assert admission.answer(right, asked.kind) is None
+
+
+def test_two_names_of_one_annotation_that_contradict_each_other_are_refused(kube: Kube) -> None:
+    cluster = Cluster(kube, "alicloud")
+    entry = CLB.by_argument["scheduler"]
+    annotations = {entry.name: "wrr", entry.aliases[0]: "rr"}
+    service = stored(kube, Asked(CLB).service() | {"metadata": {"name": "web", "annotations": annotations}})
+
+    assert is_said(said_by_controller(CLB, service), cluster.answer(annotations, CLB))
+    assert cluster.answer({**annotations, entry.aliases[0]: " wrr "}, CLB) is None
 
 
 def test_services_that_the_controller_does_not_serve_are_left_alone(admission: Cluster) -> None:
@@ -177,11 +310,46 @@ def test_a_service_from_before_keeps_its_annotations_until_they_or_its_spec_chan
         patched({"spec": {"ports": [{"port": 81}]}})
 
 
-def test_a_namespace_chooses_its_mode(kube: Kube) -> None:
+def test_a_port_has_its_node_port_before_it_is_judged(kube: Kube) -> None:
+    cluster = Cluster(kube, "mycloud")
+    ports = [{"name": "web", "port": 80}, {"name": "tls", "port": 443}]
+    service = {"metadata": {"name": "right"}, "spec": {"type": "LoadBalancer", "ports": ports[:1]}}
+
+    kube.create(SERVICES, service, cluster.namespace)
+    changed = kube.patch(SERVICES, "right", {"spec": {"ports": ports}}, cluster.namespace, type=PatchType.MERGE)
+
+    assert all(port["nodePort"] for port in changed["spec"]["ports"])
+
+
+@pytest.mark.parametrize("mode", [Admission.OFF, Admission.WARN])
+def test_a_namespace_chooses_its_mode(kube: Kube, mode: Admission) -> None:
     denied = Cluster(kube, "mycloud")
     [kind] = denied.kinds
     assert denied.answer(wrong(kind), kind) is not None
-    labels = {"metadata": {"labels": {LABEL: "off"}}}
+    labels = {"metadata": {"labels": {LABEL: mode}}}
     kube.patch(NAMESPACES, denied.namespace, labels, type=PatchType.MERGE)
 
-    eventually(lambda: denied.answer(wrong(kind), kind) is None, "the namespace is left alone")
+    eventually(lambda: denied.answer(wrong(kind), kind) is None, "the Service is admitted")
+
+
+def test_a_service_with_many_ports_and_words_is_judged_within_the_api_servers_limits(admission: Cluster) -> None:
+    for kind in admission.kinds:
+        numbers = range(1000, 1000 + MANY)
+        ports = tuple({"name": f"p{number}", "protocol": "TCP", "port": number} for number in numbers)
+        of_kind = {
+            "CLB": {"protocol_port": ",".join(f"http:{number}" for number in numbers)},
+            "NLB": {"protocol_port": ",".join(f"tcpssl:{number}" for number in numbers), "cert_id": "c-1"},
+            "": {"type": "nlb", "ssl_cert": CERTIFICATE, "ssl_ports": ",".join(map(str, numbers))},
+        }
+        long = of_kind[kind.kind] if kind is not MYCLOUD else {}
+        good = Asked(kind, long, ports)
+        bad = Asked(kind, long, (*ports, SCTP))
+
+        assert admission.judged(good.service()) is None
+        expected = said_by_controller(kind, stored(admission.kube, bad.service()))
+        assert expected is not None
+        assert is_said(expected, admission.judged(bad.service()))
+
+
+MANY = 100
+"""Ports: more than any Service of ours has."""

@@ -41,3 +41,44 @@ def test_yaml_aliases_have_the_line_of_their_anchor() -> None:
     lines = yaml_text.lines(f"x0: &x0 {{a: 1}}\n{doubled}")
 
     assert (lines["x0.a"], lines["x39"], len(lines)) == (1, 40, 2 + 39 * 3)
+
+
+def test_documents_hold_the_values_that_kubernetes_tools_read() -> None:
+    text = "a: 2026-01-01\nb: 12:30\nc: 0x10\nd: yes\ne: 1.5\n1: x\n---\n...\n---\n- {f: ~}\n"
+
+    found = yaml_text.documents(text)
+
+    assert [each.value for each in found] == [
+        {"a": "2026-01-01", "b": "12:30", "c": 16, "d": True, "e": 1.5, "1": "x"},
+        [{"f": None}],
+    ]
+    assert [(each.line, each.lines) for each in found][1] == (10, {"[0]": 10, "[0].f": 10})
+
+
+def test_json_objects_may_follow_one_another() -> None:
+    found = yaml_text.documents('\ufeff\n{"a":\n\t"\\ud83d\\ude00"}\n{"b": [1]} {}')
+
+    assert [(each.value, each.line, each.lines) for each in found] == [
+        ({"a": "\N{GRINNING FACE}"}, 2, {"a": 2}),
+        ({"b": [1]}, 4, {"b": 4, "b[0]": 4}),
+        ({}, 4, {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": 1}\n{"a": 1,\n"a": 2}', "not valid YAML (line 3): duplicate key, also in line 2"),
+        ('{"a": 1}\n\n{hunter2', "(line 3): an unclosed bracket"),
+        ("a: b\n---\na: 'hunter2", "(line 3): an unclosed quote"),
+        ("a: .nan", "a value of type float, which JSON does not have"),
+        ("a: !!binary aGk=", "a value of type bytes, which JSON does not have"),
+        ("a: &a [*a]", "not valid YAML"),
+        ("x0: &x0 [1, 1]\n" + "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 40)), "more than"),
+    ],
+)
+def test_what_is_no_json_is_an_error_at_its_line(text: str, told: str) -> None:
+    with pytest.raises(yaml_text.NotYaml) as caught:
+        yaml_text.documents(text)
+
+    assert told in str(caught.value)

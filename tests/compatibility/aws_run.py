@@ -59,8 +59,8 @@ def record() -> None:
     """Write what the peer does."""
     recorded = {
         "versions": {
-            "cloud-provider-aws": peer.version(),
-            "grpc": peer.version("google.golang.org/grpc"),
+            "cloud-provider-aws": peer.CONTROLLER.version(),
+            "grpc": peer.CONTROLLER.version("google.golang.org/grpc"),
             "moto": moto.__version__,
         },
         "services": {case.name: manifest(case) for case in CASES},

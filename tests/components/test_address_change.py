@@ -1,11 +1,22 @@
-"""What is said of a change of annotations that costs the address."""
+"""What is said of a change that costs a Service's address, and when a preview fails by it."""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
 import pytest
 
+from cloud_controller.cloud import Unavailable
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
-from components.address_change import address_changes
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
+from cloud_controller.clouds.mycloud.annotations import PREFIX as DLB
+from cloud_controller.controllers.service.address_changes import ANNOTATION
+from cloud_controller.plan import Action, ActionKind, FieldChange
+from components.address_change import ProtectedAddress, changed_fields, check_update, texts
+from components.placeholder import PlaceholderSecrets
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
 THE_OTHERS, OURS = AWS_LBC_CLASS, "cloud-controller/nlb"
@@ -15,17 +26,14 @@ NLB = {f"{PREFIX}type": "nlb"}
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        pytest.param(NLB, {}, "type changes from 'nlb' to 'classic'", id="another kind"),
-        pytest.param(NLB, {**NLB, f"{PREFIX}internal": "true"}, "internal changes from False to True", id="the scheme"),
+        pytest.param(NLB, {}, f"{PREFIX}type: 'nlb' -> 'classic'", id="another kind"),
+        pytest.param(NLB, {**NLB, f"{PREFIX}internal": "true"}, f"{PREFIX}internal: False -> True", id="the scheme"),
     ],
 )
-def test_a_change_that_replaces_the_load_balancer_warns_with_both_values(
+def test_an_annotation_whose_change_replaces_the_load_balancer_is_named_with_both_values(
     before: dict[str, str], after: dict[str, str], said: str
 ) -> None:
-    [line] = address_changes(CATALOGUE, before, after)
-
-    assert said in line
-    assert "the address changes" in line
+    assert changed_fields(CATALOGUE, before, after) == [said]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +45,8 @@ def test_a_change_that_replaces_the_load_balancer_warns_with_both_values(
         pytest.param({f"{PREFIX}type": "nbl"}, id="a value that is refused anyway"),
     ],
 )
-def test_a_change_that_keeps_the_address_warns_of_nothing(after: dict[str, str]) -> None:
-    assert not address_changes(CATALOGUE, NLB, after)
+def test_a_change_that_keeps_the_address_is_not_named(after: dict[str, str]) -> None:
+    assert not changed_fields(CATALOGUE, NLB, after)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +67,124 @@ def test_the_default_of_an_annotation_depends_on_the_services_class(
 ) -> None:
     annotations = {f"{PREFIX}{name}": text for name, text in after.items()}
 
-    assert bool(address_changes(CATALOGUE, {}, annotations, of_class)) is said
+    assert bool(changed_fields(CATALOGUE, {}, annotations, of_class)) is said
+
+
+# ------------------------------------------------------------------------------------------------ before an update
+
+DIGEST, OLD = "0123456789ab", "ba9876543210"
+SCHEME = f"{DLB}scheme"
+CHANGE = Action(
+    ActionKind.REPLACE,
+    "service/default/web",
+    "leave load balancer lb-1; the address 192.0.2.1 changes",
+    (FieldChange("scheme", "internet-facing", "internal"),),
+    held=DIGEST,
+    acknowledgement=f'{ANNOTATION}: "{DIGEST}"',
+)
+
+
+@dataclass
+class Cluster:
+    """What the program sees of the cluster."""
+
+    found: Action | Exception | None = CHANGE
+    asked: list[str] = field(default_factory=list)
+
+    async def change(self, key: str, _before: object, _after: object) -> Action | None:
+        self.asked.append(key)
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def update(view: Any, annotations: dict[str, str], *, protect: bool = True, simulated: bool = False) -> None:
+    """Check an update of Service default/web from no annotations to these."""
+    args = pulumi.ResourceHookArgs(
+        urn="urn:of:web",
+        id="default/web",
+        name="web",
+        type="kubernetes:core/v1:Service",
+        new_inputs={"metadata": {"annotations": annotations}, "spec": {"type": "LoadBalancer"}},
+        old_inputs={"metadata": {}, "spec": {"type": "LoadBalancer"}},
+        old_outputs={"__simulated": True} if simulated else {},
+        new_outputs=None,
+    )
+    asyncio.run(check_update(args, MYCLOUD, view, protect=protect))
+
+
+def test_a_protected_services_change_of_address_fails_with_what_changes_and_what_to_write() -> None:
+    with pytest.raises(ProtectedAddress) as caught:
+        update(Cluster(), {SCHEME: "internal"})
+
+    assert str(caught.value).splitlines() == [
+        f"Service default/web is protected, and this change would cost its address ({CHANGE.summary}):",
+        "  scheme: internet-facing -> internal",
+        "Undo it, or let it happen by the stack's config:",
+        "  cloud-controller:replaceAddress:",
+        f'    - default/web: "{DIGEST}"',
+    ]
+
+
+def test_an_acknowledged_change_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    update(Cluster(), {SCHEME: "internal", ANNOTATION: DIGEST})
+
+    assert "the address 192.0.2.1 changes: scheme: internet-facing -> internal" in capsys.readouterr().err
+
+
+def test_the_acknowledgement_of_another_change_does_not_count() -> None:
+    with pytest.raises(ProtectedAddress, match=f"{OLD} is for another change(.|\n)*{DIGEST}"):
+        update(Cluster(), {SCHEME: "internal", ANNOTATION: OLD})
+
+
+def test_a_service_without_protection_only_warns(capsys: pytest.CaptureFixture[str]) -> None:
+    update(Cluster(), {SCHEME: "internal"}, protect=False)
+
+    assert "scheme: internet-facing -> internal" in capsys.readouterr().err
+
+
+def test_what_the_plan_knows_to_keep_the_address_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    update(Cluster(found=None), {SCHEME: "internal"})
+
+    assert capsys.readouterr().err == ""
+
+
+def test_the_cluster_is_asked_only_if_an_annotation_of_the_cloud_changes() -> None:
+    cluster = Cluster()
+
+    update(cluster, {"example.com/team": "edge"})
+    assert cluster.asked == []
+    update(cluster, {ANNOTATION: DIGEST})
+    assert cluster.asked == ["default/web"]
+
+
+@pytest.mark.parametrize("error", [PlaceholderSecrets("no secrets here"), Unavailable("no answer")])
+def test_without_a_cluster_to_look_at_the_annotations_decide(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ProtectedAddress, match=rf"{SCHEME}: 'internet-facing' -> 'internal'(.|\n)*{error}"):
+        update(Cluster(error), {SCHEME: "internal"})
+
+    update(Cluster(error), {SCHEME: "internal", ANNOTATION: DIGEST})
+    assert f"by its annotations alone: {error}" in capsys.readouterr().err
+    update(Cluster(error), {f"{DLB}listener-maxqps": "7"})
+    assert capsys.readouterr().err == ""
+
+
+def test_an_annotation_that_is_not_known_yet_stays_as_it_is() -> None:
+    assert texts({"a": object(), "b": object(), "c": "3"}, {"a": "1"}) == {"a": "1", "c": "3"}
+
+
+def test_a_simulated_service_asks_no_cloud() -> None:
+    cluster = Cluster()
+
+    with pytest.raises(ProtectedAddress, match="this run has no cluster"):
+        update(cluster, {SCHEME: "internal"}, simulated=True)
+
+    assert cluster.asked == []
+
+
+def test_where_the_program_does_not_say_which_cluster_nothing_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    update(None, {SCHEME: "internal"})
+
+    assert "the address changes" in capsys.readouterr().err

@@ -19,6 +19,7 @@ KUBECONFIG = yaml.safe_dump({"clusters": [{"name": "c"}], "contexts": [{"name": 
 CLUSTER = "cloudcontroller:index:Cluster"
 MANAGER = "cloudcontroller:index:CloudControllerManager"
 CONTROLLER = "pulumi-python:dynamic/cloudcontroller:CloudController"
+ADDRESS = "pulumi-python:dynamic/cloudcontroller:ServiceAddress"
 GUARD = "pulumi-python:dynamic/cloudcontroller:DestroyGuard"
 SERVICE = "kubernetes:core/v1:Service"
 CONFIG: dict[str, Any] = {
@@ -57,6 +58,7 @@ def test_no_resource_of_the_cloud_is_made_and_the_cluster_has_no_children(run_st
     assert {r.request.type for r in recording.registrations if r.request.type.startswith("pulumi-python")} == {
         CONTROLLER,
         GUARD,
+        ADDRESS,
     }
     cluster = recording.one(CLUSTER, "shop")
     assert cluster.urn not in {r.request.parent for r in recording.registrations}

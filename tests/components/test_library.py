@@ -21,10 +21,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack_wheels(tmp_path_factory.mktemp("wheels"))
 
 
-def test_the_wheels_hold_only_the_controllers_and_the_components(library: Path) -> None:
+def test_the_wheels_hold_only_the_controllers_the_components_and_the_command(library: Path) -> None:
     packages = {path.name for path in library.iterdir() if not path.name.endswith(".dist-info")}
 
-    assert packages == {"cloud_controller", "pulumi_cloud_controller"}
+    assert packages == {"cloud_controller", "cloud_stacks", "pulumi_cloud_controller"}
 
 
 def test_every_module_of_the_components_is_in_the_wheel(library: Path) -> None:
@@ -44,7 +44,7 @@ def test_the_components_wheel_requires_the_controllers_wheel_of_its_own_version(
     assert f"\nVersion: {version}\n" in metadata("pulumi_cloud_controller")
 
 
-@pytest.mark.parametrize("package", ["cloud_controller", "pulumi_cloud_controller"])
+@pytest.mark.parametrize("package", ["cloud_controller", "cloud_controller_stacks", "pulumi_cloud_controller"])
 def test_each_wheel_names_its_licence_and_has_the_text(library: Path, package: str) -> None:
     [folder] = library.glob(f"{package}-*.dist-info")
 

@@ -73,6 +73,14 @@ def test_raw_annotations_win_over_settings_and_foreign_ones_pass(run_program: An
         ({"ports": [{"port": 80, "targetPort": 8080}]}, "ports[0].targetPort", "did you mean target_port?"),
         ({"external_traffic_policy": "local"}, "external_traffic_policy", "Cluster, Local"),
         ({"cloud": "nimbus"}, "cloud", "mycloud"),
+        (
+            {"load_balancer_class": "example.com/a"},
+            "load_balancer_class",
+            "allowed: mycloud.io/load-balancer, not set",
+        ),
+        ({"load_balancer_class": "a/b", "served_classes": []}, "load_balancer_class", "allowed: not set; to use"),
+        ({"load_balancer_class": "a/b", "served_classes": ["c/d"]}, "load_balancer_class", "add it to served_classes"),
+        ({"cluster": {"cluster_id": "c-1"}}, "cluster.network_id", "is missing"),
     ],
 )
 def test_a_wrong_input_is_refused_by_its_name(more: Any, path: str, hint: str, run_program: Any) -> None:
@@ -155,7 +163,9 @@ def test_the_service_itself_depends_on_what_the_component_depends_on(run_program
 
 
 def test_a_change_of_class_deletes_the_service_before_it_is_replaced(run_program: Any) -> None:
-    recording = run_program(lambda: LoadBalancerService("web", args(load_balancer_class="example.com/a")))
+    of_class = {"load_balancer_class": "example.com/a", "served_classes": ["example.com/a"]}
+
+    recording = run_program(lambda: LoadBalancerService("web", args(**of_class)))
 
     request = recording.one(SERVICE, "web").request
     assert list(request.replaceOnChanges) == ["spec.loadBalancerClass"]

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 URNS = Path(__file__).parent / "urns_of_stack_local.txt"
 TOKEN = "a-token-that-nobody-may-see"
 
+ADDRESS = "pulumi-python:dynamic/cloudcontroller:ServiceAddress"
 SERVICE = "kubernetes:core/v1:Service"
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 BUDGET = "kubernetes:policy/v1:PodDisruptionBudget"
@@ -220,11 +221,18 @@ def test_the_daemons_controllers_and_rights_follow_the_executors(run_stack: Any)
     assert ("nodes/status", "patch") in may(all_by_daemon)
 
 
-def test_the_daemon_gets_the_flags_for_what_annotations_may_name(run_stack: Any) -> None:
-    recording = run_stack(sharedLoadBalancers="any", annotationsMayName=["subnet=subnet-1"])
+def test_the_daemon_gets_the_flags_for_what_annotations_may_do(run_stack: Any) -> None:
+    recording = run_stack(
+        sharedLoadBalancers="any", annotationsMayName=["subnet=subnet-1"], addressChanges="acknowledge"
+    )
 
     pod = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]["spec"]
-    assert {"--shared-load-balancers=any", "--annotations-may-name=subnet=subnet-1"} <= {*pod["containers"][0]["args"]}
+    flags = {
+        "--shared-load-balancers=any",
+        "--annotations-may-name=subnet=subnet-1",
+        "--address-changes=acknowledge",
+    }
+    assert flags <= {*pod["containers"][0]["args"]}
 
 
 def test_readiness_gates_bring_a_policy_that_comes_after_the_daemon_and_goes_before_it(run_stack: Any) -> None:
@@ -245,6 +253,22 @@ def test_the_api_server_judges_annotations_of_services_if_the_stack_asks_for_it(
     assert recording.one(policy, "cloud-controller-services").inputs["spec"]["failurePolicy"] == "Ignore"
     bindings = [recording.one(f"{policy}Binding", f"cloud-controller-services-{mode}") for mode in ("deny", "warn")]
     assert [each.inputs["spec"]["validationActions"] for each in bindings] == [["Deny"], ["Warn"]]
+
+
+def test_an_acknowledgement_becomes_the_annotation_of_its_service_alone(run_stack: Any) -> None:
+    recording = run_stack(replaceAddress=[{"default/web": "0123456789ab"}])
+
+    web, echo = (recording.one(SERVICE, name).inputs["metadata"] for name in ("web", "echo"))
+    assert web["annotations"]["cloud-controller/acknowledge-address-change"] == "0123456789ab"
+    assert "annotations" not in echo
+    assert recording.one(ADDRESS, "web").inputs["annotations"] == web["annotations"]
+
+
+def test_the_services_address_is_planned_with_the_daemons_own_flags(run_stack: Any) -> None:
+    recording = run_stack(addressChanges="acknowledge")
+
+    assert recording.one(ADDRESS, "web").inputs["arguments"] == ["--address-changes=acknowledge"]
+    assert recording.one(BALANCED, "web").inputs["served_classes"] == ["mycloud.io/load-balancer"]
 
 
 def test_claims_find_a_class_and_a_driver_where_the_daemon_runs_volumes(run_stack: Any) -> None:
@@ -301,15 +325,18 @@ def test_production_protects_and_retains_the_cluster_and_its_load_balancers(run_
     by_urn = {r.urn: r.request for r in registrations}
 
     def types(option: str) -> set[str]:
-        """Of what has the option, or inherits it from its parent."""
-        given = [r for r in registrations if getattr(r.request, option) or getattr(by_urn[r.request.parent], option)]
-        return {r.request.type for r in given}
+        """Of what has the option, or inherits it from its parent unless it says otherwise."""
+
+        def has(request: Any) -> bool:
+            return bool(getattr(request if request.HasField(option) else by_urn[request.parent], option))
+
+        return {r.request.type for r in registrations if has(r.request)}
 
     del registrations[0]  # the stack, which has no parent
     clusters = {"cloudcontroller:index:Cluster", NETWORK, "pulumi-python:dynamic/mycloud:Subnet", CLUSTER}
     assert types("protect") == clusters | {BALANCED, SERVICE}
     # Where load balancers and cluster stay, the guard has nothing to keep from being lost.
-    assert types("retainOnDelete") == types("protect") | {GUARD}
+    assert types("retainOnDelete") == types("protect") | {GUARD, ADDRESS}
 
 
 def test_a_stack_without_protect_and_retain_sets_neither(run_stack: Any) -> None:

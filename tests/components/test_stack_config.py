@@ -34,6 +34,7 @@ from local.engine.stack.config import resolve, validate
 from local.engine.stack.project import load_project, load_stack_file
 
 ROOT = Path(__file__).parents[2]
+DIGEST = "0123456789ab"
 TOKEN = "a-token-that-nobody-may-see"
 
 
@@ -127,6 +128,14 @@ def test_the_token_is_not_shown() -> None:
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
         ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),
+        ({"addressChanges": "ask"}, 'addressChanges is "ask": allowed: allow, acknowledge'),
+        ({"replaceAddress": {"default/web": DIGEST}}, "replaceAddress is a map: allowed: a list"),
+        (
+            {"replaceAddress": [{"web": DIGEST}]},
+            'replaceAddress[0] is {"web": "0123456789ab"}: allowed: NAMESPACE/NAME: ',
+        ),
+        ({"replaceAddress": [{"default/web": "0123"}]}, 'replaceAddress[0] is {"default/web": "0123"}: allowed: '),
+        ({"replaceAddress": [{"default/web": 1}]}, 'replaceAddress[0]["default/web"] is 1: allowed: text'),
         ({"readinessGates": "on"}, 'readinessGates is "on": allowed: auto, off, by-hand, inject'),
         ({"annotationsMayName": ["subnets=a"]}, 'annotationsMayName[0] is "subnets=a": allowed: '),
         ({"annotationsMayName": "subnet=a"}, "annotationsMayName is text: allowed: a list"),
@@ -140,6 +149,14 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str
     assert TOKEN not in said
 
 
+def test_the_last_acknowledgement_of_a_service_counts() -> None:
+    given = [{"default/web": "ba9876543210"}, {"default/echo": DIGEST}, {"default/web": DIGEST}]
+
+    parsed = parse(values(replaceAddress=given), SECRETS)
+
+    assert (parsed.acknowledged("default/web"), parsed.acknowledged("other/web")) == (DIGEST, None)
+
+
 @pytest.mark.parametrize(
     ("more", "flags"),
     [
@@ -148,13 +165,14 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(more: dict[str
         ({"sharedLoadBalancers": "any"}, ["--shared-load-balancers=any"]),
         ({"sharedLoadBalancers": "off"}, ["--shared-load-balancers=off"]),
         ({"sharedLoadBalancers": False}, ["--shared-load-balancers=off"]),
+        ({"addressChanges": "acknowledge"}, ["--address-changes=acknowledge"]),
         (
             {"annotationsMayName": ["subnet=tag:shared", "log-bucket=logs"]},
             ["--annotations-may-name=subnet=tag:shared,log-bucket=logs"],
         ),
     ],
 )
-def test_what_annotations_may_name_becomes_flags_of_the_daemon(more: dict[str, Any], flags: list[str]) -> None:
+def test_what_annotations_may_do_becomes_flags_of_the_daemon(more: dict[str, Any], flags: list[str]) -> None:
     assert parse(values(**more), SECRETS).service_flags() == flags
 
 

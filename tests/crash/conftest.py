@@ -24,7 +24,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
 @pytest.fixture(scope="module")
 def manager(environment: Environment) -> Iterator[Manager]:
     """The manager that is killed again and again; there is one, so it needs no lease."""
-    with environment.manager("manager", "--leader-elect=false", "--node-monitor-period=500ms") as made:
+    flags = ("--leader-elect=false", "--node-monitor-period=500ms", "--address-changes=acknowledge")
+    with environment.manager("manager", *flags) as made:
         yield made
 
 

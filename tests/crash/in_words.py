@@ -19,7 +19,10 @@ def service_in_words(service: Object) -> Json:
         "annotations": metadata.get("annotations") or {},
         "deleted": "deletionTimestamp" in metadata,
         "ports": spec["ports"],
-        "status": service.get("status") or {},
+        "status": {
+            **(service.get("status") or {}),
+            "conditions": [kept(each) for each in (service.get("status") or {}).get("conditions") or []],
+        },
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from cloud_controller.cloud import NotFound
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, condition, has_taint, pod_cidrs
+from cloud_controller.controllers.service.address_changes import ANNOTATION, CONDITION
 from cloud_controller.kube import NODES, SERVICES, Kube, NotFoundError, Object, PatchType, name
 from cloud_controller.load_balancers.model import PRESERVED_TAG
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
@@ -24,6 +25,8 @@ THEIRS = 7777
 """A port of a load balancer that is somebody's already."""
 USE = "service.beta.kubernetes.io/dlb-id"
 FORCE = "service.beta.kubernetes.io/dlb-force-override-listeners"
+MAX_QPS = "service.beta.kubernetes.io/dlb-listener-maxqps"
+SCHEME = "service.beta.kubernetes.io/dlb-scheme"
 PRESERVE = "service.beta.kubernetes.io/dlb-preserve-on-delete"
 
 
@@ -64,6 +67,17 @@ class Run:
         """Give the Service these ports instead of all that it has."""
         patch = {"spec": {"ports": [*ports]}}
         self.kube.patch(SERVICES, self.services[0], patch, SPACE, type=PatchType.MERGE)
+
+    def annotate(self, **annotations: str) -> None:
+        """Set these annotations of the Service."""
+        patch = {"metadata": {"annotations": annotations}}
+        self.kube.patch(SERVICES, self.services[0], patch, SPACE, type=PatchType.MERGE)
+
+    def acknowledge(self) -> None:
+        """Acknowledge the change of the Service's address that is held."""
+        digest = _digest(self.get_service() or {})
+        assert digest is not None
+        self.annotate(**{ANNOTATION: digest})
 
     def delete_service(self, which: int = 0) -> None:
         """Ask for the Service's end."""
@@ -114,6 +128,10 @@ class Run:
             return self.kube.get(SERVICES, self.services[which], SPACE)
         except NotFoundError:
             return None
+
+    def holds_address(self) -> bool:
+        """Whether the Service's condition tells of a change of its address that is held."""
+        return CONDITION in str((self.get_service() or {}).get("status"))
 
     def gone(self, which: int = 0) -> bool:
         """Whether the Service does not exist any more."""
@@ -170,6 +188,8 @@ class Run:
         """What stands for the names and numbers of this run."""
         words = {made: f"SERVICE-{index}" for index, made in enumerate(self.services)}
         words |= {uid: f"UID-OF-{words[made]}" for uid, made in self.uids.items()}
+        for service in self.kube.list(SERVICES, SPACE).items:
+            words |= {digest: "DIGEST" for digest in [_digest(service)] if digest}
         for index, machine in enumerate(self.machines):
             words |= {machine["name"]: f"NODE-{index}", machine["id"]: f"MACHINE-{index}"}
             words |= dict.fromkeys(machine["private_ips"], f"ADDRESS-{index}")
@@ -310,6 +330,37 @@ def _owner_and_guest(run: Run) -> None:
     _on_anothers(run)
 
 
+def _digest(service: Object) -> str | None:
+    """The digest that an acknowledgement, or the condition that asks for one, names."""
+    given = (service["metadata"].get("annotations") or {}).get(ANNOTATION)
+    asked = str((service.get("status") or {}).get("conditions")).partition(f'{ANNOTATION}: "')[2].partition('"')[0]
+    return asked or given
+
+
+def _becomes_internal(run: Run) -> None:
+    run.annotate(**{SCHEME: "internal", MAX_QPS: "9000"})
+
+
+def _waits_for_acknowledgement(run: Run) -> None:
+    run.service(HTTP)
+    until(lambda: run.serves(8080), "it serves")
+    _becomes_internal(run)
+
+
+def _stays(run: Run) -> bool:
+    """Whether the change is held, and what else was asked for is there."""
+    return run.holds_address() and _schemes_and_limits(run) == [("internet-facing", 9000)] and run.serves(8080)
+
+
+def _moved(run: Run) -> bool:
+    return not run.holds_address() and _schemes_and_limits(run) == [("internal", 9000)] and run.serves(8080)
+
+
+def _schemes_and_limits(run: Run) -> list[tuple[str, int | None]]:
+    """The scheme of each load balancer, and the limit of its first listener."""
+    return [(lb["scheme"], lb["listeners"][0]["max_qps"]) for lb in run.environment.load_balancers() if lb["listeners"]]
+
+
 def _preserved(run: Run) -> None:
     run.service(HTTP, DNS, annotations={PRESERVE: "true"})
 
@@ -397,6 +448,16 @@ SCENARIOS: Sequence[Scenario[Run]] = (
         lambda run: run.serves(8080, 8443, of=1),
         lambda run: run.delete_service(),
         lambda run: run.gone() and run.serves(8443, of=1),
+    ),
+    Scenario(
+        "change of the address held",
+        lambda run: run.service(HTTP),
+        lambda run: run.serves(8080),
+        _becomes_internal,
+        _stays,
+    ),
+    Scenario(
+        "change of the address acknowledged", _waits_for_acknowledgement, _stays, lambda run: run.acknowledge(), _moved
     ),
     Scenario(
         "load balancer preserved",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
+from cloud_controller.controllers.service.address_changes import ANNOTATION, CONDITION
 from cloud_controller.kube import EVENTS, SERVICES, NotFoundError, Object, PatchType
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get
@@ -23,7 +24,8 @@ PODS = {"app.kubernetes.io/name": "web"}
 
 @pytest.fixture(scope="module")
 def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack, brought up once for the module."""
+    """The stack, brought up once for the module. Changes of addresses wait for an acknowledgement."""
+    empty_stack.configure("addressChanges", "acknowledge")
     empty_stack.run("up")
     yield empty_stack
 
@@ -182,3 +184,45 @@ def test_a_preserved_load_balancer_keeps_serving_and_a_new_service_can_adopt_it(
     (listener,) = at(stack, ip)["listeners"]
     assert listener["backend_set"] == "tcp-8094", "it is given back as it was preserved"
     stack.cloud.delete("load_balancers", at(stack, ip)["id"])
+
+
+def test_a_service_keeps_its_address_until_the_change_is_acknowledged(stack: LocalStack) -> None:
+    make(stack, "guarded", 8095, backend_type="pod-ip")
+    ip = address(stack, "guarded")
+    url = f"http://{ip}:8095/"
+    eventually(lambda: answers(url), "it answers")
+
+    def condition() -> Object | None:
+        conditions = stack.kube.get(SERVICES, "guarded", "default")["status"].get("conditions") or []
+        return next((each for each in conditions if each["type"] == CONDITION), None)
+
+    def held() -> tuple[str, str]:
+        """The condition's message, and the digest in it."""
+        message = str(eventually(condition, "a condition says that the change is held")["message"])
+        return message, message.partition(f'{ANNOTATION}: "')[2].partition('"')[0]
+
+    def acknowledge(digest: str) -> None:
+        patch = {"metadata": {"annotations": {ANNOTATION: digest}}}
+        stack.kube.patch(SERVICES, "guarded", patch, "default", type=PatchType.MERGE)
+
+    with asked_without_failure(url):
+        change(stack, "guarded", scheme="internal", listener_max_qps=9000)
+        message, first = held()
+        assert ip in message and "scheme: internet-facing -> internal" in message
+        eventually(lambda: at(stack, ip)["listeners"][0]["max_qps"] == 9000, "other changes are made")
+        assert address(stack, "guarded") == ip
+        acknowledge("0123456789ab")
+        eventually(lambda: message in messages(stack, "guarded"), "an event says it too")
+    acknowledge(first)
+    eventually(lambda: address(stack, "guarded") != ip, "the acknowledged change is made")
+    moved = address(stack, "guarded")
+    eventually(lambda: answers(f"http://{moved}:8095/"), "it answers at the new address")
+    eventually(lambda: condition() is None, "the condition goes")
+    told = f"address changed {ip} -> {moved}"
+    eventually(lambda: [each for each in messages(stack, "guarded") if told in each], "an event tells both addresses")
+
+    with asked_without_failure(f"http://{moved}:8095/"):
+        change(stack, "guarded", scheme="internet-facing")
+        assert held()[1] != first, "the old acknowledgement does not cover it"
+        assert address(stack, "guarded") == moved
+    delete(stack, "guarded")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.client import Client
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import parse
 from cloud_controller.controller_names import NAMES
-from cloud_controller.kube import NODES, PODS, SECRETS, SERVICES, Kube, NotFoundError
+from cloud_controller.kube import NODES, PODS, SECRETS, SERVICES, Kube, NotFoundError, PatchType
 from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
 from tests.example_program import run_example, unpack_wheels
 
@@ -191,6 +192,29 @@ def test_a_route_deleted_by_hand_shows_in_preview_and_up_restores_it(stack: Loca
 
     assert f"route/{lost}" in shown
     assert route_targets(stack) == before
+
+
+def test_outputs_follow_an_address_that_others_changed(stack: LocalStack) -> None:
+    def annotated(scheme: str | None) -> str:
+        """The address of `web` once it has another load balancer."""
+        before = load_balancer(stack, "web")["address"]
+        patch = {"metadata": {"annotations": {CATALOGUE.by_argument["scheme"].name: scheme}}}
+        stack.kube.patch(SERVICES, "web", patch, "default", type=PatchType.MERGE)
+
+        def published() -> str:
+            ingress = stack.kube.get(SERVICES, "web", "default")["status"]["loadBalancer"].get("ingress") or [{}]
+            address = str(ingress[0].get("ip"))
+            return address if address != before else ""
+
+        return str(eventually(published, "the Service has another address"))
+
+    changed = annotated("internal")
+    assert f"curl http://{changed}:8080/" in stack.run("up")
+    assert stack.outputs["webAddress"] == changed
+    assert stack.changes("refresh") == {}
+
+    annotated(None)
+    stack.run("up")
 
 
 def test_a_misspelt_annotation_is_an_event_that_names_the_nearest_one(stack: LocalStack) -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from local.cluster_status import clusters_status, leader, node_status, render, why_not_ready
+from local.cluster_status import (
+    clusters_status,
+    leader,
+    node_status,
+    render,
+    services_needing_attention,
+    why_not_ready,
+)
 from local.control_plane.binaries import Binaries
 from local.control_plane.control_plane import ControlPlane
 from local.control_plane.credentials import write_credentials
@@ -96,16 +103,59 @@ def test_the_status_names_only_nodes_and_pods_with_a_problem() -> None:
     nodes = [{"name": f"n-{n}", "ready": n != 1, "initialized": n < 2} for n in range(4)]
     pods = [{"namespace": "default", "name": "web", "reason": "CrashLoopBackOff"}]
 
-    lines = render([{"id": "c-1", "name": "test", "nodes": nodes, "leader": None, "pods_not_ready": pods}])
+    services = [{"namespace": "default", "name": "edge", "reason": "it has no address yet"}]
+
+    cluster = {"nodes": nodes, "leader": None, "pods_not_ready": pods, "services_needing_attention": services}
+    lines = render([{"id": "c-1", "name": "test", **cluster}])
 
     assert [line.strip() for line in lines] == [
         "",
         "in cluster test (c-1)",
-        "nodes                     4, of which 3 ready, 2 initialized",
+        "nodes                         4, of which 3 ready, 2 initialized",
         "n-1: not ready",
         "n-2: not initialized",
         "n-3: not initialized",
-        "cloud controller manager  no leader",
-        "pods not ready            1",
+        "cloud controller manager      no leader",
+        "pods not ready                1",
         "default/web: CrashLoopBackOff",
+        "Services that need attention  1",
+        "default/edge: it has no address yet",
     ]
+
+
+def service(name: str, *conditions: dict[str, Any], type: str = "LoadBalancer", address: bool = True) -> dict[str, Any]:
+    ingress = {"ingress": [{"ip": "192.0.2.1"}]} if address else {}
+    status = {"loadBalancer": ingress, "conditions": [*conditions]}
+    return {
+        "metadata": {"namespace": "default", "name": name, "uid": f"uid-{name}"},
+        "spec": {"type": type},
+        "status": status,
+    }
+
+
+def event(about: str, type: str, message: str, at: int) -> dict[str, Any]:
+    involved = {"kind": "Service", "uid": f"uid-{about}"}
+    return {"involvedObject": involved, "type": type, "message": message, "lastTimestamp": f"2026-11-22T12:00:0{at}Z"}
+
+
+def test_a_service_needs_attention_by_its_condition_its_latest_warning_or_for_want_of_an_address() -> None:
+    held = {"type": "cloud-controller/AddressChangeHeld", "message": "it keeps its address"}
+    services = [
+        service("well"),
+        service("mended"),
+        service("inner", type="ClusterIP", address=False),
+        service("held", held),
+        service("refused"),
+        service("new", address=False),
+    ]
+    events = [
+        event("mended", "Normal", "Ensured load balancer", 2),
+        event("mended", "Warning", "Error syncing load balancer", 1),
+        event("refused", "Warning", "'x' is not a valid value", 3),
+    ]
+
+    assert {each["name"]: each["reason"] for each in services_needing_attention(services, events)} == {
+        "held": "it keeps its address",
+        "refused": "'x' is not a valid value",
+        "new": "it has no address yet",
+    }

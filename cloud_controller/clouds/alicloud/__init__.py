@@ -9,7 +9,8 @@ from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
 from cloud_controller.clouds.alicloud.permissions import actions
 from cloud_controller.clouds.alicloud.pod_identity import pod_identity
 from cloud_controller.clouds.alicloud.readiness_gates import GATES
-from cloud_controller.clouds.descriptor import CloudDescriptor
+from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor
+from cloud_controller.load_balancers.model import Object
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.alicloud.cloud import AliCloud
@@ -22,9 +23,16 @@ def _from_config(text: str) -> AliCloud:
     return AliCloud(parse(text))
 
 
+def _assumed(cluster_id: str, service: Object) -> Assumed:
+    from cloud_controller.clouds.alicloud.assumed import assumed
+
+    return assumed(cluster_id, service)
+
+
 CLOUD = CloudDescriptor(
     name="alicloud",
     from_config=_from_config,
+    assumed=_assumed,
     provider_id_scheme=PROVIDER_NAME,
     catalogue=CATALOGUE,
     load_balancer_classes=OWN_CLASSES,

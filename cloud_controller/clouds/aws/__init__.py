@@ -8,7 +8,8 @@ from cloud_controller.clouds.aws.annotations import AWS_LBC_TYPES, CATALOGUE, CL
 from cloud_controller.clouds.aws.permissions import actions
 from cloud_controller.clouds.aws.pod_identity import pod_identity
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
-from cloud_controller.clouds.descriptor import CloudDescriptor
+from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor
+from cloud_controller.load_balancers.model import Object
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.aws.cloud import Aws
@@ -21,9 +22,16 @@ def _from_config(text: str) -> Aws:
     return Aws(parse(text))
 
 
+def _assumed(cluster_id: str, service: Object) -> Assumed:
+    from cloud_controller.clouds.aws.assumed import assumed
+
+    return assumed(cluster_id, service)
+
+
 CLOUD = CloudDescriptor(
     name="aws",
     from_config=_from_config,
+    assumed=_assumed,
     provider_id_scheme=PROVIDER_NAME,
     catalogue=CATALOGUE,
     load_balancer_classes=frozenset(CLASSES),

@@ -6,13 +6,12 @@ prefix. Each entry names the projects and versions that honour it. The entries a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
 from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
 from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
+from cloud_controller.clouds.aws.refusals import NAMINGS, REFUSALS
 from cloud_controller.load_balancers.catalogue import Catalogue
 
 __all__ = [
@@ -22,18 +21,20 @@ __all__ = [
     "CATALOGUE",
     "CLASSES",
     "PREFIX",
-    "non_empty",
 ]
 
-CATALOGUE = Catalogue(cloud="aws", prefixes=(PREFIX,), entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS))
+CATALOGUE = Catalogue(
+    cloud="aws",
+    prefixes=(PREFIX,),
+    entries=(*LOAD_BALANCERS, *LISTENERS, *TARGETS, *OTHERS),
+    # Charts leave annotations empty, and upstream ignores those.
+    empty_is_unset=True,
+    refusals=REFUSALS,
+    namings=NAMINGS,
+)
 
 AWS_LBC_FINALIZER = "service.k8s.aws/resources"
 """The finalizer that the AWS Load Balancer Controller adds to a Service before it creates anything for it."""
 
 AWS_LBC_TYPES = ("external", "nlb-ip")
 """The values of annotation `type` that leave a Service to the AWS Load Balancer Controller."""
-
-
-def non_empty(annotations: Mapping[str, str] | None) -> dict[str, str]:
-    """The annotations that are not empty: upstream ignores empty ones, and charts leave them empty."""
-    return {name: text for name, text in (annotations or {}).items() if text.strip()}

@@ -85,6 +85,7 @@ LOAD_BALANCERS = (
         " cluster's tag; public subnets for internet-facing load balancers",
         example="subnet-0123456789abcdef0,edge-b",
         names="subnet",
+        moves=("subnets",),
         upstream="1.34",
         controller="2",
     ),

@@ -45,6 +45,14 @@ CROSS_ZONE = "load_balancing.cross_zone.enabled"
 IDLE_TIMEOUT = "idle_timeout.timeout_seconds"
 DRAINING, DRAINING_TIMEOUT = "connection_draining.enabled", "connection_draining.timeout_seconds"
 
+OF_ANNOTATIONS: Mapping[str, str] = {
+    "cross_zone_load_balancing_enabled": CROSS_ZONE,
+    "access_log_enabled": ENABLED,
+    "access_log_s3_bucket_name": BUCKET,
+    "access_log_s3_bucket_prefix": PREFIX,
+}
+"""Attributes of load balancers that have annotations of their own, by argument."""
+
 SOURCE_NAT = "source_nat"
 NAME = "load_balancer_name"
 

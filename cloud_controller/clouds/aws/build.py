@@ -13,7 +13,6 @@ from cloud_controller.clouds.aws.annotations import (
     AWS_LBC_TYPES,
     CATALOGUE,
     CLASSES,
-    non_empty,
 )
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
 from cloud_controller.clouds.aws.build_facts import BuildFacts
@@ -50,7 +49,7 @@ class AwsBuilder:
         metadata = service["metadata"]
         if service["spec"].get("loadBalancerClass") == AWS_LBC_CLASS:
             return AWS_LBC_FINALIZER not in (metadata.get("finalizers") or ())
-        annotations = non_empty(metadata.get("annotations"))
+        annotations = metadata.get("annotations")
         by_type = (annotations.get(CATALOGUE.by_argument["type"].name) or "").strip()
         return service["spec"].get("loadBalancerClass") in CLASSES or by_type not in AWS_LBC_TYPES
 
@@ -62,7 +61,7 @@ class AwsBuilder:
     def drains(self, service: Object) -> bool:
         """Whether connections drain: on network load balancers unless a port's deregistration delay is 0; on classic
         ones if the Service enables it."""
-        annotations = non_empty(service["metadata"].get("annotations"))
+        annotations = service["metadata"].get("annotations")
         try:
             if kind_of(service) == "classic":
                 return CATALOGUE.value(annotations, "connection_draining_enabled") is True
@@ -106,7 +105,7 @@ class AwsBuilder:
             targets = {member.address for pool in built.model.pools for member in pool.members}
             groups = {address: found for address, found in known.pod_groups.items() if address in targets}
             warnings = (*warnings, *closed(known.vpc, groups, self.config.cluster_tag))
-        return replace(built, named=tuple(named(asked, built.model, known.group_tags)), warnings=warnings)
+        return replace(built, named=tuple(named(asked, known.group_tags)), warnings=warnings)
 
     def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
         """The members behind each listener, even if other settings of the Service are invalid."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
-from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
-from cloud_controller.clouds.common.service_spec import is_local, require_node_port
+from cloud_controller.clouds.aws.request import Port, Request, as_text, field
+from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, HealthCheck, Ignored, Listener, LoadBalancerModel, Object, Pool
@@ -43,15 +42,9 @@ _BEHIND_TLS = {
 }
 """By `backend-protocol`: the protocol of a listener with a certificate, and its instance protocol."""
 
-_LONGEST_CHECK = 60
-"""The longest timeout of a health check in seconds."""
-_LONGEST_IDLE = 4000
-"""The longest idle timeout in seconds."""
-
 
 def build(asked: Request, backends: Backends) -> Built:
     """The model. Raises InvalidConfiguration that names the field or annotation."""
-    _require_offered(asked)
     listeners = tuple(_listener(asked, port) for port in asked.ports)
     pool = Pool(POOL, _health_check(asked), members(asked.service, backends))
     model = LoadBalancerModel(
@@ -69,35 +62,10 @@ def members(service: Object, backends: Backends) -> tuple[Member, ...]:
     return common.node_members(service, {}, backends, number=0)
 
 
-def _require_offered(asked: Request) -> None:
-    spec = asked.spec
-    for index, port in enumerate(asked.ports):
-        if port["protocol"] != "TCP":
-            why = f"{port['protocol']!r} is not supported by classic load balancers"
-            raise InvalidConfiguration(f"spec.ports[{index}].protocol", why, f"TCP; TCP or UDP with {_TYPE_NLB}")
-        require_node_port(index, port)
-    if spec.get("sessionAffinity", "None") != "None":
-        why = f"{spec['sessionAffinity']!r} is not supported by classic load balancers"
-        raise InvalidConfiguration("spec.sessionAffinity", why, f"None; ClientIP with {_TYPE_NLB}")
-    families = spec.get("ipFamilies") or ["IPv4"]
-    if families[0] != "IPv4" or spec.get("ipFamilyPolicy") == "RequireDualStack":
-        name = "ipFamilies" if families[0] != "IPv4" else "ipFamilyPolicy"
-        why = f"{spec.get(name)!r} is not supported: classic load balancers in a VPC have only IPv4 addresses"
-        raise InvalidConfiguration(
-            f"spec.{name}", why, f"IPv4 as the first family with SingleStack or PreferDualStack; or {_TYPE_NLB}"
-        )
-    if len(asked.words("ssl_cert")) > 1:
-        why = "listeners of classic load balancers have only one certificate"
-        raise InvalidConfiguration(field("ssl_cert"), why, f"one ARN; several with {_TYPE_NLB}")
-
-
 def _attributes(asked: Request) -> dict[str, Value | None]:
     settings = asked.settings
     scheme = common.scheme(asked)
     idle_timeout = settings.integer("connection_idle_timeout")
-    if idle_timeout > _LONGEST_IDLE:
-        why = f"{idle_timeout} s is too long for a classic load balancer"
-        raise InvalidConfiguration(field("connection_idle_timeout"), why, f"1 to {_LONGEST_IDLE:,}")
     found: dict[str, Value | None] = {
         "type": "classic",
         "scheme": scheme,
@@ -145,15 +113,9 @@ def _health_check(asked: Request) -> HealthCheck:
     protocol = settings.text("healthcheck_protocol") or protocol
     given = settings.text("healthcheck_port")
     if given is not None:
-        port = asked.ports[0]["nodePort"] if given == "traffic-port" else port_number(given)
+        port = asked.ports[0]["nodePort"] if given == "traffic-port" else int(given)
     interval = settings.number("healthcheck_interval") or 10
     timeout = settings.number("healthcheck_timeout") or min(5, interval - 1)
-    longest = min(_LONGEST_CHECK, interval - 1)
-    if timeout > longest:
-        why = (
-            f"{timeout} s is too long: a classic load balancer's timeout must be less than the interval ({interval} s)"
-        )
-        raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {longest}")
     return HealthCheck(
         protocol=protocol,
         port=port,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, non_empty
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.ip_permissions import MOST_GROUPS, MOST_RULES
@@ -40,19 +40,14 @@ _TAGS = TagRules(
 
 
 def scheme(asked: Request) -> str:
-    """`internal` or `internet-facing`. Raises InvalidConfiguration if the two annotations contradict each other.
+    """`internal` or `internet-facing`.
 
     Services of the AWS Load Balancer Controller's class keep its default: what was internal there must not become
     public.
     """
     given = asked.settings.given
     of_the_other = asked.spec.get("loadBalancerClass") == AWS_LBC_CLASS
-    by_flag = "internal" if given.get("internal", of_the_other) else "internet-facing"
-    by_name = str(given.get("scheme", by_flag))
-    if "internal" in given and by_name != by_flag:
-        why = f"{by_name!r} contradicts {field('internal')}"
-        raise InvalidConfiguration(field("scheme"), why, f"{by_flag}, or only one of the two annotations")
-    return by_name
+    return str(given.get("scheme", "internal" if given.get("internal", of_the_other) else "internet-facing"))
 
 
 def subnets(asked: Request, of_scheme: str) -> tuple[Subnet, ...]:
@@ -80,7 +75,7 @@ def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
 def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:
     """Which clients may connect: `security_groups` that users name, and `ingress_rules` of the Service's own groups."""
     arguments = ("security_groups", "extra_security_groups")
-    named = [word for each in arguments for word in _ids(asked, each, "sg", "security group")]
+    named = [word for each in arguments for word in asked.words(each)]
     own = not asked.words("security_groups") and not asked.config.elb_security_group
     if not asked.words("security_groups") and asked.config.elb_security_group:
         named.append(asked.config.elb_security_group)
@@ -90,9 +85,10 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
         why = f"{len(set(named))} security groups leave no room for those that the controller adds"
         raise InvalidConfiguration(field(argument), why, f"at most {MOST_GROUPS} security groups in total")
     if not own:
-        _require_no_clients(asked)
+        if not asked.words("security_groups"):
+            _require_no_clients(asked)
         return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
-    lists = _ids(asked, "security_group_prefix_lists", "pl", "prefix list")
+    lists = asked.words("security_group_prefix_lists")
     versions = (4, 6) if dualstack else (4,)
     clients = source_ranges(asked.spec, asked.settings, versions)
     if not clients and not lists:
@@ -108,58 +104,28 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
 
 
 def _require_no_clients(asked: Request) -> None:
-    """Raise InvalidConfiguration if the Service restricts clients although named security groups decide who may
-    connect."""
+    """Raise InvalidConfiguration if the Service restricts clients although the cloud config's group decides."""
     where, texts = field_and_texts(asked.spec, asked.settings)
     if not texts and asked.words("security_group_prefix_lists"):
         where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")
     if texts and not {text.strip() for text in texts} & {"0.0.0.0/0", "::/0"}:
-        deciding = (
-            f"the security groups in {field('security_groups')}"
-            if asked.words("security_groups")
-            else f"ElbSecurityGroup {asked.config.elb_security_group} in the cloud config"
-        )
+        deciding = f"ElbSecurityGroup {asked.config.elb_security_group} in the cloud config"
         raise InvalidConfiguration(where, f"would have no effect: {deciding} decide which clients may connect", "none")
-
-
-def _ids(asked: Request, argument: str, prefix: str, what: str) -> tuple[str, ...]:
-    words = asked.words(argument)
-    for word in words:
-        if not re.fullmatch(rf"{prefix}-[0-9a-f]+", word):
-            raise InvalidConfiguration(field(argument), f"{word!r} is not a valid {what} ID", f"{prefix}-…")
-    return words
-
-
-OWN_ATTRIBUTES = {
-    "cross_zone_load_balancing_enabled": aws.CROSS_ZONE,
-    "access_log_enabled": aws.ENABLED,
-    "access_log_s3_bucket_name": aws.BUCKET,
-    "access_log_s3_bucket_prefix": aws.PREFIX,
-}
-"""Attributes of load balancers that have their own annotations."""
 
 
 def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
     """The attributes of both kinds: access logs and cross-zone load balancing.
 
-    `named` are those that the Service sets by their AWS names. Raises InvalidConfiguration if they contradict
-    annotations, and for logs without a bucket.
+    `named` are those that the Service sets by their AWS names.
     """
     settings = asked.settings
     found: dict[str, str] = {}
-    for argument, key in OWN_ATTRIBUTES.items():
+    for argument, key in aws.OF_ANNOTATIONS.items():
         given = settings.given.get(argument)
         text = None if given is None else as_text(given) if isinstance(given, bool) else str(given)
-        if text is not None and named.get(key, text) != text:
-            raise InvalidConfiguration(
-                field("attributes"), f"{key}={named[key]} contradicts {field(argument)}", "only one of the two"
-            )
         found[key] = named.get(key, text or aws.LOAD_BALANCER[key].default)
     if found[aws.ENABLED] != "true":
         del found[aws.BUCKET], found[aws.PREFIX]
-    elif not found[aws.BUCKET]:
-        why = "missing, but access logs are enabled"
-        raise InvalidConfiguration(field("access_log_s3_bucket_name"), why, "the name of an S3 bucket")
     return found
 
 
@@ -181,7 +147,7 @@ def node_members(service: Object, port: Port, backends: Backends, *, number: int
 
     Traffic policy Local does not filter them: the health check finds the nodes with pods.
     """
-    words = CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "target_node_labels")
+    words = CATALOGUE.value(service["metadata"].get("annotations"), "target_node_labels")
     wanted = pairs(field("target_node_labels"), words) if isinstance(words, tuple) else {}
     # Fargate pods have no instance whose ports could be targets.
     nodes = tuple([node for node in backends.nodes if node.instance_id.startswith("i-")])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
-from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
+from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.build_network_addresses import AddressType, address_type, own_addresses
 from cloud_controller.clouds.aws.build_network_listeners import ignored as listeners_ignored
 from cloud_controller.clouds.aws.build_network_listeners import listener, marks
@@ -25,7 +25,7 @@ from cloud_controller.clouds.aws.build_network_targets import (
 )
 from cloud_controller.clouds.aws.names import pool_name
 from cloud_controller.clouds.aws.request import Port, Request, field, kind_of
-from cloud_controller.clouds.common.service_spec import ignored_affinity_timeout, require_node_port
+from cloud_controller.clouds.common.service_spec import ignored_affinity_timeout
 from cloud_controller.load_balancers.backends import Backends, Member, ready_endpoints
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Pool
@@ -49,7 +49,6 @@ class Front:
 def build(asked: Request, backends: Backends) -> Built:
     """The model. Raises InvalidConfiguration that names the field or annotation."""
     targets = str(asked.settings.text("nlb_target_type"))
-    _require_offered(asked, targets)
     found = fronts(asked.service)
     scheme = common.scheme(asked)
     chosen = common.subnets(asked, scheme)
@@ -64,8 +63,8 @@ def build(asked: Request, backends: Backends) -> Built:
         **common.front(
             asked, [(front.transport, front.number) for front in found], dualstack=addresses.type == "dualstack"
         ),
-        **own_addresses(asked, chosen, scheme),
-        **{key: value for key, value in named.items() if key not in common.OWN_ATTRIBUTES.values()},
+        **own_addresses(asked, chosen),
+        **{key: value for key, value in named.items() if key not in aws.OF_ANNOTATIONS.values()},
         **common.logs(asked, named),
     }
     pools = {front.number: _pool(asked, front, targets, addresses, backends) for front in found}
@@ -110,7 +109,7 @@ def by_pod(service: Object) -> bool:
     """Whether the targets are pods. Raises InvalidConfiguration if the annotations are invalid."""
     if kind_of(service) != "network":
         return False
-    return CATALOGUE.value(non_empty(service["metadata"].get("annotations")), "nlb_target_type") == "ip"
+    return CATALOGUE.value(service["metadata"].get("annotations"), "nlb_target_type") == "ip"
 
 
 def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
@@ -127,22 +126,6 @@ def pod_addresses(service: Object, slices: Sequence[Object]) -> set[str]:
 
 
 # ----------------------------------------------------------------------------------------------------------- pools
-
-
-def _require_offered(asked: Request, targets: str) -> None:
-    for index, port in enumerate(asked.ports):
-        where = f"spec.ports[{index}]"
-        if port["protocol"] not in _PROTOCOLS:
-            raise InvalidConfiguration(
-                f"{where}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS)
-            )
-        if targets == "instance":
-            require_node_port(index, port, f"{field('nlb_target_type')}: ip")
-        if common.speaks_tls(asked, port) and any(
-            other["port"] == port["port"] and other["protocol"] == "UDP" for other in asked.ports
-        ):
-            why = f"port {port['port']} serves UDP too, and AWS does not support TLS on a listener for both TCP and UDP"
-            raise InvalidConfiguration(field("ssl_ports"), why, "ports that serve only TCP")
 
 
 def _members(service: Object, front: Front, backends: Backends, by_pods: bool) -> tuple[Member, ...]:
@@ -169,7 +152,7 @@ def _pool(asked: Request, front: Front, targets: str, addresses: AddressType, ba
             "protocol": protocol,
             "target_type": targets,
             "ip_address_type": addresses.of_targets,
-            **target_attributes(asked, front.number, protocol, targets, tls=tls),
+            **target_attributes(asked, front.number, protocol, targets),
         },
     )
 

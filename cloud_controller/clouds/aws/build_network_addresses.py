@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -45,9 +44,6 @@ def address_type(asked: Request, subnets: Sequence[Subnet], transports: Sequence
     families = asked.spec.get("ipFamilies") or ["IPv4"]
     of_targets = "ipv6" if families[0] == "IPv6" else "ipv4"
     given = asked.settings.text("ip_address_type")
-    if given == "ipv4" and of_targets == "ipv6":
-        why = "'ipv4' contradicts spec.ipFamilies, which gives targets IPv6 addresses"
-        raise InvalidConfiguration(field("ip_address_type"), why, "dualstack")
     source_nat = str(asked.settings.text(_SOURCE_NAT))
     if given == "ipv4" or (given is None and "IPv6" not in families):
         why = "the load balancer has no IPv6 addresses"
@@ -72,38 +68,30 @@ def _obstacle(subnets: Sequence[Subnet], transports: Sequence[str]) -> str | Non
     return None
 
 
-def own_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -> dict[str, Value | None]:
+def own_addresses(asked: Request, subnets: Sequence[Subnet]) -> dict[str, Value | None]:
     """`eip_allocations` and `private_ipv4_addresses`, in the order of the sorted subnets.
 
-    Raises InvalidConfiguration if they do not match the scheme or the subnets.
+    Raises InvalidConfiguration if they do not match the subnets.
     """
     return {
-        "eip_allocations": _eip_allocations(asked, subnets, scheme),
-        "private_ipv4_addresses": _private_addresses(asked, subnets, scheme),
+        "eip_allocations": _eip_allocations(asked, subnets),
+        "private_ipv4_addresses": _private_addresses(asked, subnets),
     }
 
 
-def _eip_allocations(asked: Request, subnets: Sequence[Subnet], scheme: str) -> tuple[str, ...]:
-    given, where = asked.words("eip_allocations"), field("eip_allocations")
-    for word in given:
-        if not re.fullmatch(r"eipalloc-[0-9a-f]+", word):
-            raise InvalidConfiguration(where, f"{word!r} is not a valid allocation ID", "eipalloc-…")
-    _require_fit(where, given, subnets, scheme, "internet-facing")
-    if len(set(given)) < len(given):
-        raise InvalidConfiguration(where, "contains a duplicate allocation ID", "each allocation ID once")
+def _eip_allocations(asked: Request, subnets: Sequence[Subnet]) -> tuple[str, ...]:
+    given = asked.words("eip_allocations")
+    _require_fit(field("eip_allocations"), given, subnets)
     # The annotation's order is that of the named subnets, or of their zones.
     return tuple(allocation for _, allocation in sorted(zip((s.id for s in subnets), given, strict=False)))
 
 
-def _private_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -> tuple[str, ...]:
+def _private_addresses(asked: Request, subnets: Sequence[Subnet]) -> tuple[str, ...]:
     given, where = asked.words("private_ipv4_addresses"), field("private_ipv4_addresses")
-    _require_fit(where, given, subnets, scheme, "internal")
+    _require_fit(where, given, subnets)
     of_subnet: dict[str, str] = {}
     for word in given:
-        try:
-            address = IPv4Address(word)
-        except ValueError:
-            raise InvalidConfiguration(where, f"{word!r} is not an IPv4 address", "such as 10.0.1.100") from None
+        address = IPv4Address(word)
         home = next((each for each in subnets if each.cidr and address in IPv4Network(each.cidr)), None)
         if home is None or home.id in of_subnet:
             ranges = ", ".join(f"{subnet.id} ({subnet.cidr})" for subnet in subnets)
@@ -115,11 +103,7 @@ def _private_addresses(asked: Request, subnets: Sequence[Subnet], scheme: str) -
     return tuple(address for _, address in sorted(of_subnet.items()))
 
 
-def _require_fit(where: str, given: Sequence[str], subnets: Sequence[Subnet], scheme: str, wanted: str) -> None:
-    if given and scheme != wanted:
-        raise InvalidConfiguration(
-            where, f"not supported on an {scheme} load balancer", f"only on {wanted} load balancers"
-        )
+def _require_fit(where: str, given: Sequence[str], subnets: Sequence[Subnet]) -> None:
     if given and len(given) != len(subnets):
         why = f"{len(given)} values for {len(subnets)} subnets ({', '.join(subnet.id for subnet in subnets)})"
         raise InvalidConfiguration(where, why, "one for each subnet")

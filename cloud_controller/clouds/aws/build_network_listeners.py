@@ -60,8 +60,7 @@ def _given(asked: Request, protocol: str, number: int) -> dict[str, str]:
     rules = aws.LISTENER if protocol == "TCP" else {}
     found: dict[str, str] = {}
     if aws.TCP_IDLE_TIMEOUT in rules and "connection_idle_timeout" in asked.settings.given:
-        seconds = {aws.TCP_IDLE_TIMEOUT: str(asked.settings.given["connection_idle_timeout"])}
-        found = aws.checked(field("connection_idle_timeout"), seconds, rules, "TCP listeners")
+        found = {aws.TCP_IDLE_TIMEOUT: str(asked.settings.given["connection_idle_timeout"])}
     member = f"{_FAMILY}.{protocol}-{number}"
     pairs: Mapping[str, str] = asked.pairs(member)
     if pairs and not rules:

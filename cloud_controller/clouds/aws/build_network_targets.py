@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.request import Port, Request, as_text, field, port_number
+from cloud_controller.clouds.aws.request import Port, Request, as_text, field
 from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import HealthCheck, Pool
@@ -36,20 +36,11 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     elif by_node and config.health_probe_mode == "Shared":
         protocol, port, path = "HTTP", config.health_probe_port, config.health_probe_path
     protocol = settings.text("healthcheck_protocol") or protocol
-    if protocol not in _TIMEOUTS:
-        raise InvalidConfiguration(
-            field("healthcheck_protocol"),
-            f"{protocol!r} is not supported by network load balancers",
-            ", ".join(_TIMEOUTS),
-        )
     given = settings.text("healthcheck_port")
     if given is not None:
-        port = None if given == "traffic-port" else port_number(given)
+        port = None if given == "traffic-port" else int(given)
     interval = settings.number("healthcheck_interval") or (_LOCAL_INTERVAL if local else _INTERVAL)
     timeout = settings.number("healthcheck_timeout") or min(_TIMEOUTS[protocol], interval)
-    if timeout > interval:
-        why = f"{timeout} s is longer than the interval ({interval} s)"
-        raise InvalidConfiguration(field("healthcheck_timeout"), why, f"2 to {interval}")
     threshold = _LOCAL_THRESHOLD if local else _THRESHOLD
     return HealthCheck(
         protocol=protocol,
@@ -76,54 +67,28 @@ def _success_codes(asked: Request) -> str:
     return codes
 
 
-def target_attributes(asked: Request, number: int, protocol: str, targets: str, *, tls: bool) -> dict[str, str]:
+def target_attributes(asked: Request, number: int, protocol: str, targets: str) -> dict[str, str]:
     """The attributes of a port's target group: the Service's, and AWS's defaults for those that a Service can set.
 
-    `tls`: the listener terminates TLS. Raises InvalidConfiguration for what AWS refuses.
+    Raises InvalidConfiguration for keys and values that AWS does not know.
     """
     what = "network target groups"
     given = aws.checked(field(OF_ALL_PORTS), asked.pairs(OF_ALL_PORTS), aws.TARGET_GROUP, what)
     member = f"{OF_PORT}.{number}"
     own = {key: value for key, value in asked.pairs(member).items() if value}
-    where = dict.fromkeys(given, field(OF_ALL_PORTS))
     if own:
         given |= aws.checked(field(member), own, aws.TARGET_GROUP, what)
-        where |= dict.fromkeys(own, field(member))
-    sticky = asked.spec.get("sessionAffinity") == "ClientIP"
-    _require_agreement(where, given, aws.PROXY_PROTOCOL, asked.proxy_protocol, field("proxy_protocol"))
-    _require_agreement(where, given, aws.STICKINESS, sticky, "spec.sessionAffinity")
     defaults = aws.target_group_defaults(protocol, targets)
     found = {
         aws.DEREGISTRATION_DELAY: defaults[aws.DEREGISTRATION_DELAY],
         aws.PRESERVE_CLIENT_IP: defaults[aws.PRESERVE_CLIENT_IP],
         aws.PROXY_PROTOCOL: as_text(asked.proxy_protocol),
-        aws.STICKINESS: as_text(sticky),
+        aws.STICKINESS: as_text(asked.spec.get("sessionAffinity") == "ClientIP"),
         **given,
     }
     if found[aws.STICKINESS] == "true":
-        if tls:
-            why = "AWS does not support stickiness with TLS listeners or TLS targets"
-            raise InvalidConfiguration(
-                "spec.sessionAffinity" if sticky else where[aws.STICKINESS], why, "None; or a listener without TLS"
-            )
         found[aws.STICKINESS_TYPE] = "source_ip"
-    if protocol in ("UDP", "TCP_UDP"):
-        for key, refused in ((aws.PRESERVE_CLIENT_IP, "false"), (aws.TERMINATE_UNHEALTHY, "true")):
-            if given.get(key) == refused:
-                raise InvalidConfiguration(
-                    where[key],
-                    f"{key}={refused} is not supported by {protocol} target groups",
-                    f"{key}={refused} only on ports without UDP",
-                )
-    if aws.DRAIN_UNHEALTHY in given and found.get(aws.TERMINATE_UNHEALTHY, defaults[aws.TERMINATE_UNHEALTHY]) == "true":
-        why = f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true"
-        raise InvalidConfiguration(where[aws.DRAIN_UNHEALTHY], why, f"with {aws.TERMINATE_UNHEALTHY}=false")
     return found
-
-
-def _require_agreement(where: dict[str, str], given: dict[str, str], key: str, asked_for: bool, by: str) -> None:
-    if asked_for and given.get(key) == "false":
-        raise InvalidConfiguration(where[key], f"{key}=false contradicts {by}", "only one of the two")
 
 
 def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[str, str]]:
@@ -140,19 +105,11 @@ def outside_of_the_vpc(asked: Request, pools: Sequence[Pool]) -> Iterator[tuple[
 
 def require_members(asked: Request, ports: Sequence[Port], targets: str, backends: Backends) -> None:
     """Raise InvalidConfiguration if TCP and UDP of one port use different target ports."""
-    if len(ports) < 2:
-        return
-    why = f"TCP and UDP on port {ports[0]['port']} share one listener, which sends both to the same target port"
-    index = [*asked.ports].index(ports[1])
-    if targets == "instance":
-        if len({port["nodePort"] for port in ports}) > 1:
-            numbers = " and ".join(str(port["nodePort"]) for port in ports)
-            allowed = f"the same node port for both, or {field('nlb_target_type')}: ip"
-            raise InvalidConfiguration(
-                f"spec.ports[{index}].nodePort", f"{why}, but the node ports are {numbers}", allowed
-            )
+    if len(ports) < 2 or targets == "instance":
         return
     family = (asked.spec.get("ipFamilies") or ["IPv4"])[0]
     numbers_of = [{member.port for member in backends.by_pod(port, family)} for port in ports]
     if all(numbers_of) and numbers_of[0] != numbers_of[1]:
+        why = f"TCP and UDP on port {ports[0]['port']} share one listener, which sends both to the same target port"
+        index = [*asked.ports].index(ports[1])
         raise InvalidConfiguration(f"spec.ports[{index}].targetPort", why, "the same target port for both")

@@ -7,38 +7,31 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.annotations import CATALOGUE, non_empty
+from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.subnets import by_word
-from cloud_controller.load_balancers.model import LoadBalancerModel, Object, Owner
-from cloud_controller.load_balancers.nameable import Named
+from cloud_controller.load_balancers.model import Object, Owner
+from cloud_controller.load_balancers.nameable import Named, named_words
 
 _GROUP_ID = re.compile(r"sg-[0-9a-f]+")
 
 
-def named(asked: Request, model: LoadBalancerModel, group_tags: Mapping[str, Mapping[str, str]]) -> Iterator[Named]:
-    """All resources that the Service's annotations name; `model` is their result."""
-    for entry in CATALOGUE:
-        match entry.names:
+def named(asked: Request, group_tags: Mapping[str, Mapping[str, str]]) -> Iterator[Named]:
+    """All resources that the Service's annotations name."""
+    for naming, word in named_words(asked.settings, asked.spec):
+        match naming.kind:
             case "subnet":
-                yield from (_subnet(asked, entry.argument, word) for word in asked.words(entry.argument))
+                yield _subnet(asked, naming.argument, word)
             case "security-group":
-                for word in asked.words(entry.argument):
-                    yield _group(asked, entry.argument, word, group_tags.get(word, {}))
-            case "certificate" | "elastic-ip":
-                yield from (Named(entry.names, field(entry.argument), (word,)) for word in asked.words(entry.argument))
-    if aws.BUCKET in model.attributes:
-        # Also where they are given under AWS's own names; without a prefix, logs go to the top of the bucket.
-        bucket, prefix = str(model.attributes[aws.BUCKET]), str(model.attributes.get(aws.PREFIX) or "")
-        yield Named("log-bucket", field("access_log_s3_bucket_name"), (bucket,))
-        yield Named("log-prefix", field("access_log_s3_bucket_prefix"), (prefix,))
+                yield _group(asked, naming.argument, word, group_tags.get(word, {}))
+            case kind:
+                yield Named(kind, field(naming.argument), (word,))
 
 
 def named_groups(service: Object) -> Iterator[str]:
     """The security groups that the Service's annotations name, if these are valid."""
-    annotations = non_empty(service["metadata"].get("annotations"))
+    annotations = service["metadata"].get("annotations")
     for entry in CATALOGUE:
         if entry.names == "security-group":
             with suppress(InvalidConfiguration):

@@ -6,19 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CLASSES, non_empty
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CLASSES
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
+from cloud_controller.load_balancers.refusals import refuse
 
 Kind = Literal["network", "classic"]
 Port = dict[str, Any]
 """A port of a Service."""
-
-_HIGHEST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,45 +73,24 @@ def field(argument: str) -> str:
 
 
 def request(service: Object, config: Config, facts: Facts) -> Request:
-    """Parse the Service. Raises InvalidConfiguration for what neither kind of load balancer supports."""
-    spec = service["spec"]
-    found = Request(
-        service, kind_of(service), CATALOGUE.parse(non_empty(service["metadata"].get("annotations"))), config, facts
-    )
-    if spec.get("loadBalancerIP"):
-        why = f"{spec['loadBalancerIP']!r} is not supported: on AWS, annotations set a load balancer's addresses"
-        allowed = f"none; use {field('eip_allocations')} or {field('private_ipv4_addresses')}"
-        raise InvalidConfiguration("spec.loadBalancerIP", why, allowed)
-    return found
+    """Parse the Service. Raises InvalidConfiguration for what its kind of load balancer does not support."""
+    settings = CATALOGUE.parse(service["metadata"].get("annotations"))
+    refuse(settings, service["spec"])
+    return Request(service, kind_of(service), settings, config, facts)
 
 
 def kind_of(service: Object) -> Kind:
     """The kind of load balancer: by class, otherwise by annotation, otherwise classic as upstream.
 
-    Raises InvalidConfiguration if the annotation is invalid or contradicts the class.
+    Raises InvalidConfiguration if the annotation is needed and invalid.
     """
     name = service["spec"].get("loadBalancerClass")
-    annotations = non_empty(service["metadata"].get("annotations"))
-    given_type = CATALOGUE.value(annotations, "type")
-    by_type: Kind = "network" if given_type == "nlb" else "classic"
-    if name == AWS_LBC_CLASS and given_type in (None, "nlb", "external"):
+    if name == AWS_LBC_CLASS:
         return "network"
-    by_class = "network" if name == AWS_LBC_CLASS else CLASSES.get(name)
-    if by_class is None:
-        return by_type
-    if given_type is not None and (by_class != by_type or given_type in ("external", "nlb-ip")):
-        why = f"{given_type!r} contradicts spec.loadBalancerClass {name!r}"
-        raise InvalidConfiguration(field("type"), why, "no annotation: the class sets the type")
-    return by_class
-
-
-def port_number(text: str) -> int:
-    """The port of `healthcheck-port`. Raises InvalidConfiguration for an invalid port."""
-    if int(text) > _HIGHEST_PORT:
-        raise InvalidConfiguration(
-            field("healthcheck_port"), f"{text!r} is not a valid port number", f"1 to {_HIGHEST_PORT}"
-        )
-    return int(text)
+    by_class = CLASSES.get(name)
+    if by_class is not None:
+        return by_class
+    return "network" if CATALOGUE.value(service["metadata"].get("annotations"), "type") == "nlb" else "classic"
 
 
 def as_text(flag: bool) -> str:

@@ -19,6 +19,12 @@ EVERYBODY: Mapping[int, Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network(
 """All clients, by IP version."""
 
 
+def no_client(of: int, served: int) -> tuple[str, str]:
+    """Why ranges of one IP version admit no client of a load balancer with addresses of another; what is allowed."""
+    why = f"contains only IPv{of} ranges, but the load balancer has only IPv{served} addresses: no client could connect"
+    return why, f"at least one IPv{served} range"
+
+
 def field_and_texts(spec: Mapping[str, Any], settings: Settings) -> tuple[str, tuple[str, ...]]:
     """The ranges as written, and their field; none: all clients."""
     given = tuple(spec.get("loadBalancerSourceRanges") or ())
@@ -44,9 +50,5 @@ def source_ranges(spec: Mapping[str, Any], settings: Settings, versions: tuple[i
             raise InvalidConfiguration(field, f"{text!r} is not a CIDR", "such as 192.0.2.0/24") from None
     usable = [network for network in found if network.version in versions]
     if found and not usable:
-        given, served = f"IPv{next(iter(found)).version}", f"IPv{versions[0]}"
-        why = (
-            f"contains only {given} ranges, but the load balancer has only {served} addresses: no client could connect"
-        )
-        raise InvalidConfiguration(field, why, f"at least one {served} range")
+        raise InvalidConfiguration(field, *no_client(next(iter(found)).version, versions[0]))
     return tuple(sorted(usable, key=lambda network: (network.version, network)))

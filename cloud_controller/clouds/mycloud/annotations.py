@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cloud_controller.clouds.mycloud.refusals import PREFIX as PREFIX
+from cloud_controller.clouds.mycloud.refusals import REFUSALS
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
-
-PREFIX = "service.beta.kubernetes.io/dlb-"
 
 INGRESS_NODE = "mycloud.io/ingress-node"
 """Annotation of a node ("true"): load balancers send their traffic to such nodes alone. Machines carry it as a tag."""
@@ -20,6 +20,7 @@ _REQUIREMENTS = "requirements of shared load balancers, 000; of Alibaba's CCM, 0
 CATALOGUE = Catalogue(
     cloud="mycloud",
     prefixes=(PREFIX,),
+    refusals=REFUSALS,
     entries=(
         Annotation(
             name=f"{PREFIX}listener-maxqps",

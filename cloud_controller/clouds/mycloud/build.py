@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.common.service_spec import AFFINITY_TIMEOUT, affinity_timeout, is_local, require_node_port
-from cloud_controller.clouds.common.source_ranges import field_and_texts, source_ranges
+from cloud_controller.clouds.common.service_spec import AFFINITY_TIMEOUT, affinity_timeout, is_local
+from cloud_controller.clouds.common.source_ranges import source_ranges
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import machine_id
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
@@ -30,6 +30,7 @@ from cloud_controller.load_balancers.model import (
     Pool,
     Reuse,
 )
+from cloud_controller.load_balancers.refusals import refuse
 
 NO_INGRESS_NODES = f'no node has the annotation {INGRESS_NODE}: "true"; the load balancer sends to every eligible node'
 NO_INGRESS_NODES_WITH_PODS = (
@@ -94,17 +95,15 @@ class MyCloudBuilder:
         metadata, spec = service["metadata"], service["spec"]
         settings = CATALOGUE.parse(metadata.get("annotations"))
         owner = Owner(self.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
-        _require_ipv4(spec)
+        refuse(settings, spec)
         ports = spec.get("ports") or []
-        for index, port in enumerate(ports):
-            _require_served(index, port, settings)
         reuse = _reuse(settings, facts)
         # On a load balancer of its own, everything is the Service's; a shared one tells whose each part is.
         tags = owner.tags if reuse else {}
         suffix = f"-{owner.uid}" if reuse else ""
         attributes = {
             "scheme": settings.given.get("scheme", self.default_scheme),
-            "source_ranges": _source_ranges(spec, settings),
+            "source_ranges": tuple(map(str, source_ranges(spec, settings))),
         }
         members = {_key(port): _members(port, spec, settings.text("backend_type"), backends) for port in ports}
         model = LoadBalancerModel(
@@ -181,38 +180,6 @@ def _warnings(spec: dict[str, Any], settings: Settings, backends: Backends) -> t
 # --------------------------------------------------------------------------------------------- listeners and pools
 
 
-def _require_ipv4(spec: dict[str, Any]) -> None:
-    families = spec.get("ipFamilies") or ["IPv4"]
-    why = "mycloud's load balancers have only IPv4 addresses"
-    if families[0] != "IPv4":
-        raise InvalidConfiguration(
-            "spec.ipFamilies", f"{families[0]} cannot be the first family: {why}", "IPv4 as the first family"
-        )
-    if spec.get("ipFamilyPolicy") == "RequireDualStack":
-        raise InvalidConfiguration(
-            "spec.ipFamilyPolicy", f"RequireDualStack is not supported: {why}", "SingleStack, PreferDualStack"
-        )
-
-
-def _require_served(index: int, port: dict[str, Any], settings: Settings) -> None:
-    field = f"spec.ports[{index}]"
-    if port["protocol"] not in _PROTOCOLS:
-        raise InvalidConfiguration(f"{field}.protocol", f"{port['protocol']!r} is not supported", ", ".join(_PROTOCOLS))
-    if settings.text("backend_type") != "pod-ip":
-        require_node_port(index, port, f"annotation {CATALOGUE.by_argument['backend_type'].name}: pod-ip")
-
-
-def _source_ranges(spec: dict[str, Any], settings: Settings) -> tuple[str, ...]:
-    field, texts = field_and_texts(spec, settings)
-    if texts and settings.text("id"):
-        why = (
-            f"not supported with annotation {CATALOGUE.by_argument['id'].name}: the reused load balancer keeps"
-            " its own ranges"
-        )
-        raise InvalidConfiguration(field, why, "none; set the ranges on that load balancer")
-    return tuple(str(network) for network in source_ranges(spec, settings))
-
-
 def _key(port: dict[str, Any]) -> tuple[str, int]:
     return (port["protocol"], port["port"])
 
@@ -271,11 +238,6 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
     usual = "HTTP" if proxy else "TCP" if protocol == "TCP" or given else "NONE"
     chosen = str(settings.given.get("health_check_protocol", usual))
     interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
-    if timeout > interval:
-        name = CATALOGUE.by_argument["health_check_timeout"].name
-        raise InvalidConfiguration(
-            f"annotation {name}", f"{timeout} s is longer than the interval ({interval} s)", f"1 to {interval}"
-        )
     return HealthCheck(
         protocol="NONE" if protocol == "UDP" and not meant else chosen,
         port=given or proxy,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import assert_never, cast, get_args
 
 from cloud_controller import apply
 from cloud_controller.cloud import Cloud, CloudError, Conflict, InvalidConfiguration, Postponed
-from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer, SetIngress
+from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer
+from cloud_controller.controllers.service.status import SetCondition, SetIngress
 from cloud_controller.kube import SERVICES, ApiError, KubeApi, Object, PatchType
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.failures import Failures
@@ -24,7 +26,7 @@ from cloud_controller.load_balancers.operations import (
     RemoveMembers,
 )
 
-KubeOperation = AddFinalizer | RemoveFinalizer | SetIngress
+KubeOperation = AddFinalizer | RemoveFinalizer | SetIngress | SetCondition
 
 
 def load_balancers_of(cloud: Cloud) -> LoadBalancers:
@@ -110,8 +112,25 @@ def change_service(kube: KubeApi, operation: KubeOperation) -> Object:
             status = {"loadBalancer": {"ingress": [*ingress]} if ingress else None}
             patch = {"metadata": metadata, "status": status}
             return kube.patch(SERVICES, name, patch, namespace, type=PatchType.MERGE, subresource="status")
+        case SetCondition():
+            # A strategic merge keeps the conditions of others.
+            patch = {"metadata": metadata, "status": {"conditions": [_condition(operation)]}}
+            return kube.patch(SERVICES, name, patch, namespace, type=PatchType.STRATEGIC, subresource="status")
         case _:
             assert_never(operation)
+
+
+def _condition(wanted: SetCondition) -> dict[str, str]:
+    if wanted.message is None:
+        return {"type": wanted.type, "$patch": "delete"}
+    since = wanted.since or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "type": wanted.type,
+        "status": "True",
+        "reason": wanted.reason,
+        "message": wanted.message,
+        "lastTransitionTime": since,
+    }
 
 
 class HandingOver(Postponed):

@@ -21,6 +21,7 @@ from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import adoption as service_adoption
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.apply import load_balancers_of
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
@@ -59,7 +60,7 @@ from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates, counts_as_ready
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.metrics import Metrics
-from cloud_controller.plan import Plan, object_of
+from cloud_controller.plan import Attention, Plan, object_of
 from cloud_controller.safeguard import Safeguard
 
 NAME = CONTROLLER
@@ -103,6 +104,7 @@ class ServiceOptions:
     sharing: Sharing = Sharing.TAGGED
     nameable: Nameable = field(default_factory=Nameable)
     gates: ReadinessGates | None = None
+    address_changes: AddressChanges = AddressChanges.ALLOW
 
     def rules(self, cluster_id: str, classes: frozenset[str], binding: Binding) -> Rules:
         """The rules for plans of this cluster."""
@@ -116,6 +118,7 @@ class ServiceOptions:
             self.sharing,
             self.nameable,
             self.gates,
+            self.address_changes,
         )
 
 
@@ -138,9 +141,16 @@ class ServiceObservation:
     binding: Binding = UNBOUND
 
 
-def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Binding = UNBOUND) -> ServiceObservation:
+def observe(
+    kube: KubeApi,
+    cloud: Cloud,
+    options: ServiceOptions,
+    binding: Binding = UNBOUND,
+    applied: Collection[Object] = (),
+) -> ServiceObservation:
     """Read all load balancers, Services, nodes, the facts for builds and, if needed, EndpointSlices.
 
+    `applied`: Services as they would be stored, which take the places of those that are stored.
     Raises InvalidConfiguration if the cloud does not support load balancers.
     """
     load_balancers = load_balancers_of(cloud)
@@ -148,7 +158,8 @@ def observe(kube: KubeApi, cloud: Cloud, options: ServiceOptions, binding: Bindi
     rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, binding)
     # Load balancers first: if the Service of one is not in the later list, it is really gone.
     found = {lb.id: lb for lb in load_balancers.read()}
-    services = kube.list(SERVICES).items
+    stored = {key(service): service for service in kube.list(SERVICES).items}
+    services = [*{**stored, **{key(service): service for service in applied}}.values()]
     named = _named(services, builder) - found.keys()
     if named:
         found |= {lb.id: lb for lb in load_balancers.read((), named)}
@@ -254,6 +265,7 @@ class ServiceController:
             checkpoint=checkpoint,
         )
         metrics.watch_queue(NAME, self._queue)
+        metrics.attention.labels(Attention.NOT_SERVED.value).set_function(self._count_not_served)
         services.add_handler(deletions.handle)
         self._gates: PodGates | None = None
         if pods is not None and options.gates is not None:
@@ -347,6 +359,8 @@ class ServiceController:
             # Echoes of our own writes (finalizer, status) must not bypass the backoff of a failed Service.
             asked = old is None or new is None or service_rules.asked_traits(old) != service_rules.asked_traits(new)
             self._queue.add(key(service), Cause.OBJECT if asked else Cause.ROUTINE)
+        else:
+            self._reconciler.forget(key(service))
 
     def _node_changed(self, _: EventType, old: Object | None, new: Object | None) -> None:
         # Kubelets post their status every few seconds: ignore what does not affect members.
@@ -500,6 +514,10 @@ class ServiceController:
         waiting = {key(service) for service in services if service_rules.reused_id(service, catalogue) == id}
         for each in (waiting | self._cache.keys_of(id)) - {by}:
             self._queue.add_after(each, SHORTEST_PAUSE, Cause.DEPENDENCY)
+
+    def _count_not_served(self) -> int:
+        services = self._services.items()
+        return sum(service_rules.lacks_controller(service, self._rules, self._builder) for service in services)
 
     def _read_nodes(self) -> Backends:
         return service_rules.backends_of(self._nodes.items(), self._builder, self._rules)

@@ -6,10 +6,14 @@ from collections.abc import Iterable
 
 from cloud_controller.cloud_errors import Postponed
 from cloud_controller.controllers.service.apply import HandingOver
-from cloud_controller.controllers.service.plan import NO_NODES, RemoveFinalizer, ServicePlan, SetIngress
+from cloud_controller.controllers.service.plan import NO_NODES, RemoveFinalizer, ServicePlan
+from cloud_controller.controllers.service.status import SetCondition, SetIngress
+from cloud_controller.controllers.service.summary import Summary
 from cloud_controller.events import Events
 from cloud_controller.kube import Object
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import AddMembers, Operation, RemoveMembers
+from cloud_controller.plan import Action
 
 Reported = tuple[str, str]
 """Reason and message of an event."""
@@ -27,6 +31,7 @@ class ServiceEvents:
         self._wanted = wanted
         self._reported = {*reported}
         self._on_completion: Reported | None = None
+        self._summary = Summary()
         self._hosts_only = False
         self._preserved = False
 
@@ -37,9 +42,16 @@ class ServiceEvents:
 
     def before(self, found: ServicePlan) -> None:
         """A plan with changes is about to be applied."""
+        # It keeps its load balancer until its author acknowledges that it is left to another controller.
+        self._wanted = self._wanted or bool(found.plan.held)
         operations = [action.operation for action in found.plan.changes]
+        conditions = [operation for operation in operations if isinstance(operation, SetCondition)]
+        for condition in conditions:
+            if condition.message is not None:
+                self._warning(condition.reason, condition.message)
+        operations = [operation for operation in operations if operation not in conditions]
         in_cloud = [operation for operation in operations if isinstance(operation, Operation)]
-        self._hosts_only = all(isinstance(operation, AddMembers | RemoveMembers) for operation in operations)
+        self._hosts_only = bool(operations) and all(isinstance(each, AddMembers | RemoveMembers) for each in operations)
         if not self._wanted:
             if found.preserves:
                 self._normal("PreservedOnDelete", f"Load balancer {found.preserves} is kept and no longer has an owner")
@@ -65,6 +77,10 @@ class ServiceEvents:
             for reason, message in found.warnings:
                 self._warning(reason, message)
 
+    def done(self, action: Action, before: ObservedLoadBalancer | None) -> None:
+        """An action was carried out; see `Summary.add`."""
+        self._summary.add(action, before)
+
     def postponed(self, why: Postponed) -> None:
         """A part of the plan is postponed: old members must keep serving, or the cloud is not ready."""
         if isinstance(why, HandingOver):
@@ -79,7 +95,9 @@ class ServiceEvents:
     def completed(self) -> None:
         """Nothing is left to do, neither here nor in the cloud."""
         if self._on_completion is not None:
-            self._normal(*self._on_completion)
+            reason, message = self._on_completion
+            done = str(self._summary) if self._wanted else ""
+            self._normal(reason, f"{message}: {done}" if done else message)
 
     def failed(self, error: Exception) -> None:
         """The reconcile failed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from cloud_controller.controllers.service.rules import Rules, wants_load_balancer
+from cloud_controller.controllers.service.rules import Rules, may_keep, wants_load_balancer
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import Object
 from cloud_controller.load_balancers.operations import LoadBalancers
@@ -14,5 +14,6 @@ def facts_for(
     services: Iterable[Object], slices: Mapping[str, Sequence[Object]], load_balancers: LoadBalancers, rules: Rules
 ) -> Facts:
     """The facts for plans of these Services; nothing is read for those that want no load balancer."""
-    wanting = [service for service in services if wants_load_balancer(service, rules, load_balancers.builder)]
+    builder = load_balancers.builder
+    wanting = [each for each in services if wants_load_balancer(each, rules, builder) or may_keep(each, rules)]
     return load_balancers.facts(wanting, slices, rules.nameable.kinds_by_tag) if wanting else None

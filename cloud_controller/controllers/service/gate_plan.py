@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cloud_controller.controllers.service.plan import allowed, is_published, owner_of
+from cloud_controller.controllers.service.plan import allowed, owner_of
 from cloud_controller.controllers.service.rules import Rules
+from cloud_controller.controllers.service.status import is_published
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object, ObservedLoadBalancer

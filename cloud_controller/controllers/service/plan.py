@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers.service.address_changes import (
+    CONDITION,
+    HELD,
+    AddressChange,
+    AddressChanges,
+    as_served,
+    at_its_addresses,
+    given_up,
+    leaving,
+)
 from cloud_controller.controllers.service.adoption import adopt, left_alone
 from cloud_controller.controllers.service.rules import (
     FINALIZER,
@@ -19,10 +28,17 @@ from cloud_controller.controllers.service.rules import (
     backends_of,
     catalogue_of,
     finalizers,
+    lacks_controller,
     preserves,
     reused_id,
     wants_load_balancer,
 )
+from cloud_controller.controllers.service.status import (
+    condition_changes,
+    ingress_changes,
+    is_published,
+)
+from cloud_controller.controllers.service.status import target_of as target_of
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.catalogue import Catalogue
@@ -49,12 +65,14 @@ from cloud_controller.load_balancers.parts import PRESERVE, diff_parts, has_part
 from cloud_controller.load_balancers.pods import admitted
 from cloud_controller.load_balancers.readiness_gates import ANNOTATION, OPTION, ReadinessGates
 from cloud_controller.load_balancers.sharing import LEFT_TAG, is_left, is_of, require_free_ports
-from cloud_controller.plan import Action, ActionKind, FieldChange, Plan, hold
+from cloud_controller.plan import Action, ActionKind, Attention, FieldChange, Plan, hold
 
 NO_NODES = "UnAvailableLoadBalancer"
 """Event reason for a load balancer without members, as upstream."""
 NOT_OFFERED = "NotOffered"
 """Event reason for settings of a Service that its cloud does not support."""
+INVALID = "invalid: "
+"""Begins the reason of the ignored action of a Service with a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +96,6 @@ class RemoveFinalizer:
 
 
 @dataclass(frozen=True, slots=True)
-class SetIngress:
-    """Write `status.loadBalancer.ingress`."""
-
-    namespace: str
-    name: str
-    uid: str
-    ingress: tuple[dict[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ServicePlan:
     """The plan for one Service.
 
@@ -99,6 +107,8 @@ class ServicePlan:
     - `again`: the plan retries what an earlier reconcile began.
     - `excluded_endpoints`: endpoints that may not be members, and why.
     - `not_applied`: settings that an existing load balancer does not get, and why.
+    - `lacks`: why a load balancer that serves has no members.
+    - `leaves`: the change for which the Service leaves its load balancer or its addresses.
     """
 
     plan: Plan
@@ -110,11 +120,16 @@ class ServicePlan:
     again: bool = False
     excluded_endpoints: str | None = None
     not_applied: str | None = None
+    leaves: AddressChange | None = None
+    lacks: str | None = None
 
-
-def target_of(namespace: str, name: str) -> str:
-    """A Service's target in plans."""
-    return f"service/{namespace}/{name}"
+    @property
+    def attention(self) -> Attention | None:
+        """Why the Service needs attention."""
+        if self.fault is not None:
+            return Attention.REFUSED
+        found = next((action.attention for action in self.plan if action.attention), None)
+        return found or (Attention.NO_BACKENDS if self.lacks else None)
 
 
 def owner_of(service: Object, cluster_id: str) -> Owner:
@@ -141,18 +156,17 @@ def plan_service(
     if not rules.without_class:
         # Upstream's controller runs too, and still manages the load balancers that it created.
         observed = [lb for lb in observed if lb.adoptable is None]
-    if not wants_load_balancer(service, rules, builder):
-        return _clean_up(service, observed, builder, rules)
-    try:
-        backends, excluded = allowed(service, backends, builder, facts)
-    except InvalidConfiguration as fault:
-        return ServicePlan(Plan(), fault=fault)
-    found = _ensure(service, observed, backends, builder, facts, rules)
-    if excluded is None:
-        return found
-    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
-    ignored = Action(ActionKind.IGNORE, target, "exclude endpoints", reason=excluded)
-    return replace(found, plan=found.plan + Plan.of([ignored]), excluded_endpoints=excluded)
+    found = _plan(service, observed, backends, builder, facts, rules)
+    change = found.leaves
+    message = None
+    if change and rules.address_changes is AddressChanges.ACKNOWLEDGE and not change.is_acknowledged_by(service):
+        found = _held(change, service, observed, backends, builder, facts, rules)
+        message = change.message
+    elif change or found.waits or found.fault or service["metadata"].get("deletionTimestamp"):
+        return found  # The condition goes when the address has changed.
+    conditions = [*condition_changes(service, CONDITION, HELD, message)]
+    # First, so that it is there even if another change fails.
+    return replace(found, plan=Plan.of(conditions) + found.plan) if conditions else found
 
 
 def plan_orphans(
@@ -224,7 +238,7 @@ def plan_all(
         found = plan_service(service, concerned, backends, builder, facts, rules)
         _carry_out(found.plan, present)
         target = target_of(metadata["namespace"], metadata["name"])
-        plans.append((target, found.plan + _fault(found, target)))
+        plans.append((target, found.plan + _findings(found, target) + _not_served(service, rules, builder)))
     for uid, left in present_of.items():
         owner, orphans = owners[uid], [present[lb_id] for lb_id in left]
         if owner.name:
@@ -255,11 +269,78 @@ def _by_age(service: Object) -> tuple[str, str, str]:
     return str(metadata.get("creationTimestamp")), metadata["namespace"], metadata["name"]
 
 
-def _fault(found: ServicePlan, target: str) -> Plan:
+def _findings(found: ServicePlan, target: str) -> Plan:
+    if found.lacks is not None:
+        lacking = Action(ActionKind.IGNORE, target, "no backends", reason=found.lacks, attention=Attention.NO_BACKENDS)
+        return Plan.of([lacking])
     if found.fault is None:
         return Plan()
     left = "nothing else is changed" if found.plan.changes else "nothing is changed"
-    return Plan.of([Action(ActionKind.IGNORE, target, left, reason=f"invalid: {found.fault}")])
+    reason = f"{INVALID}{found.fault}"
+    return Plan.of([Action(ActionKind.IGNORE, target, left, reason=reason, attention=Attention.REFUSED)])
+
+
+def _not_served(service: Object, rules: Rules, builder: LoadBalancerBuilder) -> Plan:
+    """The finding that a Service has no address and is left to another controller, which may not exist."""
+    if not lacks_controller(service, rules, builder):
+        return Plan()
+    given = service["spec"].get("loadBalancerClass")
+    served = ", ".join(sorted(rules.classes)) or "none"
+    left = f"class {given} is not one of this controller's ({served})" if given else "it is left to another controller"
+    reason = f"{left}, and no other has given it an address"
+    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
+    return Plan.of([Action(ActionKind.IGNORE, target, "not served", reason=reason, attention=Attention.NOT_SERVED)])
+
+
+def _plan(
+    service: Object,
+    observed: Sequence[ObservedLoadBalancer],
+    backends: Backends,
+    builder: LoadBalancerBuilder,
+    facts: Facts,
+    rules: Rules,
+    keep: ObservedLoadBalancer | None = None,
+) -> ServicePlan:
+    """The plan, whatever becomes of the Service's address. `keep`: the load balancer that keeps its addresses."""
+    if not wants_load_balancer(service, rules, builder):
+        return _clean_up(service, observed, builder, rules)
+    try:
+        backends, excluded = allowed(service, backends, builder, facts)
+    except InvalidConfiguration as fault:
+        return ServicePlan(Plan(), fault=fault)
+    found = _ensure(service, observed, backends, builder, facts, rules, keep)
+    if excluded is None:
+        return found
+    target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
+    ignored = Action(ActionKind.IGNORE, target, "exclude endpoints", reason=excluded)
+    return replace(found, plan=found.plan + Plan.of([ignored]), excluded_endpoints=excluded)
+
+
+def _held(
+    change: AddressChange,
+    service: Object,
+    observed: Sequence[ObservedLoadBalancer],
+    backends: Backends,
+    builder: LoadBalancerBuilder,
+    facts: Facts,
+    rules: Rules,
+) -> ServicePlan:
+    """The plan by which the Service keeps its load balancer; without one, nothing at all is changed."""
+
+    def build(served: Object) -> Built:
+        if not wants_load_balancer(served, rules, builder):
+            raise InvalidConfiguration("annotations", "leave the Service to another controller")
+        return builder.build(served, allowed(served, backends, builder, facts)[0], facts)
+
+    owner = owner_of(service, rules.cluster_id)
+    served = as_served(service, change, owner, catalogue_of(service, builder.catalogue), build)
+    found = ServicePlan(Plan())
+    if served is not None:
+        found = _plan(served, observed, backends, builder, facts, rules, keep=change.load_balancer)
+    if found.leaves or found.fault:
+        found = ServicePlan(Plan())
+    held = change.held(target_of(owner.namespace, owner.name))
+    return replace(found, plan=found.plan + Plan.of([held]))
 
 
 # ----------------------------------------------------------------------------------- a Service that wants a balancer
@@ -288,6 +369,7 @@ def _ensure(
     builder: LoadBalancerBuilder,
     facts: Facts,
     rules: Rules,
+    keep: ObservedLoadBalancer | None,
 ) -> ServicePlan:
     owner = owner_of(service, rules.cluster_id)
     target = target_of(owner.namespace, owner.name)
@@ -295,6 +377,7 @@ def _ensure(
     try:
         asks_for_gates = (rules.gates or ReadinessGates()).asked(service)
         built = rules.binding.tagged(builder.build(service, backends, facts))
+        built = at_its_addresses(built, keep, catalogue) if keep else built
         rules.nameable.require(built.named)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, catalogue, target=target, tags=tags)
@@ -319,7 +402,7 @@ def _ensure(
     # Publish the new address before the old load balancer is removed.
     actions += [action for action in changes if not _ends_another(action, current)]
     addresses = (built.published or current.ingress) if current is not None and current.ingress else ()
-    status = _status(service, [ingress.to_json() for ingress in addresses]) if current is not None else []
+    status = ingress_changes(service, [ingress.to_json() for ingress in addresses]) if current is not None else []
     if serves:
         actions += status
     actions += [action for action in changes if _ends_another(action, current)]
@@ -329,13 +412,22 @@ def _ensure(
     warnings += [(NOT_OFFERED, f"{each.field} has no effect: {each.reason}") for each in built.ignored]
     if asks_for_gates and rules.gates is None:
         warnings.append((NOT_OFFERED, f"annotation {ANNOTATION} has no effect: the controller runs without {OPTION}"))
+    lacks = None
     if not any(pool.members for pool in built.model.pools):
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
+        lacks = f"there are no {missing} for it" if serves else None
     waits = not serves and (current is None or bool(status))
     late = "; ".join(f"{', '.join(map(str, a.changes))}: {a.reason}" for a in changes if a.reason == ONLY_AT_CREATION)
+    leaves = leaving(service, built, adoption.observed, current, owner, catalogue, serves=serves)
     return ServicePlan(
-        Plan.of(actions), tuple(warnings), failure=_failure(current), waits=waits, not_applied=late or None
+        Plan.of(actions),
+        tuple(warnings),
+        failure=_failure(current),
+        waits=waits,
+        not_applied=late or None,
+        leaves=leaves,
+        lacks=lacks,
     )
 
 
@@ -485,7 +577,8 @@ def _clean_up(
         for lb in shared:
             why = "the Service no longer needs a load balancer"
             plan += leave(lb, owner, builder.catalogue, target=target, why=why)
-        return ServicePlan(plan, again=not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own))
+        again = not shared and all(lb.state is LoadBalancerState.PARTIAL for lb in own)
+        return ServicePlan(plan, again=again, leaves=given_up(service, observed, owner))
     # If another controller serves the Service, its finalizer and status are not ours. Once the Service is deleted,
     # remove our finalizer anyway, as upstream does: no other controller may know it.
     removed = finalizers(service)
@@ -494,7 +587,7 @@ def _clean_up(
         removed = [each for each in removed if each != FINALIZER]
     if not removed or (of_type and not being_deleted):
         return ServicePlan(Plan())
-    actions = [] if being_deleted else _status(service, [])
+    actions = [] if being_deleted else ingress_changes(service, [])
     for finalizer in removed:
         remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid, finalizer)
         actions.append(Action(ActionKind.UPDATE, target, f"remove finalizer {finalizer}", operation=remove))
@@ -523,41 +616,6 @@ def _preserve(
 
 def _deletions(own: Sequence[ObservedLoadBalancer], owner: Owner, catalogue: Catalogue, target: str) -> Plan:
     return diff(None, own, catalogue, target=target, client_token=owner.client_token)
-
-
-# ---------------------------------------------------------------------------------------------------------- status
-
-
-def _status(service: Object, wanted: list[dict[str, str]]) -> list[Action]:
-    present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
-    if [_with_defaults(entry) for entry in present] == [_with_defaults(entry) for entry in wanted]:
-        return []
-    metadata = service["metadata"]
-    namespace, name = metadata["namespace"], metadata["name"]
-    return [
-        Action(
-            ActionKind.UPDATE,
-            target_of(namespace, name),
-            "set status",
-            (FieldChange("status.loadBalancer.ingress", _addresses(present), _addresses(wanted)),),
-            operation=SetIngress(namespace, name, metadata["uid"], tuple(wanted)),
-        )
-    ]
-
-
-def is_published(service: Object, lb: ObservedLoadBalancer) -> bool:
-    """Whether the Service's status contains its address."""
-    present = (service.get("status", {}).get("loadBalancer") or {}).get("ingress") or []
-    return any(entry.items() >= ingress.to_json().items() for ingress in lb.ingress for entry in present)
-
-
-def _with_defaults(entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry as the API server stores it: the default mode of an IP is VIP."""
-    return {"ipMode": "VIP", **entry} if "ip" in entry else entry
-
-
-def _addresses(ingress: Sequence[dict[str, Any]]) -> str | None:
-    return ", ".join(str(entry.get("ip") or entry.get("hostname")) for entry in ingress) or None
 
 
 def _failure(current: ObservedLoadBalancer | None) -> str | None:

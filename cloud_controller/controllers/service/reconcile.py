@@ -18,6 +18,7 @@ from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.service.apply import KubeOperation, load_balancers_of
+from cloud_controller.controllers.service.attention import ServicesNeedingAttention
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.events import ServiceEvents
@@ -99,6 +100,7 @@ class ServiceReconciler:
         self._arrivals = Polling()
         self._locks = Locks()
         self._told: dict[str, dict[str, str]] = {}
+        self._attention = ServicesNeedingAttention(metrics)
 
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
@@ -116,12 +118,17 @@ class ServiceReconciler:
             else:
                 self._waits.clear(key)
                 self._told.pop(key, None)
+                self._attention.note(key, None)
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
             self._requeue(key, self._arrivals.pause_of(key))
         else:
             self._arrivals.stop(key)
+
+    def forget(self, key: str) -> None:
+        """The Service no longer wants a load balancer, and never had one."""
+        self._attention.note(key, None)
 
     def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
         ids = [named] if named else []
@@ -180,6 +187,7 @@ class ServiceReconciler:
                 found = self._plan(key, service, named, backends)
                 self._tell_once(key, service, "EndpointsLeftOut", "Excluded endpoints", found.excluded_endpoints)
                 self._tell_once(key, service, "NotApplied", "The load balancer keeps what it has", found.not_applied)
+                self._attention.note(key, found.attention)
                 # Re-read before touching it: another cluster's controller or a person may have changed it.
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
@@ -190,7 +198,7 @@ class ServiceReconciler:
                     return
                 events.before(found)
                 plan = _held_back(found.plan) if self._waits.handing_over(key) else found.plan
-                results = self._apply(key, service["metadata"]["uid"], plan)
+                results = self._apply(key, service["metadata"]["uid"], plan, events)
                 postponed = [result.error for result in results if isinstance(result.error, Postponed)]
                 # Even if another part failed: old members keep serving until the new ones are healthy.
                 pause = self._waits.postpone(key, postponed, events) if postponed else None
@@ -204,6 +212,7 @@ class ServiceReconciler:
                 events.applied()
             raise CloudError(f"did not converge after {_ROUNDS} rounds; last plan: {found.plan}")
         except NotFoundError:
+            self._attention.note(key, None)
             _log.info("Service is gone service=%s", key)
         except Throttled:
             # Not an error of the Service: it only has to wait.
@@ -256,7 +265,7 @@ class ServiceReconciler:
         if not found.waits:
             events.completed()
 
-    def _apply(self, key: str, uid: str, plan: Plan) -> list[ActionResult]:
+    def _apply(self, key: str, uid: str, plan: Plan, events: ServiceEvents | None = None) -> list[ActionResult]:
         """Apply the plan, update the cache, and return the results."""
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
@@ -271,7 +280,7 @@ class ServiceReconciler:
                 load_balancers={lb.id: lb for each in plan.changes if (lb := self._changed_by(each.operation))},
                 changing=self._checkpoint.writing if self._checkpoint else nullcontext,
                 metrics=self._metrics,
-                done=lambda result: self._remember(key, uid, result),
+                done=lambda result: self._remember(key, uid, result, events),
             )
         if any(apply.failures(results)):
             # The plan is partly applied, and a response may be lost: the next reconcile reads before it plans.
@@ -283,8 +292,10 @@ class ServiceReconciler:
             return None
         return self._cache.find(operation.id)
 
-    def _remember(self, key: str, uid: str, result: ActionResult) -> None:
+    def _remember(self, key: str, uid: str, result: ActionResult, events: ServiceEvents | None) -> None:
         operation = result.action.operation
+        if result.ok and events is not None:
+            events.done(result.action, self._changed_by(operation))
         if isinstance(operation, CreateLoadBalancer) and isinstance(result.error, Unavailable):
             self._creation_lost()
         if not isinstance(result.answer, OperationResult) or not isinstance(operation, Operation) or not result.ok:

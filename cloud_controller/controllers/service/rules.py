@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.cloud import InvalidConfiguration, NodeAddress
 from cloud_controller.controllers import nodes as view
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.kube import name
 from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
@@ -58,6 +59,7 @@ class Rules:
     - `sharing`: which load balancers annotations may name.
     - `nameable`: which other existing resources annotations may name.
     - `gates`: the cloud's readiness gates of pods, if they are served.
+    - `address_changes`: whether a change of a Service's address needs an acknowledgement.
     """
 
     cluster_id: str
@@ -69,6 +71,7 @@ class Rules:
     sharing: Sharing = Sharing.TAGGED
     nameable: Nameable = field(default_factory=Nameable)
     gates: ReadinessGates | None = None
+    address_changes: AddressChanges = AddressChanges.ALLOW
 
     @property
     def finalizer(self) -> str:
@@ -87,6 +90,21 @@ def wants_load_balancer(service: Object, rules: Rules, builder: LoadBalancerBuil
         and is_of_our_class(service, rules)
         and builder.claims(service)
     )
+
+
+def lacks_controller(service: Object, rules: Rules, builder: LoadBalancerBuilder) -> bool:
+    """Whether the Service is left to another controller, and none has given it an address yet."""
+    if service["spec"].get("type") != "LoadBalancer" or service["metadata"].get("deletionTimestamp"):
+        return False
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+    return not ingress and not wants_load_balancer(service, rules, builder)
+
+
+def may_keep(service: Object, rules: Rules) -> bool:
+    """Whether the Service may keep a load balancer until its author acknowledges that another controller serves it."""
+    if rules.address_changes is AddressChanges.ALLOW or service["metadata"].get("deletionTimestamp"):
+        return False
+    return service["spec"].get("type") == "LoadBalancer" and has_finalizer(service)
 
 
 def is_of_our_class(service: Object, rules: Rules) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pulumi
 import pulumi_alicloud as alicloud
 
+from cloud_controller.clouds.alicloud.annotations import CLASSES, OWN_CLASSES
 from cloud_controller.clouds.alicloud.permissions import statements
 from cloud_controller.clouds.common.versions import minor
 from cloud_controller.load_balancers.readiness_gates import Mode
@@ -125,6 +126,10 @@ class AlicloudAdapter(CloudAdapter):
         allowed = statements(given["region"], given["controllers"])
         provider = ram.OidcProvider(given["oidc_provider"], given["oidc_issuer"])
         return ram.role_of_ccm(given["cluster_name"], provider, account, allowed, opts)
+
+    def served_classes(self, config: StackConfig) -> Sequence[str]:
+        # The others are served on ACK by its own CCM, on ECS by ours.
+        return sorted({*super().served_classes(config), *(CLASSES - OWN_CLASSES)})
 
     def balanced(
         self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pulumi
 import pulumi_aws as aws
 
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS
 from cloud_controller.clouds.aws.config import Config as CloudConfig
 from cloud_controller.clouds.aws.config import render
 from cloud_controller.clouds.aws.versions import judge
@@ -148,6 +149,10 @@ class AwsAdapter(CloudAdapter):
         return vendor_manager.make(
             version, controllers, cluster_name=cluster_name, cluster_cidr=cluster_cidr, config_file=config_file
         )
+
+    def served_classes(self, config: StackConfig) -> Sequence[str]:
+        more = [AWS_LBC_CLASS] if config.section(AwsConfig).serve_nlb_class else []
+        return [*super().served_classes(config), *more]
 
     def balanced(
         self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]

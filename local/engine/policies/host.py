@@ -8,8 +8,6 @@ unknown is reported as not evaluated, which is neither a pass nor a violation.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 from cloud_controller import yaml_text
 from local.engine import wire
 from local.engine.channels import open_channel
+from local.engine.interpreter import Interpreter
 from local.engine.policies.config import PolicyConfigError, Rule, RuleConfig, parse, reconcile
 from local.engine.policies.resources import (
     AnalyzedOptions,
@@ -105,6 +104,7 @@ class PolicyHost:
         config_secret_keys: Sequence[str] = (),
         policy_config: Mapping[str, Any] | None = None,
         report: Callable[[str], None] = lambda _line: None,
+        interpreter: Interpreter = Interpreter(),  # noqa: B008 - frozen
     ) -> PolicyHost:
         """Start the pack's server, configure it, and return when it answers.
 
@@ -115,10 +115,10 @@ class PolicyHost:
         pack_dir = pack_dir.resolve()
         pack = _read_pack(pack_dir)
         process = _start_process(
-            [str(_interpreter(pack_dir, pack)), "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
+            [_python(pack_dir, pack) or interpreter.path, "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
             pack_dir,
             {
-                **{key: value for key, value in os.environ.items() if key not in _KEPT_BACK},
+                **{key: value for key, value in interpreter.environment().items() if key not in _KEPT_BACK},
                 "PULUMI_PROJECT": project,
                 "PULUMI_STACK": stack,
                 "PULUMI_ORGANIZATION": organization,
@@ -231,16 +231,16 @@ def _runtime(pack: Mapping[str, Any]) -> Mapping[str, Any]:
     return runtime if isinstance(runtime, Mapping) else {"name": runtime}
 
 
-def _interpreter(pack_dir: Path, pack: Mapping[str, Any]) -> Path:
-    """The virtualenv's interpreter; the engine's own where the pack names none (the CLI takes PATH's python3)."""
+def _python(pack_dir: Path, pack: Mapping[str, Any]) -> str:
+    """The virtualenv's interpreter; "" where the pack names none (the CLI takes PATH's python3, we ours)."""
     options = _runtime(pack).get("options") or {}
     virtualenv = options.get("virtualenv")
     if not virtualenv:
-        return Path(sys.executable)
+        return ""
     python = pack_dir / str(virtualenv) / "bin" / "python"
     if not python.exists():
         raise PolicyError(f"{pack_dir / PACK_FILE}: runtime.options.virtualenv: {python} does not exist")
-    return python
+    return str(python)
 
 
 def _start_process(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from local.engine.interpreter import Interpreter
 from local.engine.stack.config import Config
 from local.engine.termination import SIGNALS_SEEN_EVERY
 
@@ -229,7 +230,12 @@ class _Lines(io.TextIOBase):
         return len(text)
 
 
-def run_in_subprocess(program: ProgramRun, address: str, on_line: Callable[[str], None]) -> str | None:
+def run_in_subprocess(
+    program: ProgramRun,
+    address: str,
+    on_line: Callable[[str], None],
+    interpreter: Interpreter = Interpreter(),  # noqa: B008 - frozen
+) -> str | None:
     """Run the program in an interpreter of its own, which calls a monitor at `address` over gRPC."""
     settings = {
         "project": program.project,
@@ -241,8 +247,9 @@ def run_in_subprocess(program: ProgramRun, address: str, on_line: Callable[[str]
         "secret_keys": sorted(program.config.secret_keys),
     }
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "local.engine.program.runner"],
+        [interpreter.path, "-u", "-m", __name__],
         cwd=program.directory,
+        env=interpreter.environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

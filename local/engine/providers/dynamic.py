@@ -7,8 +7,6 @@ config, from which a provider's `configure` takes its credentials.
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -19,6 +17,7 @@ import grpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from local.engine.channels import open_channel
+from local.engine.interpreter import Interpreter
 from local.engine.providers.dynamic_errors import message_of
 from local.engine.providers.plugin_process import PluginError, PluginProcess
 from local.engine.providers.provider import (
@@ -48,7 +47,14 @@ _IMPLEMENTATION: Final = "__provider"
 class DynamicServer:
     """The server's process. It starts at once, in the background; the first call waits for it."""
 
-    def __init__(self, project_dir: Path, project: str, on_line: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        project_dir: Path,
+        project: str,
+        on_line: Callable[[str], None],
+        interpreter: Interpreter = Interpreter(),  # noqa: B008 - frozen
+    ) -> None:
+        self._interpreter = interpreter
         self._started: Future[tuple[PluginProcess, Any]] = Future()
         self._channel: grpc.Channel | None = None
         thread = threading.Thread(
@@ -74,9 +80,10 @@ class DynamicServer:
         process.stop()
 
     def _start(self, project_dir: Path, project: str, on_line: Callable[[str], None]) -> None:
-        env = {k: v for k, v in os.environ.items() if k not in ("PULUMI_CONFIG", "PULUMI_CONFIG_PASSPHRASE")}
+        given = self._interpreter.environment()
+        env = {k: v for k, v in given.items() if k not in ("PULUMI_CONFIG", "PULUMI_CONFIG_PASSPHRASE")}
         env["PULUMI_PROJECT"] = project
-        arguments = [sys.executable, "-u", "-m", "pulumi.dynamic"]
+        arguments = [self._interpreter.path, "-u", "-m", "pulumi.dynamic"]
         try:
             process = PluginProcess(arguments, cwd=project_dir, env=env, on_line=on_line)
         except PluginError as error:

@@ -37,6 +37,8 @@ class Recorder:
 
     accepts_secrets = True
     supports_preview = True
+    foresees = False
+    """Whether a preview knows the simulated values, as two commits that are compared with each other need."""
 
     def __init__(self, config: PropertyMap, rules: Rules | None = None) -> None:
         """`config`: the provider's inputs, of which region and default tags appear in outputs.
@@ -63,7 +65,7 @@ class Recorder:
 
     def create(self, request: CreateRequest) -> CreateResult:
         urn, inputs = request.urn, request.inputs
-        if request.preview:
+        if request.preview and not self.foresees:
             return CreateResult("", _marked(previewed(urn, inputs, self.rules)))
         made = id_of(urn, inputs, self.rules)
         return CreateResult(made, self._simulated(urn, made, inputs))
@@ -75,7 +77,7 @@ class Recorder:
         return ReadResult(id, self._simulated(urn, id, inputs))
 
     def update(self, request: UpdateRequest) -> PropertyMap:
-        if request.preview:
+        if request.preview and not self.foresees:
             return _marked(previewed(request.urn, request.news, self.rules))
         return self._simulated(request.urn, request.id, request.news)
 
@@ -117,6 +119,12 @@ class StandIn(Recorder):
         super().__init__({}, rules)
         self._provider = provider
         self._hidden = frozenset(hidden)
+
+    def hiding(self, keys: Collection[str]) -> StandIn:
+        """The same with these hidden inputs."""
+        other = StandIn(self._provider, keys, self.rules)
+        other.foresees = self.foresees
+        return other
 
     def check(self, urn: str, olds: PropertyMap, news: PropertyMap) -> CheckResult:
         result = self._provider.check(urn, olds, self._hide(news))

@@ -15,8 +15,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import threading
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
@@ -31,6 +33,8 @@ from local.engine.values import UNKNOWN, PropertyMap, Secret, Value, without_sec
 
 ACCOUNT: Final = "000000000000"
 DOMAIN: Final = "simulated.invalid"
+_IMPORTING: Final = threading.Lock()
+"""SDKs load their modules lazily, which two threads cannot do at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +216,16 @@ def _class_of(kind: str) -> type | None:
         # What every generated SDK registers.
         info = getattr(module, "mod_info", {})
         if kind in info.get("classes", {}):
-            found: type = getattr(import_module(info["fqn"]), info["classes"][kind])
+            with _IMPORTING:
+                found: type = getattr(import_module(info["fqn"]), info["classes"][kind])
             return found
     return None
+
+
+def load_sdk(package: str) -> None:
+    """Load the package's SDK, whose classes tell the outputs, where the program does not run in this process."""
+    with _IMPORTING, suppress(ModuleNotFoundError):
+        import_module(f"pulumi_{package.replace('-', '_')}")
 
 
 def _unwrapped(hint: Any) -> tuple[Any, bool]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import secrets as randomness
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from local.engine.stack.config import PLACEHOLDER, Config, resolve, validate
 from local.engine.stack.project import Project, ProjectError, StackFile, load_project, load_stack_file
+from local.engine.stack.resource import ResourceState
 from local.engine.stack.secrets import (
     PASSPHRASE_VARIABLE,
     Crypter,
@@ -38,6 +39,10 @@ class Request:
     state_dir: Path
     config_file: Path | None = None
     placeholder_secrets: bool = False
+    added: Mapping[str, Any] = field(default_factory=dict)
+    """Config that the stack file lacks, as it would be in it: placeholders of endpoints, for a run without them."""
+    resources: Sequence[ResourceState] = ()
+    """With placeholder secrets: the state, in place of the folder's."""
 
     @property
     def stack_dir(self) -> Path:
@@ -89,11 +94,14 @@ def open_session(request: Request, *, writable: bool, validated: bool = False) -
     """
     project = load_project(request.project_dir)
     stack_file = load_stack_file(project, request.stack, request.config_file)
+    stack_file = replace(stack_file, config={**stack_file.config, **request.added})
     directory = request.stack_dir
     state_salt = salt_of(directory)
     if request.placeholder_secrets:
         config = _config(project, stack_file, None, validated=validated)
         store = Store(directory, PlaceholderCrypter(), salt=state_salt, writable=False)
+        for resource in request.resources:
+            store.snapshot.put(resource)
         return Session(project, stack_file, config, store)
     if not stack_file.salt and resolve(project, stack_file, None).secret_keys:
         raise _unsalted(stack_file)

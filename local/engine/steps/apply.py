@@ -60,7 +60,8 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
         report=run.reporter(goal.urn),
     )
     if run.dry_run:
-        return _finished(goal, provider.accepts_secrets, outputs=provider.create(request).outputs)
+        foreseen = provider.create(request)
+        return _finished(replace(goal, id=foreseen.id), provider.accepts_secrets, outputs=foreseen.outputs)
     now = run.store.now()
     goal = replace(goal, created=now, modified=now)
     number = run.store.begin(Operation.CREATING, goal)

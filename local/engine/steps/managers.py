@@ -35,6 +35,10 @@ def provider_of(run: Run, resource: ResourceState) -> Provider:
 
 
 def _recorder_for(run: Run, resource: ResourceState, provider: Provider) -> Provider:
+    # The `check` of a dynamic resource may call what its inputs point to.
+    may_call = package_of(resource.type) == DYNAMIC
+    if isinstance(provider, StandIn):
+        return provider.hiding(simulated_inputs(run, resource)) if may_call else provider
     if isinstance(provider, Recorder):
         return provider
     rules = Rules()
@@ -42,8 +46,6 @@ def _recorder_for(run: Run, resource: ResourceState, provider: Provider) -> Prov
         if resource.type in provider.recorded_types:
             return provider.recorder
         rules = provider.recorder.rules
-    # The `check` of a dynamic resource may call what its inputs point to.
-    may_call = package_of(resource.type) == DYNAMIC
     return StandIn(provider, simulated_inputs(run, resource) if may_call else (), rules)
 
 

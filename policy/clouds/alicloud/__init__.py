@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
+from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
 
@@ -32,4 +33,5 @@ CLOUD = PolicyCloud(
         *_marks("security_group_ids"),
     ),
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
+    meaning=MEANING,
 )

@@ -7,6 +7,7 @@ import re
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGE, judge
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
+from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
 
@@ -23,4 +24,5 @@ CLOUD = PolicyCloud(
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),
+    meaning=MEANING,
 )

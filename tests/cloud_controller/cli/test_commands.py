@@ -15,8 +15,9 @@ from cloud_controller.binding import UNBOUND
 from cloud_controller.cli import commands as cli
 from cloud_controller.cli.commands import main
 from cloud_controller.controllers.service import controller as service
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.converge import Refused
-from cloud_controller.plan import Plan
+from cloud_controller.plan import Action, ActionKind, Attention, FieldChange, Plan
 
 KUBECONFIG = """
 current-context: c
@@ -140,14 +141,15 @@ def test_an_unusable_cloud_config_is_one_error_line_without_secrets(
     assert told in failed(command(files), capsys)
 
 
-def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
-    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Action], list[service.ServiceOptions]]:
+    """The actions that the service controller plans, to be filled, and the options that it was given."""
+    actions: list[Action] = []
     given: list[service.ServiceOptions] = []
 
     def plan(_: object, options: service.ServiceOptions) -> Plan:
         given.append(options)
-        return Plan()
+        return Plan.of(actions)
 
     nothing = SimpleNamespace(
         cluster_id="c-1", services=[], load_balancers=[], classes=frozenset(), builder=None, binding=UNBOUND
@@ -156,10 +158,48 @@ def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
     monkeypatch.setattr(service, "evidence", lambda _: None)
     monkeypatch.setattr(cli, "cluster_uid", lambda _: "uid-here")
     monkeypatch.setattr(service, "plan", plan)
+    return actions, given
 
-    assert main(command(files, "--controllers=service", "--backend-nodes=ready-workers")) == 0
-    assert [options.backend_nodes for options in given] == ["ready-workers"]
+
+Planned = tuple[list[Action], list[service.ServiceOptions]]
+
+
+def test_a_plan_counts_backends_as_the_daemon_with_the_same_option_does(
+    files: Path, planned: Planned, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--backend-nodes=ready-workers", "--address-changes=acknowledge")
+    assert main(command(files, "--controllers=service", *more)) == 0
+
+    (options,) = planned[1]
+    assert (options.backend_nodes, options.address_changes) == ("ready-workers", AddressChanges.ACKNOWLEDGE)
     assert capsys.readouterr().out == "service: nothing to do\n"
+
+
+def test_a_plan_ends_with_the_services_that_need_attention_and_how_a_change_is_acknowledged(
+    files: Path, planned: Planned, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = 'cloud-controller/acknowledge-address-change: "3fa94c21d07b"'
+    held = Action(
+        ActionKind.REPLACE,
+        "service/default/web",
+        "leave load balancer lb-1 at 192.0.2.1; the address changes",
+        (FieldChange("scheme", "internet-facing", "internal"),),
+        reason="scheme cannot be changed in place",
+        held="3fa94c21d07b",
+        acknowledgement=line,
+        attention=Attention.ADDRESS_CHANGE_HELD,
+    )
+    planned[0].append(held)
+
+    assert main(command(files, "--controllers=service", "--detailed-exitcode")) == 0, "what is held is no change"
+    assert capsys.readouterr().out.splitlines() == [
+        "service: 1 to replace",
+        f"  +- service/default/web: {held.summary} ({held.reason}) [held; annotate {line}]",
+        "       scheme: internet-facing -> internal",
+        "needs attention: 1",
+        "  service/default/web: address-change-held: scheme cannot be changed in place",
+        f"       to let it happen once, annotate the Service: {line}",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,27 @@ def test_a_server_side_apply_without_field_manager_is_a_programming_error(server
         server.kube.patch(NODES, "a", {}, type=PatchType.APPLY)
 
 
+def test_a_strict_dry_run_says_so_in_its_query(server: ScriptedServer) -> None:
+    service = {"metadata": {"name": "web", "namespace": "default"}}
+    server.script(Answer({}), Answer({}))
+
+    server.kube.create(SERVICES, service, dry_run=True, strict=True)
+    server.kube.replace(SERVICES, service, dry_run=True, strict=True)
+
+    assert [call.query for call in server.calls] == [{"dryRun": "All", "fieldValidation": "Strict"}] * 2
+
+
+def test_warnings_are_passed_on_to_who_hears_them(server: ScriptedServer) -> None:
+    heard: list[str] = []
+    server.script(Answer({}, headers={"Warning": '299 - "a \\"b\\", c", 299 - "d"'}), Answer({}))
+    kube = server.kube
+
+    kube.hearing(heard.append).get(NODES, "a")
+    kube.get(NODES, "a")
+
+    assert heard == ['a "b", c', "d"]
+
+
 def test_a_status_is_patched_at_its_subresource(server: ScriptedServer) -> None:
     server.kube.patch(NODES, "a", {}, type=PatchType.MERGE, subresource="status")
 

@@ -78,6 +78,13 @@ def test_another_context_can_be_named() -> None:
         from_kubeconfig(yaml.safe_dump({**DOCUMENT, "contexts": contexts}), context="y")
 
 
+def test_the_namespace_is_the_contexts_or_default() -> None:
+    context = {"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "shop"}}
+
+    assert from_kubeconfig(yaml.safe_dump({**DOCUMENT, "contexts": [context]})).namespace == "shop"
+    assert load().namespace == "default"
+
+
 def test_a_client_certificate_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     public, private = certificate()
@@ -176,6 +183,14 @@ def test_a_pod_finds_the_server_in_its_environment_and_its_token_in_a_file(accou
     assert connection.server == "https://127.2.0.1:443"
     assert connection.token is not None
     assert connection.token() == "first"
+
+
+def test_a_pods_namespace_is_that_of_its_service_account_or_default(account: Path) -> None:
+    assert in_cluster(account, ENVIRONMENT).namespace == "default"
+
+    (account / "namespace").write_text("shop")
+
+    assert in_cluster(account, ENVIRONMENT).namespace == "shop"
 
 
 def test_the_service_accounts_directory_can_be_set_by_the_environment(account: Path) -> None:

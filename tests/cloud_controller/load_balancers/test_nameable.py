@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.load_balancers.nameable import Nameable, Named
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability, Settings
+from cloud_controller.load_balancers.nameable import Nameable, Named, Naming
+from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.load_balancers.terms import ITEM, words
 
+ENTRY = Annotation(
+    name="example.com/subnets",
+    argument="subnets",
+    sets="subnets",
+    type=tuple,
+    description="The subnets.",
+    applies_to="the load balancer",
+    mutability=Mutability.IN_PLACE,
+    since="0.1",
+    source="",
+)
+CATALOGUE = Catalogue("cloud", ("example.com/",), (ENTRY,))
 CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/1"
 
 
@@ -87,3 +102,45 @@ def test_a_refusal_names_the_annotation_the_value_and_the_list() -> None:
 def test_an_invalid_annotations_may_name_entry_is_rejected(entry: str) -> None:
     with pytest.raises(ValueError, match=r"kinds: certificate|can be matched by tags"):
         Nameable.parse(entry.split(","))
+
+
+@pytest.mark.parametrize(
+    "name", ["subnet-1", "subnet-12", "SUBNET-1", "subnet-a", "subnet-]", "subnet-^", "a.b", "a\\b", ""]
+)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *["*", "subnet-?", "subnet-[0-9]", "subnet-[!0-9]", "subnet-[]]", "subnet-[^1]", "subnet-[", "a.b", "a\\b", ""],
+    ],
+)
+def test_the_rule_for_the_api_server_allows_what_the_list_allows(pattern: str, name: str) -> None:
+    listed = Nameable.parse([f"subnet={pattern}"])
+    rules = [*listed.refusals([Naming("subnet", "subnets", words("subnets"))])]
+
+    assert said(lambda: refuse(Settings(CATALOGUE, {"subnets": (name,)}), {}, rules)) == said(
+        lambda: listed.require([Named("subnet", f"annotation {ENTRY.name}", (name,))])
+    )
+
+
+def said(judge: Callable[[], None]) -> str | None:
+    try:
+        judge()
+    except InvalidConfiguration as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("listed", ["any", "certificate=c-1", "subnet=subnet-1,subnet=tag:shared"])
+def test_the_api_server_judges_no_kind_without_entries_or_with_tags(listed: str) -> None:
+    rules = Nameable.parse(listed.split(",")).refusals([Naming("subnet", "subnets", words("subnets"))])
+
+    assert [*rules] == []
+
+
+def test_a_name_that_may_not_be_the_only_one_is_left_to_the_controller() -> None:
+    naming = Naming("subnet", "subnets", words("subnets"), only_name=ITEM.matches("subnet-.*"))
+    rules = [*Nameable.parse(["subnet=subnet-1"]).refusals([naming])]
+
+    refuse(Settings(CATALOGUE, {"subnets": ("edge",)}), {}, rules)
+    with pytest.raises(InvalidConfiguration, match=r"'subnet-2' is not allowed by --annotations-may-name \(allowed: "):
+        refuse(Settings(CATALOGUE, {"subnets": ("edge", "subnet-2")}), {}, rules)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, PREFIX, READINESS_GATE
 from cloud_controller.clouds.alicloud.clb.annotations_of_listeners import HEALTH_CHECKS, LISTENERS
 from cloud_controller.clouds.alicloud.clb.annotations_of_load_balancers import BACKENDS, LOAD_BALANCERS
+from cloud_controller.clouds.alicloud.clb.refusals import NAMINGS, REFUSALS
 from cloud_controller.load_balancers.catalogue import Catalogue
 
 CLASS = "cloud-controller/clb"
@@ -21,6 +22,8 @@ CLB = Catalogue(
     classes=(None, CLASS),
     # Charts leave annotations empty, and Alibaba Cloud's own controller ignores those.
     empty_is_unset=True,
+    refusals=REFUSALS,
+    namings=NAMINGS,
 )
 
 

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.backends import chosen
 from cloud_controller.clouds.alicloud.clb.annotations import field
-from cloud_controller.clouds.alicloud.clb.build_listeners import further_certificates, is_checked, listener_attributes
+from cloud_controller.clouds.alicloud.clb.build_listeners import is_checked, listener_attributes
+from cloud_controller.clouds.alicloud.clb.refusals import OF_BACKENDS
 from cloud_controller.clouds.alicloud.clb.request import Request, forwards, protocols
 from cloud_controller.clouds.common.names import hashed_name
-from cloud_controller.clouds.common.service_spec import is_local, require_node_port
-from cloud_controller.clouds.common.source_ranges import EVERYBODY, field_and_texts, source_ranges
+from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
@@ -32,7 +33,8 @@ from cloud_controller.load_balancers.model import (
     Pool,
     Reuse,
 )
-from cloud_controller.load_balancers.nameable import Named
+from cloud_controller.load_balancers.nameable import named
+from cloud_controller.load_balancers.refusals import refuse
 
 EXTERNAL_IP_TAG = "cloud-controller/external-ip-type"
 """On an internal load balancer: whether its Service shows the elastic IP bound to it. A read has no Service."""
@@ -66,23 +68,20 @@ _OF_THE_WHOLE = (
 
 def build(request: Request, backends: Backends) -> Built:
     """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
-    _check_backends(request)
-    _check_source_ranges(request)
+    refuse(request.settings, request.spec)
     protocol_of = protocols(request)
-    forward_to = forwards(request, protocol_of)
+    forward_to = forwards(request)
     found = _members(request, backends)
     own = request.owner
     suffix = f"-{own.uid}" if request.reused else ""
     listeners, pools = [], []
-    for index, port in enumerate(request.ports):
+    for port in request.ports:
         key = (port["protocol"], port["port"])
         redirected = forward_to.get(port["port"]) if protocol_of[key] == "http" else None
         attributes = listener_attributes(request, protocol_of[key], redirected)
         name = f"{port['protocol'].lower()}-{port['port']}{suffix}" if redirected is None else ""
         listeners.append(Listener(*key, pool=name, attributes=attributes, tags=own.tags))
         if redirected is None:
-            if not request.by_pod:
-                require_node_port(index, port, f"annotation {_BACKEND_TYPE}: eni")
             pools.append(Pool(name, _UNCHECKED, members=found[key], tags=own.tags))
     # The HTTPS listener must be there before an HTTP one redirects to it.
     listeners.sort(key=lambda each: not each.pool)
@@ -100,30 +99,18 @@ def build(request: Request, backends: Backends) -> Built:
         model,
         ignored=tuple(_ignored(request, set(protocol_of.values()))),
         reuse=reuse,
-        named=tuple(_named(request, model)),
+        named=tuple(named(request.settings, request.spec)),
         published=(Ingress(hostname=hostname),) if hostname else (),
     )
 
 
 def members(request: Request, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:
     """The members behind each listener, even if other settings of the Service are invalid."""
-    _check_backends(request)
+    refuse(request.settings, request.spec, OF_BACKENDS)
     return _members(request, backends)
 
 
 # -------------------------------------------------------------------------------------------------------- backends
-
-_BACKEND_TYPE = field("backend_type").removeprefix("annotation ")
-
-
-def _check_backends(request: Request) -> None:
-    if request.settings.text("backend_ip_version") == "ipv6":
-        if not request.by_pod:
-            why = "nodes are reached by their instance, which has an IPv4 address"
-            raise InvalidConfiguration(field("backend_ip_version"), why, f"ipv4; or annotation {_BACKEND_TYPE}: eni")
-        if request.settings.text("ip_version") != "ipv6":
-            why = "ipv6 needs a load balancer with an IPv6 address"
-            raise InvalidConfiguration(field("backend_ip_version"), why, "ipv4; or annotation ip-version: ipv6")
 
 
 def _members(request: Request, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
@@ -179,13 +166,6 @@ def _charges(request: Request) -> dict[str, Value | None]:
     settings = request.settings
     by_spec = settings.text("instance_charge_type") == "PayBySpec"
     by_bandwidth = settings.text("charge_type") == "paybybandwidth"
-    if "spec" in settings.given and not by_spec:
-        why = "a load balancer with instance-charge-type PayByCLCU, the default, has no specification"
-        raise InvalidConfiguration(field("spec"), why, "none; or annotation instance-charge-type: PayBySpec")
-    if by_bandwidth and not by_spec:
-        why = "a load balancer with instance-charge-type PayByCLCU, the default, is paid by traffic only"
-        allowed = "paybytraffic; or annotation instance-charge-type: PayBySpec"
-        raise InvalidConfiguration(field("charge_type"), why, allowed)
     found: dict[str, Value | None] = {"instance_charge_type": settings.text("instance_charge_type")}
     if by_spec:
         found["load_balancer_spec"] = settings.text("spec")
@@ -203,8 +183,6 @@ def _tags(request: Request) -> dict[str, str]:
         own[EXTERNAL_IP_TAG] = request.settings.text("external_ip_type") or NO_EXTERNAL_IP
     words = (word.partition("=") for word in request.words("additional_resource_tags"))
     given = {key.strip(): value.strip() for key, _, value in words}
-    if "" in given:
-        raise InvalidConfiguration(field("additional_resource_tags"), "a tag has no key", "key=value")
     # The cluster's UID, and what the controller may add later: preserved, shared, left.
     return _TAGS.merged(field("additional_resource_tags"), given, own, later=4)
 
@@ -216,25 +194,7 @@ def _reuse(request: Request) -> Reuse | None:
     return Reuse(request.reused, request.settings.flag("force_override_listeners"), request.place.vpc_id)
 
 
-def _check_source_ranges(request: Request) -> None:
-    ranges = source_ranges(request.spec, request.settings, (4, 6))
-    if ranges and not {*ranges} & {*EVERYBODY.values()}:
-        where, _ = field_and_texts(request.spec, request.settings)
-        why = "CLB admits clients by access control lists, which the controller does not make"
-        allowed = "none; or annotations acl-id, with a list of these ranges, and acl-status: on"
-        raise InvalidConfiguration(where, why, allowed)
-
-
-# ---------------------------------------------------------------------------------------------- named and ignored
-
-
-def _named(request: Request, model: LoadBalancerModel) -> Iterator[Named]:
-    if model.attributes.get("vswitch_id") == request.settings.given.get("vswitch_id", ""):
-        yield Named("subnet", field("vswitch_id"), (str(request.settings.text("vswitch_id")),))
-    if any(each.attributes.get("server_certificate_id") for each in model.listeners):
-        yield Named("certificate", field("cert_id"), (str(request.settings.text("cert_id")),))
-        for _, certificate in further_certificates(request):
-            yield Named("certificate", field("domain_extensions"), (certificate,))
+# --------------------------------------------------------------------------------------------------------- ignored
 
 
 def _ignored(request: Request, used: set[str]) -> Iterator[Ignored]:
@@ -271,7 +231,7 @@ def _without_effect(request: Request, used: set[str]) -> dict[str, str]:
         elif settings.text("address_type") == "intranet":
             found["bandwidth"] = "an internal load balancer has no traffic to pay for"
     if request.by_pod:
-        why = f"with annotation {_BACKEND_TYPE}: eni, pods are backends wherever they run"
+        why = f"with annotation {BACKEND_TYPE}: eni, pods are backends wherever they run"
         found |= dict.fromkeys(("remove_unscheduled_backend", "backend_label"), why)
     elif is_local(request.spec):
         found["default_weight"] = "with externalTrafficPolicy: Local, the weight of a node is the number of its pods"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.alicloud.clb.annotations import field
 from cloud_controller.clouds.alicloud.clb.request import Request
 from cloud_controller.clouds.common.service_spec import affinity_timeout
 from cloud_controller.load_balancers.catalogue import Value
@@ -15,12 +13,9 @@ Attributes = dict[str, Value | None]
 _UDP_CHECK: Attributes = {"health_check_interval": 5, "health_check_connect_timeout": 10}
 """The API's defaults for UDP, which differ from those of other protocols."""
 
-_BY_HASH = ("sch", "tch")
-_NOT_HTTP = "wrr, rr, wlc for HTTP and HTTPS listeners"
-
 
 def listener_attributes(request: Request, protocol: str, forward_port: int | None) -> Attributes:
-    """Everything that a listener of this protocol has. Raises InvalidConfiguration.
+    """Everything that a listener of this protocol has.
 
     All of it is set, not only what the Service names: so a removed annotation, and a change by hand, go back.
     """
@@ -51,40 +46,24 @@ def is_checked(request: Request, protocol: str) -> bool:
 
 
 def further_certificates(request: Request) -> Iterator[tuple[str, str]]:
-    """Domain and certificate of each entry of `domain-extensions`. Raises InvalidConfiguration."""
-    seen: set[str] = set()
+    """Domain and certificate of each entry of `domain-extensions`."""
     for word in request.words("domain_extensions"):
         domain, _, certificate = (each.strip() for each in word.partition(":"))
-        if not domain or not certificate:
-            why = f"{word!r} is not a domain and a certificate"
-            raise InvalidConfiguration(field("domain_extensions"), why, "DOMAIN:CERTIFICATE")
-        if domain in seen:
-            raise InvalidConfiguration(field("domain_extensions"), f"{domain} appears twice", "one certificate each")
-        seen.add(domain)
         yield domain, certificate
 
 
 def _access(request: Request) -> Attributes:
-    lists = tuple(sorted(request.words("acl_id")))
     if not request.is_on("acl_status"):
-        if lists and "acl_status" not in request.settings.given:
-            why = f"it has no effect without annotation acl-status: every client could connect past {', '.join(lists)}"
-            raise InvalidConfiguration(field("acl_id"), why, "acl-status: on beside it; or off to admit every client")
         return {"acl_status": "off"}
-    if not lists:
-        raise InvalidConfiguration(field("acl_status"), "on needs annotation acl-id", "acl-id with the lists; or off")
+    lists = tuple(sorted(request.words("acl_id")))
     return {"acl_status": "on", "acl_ids": lists, "acl_type": request.settings.text("acl_type")}
 
 
 def _scheduler(request: Request, protocol: str) -> str | None:
-    chosen = request.settings.text("scheduler")
-    if protocol in ("http", "https"):
-        if chosen in _BY_HASH:
-            raise InvalidConfiguration(field("scheduler"), f"{chosen} is not offered for HTTP and HTTPS", _NOT_HTTP)
-        return chosen
-    if "scheduler" not in request.settings.given and affinity_timeout(request.spec):
+    by_cookies = protocol in ("http", "https")
+    if not by_cookies and "scheduler" not in request.settings.given and affinity_timeout(request.spec):
         return "sch"
-    return chosen
+    return request.settings.text("scheduler")
 
 
 def _connections(request: Request) -> Attributes:
@@ -114,21 +93,14 @@ def _http(request: Request) -> Attributes:
         found["sticky_session_type"] = kind
         if kind == "insert":
             found["cookie_timeout"] = settings.integer("cookie_timeout")
-        elif (cookie := settings.text("cookie")) is not None:
-            found["cookie"] = cookie
         else:
-            why = "server needs annotation cookie, the name of the backend's cookie"
-            raise InvalidConfiguration(field("sticky_session_type"), why, "cookie beside it; or insert")
+            found["cookie"] = settings.text("cookie")
     return found
 
 
 def _tls(request: Request) -> Attributes:
-    certificate = request.settings.text("cert_id")
-    if certificate is None:
-        why = "an HTTPS listener needs a certificate"
-        raise InvalidConfiguration(field("cert_id"), why, "the ID of a server certificate")
     return {
-        "server_certificate_id": certificate,
+        "server_certificate_id": request.settings.text("cert_id"),
         "tls_cipher_policy": request.settings.text("tls_cipher_policy"),
         "http2": request.settings.text("http2_enabled"),
         "domain_extensions": tuple(sorted(f"{domain}:{each}" for domain, each in further_certificates(request))),

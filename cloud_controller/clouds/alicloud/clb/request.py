@@ -1,4 +1,4 @@
-"""What one Service asks for, read and checked as far as its load balancer and its ports go. Pure."""
+"""What one Service asks for, read as far as its load balancer and its ports go. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.alicloud.clb.annotations import field
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Object, Owner
-
-_TRANSPORT = {"tcp": "TCP", "udp": "UDP", "http": "TCP", "https": "TCP"}
 
 
 class Place(Protocol):
@@ -70,45 +66,16 @@ class Request:
 
 
 def protocols(request: Request) -> dict[tuple[str, int], str]:
-    """CLB's protocol of each port of the Service, by transport protocol and number. Raises InvalidConfiguration."""
-    found: dict[tuple[str, int], str] = {}
-    for index, port in enumerate(request.ports):
-        if port["protocol"] not in ("TCP", "UDP"):
-            why = f"{port['protocol']!r} is not supported"
-            raise InvalidConfiguration(f"spec.ports[{index}].protocol", why, "TCP, UDP")
-        found[port["protocol"], port["port"]] = port["protocol"].lower()
-    where, named = field("protocol_port"), set()
+    """CLB's protocol of each port of the Service, by transport protocol and number."""
+    found = {(port["protocol"], port["port"]): str(port["protocol"]).lower() for port in request.ports}
     for word in request.words("protocol_port"):
         name, _, number = word.partition(":")
         name = name.strip().lower()
-        if name not in _TRANSPORT or not number.strip().isdecimal():
-            raise InvalidConfiguration(where, f"{word!r} is not a protocol and a port", "such as https:443,http:80")
-        key = (_TRANSPORT[name], int(number))
-        if key not in found:
-            served = ", ".join(f"{port}/{protocol}" for protocol, port in found)
-            raise InvalidConfiguration(where, f"{word!r} is not a port of the Service", f"one of {served}")
-        if key in named:
-            raise InvalidConfiguration(where, f"port {number} appears twice", "one protocol for each port")
-        named.add(key)
-        found[key] = name
+        found["UDP" if name == "udp" else "TCP", int(number)] = name
     return found
 
 
-def forwards(request: Request, protocol_of: Mapping[tuple[str, int], str]) -> dict[int, int]:
-    """The HTTPS port to which each redirecting HTTP port sends its clients. Raises InvalidConfiguration."""
-    where, found = field("forward_port"), {}
-    for word in request.words("forward_port"):
-        source, _, target = (each.strip() for each in word.partition(":"))
-        if not source.isdecimal() or not target.isdecimal():
-            raise InvalidConfiguration(where, f"{word!r} is not two ports", "HTTP-PORT:HTTPS-PORT, such as 80:443")
-        if protocol_of.get(("TCP", int(source))) != "http":
-            allowed = f"an HTTP port; annotation protocol-port makes it one (http:{source})"
-            raise InvalidConfiguration(where, f"port {source} is not an HTTP port of the Service", allowed)
-        # On a reused load balancer, another Service may serve it.
-        if not request.reused and protocol_of.get(("TCP", int(target))) != "https":
-            allowed = f"an HTTPS port; annotation protocol-port makes it one (https:{target})"
-            raise InvalidConfiguration(where, f"port {target} is not an HTTPS port of the Service", allowed)
-        if int(source) in found:
-            raise InvalidConfiguration(where, f"port {source} appears twice", "one target for each port")
-        found[int(source)] = int(target)
-    return found
+def forwards(request: Request) -> dict[int, int]:
+    """The HTTPS port to which each redirecting HTTP port sends its clients."""
+    pairs = (word.partition(":") for word in request.words("forward_port"))
+    return {int(source): int(target) for source, _, target in pairs}

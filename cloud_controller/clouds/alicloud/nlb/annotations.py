@@ -10,6 +10,7 @@ from cloud_controller.clouds.alicloud.annotation_entries import LEGACY_PREFIX, P
 from cloud_controller.clouds.alicloud.nlb.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.alicloud.nlb.annotations_of_load_balancers import BACKEND_TYPE, LOAD_BALANCERS
 from cloud_controller.clouds.alicloud.nlb.annotations_of_server_groups import SERVER_GROUPS
+from cloud_controller.clouds.alicloud.nlb.refusals import NAMINGS, REFUSALS
 from cloud_controller.load_balancers.catalogue import Catalogue
 
 CLASSES = ("alibabacloud.com/nlb", "cloud-controller/nlb")
@@ -23,6 +24,8 @@ NLB = Catalogue(
     classes=CLASSES,
     # Charts leave annotations empty, and Alibaba Cloud's own controller ignores those.
     empty_is_unset=True,
+    refusals=REFUSALS,
+    namings=NAMINGS,
 )
 
 

@@ -20,6 +20,7 @@ LOAD_BALANCERS = (
         default_note="none",
         example="cn-hangzhou-k:vsw-0a1,cn-hangzhou-h:vsw-0b2:192.168.0.20:eip-0c3",
         exclusive=("eip", "private_ipv4"),
+        moves=("zones", "eip", "private_ipv4"),
         names="subnet",
     ),
     entry(
@@ -30,6 +31,7 @@ LOAD_BALANCERS = (
         allowed=("internet", "intranet"),
         any_case=True,
         default="internet",
+        moves=("address_type",),
     ),
     entry(
         "ip-version",

@@ -18,12 +18,15 @@ from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Built, Ignored, LoadBalancerModel, Object, Reuse
+from cloud_controller.load_balancers.nameable import named
+from cloud_controller.load_balancers.refusals import refuse
 
 
 def build(service: Object, backends: Backends, facts: BuildFacts, config: BuildConfig) -> Built:
     """The model. Raises InvalidConfiguration that names the field or annotation."""
     asked = request(service, config)
-    found = fronts(asked, by_pod=by_pod(service))
+    refuse(asked.settings, asked.spec)
+    found = fronts(asked)
     tags = build_load_balancer.tags(asked)
     reuse = _reuse(asked, facts)
     # On a load balancer of its own, everything is the Service's; a shared one tells whose each part is.
@@ -44,7 +47,7 @@ def build(service: Object, backends: Backends, facts: BuildFacts, config: BuildC
         model,
         ignored=tuple(_ignored(asked, found)),
         reuse=reuse,
-        named=(*build_load_balancer.named(asked), *build_listeners.named(asked)),
+        named=tuple(named(asked.settings, asked.spec)),
     )
 
 
@@ -81,7 +84,6 @@ def _reuse(asked: Request, facts: BuildFacts) -> Reuse | None:
     reused = asked.settings.text("id")
     if reused is None:
         return None
-    build_load_balancer.require_reusable(asked)
     return Reuse(reused, asked.settings.flag("force_override_listeners"), facts.vpc_id)
 
 

@@ -7,21 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.nlb.annotations import field
 from cloud_controller.clouds.alicloud.nlb.names import pool_name
 from cloud_controller.clouds.alicloud.nlb.request import Port, Request
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, Listener
-from cloud_controller.load_balancers.nameable import Named
 
 UDP_IDLE_TIMEOUT = 20
 """Seconds: the default and the most of UDP listeners."""
 PPV2 = ("ppv2_ep_id", "ppv2_eps_id", "ppv2_vpc_id")
-_TRANSPORTS = ("TCP", "UDP")
-_PROTOCOLS = {"tcp": "TCP", "udp": "UDP", "tcpssl": "TCP"}
-"""The protocols of annotations, with the transport that the Service's port must have."""
-_FORM = "tcp:PORT, udp:PORT or tcpssl:PORT"
 _TLS_ONLY = ("cert_id", "additional_cert_ids", "cacert", "cacert_id", "tls_cipher_policy", "alpn", "alpn_policy")
 
 
@@ -29,7 +23,6 @@ _TLS_ONLY = ("cert_id", "additional_cert_ids", "cacert", "cacert_id", "tls_ciphe
 class Front:
     """A port of the Service and what listens for it. `last`: of a range of ports that begins with `first`."""
 
-    index: int
     port: Port
     protocol: str
     first: int
@@ -53,29 +46,16 @@ class Front:
         return pool_name(self.transport, self.port["port"], tls=self.tls, by_address=self.by_address, any_port=any_port)
 
 
-def fronts(asked: Request, *, by_pod: bool) -> list[Front]:
-    """What listens for each port. Raises InvalidConfiguration that names the field or annotation."""
+def fronts(asked: Request) -> list[Front]:
+    """What listens for each port. Raises InvalidConfiguration that names the annotation."""
     protocols, ranges = _protocols(asked), _ranges(asked)
-    if ranges and not by_pod:
-        why = "a range of ports needs pods as backends: each port of the range goes to the same port of the pods"
-        allowed = f"none; or annotation {BACKEND_TYPE}: eni"
-        raise InvalidConfiguration(field("listener_port_range"), why, allowed)
+    by_address = asked.text("server_group_type") == "Ip"
     found = []
-    for index, port in enumerate(asked.ports):
-        if port["protocol"] not in _TRANSPORTS:
-            where = f"spec.ports[{index}].protocol"
-            raise InvalidConfiguration(where, f"{port['protocol']!r} is not supported", ", ".join(_TRANSPORTS))
+    for port in asked.ports:
         protocol = protocols.get((port["protocol"], port["port"])) or str(port["protocol"])
         first, last = ranges.get(port["port"], (port["port"], None))
-        by_address = asked.text("server_group_type") == "Ip"
-        found.append(Front(index, port, protocol, first, last, by_address))
+        found.append(Front(port, protocol, first, last, by_address))
     _require_apart(found)
-    if any(front.tls for front in found) and not asked.has("cert_id"):
-        why = f"missing, but {field('protocol_port')} asks for TLS"
-        raise InvalidConfiguration(field("cert_id"), why, "the ID of a server certificate")
-    if asked.on("cacert") and not asked.has("cacert_id"):
-        why = f"missing, but {field('cacert')} is on"
-        raise InvalidConfiguration(field("cacert_id"), why, "the ID of a CA certificate")
     return found
 
 
@@ -127,15 +107,6 @@ def ignored_tlvs(asked: Request) -> Iterator[Ignored]:
             yield from asked.ignored(argument, f"{field('proxy_protocol')} is not on")
 
 
-def named(asked: Request) -> Iterator[Named]:
-    """The certificates that annotations name."""
-    for argument in ("cert_id", "cacert_id"):
-        if asked.has(argument):
-            yield Named("certificate", field(argument), (asked.text(argument),))
-    for word in asked.words("additional_cert_ids"):
-        yield Named("certificate", field("additional_cert_ids"), (word,))
-
-
 def _tls(asked: Request) -> dict[str, Value | None]:
     mutual, alpn = asked.on("cacert"), asked.on("alpn")
     certificate = asked.text("cert_id")
@@ -152,37 +123,15 @@ def _tls(asked: Request) -> dict[str, Value | None]:
 
 def _protocols(asked: Request) -> dict[tuple[str, int], str]:
     """The protocol of listeners by transport and port of the Service."""
-    where, found = field("protocol_port"), dict[tuple[str, int], str]()
-    transports: dict[int, set[str]] = {}
-    for port in asked.ports:
-        transports.setdefault(port["port"], set()).add(port["protocol"])
-    for word in asked.words("protocol_port"):
-        name, _, number = (part.strip().lower() for part in word.partition(":"))
-        if name in ("http", "https"):
-            why = f"{word!r}: an NLB does not speak HTTP"
-            raise InvalidConfiguration(where, why, f"{_FORM}; for HTTP a CLB, or an ALB by an Ingress")
-        if name not in _PROTOCOLS or not _is_port(number):
-            raise InvalidConfiguration(where, f"{word!r} is not a protocol and a port", _FORM)
-        transport, port_number = _PROTOCOLS[name], int(number)
-        if transport not in transports.get(port_number, {transport}):
-            other = ", ".join(sorted(transports[port_number]))
-            why = f"{word!r} needs a {transport} port, but port {number} of the Service is {other}"
-            raise InvalidConfiguration(where, why, f"{other.lower()}:{number}")
-        if found.setdefault((transport, port_number), name.upper()) != name.upper():
-            raise InvalidConfiguration(where, f"two protocols for port {number}", "one protocol for each port")
-    return found
+    words = (word.partition(":") for word in asked.words("protocol_port"))
+    names = ((name.strip().upper(), int(number)) for name, _, number in words)
+    return {("UDP" if name == "UDP" else "TCP", number): name for name, number in names}
 
 
 def _ranges(asked: Request) -> dict[int, tuple[int, int]]:
-    where, found = field("listener_port_range"), dict[int, tuple[int, int]]()
-    for word in asked.words("listener_port_range"):
-        match = re.fullmatch(r"\s*(\d{1,5})-(\d{1,5})\s*:\s*(\d{1,5})\s*", word)
-        first, last, number = map(int, match.groups()) if match else (0, 0, 0)
-        if not 0 < first < last <= 65535 or not _is_port(str(number)) or number in found:
-            why = f"{word!r} is not a range of ports for one port of the Service"
-            raise InvalidConfiguration(where, why, "FIRST-LAST:PORT, such as 1000-2000:80")
-        found[number] = (first, last)
-    return found
+    """The first and the last port of each range, by the Service's port."""
+    words = (re.split("[-:]", word) for word in asked.words("listener_port_range"))
+    return {int(number): (int(first), int(last)) for first, last, number in words}
 
 
 def _require_apart(found: Sequence[Front]) -> None:
@@ -193,7 +142,3 @@ def _require_apart(found: Sequence[Front]) -> None:
             if front.transport == other.transport and ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
                 why = f"ports {front.port['port']} and {other.port['port']} would listen on the same port"
                 raise InvalidConfiguration(field("listener_port_range"), why, "ranges that do not overlap")
-
-
-def _is_port(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) <= 65535

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.nlb.annotations import field
@@ -16,11 +15,9 @@ from cloud_controller.clouds.common.subnets import require_one_of_a_zone
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored
-from cloud_controller.load_balancers.nameable import Named
 
 MOST_RANGES = 190
 """Rules that a security group has room for, besides the two that refuse everybody else."""
-_MOST_ZONES = 10
 _TAGS = TagRules(
     most=20,
     longest_key=64,
@@ -57,7 +54,7 @@ def attributes(asked: Request) -> dict[str, Value | None]:
         **{f"eip.{each.zone}": each.eip for each in found if each.eip},
         "address_type": "Internet" if public else "Intranet",
         **_ip_versions(asked),
-        "bandwidth_package_id": _bandwidth_package(asked, public=public),
+        "bandwidth_package_id": asked.settings.text("bandwidth_package_id"),
         **({"resource_group_id": asked.text("resource_group_id")} if asked.has("resource_group_id") else {}),
         "cross_zone_enabled": asked.on("cross_zone_enabled"),
         "deletion_protection": asked.on("delete_protection"),
@@ -67,28 +64,9 @@ def attributes(asked: Request) -> dict[str, Value | None]:
 
 
 def zones(asked: Request) -> list[Zone]:
-    """The zones in the annotation's order. Raises InvalidConfiguration unless there are valid ones."""
-    where, form = field("zone_maps"), "ZONE:VSWITCH[:ADDRESS[:EIP]] for each zone, such as cn-hangzhou-k:vsw-0a1"
-    if not asked.words("zone_maps"):
-        raise InvalidConfiguration(where, "missing: an NLB needs zones, each with a vSwitch of the cluster's VPC", form)
-    found = []
-    for word in asked.words("zone_maps"):
-        parts = [part.strip() for part in word.split(":")]
-        zone, vswitch, address, eip, *more = [*parts, "", "", ""]
-        if len(parts) > 4 or any(more) or not zone or not vswitch.startswith("vsw-") or (eip and eip[:4] != "eip-"):
-            raise InvalidConfiguration(where, f"{word!r} is not a zone with its vSwitch", form)
-        if eip and asked.text("address_type") == "intranet":
-            why = f"{eip} cannot be used: {field('address_type')} is intranet"
-            raise InvalidConfiguration(where, why, "no elastic IP, or address-type: internet")
-        if address:
-            try:
-                IPv4Address(address)
-            except AddressValueError:
-                raise InvalidConfiguration(where, f"{address!r} in {word!r} is not an IPv4 address", form) from None
-        found.append(Zone(zone, vswitch, address, eip))
-    require_one_of_a_zone(where, found)
-    if len(found) > _MOST_ZONES:
-        raise InvalidConfiguration(where, f"{len(found)} zones are too many", f"at most {_MOST_ZONES}")
+    """The zones in the annotation's order. Raises InvalidConfiguration if two vSwitches are in one."""
+    found = [Zone(*(part.strip() for part in word.split(":"))) for word in asked.words("zone_maps")]
+    require_one_of_a_zone(field("zone_maps"), found)
     return found
 
 
@@ -97,15 +75,6 @@ def tags(asked: Request) -> dict[str, str]:
     own = {**asked.owner.tags, **({OWN_GROUP_TAG: "true"} if field_and_texts(asked.spec, asked.settings)[1] else {})}
     # Later come the cluster's UID, and on parts their load balancer and pool.
     return _TAGS.merged(field("additional_resource_tags"), asked.pairs("additional_resource_tags"), own, later=3)
-
-
-def require_reusable(asked: Request) -> None:
-    """Raise InvalidConfiguration for what restricts clients, which a reused load balancer would not do."""
-    where, texts = field_and_texts(asked.spec, asked.settings)
-    for given, name in ((texts, where), (asked.words("security_group_ids"), field("security_group_ids"))):
-        if given:
-            why = f"not supported with {field('id')}: the reused load balancer keeps its own security groups"
-            raise InvalidConfiguration(name, why, "none; set the security groups on that load balancer")
 
 
 def ignored(asked: Request) -> Iterator[Ignored]:
@@ -125,18 +94,6 @@ def ignored(asked: Request) -> Iterator[Ignored]:
         yield Ignored("spec.loadBalancerIP", asked.spec["loadBalancerIP"], f"use {field('zone_maps')}")
 
 
-def named(asked: Request) -> Iterator[Named]:
-    """The existing resources that annotations of the load balancer name."""
-    if asked.has("id"):
-        return
-    for zone in zones(asked):
-        yield Named("subnet", field("zone_maps"), (zone.id,))
-        if zone.eip:
-            yield Named("elastic-ip", field("zone_maps"), (zone.eip,))
-    for group in asked.words("security_group_ids"):
-        yield Named("security-group", field("security_group_ids"), (group,))
-
-
 def dual_stack(asked: Request) -> bool:
     """Whether the load balancer has IPv6 addresses too: by annotation, or because the Service requires both."""
     if asked.has("ip_version"):
@@ -145,37 +102,19 @@ def dual_stack(asked: Request) -> bool:
 
 
 def _ip_versions(asked: Request) -> dict[str, Value | None]:
-    families = asked.spec.get("ipFamilies") or ["IPv4"]
-    if families[0] != "IPv4":
-        why = f"{families[0]} cannot be the first family: load balancers reach backends by IPv4"
-        raise InvalidConfiguration("spec.ipFamilies", why, "IPv4 as the first family")
     if not dual_stack(asked):
         return {"address_ip_version": "ipv4"}
     public = asked.text("ipv6_address_type") == "internet"
     return {"address_ip_version": "DualStack", "ipv6_address_type": "Internet" if public else "Intranet"}
 
 
-def _bandwidth_package(asked: Request, *, public: bool) -> str | None:
-    given = asked.settings.text("bandwidth_package_id")
-    if given and not public and not (dual_stack(asked) and asked.text("ipv6_address_type") == "internet"):
-        why = "the load balancer has no public addresses that could use the bandwidth"
-        raise InvalidConfiguration(field("bandwidth_package_id"), why, "none; or address-type: internet")
-    return given
-
-
 def _clients(asked: Request) -> Mapping[str, Value | None]:
     """`security_group_ids` if the Service names groups, and the `source_ranges` that the Service's own group admits."""
-    where, texts = field_and_texts(asked.spec, asked.settings)
     if asked.has("security_group_ids"):
-        if texts:
-            why = f"the security groups in {field('security_group_ids')} decide which clients may connect"
-            raise InvalidConfiguration(where, why, "only one of the two")
-        for group in asked.words("security_group_ids"):
-            if not re.fullmatch("sg-[0-9a-z-]+", group):
-                raise InvalidConfiguration(field("security_group_ids"), f"{group!r} is not an ID", "sg-…")
         return {"security_group_ids": tuple(sorted({*asked.words("security_group_ids")})), "source_ranges": ()}
     versions = (4, 6) if dual_stack(asked) else (4,)
     ranges = tuple(str(each) for each in source_ranges(asked.spec, asked.settings, versions))
     if len(ranges) > MOST_RANGES:
+        where, _ = field_and_texts(asked.spec, asked.settings)
         raise InvalidConfiguration(where, f"{len(ranges)} ranges are too many", f"at most {MOST_RANGES}")
     return {"source_ranges": ranges}

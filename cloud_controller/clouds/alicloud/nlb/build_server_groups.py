@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.nlb.annotations import field
 from cloud_controller.clouds.alicloud.nlb.build_listeners import Front
 from cloud_controller.clouds.alicloud.nlb.request import Port, Request, value_of
-from cloud_controller.clouds.common.service_spec import (
-    ignored_affinity_timeout,
-    is_local,
-    require_node_port,
-)
+from cloud_controller.clouds.common.service_spec import ignored_affinity_timeout, is_local
 from cloud_controller.load_balancers.backends import Backends, Member, ready_endpoints
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import HealthCheck, Ignored, Object, Pool
@@ -32,14 +26,7 @@ def by_pod(service: Object) -> bool:
 
 
 def pool(asked: Request, front: Front, name: str, backends: Backends, tags: Mapping[str, str]) -> Pool:
-    """The pool behind one listener. Raises InvalidConfiguration that names the field or annotation."""
-    pods = by_pod(asked.service)
-    if not pods:
-        require_node_port(front.index, front.port, f"annotation {BACKEND_TYPE}: eni")
-        if front.by_address:
-            why = "Ip holds pods, but the backends are nodes"
-            allowed = f"Instance; or annotation {BACKEND_TYPE}: eni"
-            raise InvalidConfiguration(field("server_group_type"), why, allowed)
+    """The pool behind one listener."""
     draining = asked.on("connection_drain")
     check = _health_check(asked, front, backends)
     attributes: dict[str, Value | None] = {
@@ -112,9 +99,6 @@ def _scheduler(asked: Request) -> str:
 
 def _preserves_client_ip(asked: Request, front: Front) -> bool:
     wanted = asked.settings.text("preserve_client_ip")
-    if front.by_address and wanted == "on":
-        why = "server groups of type Ip cannot preserve client addresses"
-        raise InvalidConfiguration(field("preserve_client_ip"), why, f"off; or {field('proxy_protocol')}: on")
     return wanted != "off" and not front.by_address and not front.tls
 
 
@@ -127,9 +111,6 @@ def _health_check(asked: Request, front: Front, backends: Backends) -> HealthChe
         return HealthCheck("NONE")
     protocol = _check_protocol(asked, front)
     if protocol == "UDP" and front.transport == "TCP":
-        if all(port["protocol"] == "TCP" for port in asked.ports):
-            why = "'udp' cannot check TCP backends"
-            raise InvalidConfiguration(field("health_check_type"), why, "tcp, http")
         protocol = "TCP"
     port = asked.settings.integer("health_check_connect_port") or None
     if port is None and front.last is not None:

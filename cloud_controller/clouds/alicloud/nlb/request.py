@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.nlb.annotations import CLASSES, NLB, field
 from cloud_controller.load_balancers.catalogue import Settings, Value
@@ -67,14 +66,8 @@ class Request:
         return found if isinstance(found, tuple) else ()
 
     def pairs(self, argument: str) -> dict[str, str]:
-        """The words of a list of key=value. Raises InvalidConfiguration."""
-        found: dict[str, str] = {}
-        for word in self.words(argument):
-            key, equals, value = word.partition("=")
-            if not key or not equals:
-                raise InvalidConfiguration(field(argument), f"{word!r} is not key=value", "such as team=web")
-            found[key] = value
-        return found
+        """The words of a list of key=value."""
+        return {key: value for key, _, value in (word.partition("=") for word in self.words(argument))}
 
     def ignored(self, argument: str, reason: str) -> Iterator[Ignored]:
         """The annotation as one without effect, if the Service sets it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX, non_empty
+from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 
 OF_UPSTREAM = [
@@ -244,5 +244,4 @@ def test_what_could_be_meant_otherwise_is_refused_and_says_what_is_allowed(name:
 
 
 def test_an_empty_annotation_says_nothing() -> None:
-    assert non_empty({f"{PREFIX}ssl-cert": "", f"{PREFIX}type": " ", "a": "b"}) == {"a": "b"}
-    assert non_empty(None) == {}
+    assert CATALOGUE.parse({f"{PREFIX}ssl-cert": "", f"{PREFIX}type": " ", "a": "b"}).given == {}

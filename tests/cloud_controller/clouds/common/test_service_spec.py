@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.common.service_spec import (
     affinity_timeout,
     ignored_affinity_timeout,
     is_local,
-    require_node_port,
 )
 from cloud_controller.load_balancers.model import Ignored
 
@@ -44,12 +42,3 @@ def test_only_traffic_policy_local_is_local() -> None:
     assert is_local({"externalTrafficPolicy": "Local"})
     assert not is_local({"externalTrafficPolicy": "Cluster"})
     assert not is_local({})
-
-
-def test_a_port_without_a_node_port_is_refused_with_the_ways_out() -> None:
-    require_node_port(0, {"nodePort": 30080})
-
-    with pytest.raises(InvalidConfiguration, match=r"^spec.ports\[1\].nodePort: missing.*NodePorts: true; or b: pod"):
-        require_node_port(1, {"nodePort": None}, "b: pod")
-    with pytest.raises(InvalidConfiguration, match=r"\(allowed: spec.allocateLoadBalancerNodePorts: true\)$"):
-        require_node_port(0, {})

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceController, ServiceOptions
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, PODS, SERVICES, Informer, Kube
@@ -24,9 +25,16 @@ T = TypeVar("T")
 class Running:
     """A controller at work, which can be stopped and started as a process would be."""
 
-    def __init__(self, kube: Kube, site: MyCloudSite, workers: int = 2, gates: ReadinessGates | None = None) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        site: MyCloudSite,
+        workers: int = 2,
+        gates: ReadinessGates | None = None,
+        address_changes: AddressChanges = AddressChanges.ALLOW,
+    ) -> None:
         self._kube = kube
-        self._workers = workers
+        self._options = ServiceOptions(workers=workers, gates=gates, address_changes=address_changes)
         self._gates = gates
         self._site = site
 
@@ -47,7 +55,7 @@ class Running:
             self._informers[2],
             self._events,
             Metrics(),
-            ServiceOptions(workers=self._workers, gates=self._gates),
+            self._options,
             guard(self._kube),
             None,
             pods,

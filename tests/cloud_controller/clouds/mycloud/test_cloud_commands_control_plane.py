@@ -17,6 +17,7 @@ import pytest
 
 from cloud_controller import rbac
 from cloud_controller.cli import commands as cli
+from cloud_controller.cli.planned_service import CHANGES
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
@@ -221,7 +222,7 @@ def test_a_plan_needs_rights_to_read_alone_and_shows_every_service(
 def test_a_plan_tells_by_its_exit_code_whether_there_is_something_to_do_only_where_it_is_asked(
     reading: Commands,
 ) -> None:
-    assert reading("plan", "--controllers=service", "--detailed-exitcode") == cli.CHANGES
+    assert reading("plan", "--controllers=service", "--detailed-exitcode") == CHANGES
     assert reading("plan", "--controllers=service") == 0
     assert reading("plan", "--controllers=node-lifecycle", "--detailed-exitcode") == 0
 

@@ -12,6 +12,7 @@ from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.controllers.service import controller as service
+from cloud_controller.controllers.service.address_changes import ANNOTATION, CONDITION, AddressChanges
 from cloud_controller.controllers.service.controller import RESYNC, ServiceOptions
 from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.kube import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.control_plane
 
 MAX_QPS = CATALOGUE.by_argument["listener_max_qps"].name
+SCHEME = CATALOGUE.by_argument["scheme"].name
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +180,38 @@ def test_a_type_changed_away_gives_up_the_load_balancer_and_keeps_the_service(
         eventually(site, lambda: not web(kube)["metadata"].get("finalizers"))
         assert ingress_of(kube) == []
     kube.delete(SERVICES, "web", "default")
+
+
+@pytest.mark.usefixtures("node")
+def test_a_held_change_of_the_address_is_a_condition_until_it_is_acknowledged(
+    kube: Kube, daemon: Kube, site: MyCloudSite
+) -> None:
+    theirs = {"type": "example.com/Theirs", "status": "True", "reason": "Kept", "message": "by somebody else"}
+
+    def annotate(**annotations: str) -> None:
+        patch = {"metadata": {"annotations": {SCHEME: "internal", **annotations}}}
+        kube.patch(SERVICES, "web", patch, "default", type=PatchType.MERGE)
+
+    def conditions() -> dict[str, Object]:
+        return {each["type"]: each for each in web(kube)["status"].get("conditions") or []}
+
+    with Running(daemon, site, address_changes=AddressChanges.ACKNOWLEDGE):
+        kube.create(SERVICES, manifest())
+        (ingress,) = eventually(site, lambda: ingress_of(kube))
+        patch = {"status": {"conditions": [{**theirs, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+        kube.patch(SERVICES, "web", patch, "default", type=PatchType.STRATEGIC, subresource="status")
+        annotate()
+        held = eventually(site, lambda: conditions().get(CONDITION) or {})
+        assert (held["status"], held["reason"]) == ("True", "AddressChangeHeld") and held["lastTransitionTime"]
+        assert ingress["ip"] in held["message"]
+        assert ingress_of(kube) == [ingress]
+
+        annotate(**{ANNOTATION: held["message"].partition(f'{ANNOTATION}: "')[2].partition('"')[0]})
+        eventually(site, lambda: ingress_of(kube) not in ([], [ingress]))
+        eventually(site, lambda: conditions().keys() == {theirs["type"]})
+
+        kube.delete(SERVICES, "web", "default")
+        eventually(site, lambda: _is_gone(kube))
 
 
 @pytest.mark.usefixtures("node")

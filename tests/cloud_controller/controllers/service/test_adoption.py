@@ -190,7 +190,7 @@ def test_beside_the_controller_that_made_it_it_is_never_touched() -> None:
 
 
 def test_the_plan_of_all_finds_it_by_its_name() -> None:
-    (line,) = plan_all([web()], [foreign()], [], {}, Builder(), None, RULES)
+    line, *_ = plan_all([web()], [foreign()], [], {}, Builder(), None, RULES)
 
     assert line.operation == AdoptLoadBalancer("lb-0", OWNER.tags)
 

@@ -11,7 +11,7 @@ import pytest
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controllers.service import controller as service
 from cloud_controller.controllers.service.controller import ServiceObservation, ServiceOptions
-from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer, SetIngress, plan_service
+from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer, plan_service
 from cloud_controller.controllers.service.rules import (
     EXCLUDE_LABEL,
     FINALIZER,
@@ -20,6 +20,7 @@ from cloud_controller.controllers.service.rules import (
     backends_of,
     wants_load_balancer,
 )
+from cloud_controller.controllers.service.status import SetIngress
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability

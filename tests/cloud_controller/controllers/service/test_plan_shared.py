@@ -14,13 +14,13 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.clouds.mycloud.build import MyCloudBuilder
 from cloud_controller.controllers.service.plan import (
     RemoveFinalizer,
-    SetIngress,
     owner_of,
     plan_all,
     plan_orphans,
     plan_service,
 )
 from cloud_controller.controllers.service.rules import FINALIZER, Rules
+from cloud_controller.controllers.service.status import SetIngress
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends, NodeBackend

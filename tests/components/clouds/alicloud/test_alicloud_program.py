@@ -484,3 +484,28 @@ def test_the_destroy_guard_is_deleted_before_everything_else(stack: str, run_sta
     made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
 
     assert made - recording.dependencies(guard.urn) == {guard.urn}
+
+
+# ------------------------------------------------------------------------------------------------------- the Services
+
+THEIRS = ["alibabacloud.com/nlb"]
+OURS = ["cloud-controller/clb", "cloud-controller/nlb"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "service", "served"),
+    [
+        ("alicloud-prod", "vendor", THEIRS),
+        ("alicloud-prod", "daemon", THEIRS + OURS),
+        ("alicloud-staging", "daemon", THEIRS + OURS),
+    ],
+)
+def test_services_may_have_the_classes_that_our_daemon_and_acks_own_ccm_serve(
+    stack: str, service: str, served: list[str], run_stack: RunStack
+) -> None:
+    executors = {**config(stack)["executors"], "service": service}
+    settings = {"ccmImage": "registry.example/cloud-controller:0.1.0"} if service == "daemon" else {}
+
+    recording = run_stack(stack, executors=executors, workloads=True, **settings)
+
+    assert recording.one("cloudcontroller:index:LoadBalancerService", "web").inputs["served_classes"] == served

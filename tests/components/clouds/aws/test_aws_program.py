@@ -542,3 +542,37 @@ def test_the_destroy_guard_is_deleted_before_everything_else(stack: str, run_sta
     made = {r.urn for r in recording.registrations if r.request.custom and not r.request.type.startswith("pulumi:")}
 
     assert made - recording.dependencies(guard.urn) == {guard.urn}
+
+
+# ------------------------------------------------------------------------------------------------------- the Services
+
+OURS = ["cloud-controller/classic", "cloud-controller/nlb"]
+ADDRESS = "pulumi-python:dynamic/cloudcontroller:ServiceAddress"
+
+
+@pytest.mark.parametrize(
+    ("stack", "more", "served"),
+    [
+        ("aws-prod", {}, ["cloud-controller/classic", "cloud-controller/nlb"]),
+        (
+            "aws-prod",
+            {"serveNlbClass": True},
+            ["cloud-controller/classic", "cloud-controller/nlb", "service.k8s.aws/nlb"],
+        ),
+        ("aws-staging", {}, []),
+    ],
+)
+def test_services_may_have_the_classes_that_the_stacks_controllers_serve(
+    stack: str, more: dict[str, Any], served: list[str], run_stack: RunStack
+) -> None:
+    recording = run_stack(stack, **more, workloads=True)
+
+    assert recording.one("cloudcontroller:index:LoadBalancerService", "web").inputs["served_classes"] == served
+
+
+def test_where_awss_own_ccm_serves_there_is_no_plan_to_ask_for_addresses(run_stack: RunStack) -> None:
+    assert not every(run_stack("aws-staging", workloads=True), "pulumi-python:dynamic/cloudcontroller:ServiceAddress")
+    assert every(run_stack("aws-prod"), "pulumi-python:dynamic/cloudcontroller:ServiceAddress").keys() == {
+        "web",
+        "echo",
+    }

@@ -13,7 +13,7 @@ import yaml
 from pulumi import ResourceHookBinding, ResourceOptions
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE
-from components.address_change import warn_before_update
+from components.address_change import address_hook
 from components.plan_message import plan_hook
 from local.engine import cli
 from local.engine.events import Diagnostic
@@ -89,7 +89,7 @@ def test_the_class_of_the_service_decides_which_change_loses_the_address(stack: 
     outcome = stack.preview(service(kit, spec, internal="false"))
 
     [warning] = [e for e in outcome.events if isinstance(e, Diagnostic) and e.severity == "warning"]
-    assert "internal changes from True to False" in warning.message
+    assert "internal: True -> False" in warning.message
 
 
 def service(kit: Any, spec: dict[str, str] | None = None, **annotations: str) -> Callable[[], object]:
@@ -97,7 +97,7 @@ def service(kit: Any, spec: dict[str, str] | None = None, **annotations: str) ->
     names = {f"service.beta.kubernetes.io/aws-load-balancer-{name}": text for name, text in annotations.items()}
 
     def run() -> None:
-        hooks = ResourceHookBinding(before_update=[warn_before_update("web", CATALOGUE)])
+        hooks = ResourceHookBinding(before_update=[address_hook("web", CATALOGUE, None, protect=True)])
         kit.Thing("web", ResourceOptions(hooks=hooks), metadata={"annotations": names}, spec=spec or {})
 
     return run

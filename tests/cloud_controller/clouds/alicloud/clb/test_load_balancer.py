@@ -11,6 +11,7 @@ from cloud_controller.cloud import Conflict, InvalidConfiguration, NotFound, Una
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.errors import Refusal
 from cloud_controller.clouds.alicloud.requests import is_read
+from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud import machines
@@ -656,3 +657,29 @@ def test_a_pod_serves_whatever_labels_its_node_has(account: Balancing) -> None:
     running.settle()
 
     assert [each["ServerId"] for each in only(account, GROUP)["backends"]] == ["eni-101"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"address-type": "intranet"}, {"address-type": "internet"}),
+        ({"address-type": "intranet", "ip": "192.168.0.77"}, {"address-type": "internet"}),
+        ({}, {"address-type": "intranet", "ip": "192.168.0.77"}),
+    ],
+)
+def test_an_address_waits_for_an_acknowledgement_and_a_listener_does_not(
+    account: Balancing, before: dict[str, str], after: dict[str, str]
+) -> None:
+    options = ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE)
+    running = start(account, before, options=options)
+    old = only(account, CLB)
+
+    running.cluster.put(service({**after, "name": "renamed"}, port(80), port(81)))
+    running.settle()
+
+    assert (only(account, CLB)["id"], only(account, CLB)["name"]) == (old["id"], "renamed")
+    assert sorted(each["port"] for each in account.objects(LISTENER)) == [80, 81]
+    (held,) = running.plan(address_changes=AddressChanges.ACKNOWLEDGE).held
+    changed(running.cluster, {ANNOTATION: held.held or ""})
+    running.settle()
+    assert only(account, CLB)["id"] != old["id"]

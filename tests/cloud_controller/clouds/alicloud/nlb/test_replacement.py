@@ -6,10 +6,11 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotation_entries import PREFIX
+from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.load_balancers.sharing import Sharing
 from local.alicloud.machines import EIP
-from local.alicloud.nlb_jobs import BALANCER
+from local.alicloud.nlb_jobs import BALANCER, LISTENER
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount
 from tests.cloud_controller.clouds.alicloud.nlb.services import ZONE_H, ZONE_K
 from tests.cloud_controller.cluster import WEB
@@ -63,3 +64,37 @@ def test_a_load_balancer_that_other_services_use_keeps_its_addresses_and_serves_
 
     assert cluster.ingress == [before]
     assert [each["id"] for each in account.objects(BALANCER)] == [old["id"]]
+
+
+ACKNOWLEDGE = ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE)
+INTRANET = {f"{PREFIX}address-type": "intranet"}
+WITHOUT_EIP = {f"{PREFIX}zone-maps": f"{ZONE_K}:vsw-k,{ZONE_H}:vsw-h"}
+ANOTHER = {f"{PREFIX}zone-maps": f"{ZONE_K}:vsw-k::eip-1,{ZONE_H}:vsw-h:192.168.1.78"}
+
+
+@pytest.mark.parametrize(
+    "change", [DUAL_STACK, INTRANET | WITHOUT_EIP, ANOTHER], ids=["replaced", "to the VPC", "another address"]
+)
+def test_addresses_wait_for_an_acknowledgement_and_other_changes_do_not(
+    account: NlbAccount, change: dict[str, str]
+) -> None:
+    cluster = account.cluster()
+    running = served(account, cluster, service(ZONES, loadBalancerClass=NLB), options=ACKNOWLEDGE)
+    (old,), before = account.objects(BALANCER), addresses(account)
+
+    changed(cluster, {**change, f"{PREFIX}name": "renamed"}, ports=[port(80), port(443)])
+    running.settle(rounds=6)
+
+    (lb,) = account.objects(BALANCER)
+    assert (lb["id"], lb["address_type"], lb["name"]) == (old["id"], "Internet", "renamed")
+    assert addresses(account) == before
+    assert sorted(each["port"] for each in account.objects(LISTENER)) == [80, 443]
+    (held,) = running.plan(address_changes=AddressChanges.ACKNOWLEDGE).held
+
+    changed(cluster, {ANNOTATION: held.held or ""})
+    running.settle(rounds=12)
+
+    (new,) = account.objects(BALANCER)
+    assert (new["id"] != old["id"]) == (change is DUAL_STACK)
+    assert addresses(account) != before or change is DUAL_STACK
+    assert not running.plan(address_changes=AddressChanges.ACKNOWLEDGE).changes

@@ -1,0 +1,338 @@
+"""What is refused about a Service on AWS although each of its annotations is valid."""
+
+from __future__ import annotations
+
+from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
+from cloud_controller.clouds.aws.port_terms import CERTIFICATES, SERVES_UDP_TOO, TLS, field
+from cloud_controller.clouds.aws.target_refusals import OF_TARGETS
+from cloud_controller.clouds.common.refusals import (
+    IPV4,
+    RANGES,
+    SERVED,
+    missing_node_port,
+    only_ipv6_ranges,
+    refused_ranges,
+    unserved_protocol,
+)
+from cloud_controller.load_balancers.nameable import Naming
+from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.terms import (
+    FIRST_FAMILY,
+    INDEX,
+    ITEM,
+    PORT,
+    PORTS,
+    PROTOCOL,
+    Term,
+    flag,
+    given,
+    number,
+    one,
+    part,
+    say,
+    spec,
+    text,
+    words,
+)
+
+_CLASS, _TYPE = spec("loadBalancerClass"), text("type")
+_OF_NETWORK, _OF_CLASSIC = (
+    tuple(name for name, each in CLASSES.items() if each == kind) for kind in ("network", "classic")
+)
+_NETWORK = _CLASS.is_(*_OF_NETWORK, AWS_LBC_CLASS) | (~_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb"))
+_INTERNAL = (given("scheme") & text("scheme").is_("internal")) | (
+    ~given("scheme") & ((given("internal") & flag("internal")) | (~given("internal") & _CLASS.is_(AWS_LBC_CLASS)))
+)
+_BY_FLAG = Term(
+    "(variables.value_internal ? 'internal' : 'internet-facing')",
+    lambda asked: "internal" if asked.settings.flag("internal") else "internet-facing",
+)
+_BY_NODE = text("nlb_target_type").is_("instance")
+# ------------------------------------------------------------------------------------------------------ both kinds
+
+_NAMED_GROUPS, _PREFIX_LISTS = words("security_groups"), words("security_group_prefix_lists")
+_EVERYBODY = RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any
+_NO_EFFECT = f"would have no effect: the security groups in {field('security_groups')} decide which clients may connect"
+
+
+def _ids(argument: str, prefix: str, what: str) -> Refusal:
+    why = say(f"'{{}}' is not a valid {what} ID", ITEM)
+    return Refusal(argument, ~ITEM.matches(f"{prefix}-[0-9a-f]+"), why, f"{prefix}-…", each=words(argument))
+
+
+def _of(key: str) -> Term:
+    """What `attributes` say of this attribute: the values, of which the last one counts."""
+    value = Term("(item.split('=', 2) + [''])[1].trim()", lambda asked: asked.item.partition("=")[2].strip())
+    return words("attributes").where(part(0, "=").is_(key)).map(value)
+
+
+def _attribute(key: str) -> Term:
+    """What a network load balancer's `attributes` say of this attribute; '' without."""
+    values = _of(key)
+    cel = f"({_NETWORK.cel} ? ([''] + {values.cel})[{values.cel}.size()] : '')"
+    return Term(cel, lambda asked: ["", *values.of(asked)][-1] if _NETWORK.of(asked) else "")
+
+
+_FLAGS = ("cross_zone_load_balancing_enabled", "access_log_enabled")
+
+
+def _contradicts(argument: str, key: str) -> Refusal:
+    value = text(argument)
+    if argument in _FLAGS:
+        value = Term(
+            f"({value.cel} ? 'true' : 'false')", lambda asked: "true" if asked.settings.flag(argument) else "false"
+        )
+    why = say(f"{key}={{}} contradicts {field(argument)}", _attribute(key))
+    when = _NETWORK & given(argument) & _of(key).any & ~_attribute(key).same(value)
+    return Refusal("attributes", when, why, "only one of the two")
+
+
+_LOGGED = (given("access_log_enabled") & flag("access_log_enabled")) | (
+    ~given("access_log_enabled") & _attribute(aws.ENABLED).is_("true")
+)
+
+
+def _of_logs(argument: str, key: str) -> Term:
+    """The bucket or the prefix of the logs, by either annotation."""
+    named, by_key = text(argument), _attribute(key)
+    return Term(
+        f"(variables.has_{argument} ? {named.cel} : {by_key.cel})", lambda asked: named.of(asked) or by_key.of(asked)
+    )
+
+
+_BUCKET = _of_logs("access_log_s3_bucket_name", aws.BUCKET)
+
+_OF_LOGS = (
+    *(_contradicts(argument, key) for argument, key in aws.OF_ANNOTATIONS.items()),
+    Refusal(
+        "access_log_s3_bucket_name",
+        _LOGGED & _BUCKET.is_(""),
+        "missing, but access logs are enabled",
+        "the name of an S3 bucket",
+    ),
+)
+
+_OF_BOTH = (
+    Refusal(
+        "type",
+        given("type")
+        & (
+            (_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb", "external", "nlb-ip"))
+            | (_CLASS.is_(*_OF_NETWORK) & ~_TYPE.is_("nlb"))
+            | (_CLASS.is_(AWS_LBC_CLASS) & ~_TYPE.is_("nlb", "external"))
+        ),
+        say("'{}' contradicts spec.loadBalancerClass '{}'", _TYPE, _CLASS),
+        "no annotation: the class sets the type",
+    ),
+    Refusal(
+        "spec.loadBalancerIP",
+        ~spec("loadBalancerIP").is_(""),
+        say("'{}' is not supported: on AWS, annotations set a load balancer's addresses", spec("loadBalancerIP")),
+        f"none; use {field('eip_allocations')} or {field('private_ipv4_addresses')}",
+    ),
+    Refusal(
+        "scheme",
+        given("internal") & given("scheme") & ~text("scheme").same(_BY_FLAG),
+        say(f"'{{}}' contradicts {field('internal')}", text("scheme")),
+        say("{}, or only one of the two annotations", _BY_FLAG),
+    ),
+    _ids("security_groups", "sg", "security group"),
+    _ids("extra_security_groups", "sg", "security group"),
+    *refused_ranges(_NAMED_GROUPS.any & ~_EVERYBODY, _NO_EFFECT, "none"),
+    Refusal("security_group_prefix_lists", _NAMED_GROUPS.any & ~RANGES.any & _PREFIX_LISTS.any, _NO_EFFECT, "none"),
+    _ids("security_group_prefix_lists", "pl", "prefix list"),
+    Refusal(
+        "healthcheck_port",
+        text("healthcheck_port").matches("[0-9]+") & text("healthcheck_port").number.above(65_535),
+        say("'{}' is not a valid port number", text("healthcheck_port")),
+        "1 to 65535",
+    ),
+    *_OF_LOGS,
+)
+
+# --------------------------------------------------------------------------------------------------------- classic
+
+_TYPE_NLB = f"annotation {PREFIX}type: nlb"
+_LONGEST_IDLE = 4000
+"""The longest idle timeout in seconds."""
+LONGEST_CHECK = 60
+"""The longest timeout of a health check in seconds."""
+_TIMEOUT, _INTERVAL = number("healthcheck_timeout"), number("healthcheck_interval", 10)
+_LONGEST_TIMEOUT = Term(
+    f"[{LONGEST_CHECK}, {_INTERVAL.cel} - 1].min()", lambda asked: min(LONGEST_CHECK, _INTERVAL.of(asked) - 1)
+)
+_FAMILIES = Term('"[\'" + object.spec.ipFamilies.join("\', \'") + "\']"', lambda asked: str(asked.spec["ipFamilies"]))
+_ONLY_IPV4 = "is not supported: classic load balancers in a VPC have only IPv4 addresses"
+_FAMILIES_OF_CLASSIC = f"IPv4 as the first family with SingleStack or PreferDualStack; or {_TYPE_NLB}"
+
+_CLASSIC = (
+    # With ranges that admit everybody, the cloud config's security group may decide.
+    *only_ipv6_ranges(~_NAMED_GROUPS.any & ~_EVERYBODY),
+    unserved_protocol(
+        "TCP", why="is not supported by classic load balancers", allowed=f"TCP; TCP or UDP with {_TYPE_NLB}"
+    ),
+    missing_node_port(),
+    Refusal(
+        "spec.sessionAffinity",
+        ~spec("sessionAffinity").is_("", "None"),
+        say("'{}' is not supported by classic load balancers", spec("sessionAffinity")),
+        f"None; ClientIP with {_TYPE_NLB}",
+    ),
+    Refusal("spec.ipFamilies", ~FIRST_FAMILY.is_("IPv4"), say(f"{{}} {_ONLY_IPV4}", _FAMILIES), _FAMILIES_OF_CLASSIC),
+    Refusal(
+        "spec.ipFamilyPolicy",
+        spec("ipFamilyPolicy").is_("RequireDualStack"),
+        f"'RequireDualStack' {_ONLY_IPV4}",
+        _FAMILIES_OF_CLASSIC,
+    ),
+    Refusal(
+        "ssl_cert",
+        CERTIFICATES.size.above(1),
+        "listeners of classic load balancers have only one certificate",
+        f"one ARN; several with {_TYPE_NLB}",
+    ),
+    Refusal(
+        "connection_idle_timeout",
+        number("connection_idle_timeout").above(_LONGEST_IDLE),
+        say("{} s is too long for a classic load balancer", number("connection_idle_timeout")),
+        f"1 to {_LONGEST_IDLE:,}",
+    ),
+    Refusal(
+        "healthcheck_timeout",
+        given("healthcheck_timeout") & _TIMEOUT.above(_LONGEST_TIMEOUT),
+        say(
+            "{} s is too long: a classic load balancer's timeout must be less than the interval ({} s)",
+            _TIMEOUT,
+            _INTERVAL,
+        ),
+        say("2 to {}", _LONGEST_TIMEOUT),
+    ),
+)
+
+# --------------------------------------------------------------------------------------------------------- network
+
+_CHECK_INTERVAL = Term(
+    f"(variables.has_healthcheck_interval ? variables.value_healthcheck_interval"
+    f" : {spec('externalTrafficPolicy').is_('Local').cel} && {_BY_NODE.cel} ? 10 : 30)",
+    lambda asked: (
+        asked.settings.number("healthcheck_interval")
+        or (10 if asked.spec.get("externalTrafficPolicy") == "Local" and _BY_NODE.of(asked) else 30)
+    ),
+)
+_TCP_OF_PORT = Term(
+    "object.spec.ports.filter(p, p.port == item.port && p.protocol == 'TCP' && has(p.nodePort))",
+    lambda asked: [
+        port
+        for port in PORTS.of(asked)
+        if port["port"] == asked.item["port"] and port["protocol"] == "TCP" and port.get("nodePort")
+    ],
+)
+_NODE_PORT = Term("item.nodePort", lambda asked: asked.item["nodePort"])
+_TCP_NODE_PORT = Term(f"{_TCP_OF_PORT.cel}[0].nodePort", lambda asked: _TCP_OF_PORT.of(asked)[0]["nodePort"])
+
+
+def _only_with(argument: str, scheme: str, other: str) -> Refusal:
+    where = ~_INTERNAL if other == "internet-facing" else _INTERNAL
+    why = f"not supported on an {other} load balancer"
+    return Refusal(argument, words(argument).any & where, why, f"only on {scheme} load balancers")
+
+
+_OF_NETWORK_KIND = (
+    unserved_protocol(*SERVED),
+    missing_node_port(f"{field('nlb_target_type')}: ip").only(_BY_NODE),
+    Refusal(
+        "ssl_ports",
+        TLS & SERVES_UDP_TOO,
+        say("port {} serves UDP too, and AWS does not support TLS on a listener for both TCP and UDP", PORT),
+        "ports that serve only TCP",
+        each=PORTS,
+    ),
+    Refusal(
+        "ip_address_type",
+        text("ip_address_type").is_("ipv4") & FIRST_FAMILY.is_("IPv6"),
+        "'ipv4' contradicts spec.ipFamilies, which gives targets IPv6 addresses",
+        "dualstack",
+    ),
+    Refusal(
+        "eip_allocations",
+        ~ITEM.matches("eipalloc-[0-9a-f]+"),
+        say("'{}' is not a valid allocation ID", ITEM),
+        "eipalloc-…",
+        each=words("eip_allocations"),
+    ),
+    _only_with("eip_allocations", "internet-facing", "internal"),
+    Refusal(
+        "eip_allocations",
+        words("eip_allocations").repeated.any,
+        "contains a duplicate allocation ID",
+        "each allocation ID once",
+    ),
+    _only_with("private_ipv4_addresses", "internal", "internet-facing"),
+    Refusal(
+        "private_ipv4_addresses",
+        ~ITEM.matches(IPV4),
+        say("'{}' is not an IPv4 address", ITEM),
+        "such as 10.0.1.100",
+        each=words("private_ipv4_addresses"),
+    ),
+    Refusal(
+        "healthcheck_protocol",
+        text("healthcheck_protocol").is_("SSL"),
+        "'SSL' is not supported by network load balancers",
+        "HTTP, HTTPS, TCP",
+    ),
+    Refusal(
+        "healthcheck_timeout",
+        given("healthcheck_timeout") & _TIMEOUT.above(_CHECK_INTERVAL),
+        say("{} s is longer than the interval ({} s)", _TIMEOUT, _CHECK_INTERVAL),
+        say("2 to {}", _CHECK_INTERVAL),
+    ),
+    Refusal(
+        say("spec.ports[{}].nodePort", INDEX),
+        _BY_NODE
+        & PROTOCOL.is_("UDP")
+        & Term(
+            f"{_TCP_OF_PORT.cel}.exists(p, p.nodePort != item.nodePort)",
+            lambda asked: any(port["nodePort"] != asked.item.get("nodePort") for port in _TCP_OF_PORT.of(asked)),
+        ),
+        say(
+            "TCP and UDP on port {} share one listener, which sends both to the same target port,"
+            " but the node ports are {} and {}",
+            PORT,
+            _TCP_NODE_PORT,
+            _NODE_PORT,
+        ),
+        f"the same node port for both, or {field('nlb_target_type')}: ip",
+        each=PORTS,
+    ),
+    Refusal(
+        "connection_idle_timeout",
+        given("connection_idle_timeout")
+        & ~number("connection_idle_timeout").above(59)
+        & PORTS.where(PROTOCOL.is_("TCP") & ~TLS & ~SERVES_UDP_TOO).any,
+        say(f"'{{}}' is not a valid value of {aws.TCP_IDLE_TIMEOUT}", number("connection_idle_timeout")),
+        aws.LISTENER[aws.TCP_IDLE_TIMEOUT].text,
+    ),
+)
+
+REFUSALS = (
+    *_OF_BOTH,
+    *(each.only(~_NETWORK) for each in _CLASSIC),
+    *(each.only(_NETWORK) for each in (*_OF_NETWORK_KIND, *OF_TARGETS)),
+)
+
+NAMINGS = (
+    # A subnet may be named by its Name tag too, whose ID only the cloud knows.
+    Naming("subnet", "subnets", words("subnets"), only_name=ITEM.matches("subnet-.*")),
+    Naming("security-group", "security_groups", _NAMED_GROUPS),
+    Naming("security-group", "extra_security_groups", words("extra_security_groups")),
+    Naming("certificate", "ssl_cert", CERTIFICATES),
+    Naming("elastic-ip", "eip_allocations", words("eip_allocations")),
+    Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), _LOGGED),
+    # Without a prefix, logs go to the top of the bucket.
+    Naming(
+        "log-prefix", "access_log_s3_bucket_prefix", one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)), _LOGGED
+    ),
+)
+"""The existing resources that annotations name."""

@@ -1,0 +1,65 @@
+"""What a cloud refuses about a Service although each of its annotations is valid: one rule for each reason. Pure.
+
+Rules are part of a cloud's catalogue. The build of a load balancer raises the first that holds; the API server answers
+with the same sentences at `kubectl apply` (`service_admission.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.load_balancers.terms import Asked, Saying, Term, say
+
+if TYPE_CHECKING:
+    from cloud_controller.load_balancers.catalogue import Catalogue, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason for which a Service is refused.
+
+    - `setting`: the argument of the refused annotation, or the field of the spec (`spec.…`).
+    - `when`: whether it is refused; `why` and `allowed`: what the error says.
+    - `each`: a list. The rule holds for the first item for which `when` does; terms of `ITEM` are about that item.
+    """
+
+    setting: str | Saying
+    when: Term
+    why: str | Saying
+    allowed: str | Saying
+    each: Term | None = None
+
+    def only(self, condition: Term) -> Refusal:
+        """The same rule, where this condition holds too."""
+        return replace(self, when=condition & self.when)
+
+    def sayings(self, catalogue: Catalogue) -> tuple[Saying, Saying, Saying]:
+        """The refused setting, why, and what is allowed instead."""
+        setting = self.setting
+        if isinstance(setting, str) and not setting.startswith("spec."):
+            setting = f"annotation {catalogue.by_argument[setting].name}"
+        field, why, allowed = (
+            say(each) if isinstance(each, str) else each for each in (setting, self.why, self.allowed)
+        )
+        return field, why, allowed
+
+    def cel(self, catalogue: Catalogue) -> str:
+        """The sentences of what it refuses, as a list in CEL."""
+        field, why, allowed = (each.cel for each in self.sayings(catalogue))
+        sentence = f"{field} + ': ' + {why} + ' (allowed: ' + {allowed} + ')'"
+        if self.each is None:
+            return f"({self.when.cel} ? [{sentence}] : [])"
+        return f"{self.each.cel}.filter(item, {self.when.cel}).map(item, {sentence})"
+
+
+def refuse(settings: Settings, spec: Mapping[str, Any], rules: Sequence[Refusal] | None = None) -> None:
+    """Raise InvalidConfiguration for the first of these rules that holds; by default those of the catalogue."""
+    whole = Asked(settings, spec)
+    for rule in settings.catalogue.refusals if rules is None else rules:
+        for asked in (whole,) if rule.each is None else rule.each.each(whole):
+            if rule.when.of(asked):
+                field, why, allowed = (each.of(asked) for each in rule.sayings(settings.catalogue))
+                raise InvalidConfiguration(field, why, allowed)

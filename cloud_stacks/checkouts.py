@@ -1,0 +1,129 @@
+"""A commit's project in a folder of its own, with a Python that has its requirements.
+
+A commit with the same locked requirements as the working folder uses this Python; any other gets a virtual environment,
+which is kept for the next run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from cloud_stacks.offline import Checkout
+from local.engine.interpreter import Interpreter
+from local.engine.program import runner
+
+LOCK: Final = "requirements.txt"
+Report = Callable[[str], None]
+
+
+class CheckoutError(Exception):
+    """A commit cannot be checked out, or its requirements cannot be installed; the message says what to do."""
+
+
+def working_folder(project: Path) -> Checkout:
+    """The project as it is, with what is not committed."""
+    return Checkout(project, Interpreter(first=project))
+
+
+@contextmanager
+def checked_out(project: Path, ref: str, report: Report) -> Iterator[Checkout]:
+    """A commit of the project's repository, in a worktree that is removed afterwards. Raises CheckoutError."""
+    root = Path(_git(project, "rev-parse", "--show-toplevel"))
+    commit = _git(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", of=ref)
+    with tempfile.TemporaryDirectory(prefix="cloud-stacks-") as folder:
+        tree = Path(folder) / "tree"
+        # No hook of the repository runs.
+        _git(root, "-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", "--quiet", str(tree), commit)
+        try:
+            yield _prepared(tree / project.relative_to(root), project, report)
+        finally:
+            _git(root, "worktree", "remove", "--force", str(tree))
+
+
+def merge_base(project: Path, ref: str, head: str) -> str:
+    """The commit from which both come: what the base branch got since then is not a change of this one."""
+    try:
+        return _git(project, "merge-base", "--end-of-options", ref, head, of=ref)
+    except CheckoutError:
+        # A shallow clone may not have it.
+        return ref
+
+
+def prefix(project: Path) -> str:
+    """The project's folder, from its repository's root; "" outside of one."""
+    try:
+        return _git(project, "rev-parse", "--show-prefix")
+    except CheckoutError:
+        return ""
+
+
+def _prepared(project: Path, working: Path, report: Report) -> Checkout:
+    if not (project / "Pulumi.yaml").exists():
+        # The commit is older than the program: it has no stacks.
+        return Checkout(project, Interpreter())
+    python = _python(project, working, report)
+    if not (project / ".venv").exists():
+        # A policy pack may name it (`virtualenv: ../.venv`).
+        (project / ".venv").symlink_to(Path(python).parents[1])
+    declared = project / "pyproject.toml"
+    if declared.exists() and "entry-points" in declared.read_text():
+        # Its own entry points, not those of the checkout that is installed.
+        _run([python, "-c", "from setuptools import setup; setup()", "-q", "egg_info"], project)
+    return Checkout(project, Interpreter(python, project))
+
+
+def _python(project: Path, working: Path, report: Report) -> str:
+    lock, ours = project / LOCK, working / LOCK
+    if not lock.exists() or (ours.exists() and lock.read_bytes() == ours.read_bytes()):
+        # Not resolved: the link in a virtual environment is what makes it one.
+        return sys.executable
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    digest = sha256(lock.read_bytes()).hexdigest()[:16]
+    venv = _cache() / f"venv-{version}-{digest}"
+    if not (venv / "complete").exists():
+        report(f"installing the base's {LOCK} into {venv}")
+        shutil.rmtree(venv, ignore_errors=True)
+        _run([sys.executable, "-m", "venv", str(venv)], project)
+        _run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "-r", str(lock)], project)
+        (venv / "complete").touch()
+    python = str(venv / "bin" / "python")
+    able = subprocess.run(
+        [python, "-c", f"import {runner.__name__}"],
+        cwd=project,
+        env=Interpreter(python, project).environment(),
+        capture_output=True,
+        check=False,
+    )
+    if able.returncode != 0:
+        report(f"the base's {LOCK} does not have this command: the head's requirements run both commits")
+        return sys.executable
+    return python
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cloud-stacks"
+
+
+def _git(folder: Path, *arguments: str, of: str = "") -> str:
+    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        why = done.stderr.strip() or (f"{of!r} is not a commit of {folder}" if of else "git failed")
+        hint = "; fetch it first (actions/checkout: `fetch-depth: 0`)" if of and re.search("not a|unknown", why) else ""
+        raise CheckoutError(f"{why}{hint}")
+    return done.stdout.strip()
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CheckoutError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")

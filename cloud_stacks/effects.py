@@ -1,0 +1,118 @@
+"""What a change of a resource does in the cloud. For load balancers of Services the catalogues know. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from cloud_controller import clouds
+from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
+from cloud_stacks.outcome import Resource
+
+Json = Any
+SERVICE: Final = "kubernetes:core/v1:Service"
+
+
+class Kind(StrEnum):
+    """How much it matters."""
+
+    ADDRESS = "address replaced"
+    REFUSED = "refused"
+    GONE = "address gone"
+    NEW = "new address"
+    IGNORED = "ignored"
+    IN_PLACE = "in place"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One consequence. `cause`: what changed, as text from the program; `text`: our words about it."""
+
+    kind: Kind
+    text: str
+    cause: str = ""
+
+
+def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
+    """The consequences for load balancers and addresses; for other resources, none that the operation does not say.
+
+    `cloud`: where the stack runs, if that is known.
+    """
+    if resource.type != SERVICE:
+        return []
+    was, is_now = _is_balanced(resource.before), _is_balanced(resource.after)
+    if not (was or is_now):
+        return []
+    if resource.op == "delete" or not is_now:
+        return [Effect(Kind.GONE, "the load balancer and its address are deleted")]
+    if resource.op == "create" or not was:
+        return [*_refusals(resource, cloud), Effect(Kind.NEW, "a load balancer with a new address")]
+    if resource.op == "replace":
+        replaced = Effect(Kind.ADDRESS, "the Service is made anew, with a new address", ", ".join(resource.reasons))
+        return [*_refusals(resource, cloud), replaced]
+    if resource.op != "update":
+        return []
+    return _of_update(resource, cloud) or [Effect(Kind.IN_PLACE, "the load balancer and its address stay")]
+
+
+def catalogue_of(inputs: Mapping[str, Json], cloud: str = "") -> Catalogue | None:
+    """The catalogue that a Service's class or annotations belong to; None if no cloud here knows them."""
+    load_balancer_class = (inputs.get("spec") or {}).get("loadBalancerClass")
+    known = [each for each in clouds.descriptors() if cloud not in clouds.names() or each.name == cloud]
+    for each in known:
+        if load_balancer_class is not None and load_balancer_class in each.load_balancer_classes:
+            return each.catalogue.of_class(load_balancer_class)
+    names = tuple(_annotations(inputs))
+    chosen = [each for each in known if each.name == cloud or any(each.catalogue.entry(name) for name in names)]
+    if load_balancer_class is not None or len(chosen) != 1:
+        return None
+    return chosen[0].catalogue.of_class(None)
+
+
+def _of_update(resource: Resource, cloud: str) -> list[Effect]:
+    catalogue = catalogue_of(resource.after, cloud) or catalogue_of(resource.before, cloud)
+    if catalogue is None:
+        return []
+    others = [each.catalogue for each in clouds.descriptors() if each.name != catalogue.cloud]
+    before, after = _annotations(resource.before), _annotations(resource.after)
+    load_balancer_class = (resource.after.get("spec") or {}).get("loadBalancerClass")
+    found = _refusals(resource, cloud)
+    replacing = {entry.name for entry, _, _ in catalogue.replacing(before, after, load_balancer_class)}
+    for name in sorted({*before, *after}):
+        if before.get(name) == after.get(name):
+            continue
+        if (entry := catalogue.entry(name)) is None:
+            if known := [other.cloud for other in others if other.entry(name) is not None]:
+                found.append(Effect(Kind.IGNORED, f"only {' and '.join(known)} has it", name))
+        elif entry.name in replacing:
+            found.append(Effect(Kind.ADDRESS, "a new load balancer replaces the old one", name))
+        elif entry.ignored:
+            found.append(Effect(Kind.IGNORED, entry.ignored, name))
+        elif entry.mutability is Mutability.CREATE_ONLY:
+            found.append(Effect(Kind.IGNORED, "only load balancers created later get the new value", name))
+        else:
+            found.append(Effect(Kind.IN_PLACE, f"changes {entry.applies_to}", name))
+    return found
+
+
+def _refusals(resource: Resource, cloud: str) -> list[Effect]:
+    catalogue = catalogue_of(resource.after, cloud)
+    if catalogue is None:
+        return []
+    try:
+        catalogue.parse({k: v for k, v in _annotations(resource.after).items() if not v.startswith("[")})
+    except InvalidConfiguration as error:
+        return [Effect(Kind.REFUSED, "the controller will refuse the Service", str(error))]
+    return []
+
+
+def _is_balanced(inputs: Mapping[str, Json]) -> bool:
+    return (inputs.get("spec") or {}).get("type") == "LoadBalancer"
+
+
+def _annotations(inputs: Mapping[str, Json]) -> dict[str, str]:
+    found = (inputs.get("metadata") or {}).get("annotations")
+    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

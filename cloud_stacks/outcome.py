@@ -1,0 +1,279 @@
+"""What a plan does, alike from our engine and from Pulumi's CLI: resources, findings, problems. Pure.
+
+Three forms are read: engine events, one a line (`--json` of our engine, `--event-log` of the CLI), the CLI's digest
+(`pulumi preview --json`), and our engine's events as objects, which know source lines and severities.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import unquote
+
+from local.engine.events import Diagnostic, Event, PolicyEvent, StepDone, StepStarted
+from local.engine.events_json import body_of
+from local.engine.urn import name_of, type_of
+from local.engine.wire import UNKNOWN_TEXT
+
+Json = Any
+
+SECRET: Final = "[secret]"
+UNKNOWN: Final = "[unknown]"
+_OPS: Final = {
+    "same": "same",
+    "create": "create",
+    "import": "create",
+    "update": "update",
+    "delete": "delete",
+    "replace": "replace",
+    "import-replacement": "replace",
+}
+"""The operations on resources as such; the CLI also reports the parts of a replacement."""
+_INTERNAL: Final = ("__", "plan")
+"""Inputs that are no properties of a resource: the SDK's own, and a controller's plan."""
+_COLOUR: Final = re.compile(r"<\{%.*?%\}>")
+_FRAME: Final = re.compile(r"^\s+([\w./-]+\.py):(\d+) in ", re.MULTILINE)
+"""Where the program failed, in a message of our engine."""
+_NOT_RUN: Final = re.compile(r"can't run policy")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the program, from the project's folder."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource and what happens to it (`op`: same, create, update, delete, replace)."""
+
+    op: str
+    urn: str
+    before: Mapping[str, Json]
+    """Its inputs, as JSON in which secrets are masked."""
+    after: Mapping[str, Json]
+    reasons: tuple[str, ...] = ()
+    """The properties because of which it is replaced."""
+    differing: tuple[str, ...] = ()
+    """The properties that differ, by the engine: among them secrets, which look the same here."""
+    place: Place | None = None
+
+    @property
+    def type(self) -> str:
+        return type_of(self.urn)
+
+    @property
+    def name(self) -> str:
+        return name_of(self.urn)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a policy says about a resource. `level`: advisory, mandatory, remediate, not-evaluated."""
+
+    policy: str
+    level: str
+    message: str
+    urn: str
+    severity: str = ""
+    description: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error or a warning of the plan."""
+
+    severity: str
+    message: str
+    urn: str = ""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A plan of one stack."""
+
+    stack: str
+    resources: tuple[Resource, ...]
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+    cloud: str = ""
+    """What the stack's config calls `cloud`."""
+
+
+class NotEvents(ValueError):
+    """The text is none of the forms; the message says what is wrong."""
+
+
+def of_engine(events: Sequence[Event]) -> Outcome:
+    """The outcome of our engine's events."""
+    bodies = [body_of(event) for event in events]
+    positions = {
+        event.step.urn: place
+        for event in events
+        if isinstance(event, StepStarted | StepDone)
+        for state in (event.step.resource,)
+        if (place := _place([state.source_position, *state.stack_trace])) is not None
+    }
+    severities = {
+        (event.finding.policy, event.finding.urn): (event.finding.severity, event.finding.description)
+        for event in events
+        if isinstance(event, PolicyEvent)
+    }
+    # A resource that could not be registered has no step, but its failure has a position.
+    for event in events:
+        if isinstance(event, Diagnostic) and event.position and (place := _place([event.position])):
+            positions.setdefault(event.urn, place)
+    return _of_events(bodies, positions, severities)
+
+
+def of_text(text: str) -> Outcome:
+    """The outcome of what an engine wrote as JSON. Raises NotEvents."""
+    try:
+        first = json.loads(text)
+    except ValueError:
+        first = None
+    try:
+        if isinstance(first, dict) and "steps" in first:
+            return _of_digest(first)
+        bodies = [json.loads(line) for line in text.splitlines() if line.strip()]
+        return _of_events(bodies, {}, {})
+    except ValueError as error:
+        raise NotEvents(f"neither the digest of `preview --json` nor one engine event a line: {error}") from None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise NotEvents(f"an event is not as engines write it: {type(error).__name__}: {error}") from None
+
+
+def _of_events(
+    bodies: Iterable[Json],
+    places: Mapping[str, Place],
+    rules: Mapping[tuple[str, str], tuple[str, str]],
+) -> Outcome:
+    resources: dict[str, Resource] = {}
+    findings: list[Finding] = []
+    problems: list[Problem] = []
+    config: Mapping[str, Json] = {}
+    for body in bodies:
+        if (event := body.get("resourcePreEvent") or body.get("resOutputsEvent")) is not None:
+            step = event["metadata"]
+            old, new = step.get("old") or {}, step.get("new") or {}
+            detailed = step.get("detailedDiff") or {}
+            _add(resources, step["op"], step["urn"], old, new, step.get("keys"), [*detailed, *step.get("diffs", ())])
+        elif (event := body.get("policyEvent")) is not None:
+            urn = event.get("resourceUrn", "")
+            severity, description = rules.get((event["policyName"], urn), ("", ""))
+            message = _plain(event["message"])
+            level = "not-evaluated" if _NOT_RUN.search(message) else event["enforcementLevel"]
+            findings.append(Finding(event["policyName"], level, message, urn, severity, description, places.get(urn)))
+        elif (event := body.get("diagnosticEvent")) is not None and not event.get("ephemeral"):
+            problems += _problem(event, places)
+        elif (event := body.get("preludeEvent")) is not None:
+            config = event.get("config") or {}
+    placed = tuple(_with_place(resource, places) for resource in resources.values())
+    return _outcome(placed, findings, problems, config)
+
+
+def _of_digest(digest: Json) -> Outcome:
+    resources: dict[str, Resource] = {}
+    places: dict[str, Place] = {}
+    for step in digest["steps"] or ():
+        old, new = step.get("oldState") or {}, step.get("newState") or {}
+        detailed = step.get("detailedDiff") or {}
+        differing = [*detailed, *(step.get("diffReasons") or ())]
+        reasons = step.get("replaceReasons") or _replacing(detailed)
+        _add(resources, step["op"], step["urn"], old, new, reasons, differing)
+        state = new or old
+        frames = [
+            state.get("sourcePosition", ""),
+            *(f.get("sourcePosition", "") for f in state.get("stackTrace") or ()),
+        ]
+        if (place := _place(frames)) is not None:
+            places[step["urn"]] = place
+    problems = [found for event in digest.get("diagnostics") or () for found in _problem(event, places)]
+    placed = tuple(_with_place(resource, places) for resource in resources.values())
+    return _outcome(placed, [], problems, digest.get("config") or {})
+
+
+def _outcome(
+    resources: tuple[Resource, ...], findings: list[Finding], problems: list[Problem], config: Mapping[str, Json]
+) -> Outcome:
+    urns = [urn for urn in (*(r.urn for r in resources), *(f.urn for f in findings)) if urn]
+    stack = urns[0].removeprefix("urn:pulumi:").partition("::")[0] if urns else ""
+    # Several resources of one kind may raise the same warning.
+    cloud = next((str(value) for key, value in config.items() if key.endswith(":cloud")), "")
+    return Outcome(stack, resources, tuple(dict.fromkeys(findings)), tuple(dict.fromkeys(problems)), cloud)
+
+
+def _add(
+    found: dict[str, Resource],
+    op: str,
+    urn: str,
+    old: Json,
+    new: Json,
+    reasons: Iterable[str] | None,
+    differing: Iterable[str],
+) -> None:
+    if op not in _OPS or (type_of(urn).startswith("pulumi:providers:") and name_of(urn).startswith("default")):
+        return
+    kind = type_of(urn)
+    before, after = (_public(kind, state.get("inputs") or {}) for state in (old, new))
+    keys = tuple(dict.fromkeys(reasons or ()))
+    found[urn] = Resource(_OPS[op], urn, before, after, keys, tuple(dict.fromkeys(differing)))
+
+
+def _replacing(detailed: Mapping[str, Json]) -> list[str]:
+    return [path for path, change in detailed.items() if str(change.get("kind", "")).endswith("-replace")]
+
+
+def _problem(event: Json, places: Mapping[str, Place]) -> list[Problem]:
+    severity, message = event.get("severity", ""), _plain(event.get("message", ""))
+    if severity.startswith("info") or severity == "debug" or not message or "KeyboardInterrupt" in message:
+        return []
+    severity = "error" if severity == "error" else "warning"
+    urn = event.get("urn", "")
+    place = places.get(urn) or _place(f"{path}#{line}" for path, line in reversed(_FRAME.findall(message)))
+    return [Problem(severity, message.removeprefix(f"{severity}: "), urn, place)]
+
+
+def _plain(message: str) -> str:
+    return _COLOUR.sub("", message).strip()
+
+
+def _with_place(resource: Resource, places: Mapping[str, Place]) -> Resource:
+    return replace(resource, place=places.get(resource.urn))
+
+
+def _place(positions: Iterable[str]) -> Place | None:
+    """The line of the program that leads to a resource: `__main__.py`'s if there is one, else the innermost."""
+    found = []
+    for position in positions:
+        path, _, line = unquote(position).removeprefix("project:///").rpartition("#")
+        # What is above the project is a library's.
+        if path and line.isdecimal() and not path.startswith((".", "/")) and "site-packages" not in path:
+            found.append(Place(path, int(line)))
+    return next((place for place in found if place.path == "__main__.py"), found[0] if found else None)
+
+
+def _public(kind: str, inputs: Mapping[str, Json]) -> dict[str, Json]:
+    """The inputs for people: without internal ones, and without what a Kubernetes Secret holds."""
+    public = {k: _shown(v) for k, v in inputs.items() if not k.startswith(_INTERNAL[0]) and k != _INTERNAL[1]}
+    if kind.startswith("kubernetes:core/v1:Secret"):
+        for key in ("data", "stringData"):
+            held = public.get(key)
+            if isinstance(held, dict):
+                public[key] = dict.fromkeys(held, SECRET)
+    return public
+
+
+def _shown(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {k: _shown(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_shown(v) for v in value]
+    return UNKNOWN if value == UNKNOWN_TEXT else value

@@ -1,0 +1,133 @@
+"""The rights that a plan gives and takes: rules of RBAC, statements of the clouds' policies. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cloud_stacks.outcome import SECRET, UNKNOWN, Resource
+from policy import clouds
+from policy.clouds.interface import Meaning
+
+Json = Any
+_ALL: Final = "*"
+_RBAC: Final = "kubernetes:rbac.authorization.k8s.io/v1:"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """`holder` may do `what` `on` something; a holder is a role or a policy, or who gets one."""
+
+    holder: str
+    on: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Grant:
+    """The rights of one holder on one thing, for people."""
+
+    holder: str
+    on: str
+    what: tuple[str, ...]
+
+
+def changes(resources: Iterable[Resource]) -> tuple[list[Grant], list[Grant]]:
+    """The rights that the plan gives, and those that it takes."""
+    before, after = set[Right](), set[Right]()
+    known = [cloud.meaning for cloud in clouds.descriptors()]
+    for resource in resources:
+        if resource.op != "same":
+            before.update(_rights(resource, resource.before, known))
+            after.update(_rights(resource, resource.after, known))
+    return _grouped(_beyond(after, before)), _grouped(_beyond(before, after))
+
+
+def told_of(kind: str) -> set[str]:
+    """The inputs of a resource whose differences are told as rights."""
+    if kind.startswith(_RBAC):
+        return {"rules", "subjects"}
+    return {key for cloud in clouds.descriptors() for key in cloud.meaning.documents.get(kind, ())}
+
+
+def _beyond(rights: set[Right], others: set[Right]) -> set[Right]:
+    """The rights that the others do not have, nor include in a wildcard."""
+    return {each for each in rights - others if Right(each.holder, each.on, _ALL) not in others}
+
+
+def _grouped(rights: set[Right]) -> list[Grant]:
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for right in sorted(rights):
+        found[right.holder, right.on].append(right.what)
+    return [Grant(holder, on, tuple(what)) for (holder, on), what in found.items()]
+
+
+def _rights(resource: Resource, inputs: Mapping[str, Json], known: Iterable[Meaning]) -> Iterator[Right]:
+    kind = resource.type
+    if kind.startswith(_RBAC):
+        name = (inputs.get("metadata") or {}).get("name") or resource.name
+        of = kind.removeprefix(_RBAC)
+        yield from _bound(inputs) if of.endswith("Binding") else _ruled(f"{of} {name}", inputs)
+    for cloud in known:
+        for key in cloud.documents.get(kind, ()):
+            if key in inputs:
+                yield from _stated(f"{kind.rpartition(':')[2]} {resource.name}", inputs[key])
+        if kind in cloud.attached and inputs:
+            policy, holder = (str(inputs.get(key, UNKNOWN)) for key in cloud.attached[kind])
+            yield Right(holder, "", f"policy {policy}")
+
+
+def _ruled(holder: str, inputs: Mapping[str, Json]) -> Iterator[Right]:
+    for rule in inputs.get("rules") or ():
+        if not isinstance(rule, dict):
+            yield Right(holder, UNKNOWN, UNKNOWN)
+            continue
+        named = ", ".join(map(str, rule.get("resourceNames") or ()))
+        groups = [str(group) for group in rule.get("apiGroups") or ("",)]
+        for resource in rule.get("resources") or ():
+            for group in groups:
+                on = f"{resource}.{group}" if group else str(resource)
+                for verb in rule.get("verbs") or ():
+                    yield Right(holder, f"{on} ({named})" if named else on, str(verb))
+        for url in rule.get("nonResourceURLs") or ():
+            for verb in rule.get("verbs") or ():
+                yield Right(holder, str(url), str(verb))
+
+
+def _bound(inputs: Mapping[str, Json]) -> Iterator[Right]:
+    role = inputs.get("roleRef") or {}
+    for subject in inputs.get("subjects") or ():
+        where = f"{subject['namespace']}/" if subject.get("namespace") else ""
+        holder = f"{subject.get('kind')} {where}{subject.get('name')}"
+        namespace = (inputs.get("metadata") or {}).get("namespace")
+        on = f"namespace {namespace}" if namespace else "the cluster"
+        yield Right(holder, on, f"{role.get('kind')} {role.get('name')}")
+
+
+def _stated(holder: str, document: Json) -> Iterator[Right]:
+    if isinstance(document, str) and document not in (UNKNOWN, SECRET):
+        try:
+            document = json.loads(document)
+        except ValueError:
+            document = UNKNOWN
+    if not isinstance(document, dict):
+        yield Right(holder, UNKNOWN, str(document))
+        return
+    statements = document.get("Statement")
+    for statement in [statements] if isinstance(statements, dict) else statements or ():
+        on = ", ".join(_texts(statement, "Resource") or [f"not {each}" for each in _texts(statement, "NotResource")])
+        if statement.get("Condition"):
+            on += f" if {json.dumps(statement['Condition'], sort_keys=True)}"
+        denies = "deny " if statement.get("Effect") == "Deny" else ""
+        for action in _texts(statement, "Action"):
+            yield Right(holder, on, f"{denies}{action}")
+        for action in _texts(statement, "NotAction"):
+            yield Right(holder, on, f"{denies}everything but {action}")
+
+
+def _texts(statement: Mapping[str, Json], key: str) -> list[str]:
+    found = statement.get(key)
+    return [found] if isinstance(found, str) else [str(each) for each in found or ()]

@@ -1,0 +1,132 @@
+"""Rule: a Service whose load balancer a change would replace acknowledges that its address changes.
+
+A rule sees only what will be. What is now, it reads from a file that the stack's state was exported to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from pulumi_policy import (
+    EnforcementLevel,
+    PolicyComplianceFramework,
+    ReportViolation,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    Severity,
+)
+
+from cloud_controller import clouds
+from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
+from policy.checklist.load_balancers import OUR_CLASSES, is_balanced
+from policy.objects import SERVICE, dig, is_judged, object_name, schema
+from policy.unknowns import Problem, judge
+
+ACKNOWLEDGEMENT = "cloud-controller/acknowledge-address-change"
+"""The annotation that the controllers read: the digest of a change that may happen."""
+
+
+def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    """Report a LoadBalancer Service that would get another address without saying so."""
+    state = args.get_config().get("stateBefore")
+    if args.resource_type != SERVICE or not state:
+        return
+    conditions = [
+        partial(is_balanced, args.props),
+        partial(is_judged, args.get_config(), args.props, args.name),
+        partial(_is_ours, args.props),
+    ]
+    judge(conditions, _problems(args.props, _services(state, Path(state).stat().st_mtime_ns)), report)
+
+
+def _problems(props: Mapping[str, Any], services: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    before = services.get(_key(props))
+    if before is None:
+        return
+    of_class = dig(props, "spec", "loadBalancerClass")
+    annotations = dig(props, "metadata", "annotations") or {}
+    for cloud in clouds.descriptors():
+        catalogue = cloud.catalogue.of_class(of_class)
+        for entry in catalogue:
+            if entry.mutability is Mutability.REPLACE:
+                yield partial(_problem, catalogue, entry, before, annotations, of_class)
+
+
+def _problem(
+    catalogue: Catalogue,
+    entry: Annotation,
+    before: Mapping[str, Any],
+    annotations: Mapping[str, Any],
+    of_class: str | None,
+) -> str | None:
+    names = (entry.name, *entry.aliases)
+    was = {name: before[name] for name in names if name in before}
+    will_be = {name: str(annotations[name]) for name in names if name in annotations}
+    changed = catalogue.replacing(was, will_be, of_class)
+    if not changed or annotations.get(ACKNOWLEDGEMENT) not in (None, before.get(ACKNOWLEDGEMENT)):
+        return None
+    _, old, new = changed[0]
+    return f"annotation {entry.name} changes from {old!r} to {new!r}: another load balancer, and so another address"
+
+
+def _is_ours(props: Mapping[str, Any]) -> bool:
+    return dig(props, "spec", "loadBalancerClass") in (None, *OUR_CLASSES)
+
+
+def _key(props: Mapping[str, Any]) -> str:
+    key = object_name(props)
+    return key if "/" in key else f"default/{key}"
+
+
+@lru_cache(1)
+def _services(state: str, _changed: int) -> Mapping[str, Mapping[str, Any]]:
+    """The annotations of the state's Services, by NAMESPACE/NAME; those that are secret are left out."""
+    document = json.loads(Path(state).read_text())
+    resources: Iterable[Mapping[str, Any]] = (document.get("deployment") or {}).get("resources") or ()
+    return {
+        each["id"]: {key: text for key, text in _annotations(each).items() if isinstance(text, str)}
+        for each in resources
+        if each.get("type") == SERVICE and each.get("id")
+    }
+
+
+def _annotations(resource: Mapping[str, Any]) -> Mapping[str, Any]:
+    return ((resource.get("inputs") or {}).get("metadata") or {}).get("annotations") or {}
+
+
+ADDRESS_CHANGES_ACKNOWLEDGED = ResourceValidationPolicy(
+    name="lb-service-acknowledge-address-change",
+    description=(
+        "A change for which a load balancer must be replaced gives its Service another address, and clients that know "
+        "the old one lose it. Such a change must be acknowledged. It is compared with the stack's state, which the "
+        "setting stateBefore names; without that setting the rule has nothing to compare."
+    ),
+    validate=check,
+    enforcement_level=EnforcementLevel.ADVISORY,
+    config_schema=schema(
+        stateBefore={
+            "type": "string",
+            "default": "",
+            "description": "The file that `pulumi stack export --file` wrote before the change; an absolute path.",
+        },
+    ),
+    display_name="Changes of an address are acknowledged",
+    severity=Severity.HIGH,
+    framework=PolicyComplianceFramework(
+        name="Kubernetes production checklist",
+        version="002",
+        reference="11.3",
+        specification="Network security",
+    ),
+    tags=["network", "availability"],
+    remediation_steps=(
+        f"Undo the change, or let it happen once by the Service's annotation {ACKNOWLEDGEMENT}, with the digest that "
+        "`cloud-controller plan -f` prints; LoadBalancerService has the argument replace_address for it. To exempt a "
+        'Service, set {"lb-service-acknowledge-address-change": {"exempt": ["NAMESPACE/NAME"]}} in the policy config.'
+    ),
+    url="https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer",
+)

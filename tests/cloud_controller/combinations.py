@@ -1,0 +1,379 @@
+"""Combinations of settings that clouds refuse: for each rule a wrong Service, and a right one that differs little."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cloud_controller import clouds
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.alicloud.build import AliCloudBuilder
+from cloud_controller.clouds.alicloud.build import BuildFacts as AliCloudFacts
+from cloud_controller.clouds.aws.build import AwsBuilder
+from cloud_controller.clouds.aws.build_facts import BuildFacts as AwsFacts
+from cloud_controller.clouds.mycloud.build import MyCloudBuilder
+from cloud_controller.load_balancers.annotation import Annotation
+from cloud_controller.load_balancers.backends import Backends
+from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.facts import Fact
+from tests.cloud_controller.clouds.alicloud.account import CONFIG as ALICLOUD_CONFIG
+from tests.cloud_controller.clouds.aws.services import CONFIG as AWS_CONFIG
+from tests.cloud_controller.clouds.aws.services import VPC
+
+MYCLOUD, AWS = (clouds.descriptor(name).catalogue for name in ("mycloud", "aws"))
+CLB, NLB = clouds.descriptor("alicloud").catalogue.kinds
+TCP, UDP, SCTP = ({"name": name.lower(), "protocol": name, "port": 80} for name in ("TCP", "UDP", "SCTP"))
+HTTPS = {"name": "https", "protocol": "TCP", "port": 443}
+NO_NODE_PORTS = {"allocateLoadBalancerNodePorts": False}
+RANGES = {"loadBalancerSourceRanges": ["10.0.0.0/8"]}
+EVERYBODY = {"loadBalancerSourceRanges": ["10.0.0.0/8", "0.0.0.0/0"]}
+IPV6_RANGES = {"loadBalancerSourceRanges": ["2001:db8::/32", "fc00::/7"]}
+DUAL = {"ipFamilyPolicy": "RequireDualStack"}
+IPV6 = {"ipFamilies": ["IPv6"]}
+STICKY = {"sessionAffinity": "ClientIP"}
+LOCAL = {"externalTrafficPolicy": "Local"}
+CLASSIC, NETWORK = ({"loadBalancerClass": f"cloud-controller/{name}"} for name in ("classic", "nlb"))
+CERTIFICATE, ANOTHER = (f"arn:aws:acm:us-east-1:123456789012:certificate/{each}" for each in (1, 2))
+ZONE = "cn-hangzhou-k:vsw-0a1"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A Service of a kind: its annotations by argument, its ports and the rest of its spec."""
+
+    kind: Catalogue
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[Mapping[str, Any], ...] = (TCP,)
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """With the zones that every NLB needs."""
+        usual = {"zone_maps": ZONE} if self.kind is NLB else {}
+        given = {**usual, **self.arguments}
+        return {self.kind.of_argument(name).name: text for name, text in given.items() if text}
+
+    def service(self) -> dict[str, Any]:
+        """The manifest."""
+        of_kind = {"loadBalancerClass": self.kind.classes[-1]} if self.kind.classes else {}
+        spec = {"type": "LoadBalancer", "ports": [dict(each) for each in self.ports], **of_kind, **self.spec}
+        return {"metadata": {"name": "web", "annotations": self.annotations}, "spec": spec}
+
+
+def pair(kind: Catalogue, wrong: Mapping[str, str], right: Mapping[str, str], *ports: Any, **spec: Any) -> Any:
+    """A wrong and a right Service with the same spec."""
+    return tuple(Asked(kind, each, ports or (TCP,), spec) for each in (wrong, right))
+
+
+def by_spec(kind: Catalogue, given: Mapping[str, str], wrong: Any, right: Any) -> Any:
+    """A wrong and a right Service with the same annotations; `wrong`, `right`: ports or the rest of the spec."""
+    return tuple(
+        Asked(kind, given, (each,)) if "port" in each else Asked(kind, given, spec=each) for each in (wrong, right)
+    )
+
+
+_HTTPS = {"protocol_port": "https:443", "cert_id": "c-1"}
+_REDIRECTING = {**_HTTPS, "protocol_port": "http:80,https:443", "forward_port": "80:443"}
+_TLS = {"protocol_port": "tcpssl:443", "cert_id": "c-1"}
+_BY_POD = {"backend_type": "eni"}
+_NLB = {"type": "nlb"}
+_LOGGED = {**_NLB, "access_log_s3_bucket_name": "logs"}
+
+PAIRS: tuple[tuple[Asked, Asked], ...] = (
+    by_spec(MYCLOUD, {}, SCTP, UDP),
+    by_spec(MYCLOUD, {}, NO_NODE_PORTS, {}),
+    pair(MYCLOUD, {}, {"backend_type": "pod-ip"}, **NO_NODE_PORTS),
+    pair(MYCLOUD, {"id": "lb-0a"}, {"scheme": "internal"}, **RANGES),
+    pair(MYCLOUD, {"id": "lb-0a", "load_balancer_source_ranges": "10.0.0.0/8"}, {"id": "lb-0a"}),
+    by_spec(MYCLOUD, {}, IPV6_RANGES, EVERYBODY),
+    pair(MYCLOUD, {"load_balancer_source_ranges": "::/0"}, {"load_balancer_source_ranges": "::/0,10.0.0.0/8"}),
+    pair(MYCLOUD, {"health_check_timeout": "3"}, {"health_check_timeout": "3", "health_check_interval": "3"}),
+    # ---------------------------------------------------------------------------------------------------- CLB
+    pair(CLB, {"backend_ip_version": "ipv6", "ip_version": "ipv6"}, {"ip_version": "ipv6"}),
+    pair(
+        CLB, {"backend_ip_version": "ipv6", **_BY_POD}, {"backend_ip_version": "IPv6", "ip_version": "ipv6", **_BY_POD}
+    ),
+    by_spec(CLB, {}, RANGES, EVERYBODY),
+    pair(CLB, {"load_balancer_source_ranges": "10.0.0.0/8"}, {"load_balancer_source_ranges": "10.0.0.0/8,::/0"}),
+    by_spec(CLB, {}, SCTP, UDP),
+    pair(CLB, {}, _BY_POD, **NO_NODE_PORTS),
+    pair(CLB, {"protocol_port": "http"}, {"protocol_port": " HTTP : 80 "}),
+    pair(CLB, {"protocol_port": "ftp:80"}, {"protocol_port": "tcp:80"}),
+    pair(CLB, {"protocol_port": "http:81"}, {"protocol_port": "http:80,http:443"}, TCP, HTTPS),
+    pair(CLB, {"protocol_port": "http:80"}, {"protocol_port": "udp:80"}, UDP),
+    pair(CLB, {"protocol_port": "http:80,tcp:80"}, {"protocol_port": "http:80"}),
+    pair(CLB, {"forward_port": "80"}, {}),
+    pair(CLB, {**_HTTPS, "forward_port": "80:443"}, {**_HTTPS, **_REDIRECTING}, TCP, HTTPS),
+    pair(
+        CLB,
+        {"protocol_port": "http:80", "forward_port": "80:443"},
+        {"protocol_port": "http:80", "forward_port": "80:443", "id": "lb-0a"},
+    ),
+    pair(CLB, {**_REDIRECTING, "forward_port": "80:443,80:443"}, _REDIRECTING, TCP, HTTPS),
+    pair(CLB, {"acl_id": "acl-1,acl-2"}, {"acl_id": "acl-1,acl-2", "acl_status": "on"}),
+    pair(CLB, {"acl_status": "on"}, {"acl_status": "off", "acl_id": "acl-1"}),
+    pair(CLB, {"protocol_port": "http:80", "scheduler": "SCH"}, {"protocol_port": "http:80", "scheduler": "wlc"}),
+    pair(CLB, {**_HTTPS, "scheduler": "tch"}, {"scheduler": "tch"}, HTTPS),
+    pair(
+        CLB,
+        {"protocol_port": "http:80", "sticky_session": "on", "sticky_session_type": "server"},
+        {"protocol_port": "http:80", "sticky_session": "on", "sticky_session_type": "server", "cookie": "c"},
+    ),
+    pair(CLB, {"protocol_port": "https:443"}, _HTTPS, HTTPS),
+    pair(CLB, {**_HTTPS, "domain_extensions": "a.example"}, {**_HTTPS, "domain_extensions": "a.example:c-2"}, HTTPS),
+    pair(
+        CLB,
+        {**_HTTPS, "domain_extensions": "a.example:c-2,a.example:c-3"},
+        {**_HTTPS, "domain_extensions": "a.example:c-2,b.example:c-2"},
+        HTTPS,
+    ),
+    pair(CLB, {"additional_resource_tags": "a=b,=c"}, {"additional_resource_tags": "a=b,c"}),
+    pair(CLB, {"spec": "slb.s2.small"}, {"spec": "slb.s2.small", "instance_charge_type": "paybyspec"}),
+    pair(
+        CLB, {"charge_type": "paybybandwidth"}, {"charge_type": "paybybandwidth", "instance_charge_type": "PayBySpec"}
+    ),
+    # ---------------------------------------------------------------------------------------------------- NLB
+    by_spec(NLB, {}, SCTP, UDP),
+    pair(NLB, {"protocol_port": "https:443"}, _TLS, HTTPS),
+    pair(NLB, {"protocol_port": "tls:443"}, {"protocol_port": "TCP : 443"}, HTTPS),
+    pair(NLB, {"protocol_port": "tcp:65536"}, {"protocol_port": "tcp:65535"}),
+    pair(NLB, {"protocol_port": "udp:80"}, {"protocol_port": "udp:81"}),
+    pair(NLB, {**_TLS, "protocol_port": "tcpssl:443"}, {}, {"name": "q", "protocol": "UDP", "port": 443}),
+    pair(NLB, {**_TLS, "protocol_port": "tcp:443,tcpssl:443"}, _TLS, HTTPS),
+    pair(NLB, {**_BY_POD, "listener_port_range": "2000-1000:80"}, {**_BY_POD, "listener_port_range": "1000-2000:80"}),
+    pair(NLB, {**_BY_POD, "listener_port_range": "1000:80"}, {**_BY_POD, "listener_port_range": "1-2 : 80"}),
+    pair(NLB, {"listener_port_range": "1000-2000:80"}, {**_BY_POD, "listener_port_range": "1000-65535:80"}),
+    pair(NLB, {"protocol_port": "tcpssl:443"}, _TLS, HTTPS),
+    pair(NLB, {**_TLS, "cacert": "on"}, {**_TLS, "cacert": "on", "cacert_id": "c-9"}, HTTPS),
+    pair(NLB, {"additional_resource_tags": "team"}, {"additional_resource_tags": "team=web"}),
+    pair(NLB, {"id": "nlb-1"}, {}, **RANGES),
+    pair(NLB, {"id": "nlb-1", "load_balancer_source_ranges": "10.0.0.0/8"}, {"id": "nlb-1"}),
+    pair(NLB, {"security_group_ids": "sg-1", "load_balancer_source_ranges": "::/0"}, {"security_group_ids": "sg-1"}),
+    pair(NLB, {"id": "nlb-1", "security_group_ids": "sg-1"}, {"security_group_ids": "sg-1"}),
+    pair(NLB, {"zone_maps": ""}, {"zone_maps": "", "id": "nlb-1"}),
+    pair(NLB, {"zone_maps": "cn-hangzhou-k"}, {"zone_maps": "cn-hangzhou-k : vsw-1"}),
+    pair(NLB, {"zone_maps": f"{ZONE}:10.0.0.9:i-1"}, {"zone_maps": f"{ZONE}:10.0.0.9:eip-1"}),
+    pair(NLB, {"zone_maps": f"{ZONE}::eip-1", "address_type": "intranet"}, {"zone_maps": f"{ZONE}::eip-1"}),
+    pair(NLB, {"zone_maps": f"{ZONE}:10.0.0.256"}, {"zone_maps": f"{ZONE}:10.0.0.255"}),
+    pair(
+        NLB,
+        {"zone_maps": ",".join(f"cn-{each}:vsw-{each}" for each in range(11))},
+        {"zone_maps": ",".join(f"cn-{each}:vsw-{each}" for each in range(10))},
+    ),
+    pair(
+        NLB,
+        {"bandwidth_package_id": "cbwp-1", "address_type": "intranet"},
+        {
+            "bandwidth_package_id": "cbwp-1",
+            "address_type": "Intranet",
+            "ip_version": "DualStack",
+            "ipv6_address_type": "internet",
+        },
+    ),
+    pair(NLB, {"security_group_ids": "sg-1"}, {}, **RANGES),
+    pair(NLB, {}, {"ip_version": "dualstack"}, **IPV6_RANGES),
+    pair(NLB, {"load_balancer_source_ranges": "::/0"}, {"load_balancer_source_ranges": "::/0,10.0.0.0/8"}),
+    pair(NLB, {"security_group_ids": "sg-1,group"}, {"security_group_ids": "sg-1,sg-2"}),
+    pair(NLB, {}, _BY_POD, **NO_NODE_PORTS),
+    pair(NLB, {"server_group_type": "Ip"}, {"server_group_type": "ip", **_BY_POD}),
+    pair(
+        NLB,
+        {"server_group_type": "Ip", **_BY_POD, "preserve_client_ip": "on"},
+        {"server_group_type": "Ip", **_BY_POD, "preserve_client_ip": "off"},
+    ),
+    pair(NLB, {"health_check_type": "udp"}, {"health_check_type": "udp", "health_check_flag": "off"}),
+    by_spec(NLB, {"health_check_type": "udp"}, TCP, UDP),
+    # --------------------------------------------------------------------------------------- AWS, both kinds
+    pair(AWS, {"type": "nlb"}, {"type": "elb"}, **CLASSIC),
+    pair(AWS, {"type": "classic"}, {"type": "nlb"}, **NETWORK),
+    by_spec(AWS, {}, {"loadBalancerIP": "192.0.2.1"}, {}),
+    pair(AWS, {"scheme": "internal", "internal": "false"}, {"scheme": "internal", "internal": "True"}),
+    pair(AWS, {"scheme": "internet-facing", "internal": "0.0.0.0/0"}, {"scheme": "internet-facing"}),
+    pair(AWS, {"security_groups": "sg-0a,web"}, {"security_groups": "sg-0a,sg-0b"}),
+    pair(AWS, {"extra_security_groups": "sg-x"}, {"extra_security_groups": "sg-0a"}),
+    by_spec(AWS, {"security_groups": "sg-0a"}, RANGES, EVERYBODY),
+    pair(
+        AWS,
+        {"security_groups": "sg-0a", "load_balancer_source_ranges": "10.0.0.0/8"},
+        {"security_groups": "sg-0a", "load_balancer_source_ranges": "0.0.0.0/0,10.0.0.0/8"},
+    ),
+    pair(
+        AWS,
+        {"security_groups": "sg-0a", "security_group_prefix_lists": "pl-0a"},
+        {"security_group_prefix_lists": "pl-0a"},
+    ),
+    pair(AWS, {"security_group_prefix_lists": "list"}, {"security_group_prefix_lists": "pl-0a"}),
+    pair(AWS, {"healthcheck_port": "65536"}, {"healthcheck_port": "65535"}),
+    pair(AWS, {"access_log_enabled": "true"}, {"access_log_enabled": "true", "access_log_s3_bucket_name": "logs"}),
+    # ------------------------------------------------------------------------------------------- AWS, classic
+    by_spec(AWS, {}, IPV6_RANGES, EVERYBODY),
+    pair(AWS, {"load_balancer_source_ranges": "fc00::/7"}, {"load_balancer_source_ranges": "fc00::/7,10.0.0.0/8"}),
+    by_spec(AWS, {}, UDP, TCP),
+    by_spec(AWS, {}, NO_NODE_PORTS, {}),
+    pair(AWS, {}, _NLB, **STICKY),
+    pair(AWS, {"ssl_cert": f"{CERTIFICATE},{ANOTHER}"}, {**_NLB, "ssl_cert": f"{CERTIFICATE},{ANOTHER}"}, HTTPS),
+    pair(AWS, {"connection_idle_timeout": "4001"}, {"connection_idle_timeout": "4000"}),
+    pair(AWS, {"healthcheck_timeout": "10"}, {"healthcheck_timeout": "9"}),
+    pair(
+        AWS,
+        {"healthcheck_timeout": "61", "healthcheck_interval": "120"},
+        {"healthcheck_timeout": "60", "healthcheck_interval": "120"},
+    ),
+    # ------------------------------------------------------------------------------------------- AWS, network
+    by_spec(AWS, _NLB, SCTP, UDP),
+    pair(AWS, _NLB, {**_NLB, "nlb_target_type": "ip"}, **NO_NODE_PORTS),
+    pair(
+        AWS,
+        {**_NLB, "ssl_cert": CERTIFICATE, "nlb_target_type": "ip"},
+        {**_NLB, "ssl_cert": CERTIFICATE, "ssl_ports": "443", "nlb_target_type": "ip"},
+        TCP,
+        UDP,
+    ),
+    pair(AWS, {**_NLB, "eip_allocations": "eip-1"}, {**_NLB, "eip_allocations": "eipalloc-0a"}),
+    pair(
+        AWS,
+        {**_NLB, "eip_allocations": "eipalloc-0a", "internal": "true"},
+        {**_NLB, "eip_allocations": "eipalloc-0a", "internal": "false"},
+    ),
+    pair(AWS, {**_NLB, "eip_allocations": "eipalloc-0a,eipalloc-0a"}, {**_NLB, "eip_allocations": "eipalloc-0b"}),
+    pair(
+        AWS,
+        {**_NLB, "private_ipv4_addresses": "10.0.1.9"},
+        {**_NLB, "private_ipv4_addresses": "10.0.1.9", "scheme": "internal"},
+    ),
+    pair(
+        AWS,
+        {**_NLB, "private_ipv4_addresses": "10.0.1.999", "internal": "true"},
+        {**_NLB, "private_ipv4_addresses": "10.0.1.99", "internal": "true"},
+    ),
+    pair(AWS, {**_NLB, "healthcheck_protocol": "ssl"}, {**_NLB, "healthcheck_protocol": "https"}),
+    pair(AWS, {**_NLB, "healthcheck_timeout": "31"}, {**_NLB, "healthcheck_timeout": "30"}),
+    pair(
+        AWS,
+        {**_NLB, "healthcheck_timeout": "11"},
+        {**_NLB, "healthcheck_timeout": "11", "nlb_target_type": "ip"},
+        **LOCAL,
+    ),
+    (
+        Asked(AWS, _NLB, ({**TCP, "nodePort": 30081}, {**UDP, "nodePort": 30082})),
+        Asked(AWS, _NLB, ({**TCP, "nodePort": 30081}, {**UDP, "nodePort": 30081})),
+    ),
+    pair(AWS, {**_NLB, "connection_idle_timeout": "59"}, {**_NLB, "connection_idle_timeout": "60"}),
+    *(
+        pair(
+            AWS,
+            {**_NLB, "access_log_s3_bucket_name": "logs", "attributes": f"{key}={wrong}", argument: given},
+            {
+                **_NLB,
+                "access_log_s3_bucket_name": "logs",
+                "attributes": f"{key}={wrong},{key}={given}",
+                argument: given,
+            },
+        )
+        for argument, key, given, wrong in (
+            ("cross_zone_load_balancing_enabled", "load_balancing.cross_zone.enabled", "true", "false"),
+            ("access_log_enabled", "access_logs.s3.enabled", "true", "false"),
+            ("access_log_s3_bucket_name", "access_logs.s3.bucket", "logs", "other"),
+            ("access_log_s3_bucket_prefix", "access_logs.s3.prefix", "web", "other"),
+        )
+    ),
+    pair(
+        AWS,
+        {**_NLB, "attributes": "access_logs.s3.enabled=true"},
+        {**_NLB, "attributes": "access_logs.s3.enabled=true,access_logs.s3.bucket=logs"},
+    ),
+)
+
+_TERMINATION = "target_health_state.unhealthy.connection_termination.enabled"
+_DRAINING = "target_health_state.unhealthy.draining_interval_seconds"
+_TARGETS = "target_group_attributes"
+_OF_80 = f"{_TARGETS}_of_port.80"
+_STICKY_TLS = {**_NLB, "ssl_cert": CERTIFICATE}
+PAIRS += (
+    pair(
+        AWS,
+        {**_NLB, "proxy_protocol": "*", _TARGETS: "proxy_protocol_v2.enabled=false"},
+        {**_NLB, "proxy_protocol": "*"},
+    ),
+    pair(AWS, {**_NLB, _OF_80: "stickiness.enabled=false"}, {**_NLB, _OF_80: "stickiness.enabled=true"}, **STICKY),
+    pair(AWS, _STICKY_TLS, {**_STICKY_TLS, "ssl_ports": "443"}, **STICKY),
+    pair(
+        AWS,
+        {**_STICKY_TLS, _TARGETS: "stickiness.enabled=true"},
+        {**_STICKY_TLS, _TARGETS: "stickiness.enabled=true", _OF_80: "stickiness.enabled=false"},
+    ),
+    pair(
+        AWS,
+        {**_NLB, _TARGETS: "preserve_client_ip.enabled=false"},
+        {**_NLB, _OF_80: "preserve_client_ip.enabled=true"},
+        UDP,
+    ),
+    pair(
+        AWS,
+        {**_NLB, "nlb_target_type": "ip", _OF_80: "preserve_client_ip.enabled=false"},
+        {**_NLB, "nlb_target_type": "ip", _OF_80: "preserve_client_ip.enabled="},
+        TCP,
+        UDP,
+    ),
+    pair(AWS, {**_NLB, _TARGETS: f"{_TERMINATION}=true"}, {**_NLB, _TARGETS: f"{_TERMINATION}=false"}, UDP),
+    pair(AWS, {**_NLB, _TARGETS: f"{_DRAINING}=9"}, {**_NLB, _TARGETS: f"{_DRAINING}=9,{_TERMINATION}=false"}),
+    pair(AWS, {**_NLB, _TARGETS: f"{_DRAINING}=9,{_TERMINATION}=true"}, {**_NLB, _TARGETS: f"{_DRAINING}=9"}, UDP),
+)
+
+# What an API server without IPv6 refuses by itself.
+ONLY_WITH_IPV6: tuple[tuple[Asked, Asked], ...] = (
+    by_spec(MYCLOUD, {}, IPV6, {}),
+    by_spec(MYCLOUD, {}, DUAL, {"ipFamilyPolicy": "PreferDualStack"}),
+    by_spec(NLB, {}, IPV6, DUAL),
+    by_spec(AWS, {}, IPV6, {}),
+    by_spec(AWS, {}, DUAL, {}),
+    pair(AWS, {**_NLB, "ip_address_type": "ipv4"}, _NLB, ipFamilies=["IPv6"]),
+)
+
+
+_BUILDERS: Mapping[str, tuple[Any, Any]] = {
+    "mycloud": (MyCloudBuilder("c-1", "internet-facing"), Fact()),
+    "aws": (AwsBuilder(AWS_CONFIG), Fact(AwsFacts(VPC))),
+    "alicloud": (AliCloudBuilder(ALICLOUD_CONFIG), Fact(AliCloudFacts("vpc-1"))),
+}
+
+
+def claims(kind: Catalogue, service: Any) -> bool:
+    """Whether the cloud's controller serves this Service."""
+    return bool(_BUILDERS[kind.cloud][0].claims(service))
+
+
+def build(kind: Catalogue, service: Any) -> str | None:
+    """What the cloud's build says against this Service, stored by an API server."""
+    builder, facts = _BUILDERS[kind.cloud]
+    try:
+        builder.build(service, Backends(), facts)
+    except InvalidConfiguration as error:
+        return str(error)
+    return None
+
+
+def some(kind: Catalogue, count: int) -> Iterator[Asked]:
+    """Services of this kind with a few settings at random, the same ones every time."""
+    chance = random.Random(f"{kind.cloud} {kind.kind}")
+    entries = [
+        entry for entry in kind if not entry.ignored and entry.argument not in ("id", "load_balancer_source_ranges")
+    ]
+    of_pairs = [each for both in PAIRS for each in both if each.kind is kind]
+    for _ in range(count):
+        base = chance.choice(of_pairs)
+        more = {entry.argument: text(entry, chance) for entry in chance.sample(entries, 2) if not entry.suffix}
+        yield Asked(kind, {**base.arguments, **more}, base.ports, base.spec)
+
+
+def text(entry: Annotation, chance: random.Random) -> str:
+    """A text for an annotation, mostly a valid one."""
+    wrong = chance.random() < 0.1
+    if entry.type is bool:
+        return "maybe" if wrong else chance.choice(["true", "false"])
+    if entry.type is int:
+        bounds = [str(each) for each in (entry.minimum, entry.maximum) if each is not None]
+        return "-1" if wrong else chance.choice(bounds)
+    return "\\" if wrong else chance.choice([*entry.allowed, *([entry.example] if entry.example else [])] or ["x"])

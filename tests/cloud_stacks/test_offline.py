@@ -1,0 +1,56 @@
+"""Plans without state, secrets and network."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from cloud_stacks.cli import main
+from cloud_stacks.offline import placeholders
+from local.engine.stack.project import stacks_in
+
+ROOT = Path(__file__).parents[2]
+STACKS = stacks_in(ROOT / "stacks")
+
+
+def test_a_stack_that_a_site_completes_gets_endpoints_that_lead_nowhere() -> None:
+    added = {stack: placeholders(ROOT, stack) for stack in STACKS}
+
+    assert {stack for stack in STACKS if added[stack]} == {
+        *("alicloud-local", "aws-local", "local", "mycloud-ha", "mycloud-prod")
+    }
+    assert added["local"]["cloud-controller:mycloud"] == {"endpoint": "https://mycloud.invalid"}
+    assert added["local"]["cloud-controller:mycloudToken"] == {"secure": ""}
+    # What the stack file has stays.
+    assert added["aws-local"]["cloud-controller:aws"]["region"] == "eu-central-1"
+
+
+def test_a_value_of_the_stack_file_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: cloud-controller\nruntime: python\n")
+    config = {
+        "cloud": "mycloud",
+        "mycloud": {"endpoint": "https://mine.example.com"},
+        "mycloudToken": {"secure": "v1:x"},
+    }
+    (tmp_path / "Pulumi.dev.yaml").write_text(json.dumps({"config": config}))
+
+    added = placeholders(tmp_path, "dev")
+
+    assert added["cloud-controller:mycloud"] == {"endpoint": "https://mine.example.com"}
+    assert "cloud-controller:mycloudToken" not in added
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(300)
+def test_the_stacks_that_no_golden_comment_is_about_can_be_planned_too() -> None:
+    shown = io.StringIO()
+    others = [word for stack in ("alicloud-local", "alicloud-staging", "mycloud-ha") for word in ("--stack", stack)]
+
+    code = main(["preview", "--cwd", str(ROOT), "--json", *others], shown)
+
+    stacks = json.loads(shown.getvalue())["stacks"]
+    assert code == 0, stacks
+    assert all(len(stack["changes"]) > 20 for stack in stacks)

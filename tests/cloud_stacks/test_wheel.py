@@ -1,0 +1,136 @@
+"""`cloud-stacks` in a user's own repository, with nothing but the wheels."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.example_program import EXAMPLE, ROOT, unpack_wheels
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+STACK = """\
+encryptionsalt: v1:of-the-user
+config:
+  load-balancer-service:kubeconfig:
+    secure: v1:which-nobody-here-can-decrypt
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The example in a subfolder of a repository, beside folders with the names of our packages."""
+    folder = tmp_path / "repository" / "infrastructure"
+    shutil.copytree(EXAMPLE, folder)
+    (folder / "Pulumi.dev.yaml").write_text(STACK)
+    for name in ("local", "policy", "components"):
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text("raise ImportError('this is the user\\'s')\n")
+    git(folder.parent, "init", "--quiet", "--initial-branch", "main")
+    git(folder.parent, "add", "--all")
+    git(folder.parent, "commit", "--quiet", "--message", "base")
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def cloud_stacks(library: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cloud_stacks", *arguments],
+        env={**os.environ, "PYTHONPATH": str(library)},
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def test_a_users_change_is_compared_with_its_base(library: Path, project: Path) -> None:
+    program = project / "__main__.py"
+    internal = '"annotations": {"service.beta.kubernetes.io/dlb-scheme": "internal"}, "ports":'
+    program.write_text(program.read_text().replace('"ports":', internal))
+
+    done = cloud_stacks(library, project, "diff", "--base", "main", "--json", "--out", "report")
+
+    assert done.returncode == 0, done.stderr
+    [stack] = json.loads(done.stdout)["stacks"]
+    effects = [effect for change in stack["changes"] for effect in change["effects"]]
+    assert [effect["kind"] for effect in effects] == ["address replaced"]
+    [result] = json.loads((project / "report" / "report.sarif").read_text())["runs"][0]["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == "infrastructure/__main__.py"
+    # Our pack runs where the user has none.
+    assert [finding["policy"] for finding in stack["gone"]] == ["lb-service-limit-sources"]
+
+
+def test_a_stack_is_planned_without_its_secrets_and_without_a_cluster(library: Path, project: Path) -> None:
+    done = cloud_stacks(library, project, "preview", "--stack", "dev", "--json")
+
+    assert done.returncode == 0, done.stderr
+    [stack] = json.loads(done.stdout)["stacks"]
+    assert {change["op"] for change in stack["changes"]} == {"create"} and stack["problems"] == []
+
+
+def test_every_module_of_the_command_is_in_the_wheel(library: Path) -> None:
+    def modules(folder: Path) -> set[str]:
+        return {str(path.relative_to(folder)) for path in folder.rglob("*.py")}
+
+    ours = modules(ROOT / "cloud_stacks") | {
+        f"{package}/{each}"
+        for package, folder in {"local/engine": ROOT / "local" / "engine", "policy": ROOT / "policy"}.items()
+        for each in modules(folder)
+    }
+    assert ours <= modules(library / "cloud_stacks")
+
+
+def test_a_new_repository_passes_its_own_checks(library: Path, tmp_path: Path) -> None:
+    made = cloud_stacks(library, tmp_path, "new", "shop")
+    folder = tmp_path / "shop"
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "new")
+
+    # In its own folder, where `python -m pytest` finds the program's modules first.
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        env={**os.environ, "PYTHONPATH": str(library)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    open_to_all = (folder / "Pulumi.dev.yaml").read_text().replace("198.51.100.0/24", "0.0.0.0/0")
+    (folder / "Pulumi.dev.yaml").write_text(open_to_all)
+    diff = cloud_stacks(library, folder, "diff", "--base", "main", "--json")
+
+    assert made.returncode == 0 and ".github/workflows/pull-request.yml" in made.stdout.splitlines(), made.stderr
+    assert tests.returncode == 0, tests.stdout
+    # Its own pack and its own levels judge it.
+    assert diff.returncode == 1, diff.stderr
+    [stack] = json.loads(diff.stdout)["stacks"]
+    assert [(each["policy"], each["level"]) for each in stack["findings"]] == [
+        ("lb-service-limit-sources", "mandatory")
+    ]
+    assert not any("NAME" in (folder / name).read_text() for name in made.stdout.splitlines())
+
+
+def test_a_folder_with_something_in_it_is_left_alone(library: Path, project: Path) -> None:
+    done = cloud_stacks(library, project, "new", ".")
+
+    assert done.returncode == 2 and "is not empty" in done.stderr

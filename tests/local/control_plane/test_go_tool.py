@@ -1,0 +1,64 @@
+"""A Go tool is built once per machine and pin, from its own module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from local.control_plane import go_tool
+from local.control_plane.actionlint import ACTIONLINT
+from local.control_plane.build import BuildError, Report
+from local.control_plane.go_tool import GoTool
+
+LINT = GoTool(folder="lint", module="example.com/lint", package="example.com/lint/cmd/lint", takes="seconds")
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The tool's module, and no compiler needed: a build writes its package and version."""
+    folder = tmp_path / "tools" / "lint"
+    folder.mkdir(parents=True)
+    (folder / "go.mod").write_text("module a\n\nrequire (\n\texample.com/lint v1.2.3 // indirect\n)\n")
+    (folder / "go.sum").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(go_tool, "TOOLS", tmp_path / "tools")
+    monkeypatch.setattr(go_tool, "find_go", lambda *_: Path("go"))
+    monkeypatch.setattr(go_tool, "build", build)
+    return folder
+
+
+def build(_: Path, name: str, version: str, folder: Path, target: Path, __: Report, *, package: str) -> None:
+    target.write_text(f"{name} {version} of {package} in {folder.name}")
+
+
+def test_a_tool_is_built_once_and_the_wait_is_announced() -> None:
+    reported: list[str] = []
+
+    first = LINT.binary(reported.append)
+    second = LINT.binary(pytest.fail)
+
+    assert first == second
+    assert first.read_text() == "lint v1.2.3 of example.com/lint/cmd/lint in lint"
+    assert reported == ["building lint v1.2.3 from Go modules, once per machine (seconds)"]
+
+
+def test_another_pin_never_meets_the_old_binary(module: Path) -> None:
+    before = LINT.binary(lambda _: None)
+    (module / "go.mod").write_text("module a\n\nrequire example.com/lint v1.3.0\n")
+
+    after = LINT.binary(lambda _: None)
+
+    assert after != before
+    assert "v1.3.0" in after.read_text()
+
+
+def test_a_module_that_is_not_required_is_named() -> None:
+    with pytest.raises(BuildError, match=r"lint/go\.mod does not require example\.com/other"):
+        LINT.version("example.com/other")
+
+
+def test_actionlint_is_pinned_in_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(go_tool, "TOOLS", Path(__file__).parents[3] / "tools")
+
+    assert ACTIONLINT.version() == "v1.7.12"
