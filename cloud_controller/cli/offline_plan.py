@@ -54,10 +54,10 @@ def compare(before: Manifests, after: Manifests, cloud: CloudDescriptor, options
     """
     if cloud.assumed is None:
         raise InvalidConfiguration("against", f"cloud {cloud.name} does not support plans without the cloud")
-    # Which load balancers are shared, and what may be named, depends on tags, which only the cloud knows. So does the
-    # digest that acknowledges a change of an address: without it, nothing can be held.
-    allow = AddressChanges.ALLOW
-    options = replace(options, sharing=Sharing.ANY, nameable=Nameable(), address_changes=allow)
+    # Which load balancers are shared, and what may be named, depends on tags, which only the cloud knows.
+    # What acknowledges the change of an address names the load balancer that only the cloud knows.
+    allowed = AddressChanges.ALLOW
+    options = replace(options, sharing=Sharing.ANY, nameable=Nameable(), address_changes=allowed)
     rules = options.rules(_CLUSTER_ID, cloud.load_balancer_classes, UNBOUND)
     present = _Present(cloud.assumed, rules)
     for given in before.services:

