@@ -81,7 +81,14 @@ def describe(error: Exception, before: int = 0) -> str:
 class _Loader(yaml.SafeLoader):
     """Reads plain words as Kubernetes' tools do: without dates, and without numbers to the base of 60 (`12:30`)."""
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        # Mappings that are merged (`<<`) again and again would multiply: the last of each key is the one that counts.
+        last = {each[0].value if isinstance(each[0], yaml.ScalarNode) else id(each[0]): each for each in node.value}
+        node.value = [*last.values()]
 
+
+_ENCODABLE = re.compile(r"[^\ud800-\udfff]*")
 _LIKE_A_DATE_OR_TIME = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$")
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in ("timestamp", "value")]
@@ -129,12 +136,23 @@ def _as_json(value: Any, number: Iterator[int]) -> Any:
     if next(number) > _MOST_VALUES:
         raise NotYaml(f"not valid YAML: more than {_MOST_VALUES:,} values")
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else json.dumps(key): _as_json(each, number) for key, each in value.items()}
+        return {
+            _encodable(key if isinstance(key, str) else json.dumps(key)): _as_json(each, number)
+            for key, each in value.items()
+        }
     if isinstance(value, list):
         return [_as_json(each, number) for each in value]
-    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+    if isinstance(value, str):
+        return _encodable(value)
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise NotYaml(f"not valid YAML: a value of type {type(value).__name__}, which JSON does not have")
+
+
+def _encodable(text: str) -> str:
+    if not _ENCODABLE.fullmatch(text):
+        raise NotYaml("not valid YAML: half of a surrogate pair, which is not a character")
+    return text
 
 
 def _refuse_duplicates(node: yaml.Node, seen: set[int], before: int = 0) -> None:

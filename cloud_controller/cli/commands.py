@@ -29,6 +29,7 @@ from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import plan_services
 from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
+from cloud_controller.cli.planned_output import one_line
 from cloud_controller.cli.planned_service import CHANGES
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controller_names import NAMES, not_offered
@@ -189,7 +190,7 @@ def version(_: argparse.Namespace) -> int:
 
 
 def _print_error(error: str) -> None:
-    print(f"cloud-controller: {logs.redacted(error)}", file=sys.stderr)
+    print(f"cloud-controller: {one_line(error)}", file=sys.stderr)
 
 
 def _show(name: str, found: Found) -> None:

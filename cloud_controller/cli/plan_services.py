@@ -7,10 +7,9 @@ cloud as they are; with --against, two sets of manifests are compared without ei
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-
-import orjson
 
 from cloud_controller import clouds
 from cloud_controller.binding import judge
@@ -112,7 +111,8 @@ def _rendered(found: ServicesPlan, output: str) -> str:
         case "markdown":
             return planned_output.markdown(found)
     document = sarif(found) if output == "sarif" else found.to_json()
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    # In ASCII: the names of files need not be UTF-8.
+    return json.dumps(document, indent=2)
 
 
 def _offline(options: argparse.Namespace) -> ServicesPlan:

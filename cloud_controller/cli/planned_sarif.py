@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import PurePath
@@ -85,4 +86,4 @@ def _result(rule: _Rule, service: PlannedService, words: str, line: int) -> dict
 
 def _uri(file: str) -> str:
     path = PurePath(file)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))

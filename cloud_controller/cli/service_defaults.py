@@ -57,6 +57,10 @@ def with_defaults(service: Object) -> Object:
     annotations = _mapping(metadata, "annotations", "metadata.annotations")
     for name, text in annotations.items():
         _require(f"annotation {name}", text, (str,))
+    finalizers = metadata.get("finalizers") or []
+    _require("metadata.finalizers", finalizers, (list,))
+    for index, each in enumerate(finalizers):
+        _require(f"metadata.finalizers[{index}]", each, (str,))
     spec = {name: value for name, value in given.items() if value is not None}
     for name, types in _TYPES.items():
         if name in spec:
@@ -68,6 +72,8 @@ def with_defaults(service: Object) -> Object:
     _require("spec.sessionAffinityConfig.clientIP.timeoutSeconds", affinity.get("timeoutSeconds", 0), (int,))
     kind = spec.setdefault("type", "ClusterIP")
     spec["ports"] = [_port(index, port, spec) for index, port in enumerate(spec.get("ports") or ())]
+    if kind == "LoadBalancer" and not spec["ports"]:
+        raise InvalidConfiguration("spec.ports", "missing", "at least one")
     spec.setdefault("sessionAffinity", "None")
     if spec["sessionAffinity"] == "ClientIP":
         spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}})

@@ -82,3 +82,18 @@ def test_what_is_no_json_is_an_error_at_its_line(text: str, told: str) -> None:
         yaml_text.documents(text)
 
     assert told in str(caught.value)
+
+
+def test_mappings_that_are_merged_again_and_again_do_not_multiply() -> None:
+    merged = "".join(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 10)}]}}\n" for n in range(1, 40))
+
+    (document,) = yaml_text.documents(f"m0: &m0 {{x: 1, y: 2}}\n{merged}own: {{<<: *m39, y: 3}}\n")
+
+    assert document.value["m39"] == {"x": 1, "y": 2}
+    assert document.value["own"] == {"x": 1, "y": 3}
+
+
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"\\udfff": 1}', 'a: "\\ud800"'])
+def test_half_of_a_surrogate_pair_is_refused_because_no_request_could_carry_it(text: str) -> None:
+    with pytest.raises(yaml_text.NotYaml, match="half of a surrogate pair"):
+        yaml_text.documents(text)

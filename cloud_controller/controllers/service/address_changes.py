@@ -111,8 +111,9 @@ def leaving(
     `current`: the load balancer that it should have, if that exists. `serves`: whether that serves the Service already.
     """
     if built.reuse is None and current is not None and not is_left(current):
-        return _moving(built, current, catalogue) if serves else None
-    if serves:
+        used = serves or is_published(service, current)
+        return _moving(built, current, catalogue) if used else None
+    if serves and built.reuse is not None:
         return None
     old = _serving(service, [lb for lb in observed if current is None or lb.id != current.id], owner)
     if old is None:

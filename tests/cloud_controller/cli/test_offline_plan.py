@@ -162,7 +162,7 @@ def test_a_class_is_chosen_with_the_type() -> None:
 
 
 def test_services_of_other_classes_are_not_served() -> None:
-    before, after = service(loadBalancerClass="example.com/a"), service(loadBalancerClass="example.com/a", ports=[])
+    before, after = (service(loadBalancerClass="example.com/a", ports=[{"port": each}]) for each in (80, 81))
 
     assert only([before], [after]).outcome is Outcome.NOT_SERVED
     required = ServiceOptions(without_class=False)
@@ -193,3 +193,19 @@ def test_a_cloud_that_cannot_be_planned_without_calls_says_so() -> None:
 
     with pytest.raises(InvalidConfiguration, match="cloud mycloud does not support plans without the cloud"):
         offline_plan.compare(manifests([]), manifests([]), without, ServiceOptions())
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.parametrize(
+    ("metadata", "spec", "field"),
+    [({"finalizers": 3}, {}, "metadata.finalizers"), ({}, {"ports": []}, "spec.ports")],
+)
+def test_what_the_api_server_alone_would_refuse_is_no_crash(
+    cloud: str, metadata: dict[str, Any], spec: dict[str, Any], field: str
+) -> None:
+    wrong = service(**spec)
+    wrong["metadata"] |= metadata
+
+    refusal = only([service()], [wrong], cloud).refusal
+
+    assert refusal is not None and refusal.field == field

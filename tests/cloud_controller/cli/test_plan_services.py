@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,30 @@ def test_a_config_file_cannot_name_manifests(tmp_path: Path, capsys: pytest.Capt
     assert main(["plan", f"--config={tmp_path}/config.yaml"]) == 1
 
     assert "line 2: unknown option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["json", "sarif"])
+def test_the_name_of_a_file_need_not_be_utf_8(
+    tmp_path: Path,
+    against: list[str],
+    output: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(tmp_path, service("web", "internal"))
+    monkeypatch.chdir(tmp_path / "after")
+    Path("web.yaml").rename(os.fsdecode(b"\xff.yaml"))
+
+    assert main([*against[:3], ".", *against[4:], "-o", output]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+def test_an_error_is_one_line_whatever_a_manifest_has_in_it(
+    tmp_path: Path, against: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path, 'apiVersion: kustomize.config.k8s.io/v1\nkind: "\\e[31m\\n::add-mask::a"\n')
+
+    assert main(against) == 1
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("cloud-controller: ") and line.isprintable()

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChange, AddressChanges
+from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChange, AddressChanges, leaving
 from cloud_controller.controllers.service.plan import owner_of, plan_all, plan_service
 from cloud_controller.controllers.service.rules import FINALIZER, Rules
+from cloud_controller.controllers.service.status import SetIngress
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.facts import Fact
@@ -22,11 +23,17 @@ from cloud_controller.load_balancers.model import (
     LoadBalancerState,
     ObservedLoadBalancer,
 )
+from cloud_controller.load_balancers.sharing import LEFT_TAG
 from cloud_controller.plan import Action, ActionKind, Attention, FieldChange
 from tests.cloud_controller.clouds.mycloud.services import BUILDER, named, web
+from tests.cloud_controller.load_balancing import port
 
 RULES = Rules("c-1", address_changes=AddressChanges.ACKNOWLEDGE)
 SCHEME = CATALOGUE.by_argument["scheme"].name
+MOVING = replace(
+    CATALOGUE,
+    entries=tuple(replace(each, moves=("zones",)) if each.name == SCHEME else each for each in CATALOGUE),
+)
 
 
 def existing(service: Object, id: str = "lb-1", **more: Any) -> ObservedLoadBalancer:
@@ -34,6 +41,12 @@ def existing(service: Object, id: str = "lb-1", **more: Any) -> ObservedLoadBala
     model = BUILDER.build(service, Backends(), Fact()).model
     tagged = replace(model, tags={**model.tags, **owner_of(service, "c-1").tags})
     return ObservedLoadBalancer(id, LoadBalancerState.READY, tagged, (Ingress(ip="192.0.2.1"),), **more)
+
+
+def owned_parts(model: LoadBalancerModel, tags: dict[str, str]) -> LoadBalancerModel:
+    """The same, with the parts of this owner."""
+    listeners = tuple(replace(each, tags=tags) for each in model.listeners)
+    return replace(model, listeners=listeners, pools=tuple(replace(each, tags=tags) for each in model.pools))
 
 
 def seen(annotations: dict[str, str], **spec: Any) -> Object:
@@ -67,6 +80,35 @@ def test_a_change_of_type_is_no_change_of_address() -> None:
     service = {**seen({}), "spec": {"type": "ClusterIP", "ports": []}}
 
     assert [each.kind for each in planned(service, existing(web()))] == [ActionKind.DELETE]
+
+
+def test_the_way_back_to_a_load_balancer_that_was_left_to_others_is_held() -> None:
+    whole = existing(web())
+    others, own = owner_of(web(name="other"), "c-1").tags, owner_of(web(), "c-1").tags
+    tags = {**whole.model.tags, LEFT_TAG: "true"}
+    theirs = owned_parts(existing(web(None, port(9090))).model, others)
+    left = replace(whole, model=replace(theirs, tags=tags))
+    used = replace(whole, id="lb-2", model=owned_parts(replace(whole.model, tags=others), own))
+    service = {**seen({}), "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.2"}]}}}
+
+    actions = planned(service, left, replace(used, ingress=(Ingress(ip="192.0.2.2"),)))
+
+    (held,) = [each for each in actions if each.held]
+    assert held.changes == (FieldChange("id", "lb-2", "lb-1"),)
+    assert not [each for each in actions if isinstance(each.operation, SetIngress)]
+
+
+def test_a_load_balancer_that_has_failed_keeps_the_addresses_that_clients_use() -> None:
+    service, catalogue = seen({}), MOVING
+    service["status"] = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    failed = replace(existing(web()), state=LoadBalancerState.FAILED)
+    failed = replace(failed, model=replace(failed.model, attributes={**failed.model.attributes, "zones": ("a", "b")}))
+    built = BUILDER.build(web(), Backends(), Fact())
+    built = replace(built, model=replace(built.model, attributes={**built.model.attributes, "zones": ("b",)}))
+
+    change = leaving(service, built, [failed], failed, owner_of(service, "c-1"), catalogue, serves=False)
+
+    assert change is not None and change.fields == (FieldChange("zones", ("a", "b"), ("b",)),)
 
 
 values = st.one_of(st.none(), st.text(max_size=3), st.tuples(st.text(max_size=3)))
