@@ -31,7 +31,7 @@ _OF_A_HOOK: Final = (
     "GIT_OBJECT_DIRECTORY",
     "GIT_PREFIX",
 )
-"""What git sets for its hooks: with the index of the commit in progress, a worktree would replace that commit's files."""
+"""What git sets for its hooks: with the index of a commit in progress, a worktree would replace the commit's files."""
 Report = Callable[[str], None]
 
 
