@@ -17,6 +17,7 @@ from cloud_controller.cli.service_files import GivenService, Manifests
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds import CloudDescriptor
 from cloud_controller.clouds.descriptor import Assumed
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.controllers.service.plan import plan_service
 from cloud_controller.controllers.service.rules import Rules, reused_id, wants_load_balancer
@@ -54,7 +55,9 @@ def compare(before: Manifests, after: Manifests, cloud: CloudDescriptor, options
     if cloud.assumed is None:
         raise InvalidConfiguration("against", f"cloud {cloud.name} does not support plans without the cloud")
     # Which load balancers are shared, and what may be named, depends on tags, which only the cloud knows.
-    options = replace(options, sharing=Sharing.ANY, nameable=Nameable())
+    # What acknowledges the change of an address names the load balancer that only the cloud knows.
+    allowed = AddressChanges.ALLOW
+    options = replace(options, sharing=Sharing.ANY, nameable=Nameable(), address_changes=allowed)
     rules = options.rules(_CLUSTER_ID, cloud.load_balancer_classes, UNBOUND)
     present = _Present(cloud.assumed, rules)
     for given in before.services:

@@ -19,6 +19,8 @@ from tests.crash.under_fault import SHORT_SILENCE, Fault, Outcome, endure, peace
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(3600)]
 
 FLAGS = ("--leader-elect=false", "--node-monitor-period=500ms")
+UNDER_FAULTS = (*FLAGS, "--service-resync-period=5s")
+"""Otherwise, what is made is not listed again."""
 SECONDS_A_CALL = 2.0
 LAG = 2.0
 BUSY = 1.0
@@ -42,7 +44,7 @@ def killed(environment: AliCloudEnvironment) -> Iterator[Daemon]:
 def daemon(environment: AliCloudEnvironment, killed: Daemon) -> Iterator[Daemon]:
     """One of a test's own, with proxies of its own."""
     killed.kill()  # Two without a lease would both write.
-    with environment.daemon("faults", *FLAGS, prelude=SHORT_SILENCE) as made:
+    with environment.daemon("faults", *UNDER_FAULTS, prelude=SHORT_SILENCE) as made:
         yield made
 
 
@@ -50,7 +52,7 @@ def daemon(environment: AliCloudEnvironment, killed: Daemon) -> Iterator[Daemon]
 def in_peace(environment: AliCloudEnvironment, killed: Daemon) -> Outcome:
     """The work without any fault."""
     killed.kill()
-    with environment.daemon("peace", *FLAGS, prelude=SHORT_SILENCE) as made:
+    with environment.daemon("peace", *UNDER_FAULTS, prelude=SHORT_SILENCE) as made:
         return work_under(made, lambda: AliCloudRun(environment), WORK, peace)
 
 

@@ -11,6 +11,7 @@ from cloud_controller import clouds
 from cloud_controller.cli import offline_plan, service_files
 from cloud_controller.cli.planned_service import Outcome, PlannedService, ServicesPlan
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.kube import Object
 
@@ -92,6 +93,14 @@ def test_what_the_catalogue_calls_a_replacement_replaces_the_address(
     found = only([service(annotations=of_type)], [service(annotations=given)], cloud)
 
     assert (found.outcome, found.path) == (Outcome.REPLACED, f"metadata.annotations.{annotation(cloud, argument)}")
+
+
+def test_a_replaced_address_has_no_acknowledgement_without_the_cloud() -> None:
+    held = ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE)
+
+    [found] = compared([service()], [service(annotations={SCHEME: "internal"})], options=held).services
+
+    assert (found.outcome, found.acknowledgements) == (Outcome.REPLACED, ())
 
 
 def test_a_replacement_is_at_the_line_of_its_annotation() -> None:

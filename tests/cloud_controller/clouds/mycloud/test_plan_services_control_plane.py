@@ -162,6 +162,16 @@ def test_a_changed_manifest_is_merged_with_the_one_that_kubectl_applied_last(
     [replaced] = [action for action in document["services"][0]["actions"] if action["kind"] == "replace"]
     assert replaced["changes"] == [{"field": "scheme", "before": "internal", "after": "internet-facing"}]
     assert "8080/TCP; 0 backends" in replaced["summary"]
+
+    # Where the daemon would hold that, the plan has the annotation with which the same commit lets it happen.
+    held = ("-o=json", "--address-changes=acknowledge")
+    assert commands.plan(manifest("web"), more=held) == ATTENTION
+    [web] = result(capsys)["services"]
+    [line] = [action["acknowledgement"] for action in web["actions"] if "acknowledgement" in action]
+    assert commands.plan(manifest("web", annotations=yaml.safe_load(line)), more=held) == ATTENTION
+    [web] = result(capsys)["services"]
+    assert web["outcome"] == "address replaced"
+    assert not any("held" in action for action in web["actions"])
     assert kube.get(SERVICES, "web", namespace) == stored
 
 
