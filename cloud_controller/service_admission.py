@@ -138,7 +138,7 @@ def _policy(
 
 
 def _is_served(classes: Collection[str | None]) -> str:
-    named = literal(tuple(each for each in classes if each is not None))
+    named = literal(tuple(sorted(each for each in classes if each is not None)))
     without_class = str(None in classes).lower()
     return f"has(object.spec.loadBalancerClass) ? object.spec.loadBalancerClass in {named} : {without_class}"
 

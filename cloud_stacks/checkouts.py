@@ -23,6 +23,15 @@ from local.engine.interpreter import Interpreter
 from local.engine.program import runner
 
 LOCK: Final = "requirements.txt"
+_OF_A_HOOK: Final = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+)
+"""What git sets for its hooks: with the index of a commit in progress, a worktree would replace the commit's files."""
 Report = Callable[[str], None]
 
 
@@ -115,7 +124,10 @@ def _cache() -> Path:
 
 
 def _git(folder: Path, *arguments: str, of: str = "") -> str:
-    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         why = done.stderr.strip() or (f"{of!r} is not a commit of {folder}" if of else "git failed")
         hint = "; fetch it first (actions/checkout: `fetch-depth: 0`)" if of and re.search("not a|unknown", why) else ""

@@ -32,6 +32,8 @@ _OPS: Final = {
     "import-replacement": "replace",
 }
 """The operations on resources as such; the CLI also reports the parts of a replacement."""
+_DIGEST: Final = ("config", "steps", "diagnostics", "duration", "changeSummary")
+"""The fields of the CLI's digest, which leaves out what is empty, such as the steps of a program that failed."""
 _INTERNAL: Final = ("__", "plan")
 """Inputs that are no properties of a resource: the SDK's own, and a controller's plan."""
 _COLOUR: Final = re.compile(r"<\{%.*?%\}>")
@@ -140,9 +142,12 @@ def of_text(text: str) -> Outcome:
     except ValueError:
         first = None
     try:
-        if isinstance(first, dict) and "steps" in first:
+        if isinstance(first, dict) and not first.keys().isdisjoint(_DIGEST):
             return _of_digest(first)
         bodies = [json.loads(line) for line in text.splitlines() if line.strip()]
+        if not any(bodies):
+            # What is left of an engine that failed: a plan of nothing would read as a stack that does not change.
+            raise ValueError("it is empty")
         return _of_events(bodies, {}, {})
     except ValueError as error:
         raise NotEvents(f"neither the digest of `preview --json` nor one engine event a line: {error}") from None
@@ -182,7 +187,7 @@ def _of_events(
 def _of_digest(digest: Json) -> Outcome:
     resources: dict[str, Resource] = {}
     places: dict[str, Place] = {}
-    for step in digest["steps"] or ():
+    for step in digest.get("steps") or ():
         old, new = step.get("oldState") or {}, step.get("newState") or {}
         detailed = step.get("detailedDiff") or {}
         differing = [*detailed, *(step.get("diffReasons") or ())]

@@ -114,12 +114,18 @@ def _outcome(checkout: Checkout, stack: str, choice: Choice, before: Plan | None
 
 
 def packs_of(checkout: Checkout, stack: str, choice: Choice) -> list[Pack]:
-    """The project's policy packs, else ours; `policies.STACK.json` beside the stack file configures the first."""
+    """The project's policy packs, else ours; `policies.STACK.json` beside the stack file configures the first.
+
+    Raises ProjectError.
+    """
     project = checkout.project
     ours = str(Path(policy.__file__).parent)
     names = choice.packs or [POLICY if (project / POLICY / PACK_FILE).exists() else ours]
     file = load_project(project).stack_config_dir / f"policies.{stack}.json"
-    config = json.loads(file.read_text()) if file.exists() else None
+    try:
+        config = json.loads(file.read_text()) if file.exists() else None
+    except ValueError as error:
+        raise ProjectError(f"{file}: not JSON: {error}") from None
     return [(project / name, config if index == 0 else None) for index, name in enumerate(names)]
 
 

@@ -47,7 +47,7 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
     by_value = f"{words}.contains('loadbalancer') && {value} in {_list(restrictions.INTERNAL_VALUES)}"
     found = {
         "given": ANNOTATIONS,
-        "unknown": f"variables.given.filter(n, ({of_cloud}) && !({known}))",
+        "unknown": f"variables.given.filter(n, ({of_cloud}) && !({known}) && {_is_set(catalogue)})",
         "others": f"variables.given.filter(n, !({of_cloud}) && !({known})"
         f" && !({value} in {_list(restrictions.SWITCHED_OFF)}))",
         "internal": _is_internal(catalogue),
@@ -86,7 +86,7 @@ def _is_set(catalogue: Catalogue) -> str:
 def _settings(entry: Annotation, catalogue: Catalogue) -> dict[str, str]:
     """Whether a Service sets the annotation, and its value or default, as terms name them (`terms.py`)."""
     names = _list((entry.name, *entry.aliases))
-    set_at_all = _is_set(catalogue)
+    set_at_all = "n in variables.given" if "" in entry.harmless else _is_set(catalogue)
     has, value = f"has_{entry.argument}", f"variables.given[{names}.filter(n, {set_at_all})[0]].trim()"
     default = entry.default
     if entry.type is bool:

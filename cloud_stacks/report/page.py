@@ -79,6 +79,8 @@ FULL, WITHOUT_LINES, SUMMARY = 2, 1, 0
 """How much a page holds."""
 _MANY = 12
 """More resources than this are folded."""
+_LEVELS = ("advisory", "mandatory", "remediate", "not-evaluated")
+"""Any other is text from outside."""
 _URGENT = (Kind.ADDRESS, Kind.GONE, Kind.REFUSED)
 
 
@@ -157,6 +159,8 @@ def _changed(change: Change, with_lines: bool) -> Item:
 
 def _finding(finding: Finding) -> Item:
     level: Part = Strong(finding.level) if finding.level == "mandatory" else finding.level
+    if finding.level not in _LEVELS:
+        level = Code(finding.level)
     severity = f", {finding.severity}" if finding.severity else ""
     where: Parts = (" at ", _place(finding.place)) if finding.place else ()
     named = (Code(_kind(type_of(finding.urn))), " ", Code(name_of(finding.urn))) if finding.urn else ()

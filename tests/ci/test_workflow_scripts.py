@@ -70,8 +70,7 @@ def comment(folder: Path, text: str, comments: list[Any] | None = None) -> tuple
 
 def drift(folder: Path, summary: dict[str, int], steps: list[Any], open_issues: list[Any]) -> list[Any]:
     """The calls that change issues, for a stack `prod` with this refresh, beside one whose refresh failed."""
-    (folder / "drift-prod").mkdir()
-    (folder / "drift-prod" / "drift.json").write_text(json.dumps({"steps": steps, "changeSummary": summary}))
+    (folder / "drift-prod.json").write_text(json.dumps({"steps": steps, "changeSummary": summary} if summary else {}))
     answers = {"issues.listForRepo": open_issues}
     calls, _ = run("drift.yml", 0, answers, STACKS='["staging", "prod"]', DRIFT=folder)
     assert calls[0][0] == "issues.listForRepo"
@@ -132,13 +131,19 @@ def test_a_later_report_replaces_the_comment_of_the_workflow_and_of_nobody_else(
     assert (name, parameters["comment_id"]) == ("issues.updateComment", 3)
 
 
-@pytest.mark.parametrize("mention", ["@team", "&#64;team", "&#x0040;team", "&commat;team", "(@team)"])
+@pytest.mark.parametrize("mention", ["@team", "&#64;team", "&#x0040;team", "&commat;team", "(@team)", "_@team_"])
 def test_a_report_notifies_nobody(tmp_path: Path, mention: str) -> None:
     _, parameters = comment(tmp_path, f"{mention} image@sha256:abc")
 
     assert "@team" not in parameters["body"]
     assert "@\u2060team" in parameters["body"]
     assert "image@sha256:abc" in parameters["body"]
+
+
+def test_a_report_notifies_nobody_whose_name_is_written_in_character_references(tmp_path: Path) -> None:
+    _, parameters = comment(tmp_path, "@&#116;eam")
+
+    assert "@\u2060&#116;eam" in parameters["body"]
 
 
 def test_a_report_that_is_longer_than_a_comment_may_be_is_named_instead(tmp_path: Path) -> None:
@@ -194,6 +199,23 @@ def test_the_issue_of_a_mended_stack_is_closed(tmp_path: Path) -> None:
 
     assert [name for name, _ in calls] == ["issues.createComment", "issues.update"]
     assert (calls[1][1]["issue_number"], calls[1][1]["state"]) == (40, "closed")
+
+
+def test_the_issue_of_a_stack_without_resources_is_closed(tmp_path: Path) -> None:
+    calls = drift(tmp_path, {}, [], [ISSUE])
+
+    assert [name for name, _ in calls] == ["issues.createComment", "issues.update"]
+
+
+def test_each_stacks_file_has_a_name_of_its_own_in_the_one_folder_of_all_artifacts() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "drift.yml").read_text())["jobs"]
+    of = {
+        step["uses"].partition("@")[0]: step["with"] for job in jobs.values() for step in job["steps"] if "uses" in step
+    }
+
+    # A single artifact would be extracted without a folder of its own, as with one stack.
+    assert of["actions/download-artifact"]["merge-multiple"] is True
+    assert "${{ matrix.stack }}" in of["actions/upload-artifact"]["path"]
 
 
 def test_a_persons_issue_with_the_same_title_is_left_alone(tmp_path: Path) -> None:

@@ -51,6 +51,15 @@ def test_a_kind_without_a_served_class_has_no_policy() -> None:
     assert "cloud-controller-services-nlb" not in made("alicloud", Admission.DENY, "cloud-controller/clb")
 
 
+def test_the_policy_is_the_same_each_time_it_is_made() -> None:
+    classes = [f"example.com/{letter}" for letter in "hgfedcba"]
+
+    [policy, *_] = made("mycloud", Admission.DENY, *classes).values()
+
+    [served] = [each["expression"] for each in policy["matchConditions"] if each["name"] == "its-class-is-served"]
+    assert str(sorted(classes)).replace("'", '"') in served
+
+
 def test_a_policy_stays_small_enough_for_kubectls_annotation() -> None:
     sizes = [len(str(spec)) for cloud in clouds.names() for spec in made(cloud).values()]
 

@@ -143,6 +143,19 @@ def wrong(kind: Catalogue) -> dict[str, str]:
     return {f"{kind.prefixes[0]}no-such-annotation": "x"}
 
 
+def test_an_annotation_without_text_is_judged_as_by_the_controller(admission: Cluster) -> None:
+    for kind in admission.kinds:
+        asked = Asked(kind)
+        found = [asked.annotations | dict.fromkeys(wrong(kind), "")]
+        if kind is NLB:
+            # Its empty list is a value.
+            empty = {NLB.by_argument["security_group_ids"].name: ""}
+            found += [asked.annotations | empty, Asked(NLB, {"id": "nlb-0a"}).annotations | empty]
+        for each in found:
+            service = stored(admission.kube, asked.service() | {"metadata": {"name": "web", "annotations": each}})
+            assert is_said(said_by_controller(kind, service), admission.answer(each, kind)), each
+
+
 def test_all_that_is_wrong_is_answered_at_once(admission: Cluster) -> None:
     kind = admission.kinds[0]
     numbers = [entry for entry in kind if entry.type is int and entry.maximum is not None and not entry.ignored][:2]

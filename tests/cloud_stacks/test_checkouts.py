@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -46,6 +47,24 @@ def test_a_commit_is_checked_out_beside_the_working_folder_and_removed(project: 
     assert (project / "value").read_text() == "mine"
     assert not base.project.exists() and not (project / "ran").exists()
     assert list((project / ".git").glob("worktrees/*")) == []
+
+
+def test_in_a_hook_the_commit_in_progress_stays_as_it_is(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "value").write_text("mine")
+    index = project / ".git" / "index.lock"
+    shutil.copy(project / ".git" / "index", index)
+    with monkeypatch.context() as hook:
+        hook.setenv("GIT_INDEX_FILE", str(index))
+        git(project, "add", "value")
+    before = index.read_bytes()
+    # As for `git commit --all` in a worktree.
+    monkeypatch.setenv("GIT_INDEX_FILE", str(index))
+    monkeypatch.setenv("GIT_DIR", str(project / ".git"))
+
+    with checked_out(project, "main", ignored) as base:
+        assert (base.project / "value").read_text() == "base"
+
+    assert index.read_bytes() == before
 
 
 def test_a_base_with_other_requirements_gets_a_virtual_environment_if_that_has_the_command(

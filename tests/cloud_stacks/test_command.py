@@ -40,6 +40,17 @@ def test_a_violated_mandatory_policy_in_an_event_log_fails_the_report(tmp_path: 
     assert main(["report", str(tmp_path / "events")], io.StringIO()) == FAILED
 
 
+def test_an_unknown_level_in_an_event_log_is_text_from_outside(tmp_path: Path) -> None:
+    event = {"policyName": "p", "enforcementLevel": "<img>\n::stop", "message": "no", "resourceUrn": ""}
+    (tmp_path / "events").write_text(json.dumps({"policyEvent": event}))
+    shown = io.StringIO()
+
+    assert main(["report", str(tmp_path / "events"), "--out", str(tmp_path / "out"), "--folder", "."], shown) == OK
+
+    assert "- `p` (`<img> ::stop`): " in (tmp_path / "out" / "comment.md").read_text()
+    assert not any(line.startswith("::") for line in shown.getvalue().splitlines())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from cloud_stacks.cli import main
-from cloud_stacks.offline import placeholders
+from cloud_stacks.offline import Checkout, placeholders
+from cloud_stacks.plans import Choice, preview
+from local.engine.interpreter import Interpreter
 from local.engine.stack.project import stacks_in
 
 ROOT = Path(__file__).parents[2]
@@ -54,3 +56,18 @@ def test_the_stacks_that_no_golden_comment_is_about_can_be_planned_too() -> None
     stacks = json.loads(shown.getvalue())["stacks"]
     assert code == 0, stacks
     assert all(len(stack["changes"]) > 20 for stack in stacks)
+
+
+def test_a_stack_whose_policy_settings_are_no_json_is_a_problem_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    for stack in ("dev", "prod"):
+        (tmp_path / f"Pulumi.{stack}.yaml").write_text("config: {}\n")
+        (tmp_path / f"policies.{stack}.json").write_text("{,}")
+
+    reports = preview(Checkout(tmp_path, Interpreter()), Choice())
+
+    assert [report.stack for report in reports] == ["dev", "prod"]
+    for report in reports:
+        [problem] = report.problems
+        assert problem.severity == "error"
+        assert problem.message.startswith(f"policies.{report.stack}.json: not JSON: ")

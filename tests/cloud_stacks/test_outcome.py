@@ -119,3 +119,20 @@ def test_an_interrupted_programs_traceback_is_no_problem_of_the_plan() -> None:
 def test_any_other_text_is_refused(text: str) -> None:
     with pytest.raises(NotEvents):
         of_text(text)
+
+
+def test_the_digest_of_a_program_that_failed_before_its_first_step_says_why() -> None:
+    digest = {
+        "config": {"shop:cloud": "aws"},
+        "diagnostics": [{"message": "error: no such key\n", "severity": "error"}],
+    }
+
+    for text in (json.dumps(digest), json.dumps(digest, indent=4)):
+        [problem] = of_text(text).problems
+        assert (problem.severity, problem.message) == ("error", "no such key")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "{}", "{}\n{}\n"])
+def test_the_output_of_an_engine_that_wrote_nothing_is_no_plan(text: str) -> None:
+    with pytest.raises(NotEvents, match="it is empty"):
+        of_text(text)
