@@ -1,4 +1,4 @@
-"""Admission policies by which the API server answers for a Service's annotations at `kubectl apply`. Pure.
+"""Admission policies by which the API server checks a Service's annotations at `kubectl apply`. Pure.
 
 Made from the catalogue that the parser reads, so both say the same, in the same words, apart from the nearest name,
 which CEL cannot compute. What depends on other objects or on the cloud (a certificate that does not exist, a port of a

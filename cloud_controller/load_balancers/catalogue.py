@@ -244,6 +244,12 @@ class Catalogue:
         """The model fields, or families of them, whose change in place gives clients other addresses."""
         return frozenset(name for entry in self.entries for name in entry.moves)
 
+    def keeps_addresses(self, field: str, after: object, before: object) -> bool:
+        """Whether a moving field (or family) with the value `after` leaves clients every address that `before` gave."""
+        if isinstance(after, tuple) and isinstance(before, tuple):
+            return {*after} >= {*before}
+        return any(before in entry.keeps.get(str(after), ()) for entry in self.entries if field in entry.moves)
+
     def _not_known(self, name: str) -> InvalidConfiguration:
         return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
 

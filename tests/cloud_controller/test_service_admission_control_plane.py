@@ -113,10 +113,10 @@ def said_by_controller(kind: Catalogue, service: Object) -> str | None:
 
 
 def is_said(expected: str | None, answer: str | None) -> bool:
-    """Whether the API server answers what the controller says; only the quotes around odd values may differ."""
+    """Whether the API server answers what the controller says, but for nearest names and the quotes of odd values."""
     if expected is None or answer is None:
         return expected is answer
-    before, _, after = expected.partition(": ")
+    before, _, after = expected.partition("; did you mean ")[0].partition(": ")
     return f"{before}: " in answer and after[after.rfind("'") if "'" not in after.partition(" (")[2] else 0 :] in answer
 
 

@@ -98,6 +98,9 @@ LOAD_BALANCERS = (
         allowed=("ipv4", "dualstack"),
         default_note="dualstack if `spec.ipFamilies` contains IPv6",
         controller="2.1",
+        # The prefix for source addresses belongs to the type, and is no address of clients.
+        moves=("ip_address_type", "source_nat"),
+        keeps={"dualstack": ("ipv4",), "on": ("off",), "off": ("on",)},
     ),
     entry(
         "enable-prefix-for-ipv6-source-nat",

@@ -132,13 +132,11 @@ def _moving(built: Built, current: ObservedLoadBalancer, catalogue: Catalogue) -
     fields = tuple(
         each.as_field_change()
         for each in model_differences(built.model, current.model)
-        if _family(each.field) in catalogue.moving and each.before and not _contains(each.after, each.before)
+        if _family(each.field) in catalogue.moving
+        and each.before
+        and not catalogue.keeps_addresses(_family(each.field), each.after, each.before)
     )
     return AddressChange(current, fields, "clients reach it at other addresses then", in_place=True) if fields else None
-
-
-def _contains(after: object, before: object) -> bool:
-    return isinstance(after, tuple) and isinstance(before, tuple) and {*after} >= {*before}
 
 
 def _family(field: str) -> str:

@@ -51,6 +51,8 @@ LOAD_BALANCERS = (
         allowed=("internet", "intranet"),
         any_case=True,
         default="intranet",
+        moves=("ipv6_address_type",),
+        keeps={"Internet": ("Intranet",)},
     ),
     entry(
         "name",

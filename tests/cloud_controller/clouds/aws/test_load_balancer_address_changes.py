@@ -19,6 +19,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     subnets_of,
     target_groups,
     targets,
+    with_ipv6,
 )
 from tests.cloud_controller.clouds.aws.services import TYPE, classic, named, nlb
 from tests.cloud_controller.cluster import Cluster
@@ -103,6 +104,29 @@ def test_a_zone_is_not_left_without_an_acknowledgement_but_entered(account: AwsA
     running.settle()
 
     assert subnets_of(account) == {second}
+    assert conditions(cluster) == []
+
+
+def test_ipv6_addresses_come_unasked_and_do_not_go_without_an_acknowledgement(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    with_ipv6(account, *account.public_subnets)
+    running = served(account, cluster, nlb(ports=[port(53, protocol="UDP")]), options=ACKNOWLEDGE)
+
+    changed(cluster, named(ip_address_type="dualstack", enable_prefix_for_ipv6_source_nat="on"))
+    running.settle()
+    (lb,) = load_balancers(account)
+    assert lb["IpAddressType"] == "dualstack"
+    changed(cluster, named(ip_address_type="ipv4", enable_prefix_for_ipv6_source_nat="on"))
+    running.settle()
+    (lb,) = load_balancers(account)
+    assert lb["IpAddressType"] == "dualstack"
+    assert conditions(cluster) == [CONDITION]
+    changed(cluster, {ANNOTATION: held(running)})
+    running.settle()
+
+    (lb,) = load_balancers(account)
+    assert lb["IpAddressType"] == "ipv4"
     assert conditions(cluster) == []
 
 
