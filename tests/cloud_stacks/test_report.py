@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -22,6 +23,7 @@ from cloud_stacks.report import html, junit, markdown, sarif, text
 from cloud_stacks.report.page import page
 from cloud_stacks.report.words import safe_json
 from cloud_stacks.rights import Grant
+from tests.cloud_stacks.picture import PICTURE, drawn
 
 OUTSIDE = st.text(alphabet="`|\\<>@#*_[](){}!~&:;-+=$ \n\t\r\x1b\x00\u202e\u2028x", min_size=1, max_size=30)
 FEWER = settings(max_examples=25)
@@ -204,3 +206,12 @@ def test_the_page_shows_a_comment_as_it_is() -> None:
 
     # UPDATE_GOLDENS=1 writes the golden file alone.
     assert quoted in page
+
+
+def test_the_picture_is_of_the_comment() -> None:
+    comment = (Path(__file__).parent / "golden" / "annotation-changed.md").read_text()
+
+    # UPDATE_GOLDENS=1 draws it anew.
+    if os.environ.get("UPDATE_GOLDENS"):
+        PICTURE.write_text(drawn(comment))
+    assert PICTURE.read_text() == drawn(comment)
