@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version as package_version
@@ -30,7 +30,7 @@ from cloud_controller.cli import plan_services
 from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
 from cloud_controller.cli.planned_output import one_line
-from cloud_controller.cli.planned_service import CHANGES
+from cloud_controller.cli.planned_service import ATTENTION, CHANGES, replaces_address
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controller_names import NAMES, not_offered
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
@@ -111,8 +111,13 @@ def plan(options: argparse.Namespace) -> int:
     else:
         for name, each in found.items():
             _show(name, each)
-    changes = any(each.plan.changes for each in found.values())
-    return CHANGES if options.detailed_exitcode and changes else 0
+    return _detailed(found.values()) if options.detailed_exitcode else 0
+
+
+def _detailed(found: Collection[Found]) -> int:
+    if any(action.attention or replaces_address(action) for each in found for action in each.plan):
+        return ATTENTION
+    return CHANGES if any(each.plan.changes for each in found) else 0
 
 
 def apply(options: argparse.Namespace) -> int:

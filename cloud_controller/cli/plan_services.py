@@ -53,8 +53,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detailed-exitcode",
         action="store_true",
-        help=f"exit with {CHANGES} if there are changes; with -f, exit with {ATTENTION} if an address is replaced or a "
-        "Service is refused",
+        help=f"exit with {CHANGES} if there are changes, and with {ATTENTION} if an address is replaced or a Service "
+        "is refused or, without -f, needs attention",
     )
     manifests = parser.add_argument_group("manifests", "plan Services before they are applied")
     manifests.add_argument(
