@@ -111,6 +111,8 @@ def parse(texts: Iterable[tuple[str, str]], namespace: str) -> Manifests:
 
 def _texts(path: str, recursive: bool) -> Iterator[tuple[str, str]]:
     if path == STDIN:
+        if sys.stdin is None:
+            raise InvalidConfiguration("filename", "stdin is closed", "an open stdin, or files")
         yield STDIN, _decoded("stdin", sys.stdin.buffer.read())
         return
     given = Path(path)

@@ -125,6 +125,13 @@ def test_a_directory_without_manifests_is_an_error(tmp_path: Path) -> None:
         service_files.read([str(tmp_path)])
 
 
+def test_a_closed_stdin_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+
+    with pytest.raises(InvalidConfiguration, match="stdin is closed"):
+        service_files.read(["-"])
+
+
 def test_stdin_can_be_read_only_once() -> None:
     with pytest.raises(InvalidConfiguration, match="stdin is named twice"):
         service_files.read(["-", "-"])

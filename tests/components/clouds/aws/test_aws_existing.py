@@ -56,12 +56,12 @@ def existing(**more: Any) -> dict[str, Any]:
 
 
 def of_aws(recording: Any) -> dict[str, list[str]]:
-    """The names of AWS's resources by their types."""
+    """The sorted names of AWS's resources by their types: those that do not depend on each other come in any order."""
     found: dict[str, list[str]] = {}
     for each in recording.registrations:
         if each.request.type.startswith("aws:"):
             found.setdefault(each.request.type, []).append(each.request.name)
-    return found
+    return {type_: sorted(names) for type_, names in found.items()}
 
 
 def test_an_existing_cluster_gets_a_role_of_the_ccm_and_nothing_else(run_stack: Any) -> None:

@@ -98,3 +98,22 @@ def test_addresses_wait_for_an_acknowledgement_and_other_changes_do_not(
     assert (new["id"] != old["id"]) == (change is DUAL_STACK)
     assert addresses(account) != before or change is DUAL_STACK
     assert not running.plan(address_changes=AddressChanges.ACKNOWLEDGE).changes
+
+
+def test_ipv6_addresses_open_unasked_and_do_not_close_without_an_acknowledgement(account: NlbAccount) -> None:
+    public, private = ({f"{PREFIX}ipv6-address-type": kind} for kind in ("internet", "intranet"))
+    cluster = account.cluster()
+    running = served(account, cluster, service(ZONES | DUAL_STACK, loadBalancerClass=NLB), options=ACKNOWLEDGE)
+
+    def ipv6() -> str:
+        running.settle(rounds=6)
+        (lb,) = account.objects(BALANCER)
+        return str(lb["ipv6_type"])
+
+    changed(cluster, public)
+    assert ipv6() == "Internet"
+    changed(cluster, private)
+    assert ipv6() == "Internet"
+    (held,) = running.plan(address_changes=AddressChanges.ACKNOWLEDGE).held
+    changed(cluster, {ANNOTATION: held.held or ""})
+    assert ipv6() == "Intranet"
