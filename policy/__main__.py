@@ -6,7 +6,7 @@ from policy.checklist import POLICIES
 
 PolicyPack(
     "cloud-controller-checklist",
-    POLICIES,
+    [*POLICIES],
     description="Production rules for a stack with a cloud controller manager.",
     display_name="Cloud controller checklist",
     tags=["kubernetes", "cloud-controller-manager"],

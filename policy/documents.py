@@ -11,7 +11,7 @@ from policy.objects import dig
 from policy.unknowns import Problem
 
 
-def problems(document: Any, of: Callable[[int, Mapping[str, Any]], str | None]) -> Iterator[Problem]:
+def of_statements(document: Any, of: Callable[[int, Mapping[str, Any]], str | None]) -> Iterator[Problem]:
     """What `of` says about each statement, with its index. Nothing where the document, as JSON text, is not valid.
 
     The cloud reports what is wrong with such a document.

@@ -78,7 +78,7 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
     conditions = tuple(conditions)
     unknown: UnknownValueError | None = None
     messages: list[str] = []
-    for problem in _collected(problems):
+    for problem in collect(problems):
         try:
             message = problem_if(conditions, problem)
         except UnknownValueError as error:
@@ -93,7 +93,8 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
         raise unknown
 
 
-def _collected(problems: Iterable[Problem]) -> list[Problem]:
+def collect(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems as a list, whose last one raises UnknownValueError where `problems` did."""
     found: list[Problem] = []
     try:
         for problem in problems:

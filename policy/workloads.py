@@ -7,38 +7,44 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from pulumi_policy import ReportViolation, ResourceValidationArgs
+from policy.objects import dig, each
+from policy.rules import setting
+from policy.subjects import Subject
+from policy.unknowns import Problem, collect, first_known, problem_if
 
-from policy.objects import WORKLOADS, dig, each, is_judged
-from policy.unknowns import Problem, first_known, judge
+WORKLOADS = ("apps/DaemonSet", "apps/Deployment", "apps/StatefulSet")
 
 Container = Callable[[], Mapping[str, Any]]
 """A container of a pod; raises UnknownValueError."""
+
+IMAGES = setting(
+    "texts", "Further image repositories, by their last part, that are cloud controller managers.", default=[]
+)
+"""The setting `images` of a rule about cloud controller managers: it adds to those that it recognises."""
 
 # The last part of an image's repository, or a command's: cloud-controller (this project's), and of others
 # cloud-controller-manager, NAME-cloud-controller-manager, NAME-ccm, cloud-provider-NAME.
 _CCM = re.compile(r"(^|[-_])(cloud-controller(-manager)?|ccm|cloud-provider-[a-z0-9]+)$")
 
 
-def check_workload(
-    args: ResourceValidationArgs, report: ReportViolation, problems: Iterable[Problem], *, ccm_only: bool = True
-) -> None:
-    """Report a workload's problems, unless it is exempt or, with `ccm_only`, no CCM. As `unknowns.judge`."""
-    if args.resource_type not in WORKLOADS:
-        return
-    config = args.get_config()
-    conditions: list[Callable[[], object]] = [partial(is_judged, config, args.props, args.name)]
-    if ccm_only:
-        conditions.append(partial(ccm_container, args.props, config))
-    judge(conditions, problems, report)
+def of_ccm(subject: Subject, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """These problems of a workload, where it is a cloud controller manager."""
+    if subject.kind in WORKLOADS:
+        for problem in collect(problems):
+            yield partial(problem_if, [partial(ccm_container, subject)], problem)
 
 
-def ccm_container(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
+def pod(subject: Subject) -> Mapping[str, Any]:
+    """The spec of a workload's pods. Raises UnknownValueError."""
+    return dig(subject.props, "spec", "template", "spec") or {}
+
+
+def ccm_container(subject: Subject) -> str | None:
     """The name of the workload's container that is a cloud controller manager; None if it has none.
 
     Raises UnknownValueError if that depends on an unknown value.
     """
-    return first_known(partial(ccm_name, container, config) for container in containers(props))
+    return first_known(partial(ccm_name, container, subject.config) for container in containers(subject))
 
 
 def ccm_name(container: Container, config: Mapping[str, Any]) -> str | None:
@@ -47,11 +53,10 @@ def ccm_name(container: Container, config: Mapping[str, Any]) -> str | None:
     return first_known(partial(_ccm_name, container, what, images) for what in ("image", "command"))
 
 
-def containers(props: Mapping[str, Any], *, init: bool = False) -> Iterator[Container]:
+def containers(subject: Subject, *, init: bool = False) -> Iterator[Container]:
     """The containers of a workload's pods; with `init` those, too, that run before them."""
-    pod = dig(props, "spec", "template", "spec")
     for field in ("containers", "initContainers") if init else ("containers",):
-        yield from each(dig(pod, field))
+        yield from each(dig(pod(subject), field))
 
 
 def flag(container: Mapping[str, Any], name: str) -> str | None:

@@ -25,6 +25,11 @@ CONTAINER: PropertyMap = {
 }
 
 
+def exemption(object: str, until: str = "2999-12-31") -> dict[str, str]:
+    """An entry of a rule's setting `exempt`."""
+    return {"object": object, "reason": "a test", "until": until}
+
+
 def start(policy_config: dict[str, Any]) -> PolicyHost:
     """The pack's real server; `policy_config` as in a --policy-pack-config file."""
     return PolicyHost.start(

@@ -14,8 +14,9 @@ from policy.checklist.resources import CCM_HAS_RESOURCES
 from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
 from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
 from policy.checklist.versions import CCM_FITS_KUBERNETES, CCM_VERSION_KNOWN
+from policy.rules import Rule
 
-POLICIES = [
+POLICIES: list[Rule] = [
     CCM_TOLERATES_UNINITIALIZED,
     CCM_ELECTS_LEADER,
     CCM_HAS_PROBES,

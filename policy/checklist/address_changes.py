@@ -11,36 +11,28 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
 from cloud_controller import clouds
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from policy.checklist.load_balancers import OUR_CLASSES, is_balanced
-from policy.objects import SERVICE, dig, is_judged, object_name, schema
-from policy.unknowns import Problem, judge
+from policy.objects import dig, object_name
+from policy.rules import ADVISORY, HIGH, ResourceRule, setting
+from policy.subjects import SERVICE, Subject
+from policy.unknowns import Problem, problem_if
+
+_SERVICE = "kubernetes:core/v1:Service"
 
 ACKNOWLEDGEMENT = "cloud-controller/acknowledge-address-change"
 """The annotation that the controllers read: the digest of a change that may happen."""
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report a LoadBalancer Service that would get another address without saying so."""
-    state = args.get_config().get("stateBefore")
-    if args.resource_type != SERVICE or not state:
+def problems(subject: Subject) -> Iterator[Problem]:
+    """LoadBalancer Services that would get another address without saying so."""
+    state = subject.config.get("stateBefore")
+    if subject.kind != SERVICE or not state:
         return
-    conditions = [
-        partial(is_balanced, args.props),
-        partial(is_judged, args.get_config(), args.props, args.name),
-        partial(_is_ours, args.props),
-    ]
-    judge(conditions, _problems(args.props, _services(state, Path(state).stat().st_mtime_ns)), report)
+    conditions = [partial(is_balanced, subject.props), partial(_is_ours, subject.props)]
+    for problem in _problems(subject.props, _services(state, Path(state).stat().st_mtime_ns)):
+        yield partial(problem_if, conditions, problem)
 
 
 def _problems(props: Mapping[str, Any], services: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
@@ -90,7 +82,7 @@ def _services(state: str, _changed: int) -> Mapping[str, Mapping[str, Any]]:
     return {
         each["id"]: {key: text for key, text in _annotations(each).items() if isinstance(text, str)}
         for each in resources
-        if each.get("type") == SERVICE and each.get("id")
+        if each.get("type") == _SERVICE and each.get("id")
     }
 
 
@@ -98,35 +90,36 @@ def _annotations(resource: Mapping[str, Any]) -> Mapping[str, Any]:
     return ((resource.get("inputs") or {}).get("metadata") or {}).get("annotations") or {}
 
 
-ADDRESS_CHANGES_ACKNOWLEDGED = ResourceValidationPolicy(
-    name="lb-service-acknowledge-address-change",
-    description=(
+ADDRESS_CHANGES_ACKNOWLEDGED = ResourceRule(
+    "lb-service-acknowledge-address-change",
+    problems,
+    why=(
         "A change for which a load balancer must be replaced gives its Service another address, and clients that know "
         "the old one lose it. Such a change must be acknowledged. It is compared with the stack's state, which the "
         "setting stateBefore names; without that setting the rule has nothing to compare."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=schema(
-        stateBefore={
-            "type": "string",
-            "default": "",
-            "description": "The file that `pulumi stack export --file` wrote before the change; an absolute path.",
-        },
-    ),
-    display_name="Changes of an address are acknowledged",
-    severity=Severity.HIGH,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="11.3",
-        specification="Network security",
+    level=ADVISORY,
+    settings={
+        "stateBefore": setting(
+            "string", "The file that `pulumi stack export --file` wrote before the change; an absolute path.", ""
+        ),
+    },
+    title="Changes of an address are acknowledged",
+    severity=HIGH,
+    sections="11.3",
+    judges=(
+        "An annotation whose change replaces the load balancer, and so the address, comes with a new value of "
+        "`cloud-controller/acknowledge-address-change` ([addresses](address-changes.md)). A rule sees only what "
+        "will be, so it compares with a file: `pulumi stack export --file /tmp/before.json` (here: `python -m "
+        "local.engine stack export`), and setting `stateBefore` names it by its absolute path. Without the setting "
+        "the rule compares nothing. It cannot check the digest itself; the controller and `LoadBalancerService` "
+        "do. Services of other controllers' classes are left alone."
     ),
     tags=["network", "availability"],
-    remediation_steps=(
+    remedy=(
         f"Undo the change, or let it happen once by the Service's annotation {ACKNOWLEDGEMENT}, with the digest that "
         "`cloud-controller plan -f` prints; LoadBalancerService has the argument replace_address for it. To exempt a "
-        'Service, set {"lb-service-acknowledge-address-change": {"exempt": ["NAMESPACE/NAME"]}} in the policy config.'
+        "Service, see its setting `exempt`."
     ),
     url="https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer",
 )

@@ -12,21 +12,14 @@ from functools import partial
 from typing import Any
 
 import yaml
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
 
 from policy import clouds
-from policy.objects import ccm_schema, dig, is_judged, items
-from policy.unknowns import first_known, judge
-from policy.workloads import Container, check_workload, containers, flag
+from policy.objects import dig, items
+from policy.rules import HIGH, MANDATORY, ResourceRule
+from policy.subjects import CONFIG_MAP, Subject
+from policy.unknowns import Problem, first_known
+from policy.workloads import IMAGES, Container, containers, flag, of_ccm, pod
 
-CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _FLAG = "--cloud-config"
 # `${PASSWORD}`, `$(PASSWORD)`, `{{ .password }}`: something else fills in the credential later.
 _PLACEHOLDER = re.compile(r"\$\{.*\}|\$\(.*\)|\{\{.*\}\}")
@@ -78,12 +71,12 @@ _PLACES = frozenset(
 )
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report ConfigMaps that are a cloud config with credentials, and CCM workloads that mount theirs from one."""
-    if args.resource_type == CONFIG_MAP:
-        judge([partial(is_judged, args.get_config(), args.props, args.name)], [partial(_in_text, args.props)], report)
+def problems(subject: Subject) -> Iterator[Problem]:
+    """ConfigMaps that are a cloud config with credentials, and CCM workloads that mount theirs from one."""
+    if subject.kind == CONFIG_MAP:
+        yield partial(_in_text, subject.props)
     else:
-        check_workload(args, report, [partial(_in_workload, args.props)])
+        yield from of_ccm(subject, [partial(_in_workload, subject)])
 
 
 def _in_text(props: Mapping[str, Any]) -> str | None:
@@ -101,15 +94,15 @@ def _in_entry(field: str, data: Mapping[str, Any], key: str) -> str | None:
     return f"{field}[{key}] is a cloud config with credentials ({', '.join(found)})" if found else None
 
 
-def _in_workload(props: Mapping[str, Any]) -> str | None:
+def _in_workload(subject: Subject) -> str | None:
     sources = {}
-    for volume in items(dig(props, "spec", "template", "spec", "volumes")):
+    for volume in items(dig(pod(subject), "volumes")):
         source = _config_map_of(volume)
         if source:
             sources[str(dig(volume, "name"))] = source
     if not sources:
         return None
-    return first_known(partial(_in_container, container, sources) for container in containers(props))
+    return first_known(partial(_in_container, container, sources) for container in containers(subject))
 
 
 def _in_container(container: Container, sources: Mapping[str, str]) -> str | None:
@@ -194,25 +187,29 @@ def _decode(text: str) -> str:
         return ""
 
 
-CLOUD_CONFIG_IN_SECRET = ResourceValidationPolicy(
-    name="ccm-cloud-config-use-secret",
-    description=(
+CLOUD_CONFIG_IN_SECRET = ResourceRule(
+    "ccm-cloud-config-use-secret",
+    problems,
+    why=(
         "The cloud config holds the cloud's credentials and belongs in a Secret. Far more identities can read "
         "ConfigMaps, which are not encrypted at rest and are shown in previews."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.MANDATORY,
-    config_schema=ccm_schema(),
-    display_name="Cloud config in a Secret",
-    severity=Severity.HIGH,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="8.1, corrected",
-        specification="Source of the CCM's cloud config",
+    level=MANDATORY,
+    settings={"images": IMAGES},
+    title="Cloud config in a Secret",
+    severity=HIGH,
+    lines=["11.1.7"],
+    sections="8.1, corrected",
+    judges=(
+        "A cloud config, which holds the cloud's credentials, is a Secret. The rule reports ConfigMaps with an "
+        "entry that parses as INI, JSON or YAML, contains a credential with a value (a token, an access key, a "
+        "password …), and is a cloud's by its file name (`cloud.conf`, `azure.json` …) or by another key (region, "
+        "endpoint, cluster id …). It also reports a CCM whose `--cloud-config` is in a mounted ConfigMap (but a "
+        "ConfigMap that is projected beside a Secret is assumed to hold certificates). A value that is filled in "
+        "later (`${PASSWORD}`, `{{ .password }}`) does not count. Messages name keys, never values."
     ),
     tags=["credentials"],
-    remediation_steps=(
+    remedy=(
         "Put the file into a Secret (stringData, from a secret of the stack's config), mount that, delete the "
         "ConfigMap and replace the credentials that it held."
     ),

@@ -6,33 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.objects import ccm_schema, dig
+from policy.objects import dig
+from policy.rules import ADVISORY, MEDIUM, ResourceRule, setting
+from policy.subjects import Subject
 from policy.unknowns import Problem
-from policy.workloads import Container, check_workload, containers
+from policy.workloads import IMAGES, WORKLOADS, Container, containers, of_ccm
 
 _DIGEST = re.compile(r"[a-z0-9+._-]+:[0-9a-f]{32,}")
 # Three numbers and whatever follows: v1.36.0, 2.9.1-provider.2. Two of them (v1.36) move with each patch.
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+")
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report containers, including init containers, whose image can change."""
-    ccm_only = not args.get_config().get("allWorkloads")
-    check_workload(args, report, _problems(args), ccm_only=ccm_only)
+def problems(subject: Subject) -> Iterator[Problem]:
+    """Containers, including init containers, whose image can change."""
+    if subject.config.get("allWorkloads") and subject.kind in WORKLOADS:
+        yield from _of_containers(subject)
+    else:
+        yield from of_ccm(subject, _of_containers(subject))
 
 
-def _problems(args: ResourceValidationArgs) -> Iterator[Problem]:
-    tags = tuple(args.get_config().get("tags") or ())
-    for container in containers(args.props, init=True):
+def _of_containers(subject: Subject) -> Iterator[Problem]:
+    tags = tuple(subject.config.get("tags") or ())
+    for container in containers(subject, init=True):
         yield partial(_problem, container, tags)
 
 
@@ -48,36 +43,35 @@ def _problem(container: Container, tags: Sequence[str]) -> str | None:
     return f"container {dig(spec, 'name')}: {what}"
 
 
-CCM_IMAGE_PINNED = ResourceValidationPolicy(
-    name="ccm-workload-pin-image",
-    description=(
+CCM_IMAGE_PINNED = ResourceRule(
+    "ccm-workload-pin-image",
+    problems,
+    why=(
         "Pin the images of a cloud controller manager by a digest or a full version. With a tag that moves (latest, "
         "main, v1, v1.36), a restart runs an image that was never reviewed, and machines run different ones."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=ccm_schema(
-        tags={
-            "type": "array",
-            "items": {"type": "string", "format": "regex"},
-            "default": [],
-            "description": "Further tags that never move, as regular expressions that match the whole tag.",
-        },
-        allWorkloads={
-            "type": "boolean",
-            "default": False,
-            "description": "Apply the rule to every DaemonSet, Deployment and StatefulSet, not only to the CCM.",
-        },
-    ),
-    display_name="CCM image is pinned",
-    severity=Severity.MEDIUM,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="11.1, 12.1",
-        specification="The CCM's version fits the cluster's",
+    level=ADVISORY,
+    settings={
+        "images": IMAGES,
+        "tags": setting(
+            "array",
+            "Further tags that never move, as regular expressions that match the whole tag.",
+            [],
+            items={"type": "string", "format": "regex"},
+        ),
+        "allWorkloads": setting("boolean", "Apply the rule to every workload, not only to the CCM.", False),
+    },
+    title="CCM image is pinned",
+    severity=MEDIUM,
+    lines=["11.1.5"],
+    sections="12.1",
+    judges=(
+        "Every container of the CCM's pods, including init containers, names its image by a digest or by a tag "
+        "that is a full version (`v1.36.0`, `2.9.1-provider.2`). A missing tag, `latest`, `main`, `stable`, `v1` "
+        "and `v1.36` can move. The setting `tags` takes regular expressions for further tags that never move; "
+        "`allWorkloads` applies the rule to every workload."
     ),
     tags=["supply-chain"],
-    remediation_steps="Name the image by its digest (IMAGE@sha256:…), or by a full version (IMAGE:v1.36.0).",
+    remedy="Name the image by its digest (IMAGE@sha256:…), or by a full version (IMAGE:v1.36.0).",
     url="https://kubernetes.io/docs/concepts/containers/images/#image-names",
 )

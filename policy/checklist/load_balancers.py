@@ -5,18 +5,17 @@ Each cloud's descriptor has its annotations; a setting of the rules adds to them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from pulumi_policy import ReportViolation, ResourceValidationArgs
-
 from cloud_controller import clouds as controllers
 from policy import clouds
 from policy.clouds.interface import Mark
-from policy.objects import SERVICE, dig, is_judged
-from policy.unknowns import Problem, first_known, judge
+from policy.objects import dig
+from policy.subjects import SERVICE, Subject
+from policy.unknowns import Problem, first_known, problem_if
 
 _CLOUDS = clouds.descriptors()
 
@@ -32,17 +31,12 @@ FURTHER_CLIENTS = [mark for cloud in _CLOUDS for mark in cloud.further_clients]
 UNCHECKED = [mark for cloud in _CLOUDS for mark in cloud.unchecked]
 
 
-def check_service(
-    args: ResourceValidationArgs,
-    report: ReportViolation,
-    problem: Problem,
-    conditions: Sequence[Callable[[], object]] = (),
-) -> None:
-    """Report a problem of a Service of type LoadBalancer, if it is not exempt and the conditions hold."""
-    if args.resource_type != SERVICE:
-        return
-    ours = [partial(is_balanced, args.props), partial(is_judged, args.get_config(), args.props, args.name)]
-    judge([*ours, *conditions], [problem], report)
+def of_balanced(
+    subject: Subject, problem: Problem, conditions: Sequence[Callable[[], object]] = ()
+) -> Iterator[Problem]:
+    """The problem of a Service of type LoadBalancer, where the conditions hold."""
+    if subject.kind == SERVICE:
+        yield partial(problem_if, [partial(is_balanced, subject.props), *conditions], problem)
 
 
 def marked(props: Mapping[str, Any], marks: Iterable[Mark]) -> str | None:

@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import partial
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    PolicyResource,
-    ReportViolation,
-    Severity,
-    StackValidationArgs,
-    StackValidationPolicy,
-)
 from pulumi_policy.proxy import UnknownValueError
 
-from policy.checklist.load_balancers import OUR_CLASSES
-from policy.objects import SERVICE, WORKLOADS, ccm_schema, dig, is_exempt, object_name
-from policy.workloads import ccm_container
+from policy.checklist.load_balancers import OUR_CLASSES, is_balanced
+from policy.objects import dig, object_name
+from policy.rules import HIGH, MANDATORY, Stack, StackRule, setting
+from policy.subjects import SERVICE, Subject
+from policy.unknowns import Problem
+from policy.workloads import IMAGES, WORKLOADS, ccm_container
 
 
-def check(args: StackValidationArgs, report: ReportViolation) -> None:
-    """Report each LoadBalancer Service that does not depend on its cluster's CCM workload, if the stack has one."""
-    config = args.get_config()
-    managers, unsure = _managers(args.resources, config)
-    required = bool(config.get("requireController"))
+def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
+    """Each LoadBalancer Service that does not depend on its cluster's CCM workload, if the stack has one."""
+    managers, unsure = _managers(stack)
+    required = bool(stack.config.get("requireController"))
     if not managers and unsure is None and not required:
-        args.not_applicable("no cloud controller manager in this stack: it runs elsewhere, or not at all")
-    unknown: UnknownValueError | None = None
-    for service in args.resources:
-        try:
-            if _is_balanced(service, config) and not is_exempt(config, service.props, service.name):
-                _check_service(service, managers, unsure, required, report)
-        except UnknownValueError as error:
-            # Judge the other Services all the same; this one makes the rule "not evaluated".
-            unknown = unknown or error
-    if unknown is not None:
-        raise unknown
+        stack.not_applicable("no cloud controller manager in this stack: it runs elsewhere, or not at all")
+    for service in stack.of(SERVICE):
+        yield service, partial(_problem, service, managers, unsure, required)
 
 
-def _check_service(
-    service: PolicyResource,
-    managers: Iterable[PolicyResource],
-    unsure: UnknownValueError | None,
-    required: bool,
-    report: ReportViolation,
-) -> None:
+def _problem(
+    service: Subject, managers: Iterable[Subject], unsure: UnknownValueError | None, required: bool
+) -> str | None:
+    if not _is_served(service):
+        return None
     reached = _reachable(service)
     candidates = [manager for manager in managers if _cluster(manager) == _cluster(service)]
     if any(manager.urn in reached for manager in candidates):
-        return
+        return None
     if unsure is not None:
         raise unsure  # A workload of unknown image may be the manager that the Service depends on.
     if candidates:
@@ -59,38 +42,34 @@ def _check_service(
     elif required:
         missing = "has no cloud controller manager in this stack"
     else:
-        return
-    report(f"Service {object_name(service.props)} {missing}", service.urn)
+        return None
+    return f"Service {object_name(service.props)} {missing}"
 
 
-def _managers(
-    resources: Iterable[PolicyResource], config: Mapping[str, Any]
-) -> tuple[list[PolicyResource], UnknownValueError | None]:
+def _managers(stack: Stack) -> tuple[list[Subject], UnknownValueError | None]:
     """The CCM workloads, and the unknown value that hides whether another workload is one."""
     found, unsure = [], None
-    for resource in resources:
-        if resource.resource_type not in WORKLOADS:
-            continue
+    for workload in stack.of(*WORKLOADS):
         try:
-            if ccm_container(resource.props, config) is not None:
-                found.append(resource)
+            if ccm_container(workload) is not None:
+                found.append(workload)
         except UnknownValueError as error:
             unsure = unsure or error
     return found, unsure
 
 
-def _is_balanced(resource: PolicyResource, config: Mapping[str, Any]) -> bool:
-    """Whether a CCM makes this resource's load balancer: Services of another class are another controller's."""
-    if resource.resource_type != SERVICE or dig(resource.props, "spec", "type") != "LoadBalancer":
+def _is_served(service: Subject) -> bool:
+    """Whether a CCM makes this Service's load balancer: Services of another class are another controller's."""
+    if not is_balanced(service.props):
         return False
-    balancer_class = dig(resource.props, "spec", "loadBalancerClass")
-    return not balancer_class or balancer_class in (*OUR_CLASSES, *(config.get("loadBalancerClasses") or ()))
+    balancer_class = dig(service.props, "spec", "loadBalancerClass")
+    return not balancer_class or balancer_class in (*OUR_CLASSES, *(service.config.get("loadBalancerClasses") or ()))
 
 
-def _reachable(resource: PolicyResource) -> set[str]:
-    """The URNs of all that is deleted after this resource: dependencies, and parents with theirs, transitively."""
+def _reachable(service: Subject) -> set[str]:
+    """The URNs of all that is deleted after this object: dependencies, and parents with theirs, transitively."""
     seen: set[str] = set()
-    waiting = [resource]
+    waiting = [service.resource] if service.resource is not None else []
     while waiting:
         current = waiting.pop()
         after = [*current.dependencies, *(d for urns in current.property_dependencies.values() for d in urns)]
@@ -103,45 +82,46 @@ def _reachable(resource: PolicyResource) -> set[str]:
     return seen
 
 
-def _cluster(resource: PolicyResource) -> str:
-    return resource.provider.urn if resource.provider is not None else ""
+def _cluster(subject: Subject) -> str:
+    provider = subject.resource.provider if subject.resource is not None else None
+    return provider.urn if provider is not None else ""
 
 
-LOAD_BALANCERS_DEPEND_ON_CCM = StackValidationPolicy(
-    name="lb-service-depend-on-ccm",
-    description=(
+LOAD_BALANCERS_DEPEND_ON_CCM = StackRule(
+    "lb-service-depend-on-ccm",
+    problems,
+    why=(
         "A LoadBalancer Service must depend on the cloud controller manager. Otherwise a destroy may delete the "
         "manager first, and the Service's finalizer then keeps the Service, its namespace and its load balancer for "
         "ever."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.MANDATORY,
-    config_schema=ccm_schema(
-        loadBalancerClasses={
-            "type": "array",
-            "items": {"type": "string"},
-            "default": [],
-            "description": (
-                f"spec.loadBalancerClass values that the CCM serves, beside {', '.join(OUR_CLASSES)}; the rule "
-                "ignores Services of other classes."
-            ),
-        },
-        requireController={
-            "type": "boolean",
-            "default": False,
-            "description": "Also report LoadBalancer Services of a stack that has no cloud controller manager.",
-        },
-    ),
-    display_name="LoadBalancer Services depend on the CCM",
-    severity=Severity.HIGH,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="2.2",
-        specification="Life cycle of load balancers",
+    level=MANDATORY,
+    settings={
+        "images": IMAGES,
+        "loadBalancerClasses": setting(
+            "texts",
+            f"spec.loadBalancerClass values that the CCM serves, beside {', '.join(OUR_CLASSES)}; the rule ignores "
+            "Services of other classes.",
+            [],
+        ),
+        "requireController": setting(
+            "boolean", "Also report LoadBalancer Services of a stack that has no cloud controller manager.", False
+        ),
+    },
+    title="LoadBalancer Services depend on the CCM",
+    severity=HIGH,
+    sections="2.2",
+    judges=(
+        "Each Service of type LoadBalancer depends on the CCM's workload in the same cluster (the same provider), "
+        "through dependencies, the dependencies of properties, and those of its parents, at any distance. "
+        "Otherwise a destroy may delete the CCM first, and the Service's finalizer then keeps Service, namespace "
+        "and load balancer forever. The rule skips Services with a `spec.loadBalancerClass` that is neither ours "
+        "nor in `loadBalancerClasses`, because another controller creates their load balancers. It also skips a "
+        "stack that has no CCM for the Service's cluster (it runs outside of the stack, as on a managed cluster), "
+        "unless `requireController` is set."
     ),
     tags=["destroy"],
-    remediation_steps=(
+    remedy=(
         "Pass the CCM's component (or its workload) in depends_on of the Service, or of the component that makes it. "
         "If a load balancer is already stuck, start the manager again, or delete the load balancer in the cloud and "
         "then remove the finalizer service.kubernetes.io/load-balancer-cleanup from the Service."

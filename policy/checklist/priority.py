@@ -2,61 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.objects import ccm_schema, dig
-from policy.workloads import check_workload
+from policy.objects import dig
+from policy.rules import ADVISORY, MEDIUM, ResourceRule, setting
+from policy.subjects import Subject
+from policy.unknowns import Problem
+from policy.workloads import IMAGES, of_ccm, pod
 
 CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report a CCM whose pods have no critical priority."""
-    check_workload(args, report, [partial(_problem, args)])
+def problems(subject: Subject) -> Iterator[Problem]:
+    """CCMs whose pods have no critical priority."""
+    yield from of_ccm(subject, [partial(_problem, subject)])
 
 
-def _problem(args: ResourceValidationArgs) -> str | None:
-    allowed = (*CLASSES, *(args.get_config().get("classes") or ()))
-    found = dig(args.props, "spec", "template", "spec", "priorityClassName")
+def _problem(subject: Subject) -> str | None:
+    allowed = (*CLASSES, *(subject.config.get("classes") or ()))
+    found = dig(pod(subject), "priorityClassName")
     if found in allowed:
         return None
     return f"{'the priority class is not critical' if found else 'no priority class'}; allowed: {', '.join(allowed)}"
 
 
-CCM_HAS_PRIORITY = ResourceValidationPolicy(
-    name="ccm-workload-set-priority",
-    description=(
+CCM_HAS_PRIORITY = ResourceRule(
+    "ccm-workload-set-priority",
+    problems,
+    why=(
         "Give a cloud controller manager a critical priority class. Otherwise it stays pending or is evicted where "
         "machines are full, and the new machines that would make room are never initialised."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=ccm_schema(
-        classes={
-            "type": "array",
-            "items": {"type": "string"},
-            "default": [],
-            "description": "Further priority classes to accept.",
-        },
-    ),
-    display_name="CCM has a critical priority",
-    severity=Severity.MEDIUM,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="8.1",
-        specification="Priority class of the CCM",
+    level=ADVISORY,
+    settings={"images": IMAGES, "classes": setting("texts", "Further priority classes to accept.", default=[])},
+    title="CCM has a critical priority",
+    severity=MEDIUM,
+    sections="8.1",
+    judges=(
+        "The CCM's pods have the priority class `system-cluster-critical` or `system-node-critical`, or a class "
+        "listed in the setting `classes`. Otherwise a full machine evicts the CCM, and the new machines that would "
+        "make room are never initialised."
     ),
     tags=["availability"],
-    remediation_steps="Set priorityClassName: system-cluster-critical in the pod template.",
+    remedy="Set priorityClassName: system-cluster-critical in the pod template.",
     url="https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/",
 )

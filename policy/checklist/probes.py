@@ -6,32 +6,25 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.objects import ccm_schema, dig, items
+from policy.objects import dig, items
+from policy.rules import ADVISORY, MEDIUM, ResourceRule
+from policy.subjects import Subject
 from policy.unknowns import Problem, problem_if
-from policy.workloads import Container, ccm_name, check_workload, containers, flag
+from policy.workloads import IMAGES, Container, ccm_name, containers, flag, of_ccm
 
 _HANDLERS = ("httpGet", "grpc", "tcpSocket", "exec")
 _SECURE_PORT = "10258"
 """The CCM's default `--secure-port`, which serves health and metrics by TLS alone."""
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report a CCM without a liveness or readiness probe, or with one that speaks plain HTTP to its TLS port."""
-    check_workload(args, report, _problems(args))
+def problems(subject: Subject) -> Iterator[Problem]:
+    """CCMs without a liveness or readiness probe, or with one that speaks plain HTTP to their TLS port."""
+    yield from of_ccm(subject, _of_containers(subject))
 
 
-def _problems(args: ResourceValidationArgs) -> Iterator[Problem]:
-    for container in containers(args.props):
-        is_ccm = partial(ccm_name, container, args.get_config())
+def _of_containers(subject: Subject) -> Iterator[Problem]:
+    for container in containers(subject):
+        is_ccm = partial(ccm_name, container, subject.config)
         for kind in ("liveness", "readiness"):
             yield partial(problem_if, [is_ccm], partial(_problem, container, kind))
 
@@ -58,25 +51,25 @@ def _number(port: Any, container: Mapping[str, Any]) -> str:
     return str(int(port or 0))
 
 
-CCM_HAS_PROBES = ResourceValidationPolicy(
-    name="ccm-workload-set-probes",
-    description=(
+CCM_HAS_PROBES = ResourceRule(
+    "ccm-workload-set-probes",
+    problems,
+    why=(
         "Give a cloud controller manager a liveness and a readiness probe. Without a liveness probe, a manager that "
         "hangs is never restarted; without a readiness probe, an update can delete the last one that works."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=ccm_schema(),
-    display_name="CCM has probes",
-    severity=Severity.MEDIUM,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="8.1, 11.4",
-        specification="Probes of the CCM",
+    level=ADVISORY,
+    settings={"images": IMAGES},
+    title="CCM has probes",
+    severity=MEDIUM,
+    sections="8.1, 11.4",
+    judges=(
+        "The CCM's container has a liveness and a readiness probe of any kind. An HTTP probe of the port that "
+        "serves only TLS (10258, or the value of `--secure-port`; by number or name) has the scheme HTTPS: without "
+        "it, it never succeeds."
     ),
     tags=["availability"],
-    remediation_steps=(
+    remedy=(
         f"Add livenessProbe (httpGet /healthz) and readinessProbe (/readyz, or /healthz) with port {_SECURE_PORT} and "
         "scheme HTTPS."
     ),

@@ -5,41 +5,30 @@ That holds for every role, not only the cloud controller manager's: a binding el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
+from policy.objects import dig, each
+from policy.rules import ADVISORY, HIGH, ResourceRule
+from policy.subjects import Subject
+from policy.unknowns import Problem, every_known, first_known
 
-from policy.objects import dig, each, is_judged, schema
-from policy.unknowns import Problem, every_known, first_known, judge
-
-_GROUP = "kubernetes:rbac.authorization.k8s.io/v1"
-_ROLES = (f"{_GROUP}:ClusterRole", f"{_GROUP}:Role")
-_BINDINGS = (f"{_GROUP}:ClusterRoleBinding", f"{_GROUP}:RoleBinding")
+_GROUP = "rbac.authorization.k8s.io"
+_ROLES = (f"{_GROUP}/ClusterRole", f"{_GROUP}/Role")
+_BINDINGS = (f"{_GROUP}/ClusterRoleBinding", f"{_GROUP}/RoleBinding")
 _FIELDS = ("apiGroups", "resources", "verbs", "nonResourceURLs")
 _ADMIN = "cluster-admin"
 # What every role that comes with Kubernetes is labelled with, cluster-admin too.
 _ADMIN_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report roles with wildcards, roles that aggregate cluster-admin's rules, and bindings to cluster-admin."""
-    problems: Iterable[Problem]
-    if args.resource_type in _ROLES:
-        problems = _in_role(args.props)
-    elif args.resource_type in _BINDINGS:
-        problems = [partial(_bound, args.props)]
-    else:
-        return
-    judge([partial(is_judged, args.get_config(), args.props, args.name)], problems, report)
+def problems(subject: Subject) -> Iterator[Problem]:
+    """Roles with wildcards, roles that aggregate cluster-admin's rules, and bindings to cluster-admin."""
+    if subject.kind in _ROLES:
+        yield from _in_role(subject.props)
+    elif subject.kind in _BINDINGS:
+        yield partial(_bound, subject.props)
 
 
 def _in_role(props: Mapping[str, Any]) -> Iterator[Problem]:
@@ -79,25 +68,27 @@ def _bound(props: Mapping[str, Any]) -> str | None:
     return f"binds {_ADMIN}, which grants everything" if bound else None
 
 
-ROLES_WITHOUT_WILDCARDS = ResourceValidationPolicy(
-    name="rbac-role-avoid-wildcards",
-    description=(
+ROLES_WITHOUT_WILDCARDS = ResourceRule(
+    "rbac-role-avoid-wildcards",
+    problems,
+    why=(
         "Roles must name what they grant. A wildcard in verbs, resources, API groups or paths also grants what is "
         "added to the cluster later, and a cloud controller manager with one can read every Secret."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=schema(),
-    display_name="Roles without wildcards",
-    severity=Severity.HIGH,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="8.2, 11.3",
-        specification="Least privilege",
+    level=ADVISORY,
+    title="Roles without wildcards",
+    severity=HIGH,
+    lines=["11.1.6", "11.3.3"],
+    sections="8.2",
+    judges=(
+        "No role of the stack has `*` among its verbs, resources (also `*/scale`), API groups or paths (also `/*`; "
+        "`/metrics/*` covers only a part of the paths). Every role counts, not only the CCM's: bindings are "
+        "separate objects, and may be added later. An aggregated role may not include `cluster-admin` (an empty "
+        "selector, or the label `kubernetes.io/bootstrapping`), and no binding may name it; the rule does not "
+        "evaluate selectors with expressions."
     ),
     tags=["rbac"],
-    remediation_steps=(
+    remedy=(
         "List the verbs, resources and API groups in use (cloud_controller/rbac.py has those of this project's CCM). "
         "Bind a role of your own instead of cluster-admin."
     ),

@@ -12,18 +12,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.objects import ccm_schema, dig
+from policy.objects import dig
+from policy.rules import ADVISORY, MEDIUM, ResourceRule
+from policy.subjects import Subject
 from policy.unknowns import Problem, every_known
-from policy.workloads import Container, check_workload, containers
+from policy.workloads import IMAGES, Container, containers, of_ccm, pod
 
 # A limit counts as a request: Kubernetes uses it for both.
 _WANTED = (
@@ -34,15 +27,14 @@ _WANTED = (
 _NOTHING = re.compile(r"[0.]*[A-Za-z]*")
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report containers of a CCM's pods, including init containers, that lack something of `_WANTED`."""
-    check_workload(args, report, _problems(args))
+def problems(subject: Subject) -> Iterator[Problem]:
+    """Containers of a CCM's pods, including init containers, that lack something of `_WANTED`."""
+    yield from of_ccm(subject, _of_containers(subject))
 
 
-def _problems(args: ResourceValidationArgs) -> Iterator[Problem]:
-    pod = dig(args.props, "spec", "template", "spec")
-    for container in containers(args.props, init=True):
-        yield partial(_problem, container, pod)
+def _of_containers(subject: Subject) -> Iterator[Problem]:
+    for container in containers(subject, init=True):
+        yield partial(_problem, container, pod(subject))
 
 
 def _problem(container: Container, pod: Mapping[str, Any]) -> str | None:
@@ -59,26 +51,29 @@ def _missing(container: Container, pod: Mapping[str, Any], what: str, fields: tu
     return what
 
 
-CCM_HAS_RESOURCES = ResourceValidationPolicy(
-    name="ccm-workload-set-resources",
-    description=(
+CCM_HAS_RESOURCES = ResourceRule(
+    "ccm-workload-set-resources",
+    problems,
+    why=(
         "Give a cloud controller manager requests for CPU and memory and a memory limit. Without requests it starves "
         "on a full machine and is evicted first; without the limit, a memory leak takes down the control plane beside "
         "it."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=ccm_schema(),
-    display_name="CCM has requests and limits",
-    severity=Severity.MEDIUM,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="8.1, 11.3",
-        specification="Resource limits",
+    level=ADVISORY,
+    settings={"images": IMAGES},
+    title="CCM has requests and limits",
+    severity=MEDIUM,
+    lines=["11.3.11"],
+    sections="8.1",
+    judges=(
+        "Every container of the CCM's pods, including init containers, has requests for CPU and memory and a "
+        "memory limit, its own or its pod's. A limit counts as a request, as in Kubernetes; zero does not count. "
+        "The rule does not require a CPU limit, because a CPU limit throttles the CCM when there is most to do, "
+        "until the leader misses the renewal of its lease. Memory cannot be throttled: without a limit, a leak "
+        "ends in etcd or the API server beside it."
     ),
     tags=["availability"],
-    remediation_steps=(
+    remedy=(
         "Set resources.requests (cpu: 100m, memory: 128Mi) and resources.limits (memory: 512Mi), then adjust "
         "them to the usage in your cluster. It needs no CPU limit."
     ),

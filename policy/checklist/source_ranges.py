@@ -7,14 +7,6 @@ from functools import partial
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
 from pulumi_policy.proxy import UnknownValueError
 
 from policy.checklist.load_balancers import (
@@ -22,31 +14,33 @@ from policy.checklist.load_balancers import (
     INTERNAL,
     LIMITED_ELSEWHERE,
     SOURCE_RANGES,
-    check_service,
     marked,
     marks_of,
     marks_setting,
+    of_balanced,
 )
 from policy.clouds.interface import Mark
-from policy.objects import dig, each, schema
+from policy.objects import dig, each
+from policy.rules import ADVISORY, MEDIUM, ResourceRule, setting
+from policy.subjects import Subject
+from policy.unknowns import Problem
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report a public LoadBalancer Service that anyone may connect to."""
-    conditions = [partial(_is_public, args), partial(_is_not_limited, args)]
-    check_service(args, report, partial(_problem, args.props), conditions)
+def problems(subject: Subject) -> Iterator[Problem]:
+    """Public LoadBalancer Services that anyone may connect to."""
+    conditions = [partial(_is_public, subject), partial(_is_not_limited, subject)]
+    yield from of_balanced(subject, partial(_problem, subject.props), conditions)
 
 
-def _is_public(args: ResourceValidationArgs) -> bool:
-    config = args.get_config()
-    if dig(args.props, "spec", "loadBalancerClass") in (config.get("internalClasses") or ()):
+def _is_public(subject: Subject) -> bool:
+    if dig(subject.props, "spec", "loadBalancerClass") in (subject.config.get("internalClasses") or ()):
         return False
-    return marked(args.props, [*INTERNAL, *marks_of(config.get("internalAnnotations"))]) is None
+    return marked(subject.props, [*INTERNAL, *marks_of(subject.config.get("internalAnnotations"))]) is None
 
 
-def _is_not_limited(args: ResourceValidationArgs) -> bool:
-    more = args.get_config().get("limitingAnnotations") or ()
-    return marked(args.props, [*LIMITED_ELSEWHERE, *map(Mark, more)]) is None
+def _is_not_limited(subject: Subject) -> bool:
+    more = subject.config.get("limitingAnnotations") or ()
+    return marked(subject.props, [*LIMITED_ELSEWHERE, *map(Mark, more)]) is None
 
 
 def _problem(props: Mapping[str, Any]) -> str | None:
@@ -89,42 +83,39 @@ def _networks(text: str) -> Iterator[IPv4Network | IPv6Network]:
         return
 
 
-PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceValidationPolicy(
-    name="lb-service-limit-sources",
-    description=(
+PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceRule(
+    "lb-service-limit-sources",
+    problems,
+    why=(
         "A public load balancer must limit its clients: otherwise a Service meant for partners or an office is open to "
         "the whole internet unnoticed. Exempt by name the Services that are meant for everyone."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=schema(
-        internalAnnotations=marks_setting("Further annotations that make a load balancer internal: values by name."),
-        internalClasses={
-            "type": "array",
-            "items": {"type": "string"},
-            "default": [],
-            "description": "spec.loadBalancerClass values whose load balancers are internal.",
-        },
-        limitingAnnotations={
-            "type": "array",
-            "items": {"type": "string"},
-            "default": [],
-            "description": "Further annotations that, with any value, limit who may connect, such as an access list.",
-        },
-    ),
-    display_name="Public load balancers limit their sources",
-    severity=Severity.MEDIUM,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="11.3",
-        specification="Network security",
+    level=ADVISORY,
+    settings={
+        "internalAnnotations": marks_setting("Further annotations that make a load balancer internal: values by name."),
+        "internalClasses": setting("texts", "spec.loadBalancerClass values whose load balancers are internal.", []),
+        "limitingAnnotations": setting(
+            "texts", "Further annotations that, with any value, limit who may connect, such as an access list.", []
+        ),
+    },
+    title="Public load balancers limit their sources",
+    severity=MEDIUM,
+    sections="11.3",
+    judges=(
+        "A load balancer with a public address has `spec.loadBalancerSourceRanges` (or, if that is empty, the "
+        "annotation `service.beta.kubernetes.io/load-balancer-source-ranges`), and the ranges together do not "
+        "cover all of IPv4 or IPv6: `0.0.0.0/1` with `128.0.0.0/1` is no limit. An address is public unless an "
+        "annotation makes it internal; the rule knows the annotations of mycloud, Alibaba Cloud and AWS (from "
+        "their catalogues), Azure, Google, OpenStack and Tencent. `internalAnnotations` and `internalClasses` add "
+        "to them (`service.k8s.aws/nlb` is internal with its own controller's default). The rule skips Services "
+        "that limit their clients in another way: mycloud's `dlb-id`, white lists (that are on), security groups, "
+        "prefix lists (without ranges), service tags, and the annotations in `limitingAnnotations`. Exempt a "
+        "Service that is meant for everyone by its name."
     ),
     tags=["network"],
-    remediation_steps=(
-        "Set spec.loadBalancerSourceRanges to the clients' ranges, or make the load balancer internal. To "
-        "exempt a Service that is meant for everyone, set "
-        '{"lb-service-limit-sources": {"exempt": ["NAMESPACE/NAME"]}} in the policy config.'
+    remedy=(
+        "Set spec.loadBalancerSourceRanges to the clients' ranges, or make the load balancer internal. Exempt a "
+        "Service that is meant for everyone by the setting `exempt`."
     ),
     url="https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer",
 )

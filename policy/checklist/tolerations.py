@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.objects import ccm_schema, dig, each
-from policy.unknowns import first_known
-from policy.workloads import ccm_container, check_workload
+from policy.objects import dig, each
+from policy.rules import CRITICAL, MANDATORY, ResourceRule
+from policy.subjects import Subject
+from policy.unknowns import Problem, first_known
+from policy.workloads import IMAGES, ccm_container, of_ccm, pod
 
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 _VALUE, _EFFECT = "true", "NoSchedule"
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report a CCM workload whose pods cannot run on an uninitialised node."""
-    check_workload(args, report, [partial(_problem, args)])
+def problems(subject: Subject) -> Iterator[Problem]:
+    """CCM workloads whose pods cannot run on an uninitialised node."""
+    yield from of_ccm(subject, [partial(_problem, subject)])
 
 
-def _problem(args: ResourceValidationArgs) -> str | None:
-    tolerations = each(dig(args.props, "spec", "template", "spec", "tolerations"))
+def _problem(subject: Subject) -> str | None:
+    tolerations = each(dig(pod(subject), "tolerations"))
     if first_known(partial(_tolerates, toleration) for toleration in tolerations):
         return None
     return (
-        f"container {ccm_container(args.props, args.get_config())}: no toleration matches the taint "
+        f"container {ccm_container(subject)}: no toleration matches the taint "
         f'{TAINT}={_VALUE}:{_EFFECT}; add {{key: {TAINT}, value: "{_VALUE}", effect: {_EFFECT}}}'
     )
 
@@ -49,25 +42,25 @@ def _tolerates(given: Callable[[], Any]) -> bool:
     return bool(key == TAINT and dig(toleration, "value") == _VALUE)
 
 
-CCM_TOLERATES_UNINITIALIZED = ResourceValidationPolicy(
-    name="ccm-workload-tolerate-uninitialized",
-    description=(
+CCM_TOLERATES_UNINITIALIZED = ResourceRule(
+    "ccm-workload-tolerate-uninitialized",
+    problems,
+    why=(
         "A cloud controller manager must tolerate the taint of uninitialised nodes. Every node starts with it and only "
         "the manager removes it, so without the toleration it waits for itself."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.MANDATORY,
-    config_schema=ccm_schema(),
-    display_name="CCM tolerates uninitialised nodes",
-    severity=Severity.CRITICAL,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="8.1",
-        specification="Tolerations of the CCM's DaemonSet",
+    level=MANDATORY,
+    settings={"images": IMAGES},
+    title="CCM tolerates uninitialised nodes",
+    severity=CRITICAL,
+    sections="8.1",
+    judges=(
+        "The CCM tolerates `node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule`. Every node starts "
+        "with this taint and only the CCM removes it; without the toleration the CCM waits for itself. A "
+        "toleration with this key but without a value (`operator` is then `Equal`) does not match."
     ),
     tags=["bootstrap"],
-    remediation_steps=(
+    remedy=(
         f'Add the toleration {{key: {TAINT}, value: "true", effect: NoSchedule}} to the pod template, and those for '
         "the control plane's taint and for not-ready nodes."
     ),

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pulumi_policy import Policy
-
 from cloud_controller.clouds.common.versions import Verdict
+from policy.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class PolicyCloud:
 
     name: str
     """The same as the entry point's."""
-    policies: tuple[Policy, ...] = ()
+    policies: tuple[Rule, ...] = ()
     """Rules about the cloud's own resources."""
     ccm: CcmMatrix | None = None
     """The versions of the vendor's own cloud controller manager, where they depend on Kubernetes'."""

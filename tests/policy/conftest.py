@@ -7,7 +7,7 @@ import pytest
 
 from local.engine.policies.host import PolicyHost
 from policy.checklist import POLICIES
-from tests.policy_objects import EXEMPT, start
+from tests.policy_objects import EXEMPT, exemption, start
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "lb-service-depend-on-ccm": {"loadBalancerClasses": ["mycloud.io/ours"]},
@@ -25,7 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="session")
 def pack() -> Iterator[PolicyHost]:
     """One server for all tests: a start takes a second."""
-    exempt = {"exempt": [f"kube-system/{EXEMPT}"]}
+    exempt = {"exempt": [exemption(f"kube-system/{EXEMPT}")]}
     with_exempt = {policy.name: {**exempt, **SETTINGS.get(policy.name, {})} for policy in POLICIES}
     host = start(with_exempt)
     yield host

@@ -13,7 +13,7 @@ from cloud_controller.controllers.service.address_changes import ANNOTATION
 from local.engine.policies.host import PolicyHost
 from local.engine.values import UNKNOWN
 from policy.checklist.address_changes import ACKNOWLEDGEMENT
-from tests.policy_objects import EXEMPT, of, resource, service, start
+from tests.policy_objects import EXEMPT, exemption, of, resource, service, start
 
 pytestmark = pytest.mark.integration
 
@@ -44,7 +44,7 @@ def comparing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PolicyHost]:
     }
     state = tmp_path_factory.mktemp("state") / "before.json"
     state.write_text(json.dumps(before))
-    host = start({RULE: {"stateBefore": str(state), "exempt": [f"kube-system/{EXEMPT}"]}})
+    host = start({RULE: {"stateBefore": str(state), "exempt": [exemption(f"kube-system/{EXEMPT}")]}})
     yield host
     host.close()
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from policy.checklist import POLICIES
+from policy.checklist_page import lines_page, rows_of, rules_page, where_tested
+from policy.lines import LINES
+from policy.owners import COMPONENTS, OPEN
 from tests.policy_objects import ccm, resource, service, start, workload
 
 ROOT = Path(__file__).parents[2]
@@ -41,20 +45,35 @@ def test_the_policy_settings_of_a_stack_are_valid_and_the_stack_exists(settings:
     assert (settings.parent / f"Pulumi.{settings.name.split('.')[1]}.yaml").exists()
 
 
-def test_the_page_on_policies_has_every_rule_with_its_level_and_severity() -> None:
-    page = (ROOT / "docs" / "policies.md").read_text()
+@pytest.mark.parametrize(("page", "made"), [("checklist", lines_page), ("policy-rules", rules_page)])
+def test_the_pages_made_from_the_rules_are_up_to_date(page: str, made: Callable[[], str]) -> None:
+    assert (ROOT / "docs" / f"{page}.md").read_text() == made(), "run `make docs`"
 
-    for policy in POLICIES:
-        [row] = [line for line in page.splitlines() if line.startswith(f"| `{policy.name}`")]
-        level, severity = policy.enforcement_level, policy.severity
-        assert level is not None
-        assert severity is not None
-        assert f"| {level.value} | {severity.value} |" in row
+
+def test_every_line_of_the_checklist_has_an_owner() -> None:
+    assert [line for line in LINES if not [*rows_of(line)]] == []
+
+
+def test_every_owner_has_a_test() -> None:
+    rules = [where_tested(rule) for rule in POLICIES]
+    components = [each.test for owners in COMPONENTS.values() for each in owners]
+
+    assert [test for test in rules if not (ROOT / test).exists()] == []
+    for test in components:
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text()
+
+
+def test_rules_and_components_hold_only_lines_that_exist() -> None:
+    held = {line for rule in POLICIES for line in rule.about.get("lines", ())} | {*COMPONENTS, *OPEN}
+
+    assert held <= {*LINES}
 
 
 def test_every_rule_has_a_reason_a_remedy_and_a_source() -> None:
     for policy in POLICIES:
         assert len(policy.description) > 80
+        assert policy.about["judges"]
         assert policy.remediation_steps
         assert policy.url
         assert policy.framework is not None

@@ -8,7 +8,7 @@ import pytest
 
 from local.engine.policies.host import PolicyHost
 from local.engine.values import UNKNOWN, Secret
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, start
+from tests.policy_objects import CONTAINER, EXEMPT, ccm, exemption, of, start
 
 RULE = "ccm-workload-pin-image"
 IMAGE = "registry.example:5000/team/cloud-controller"
@@ -97,7 +97,7 @@ def test_a_violation_never_shows_a_secret_image(pack: PolicyHost) -> None:
 
 @pytest.fixture
 def pack_for_all() -> Iterator[PolicyHost]:
-    host = start({RULE: {"allWorkloads": True, "exempt": ["kube-system/web"]}})
+    host = start({RULE: {"allWorkloads": True, "exempt": [exemption("kube-system/web")]}})
     yield host
     host.close()
 

@@ -44,14 +44,14 @@ class Policies:
         violated = False
         try:
             for pack in self._hosts():
-                inputs, done = pack.remediate(_analyzed(goal, provider, goal.inputs))
+                inputs, done = pack.remediate(analyzed(goal, provider, goal.inputs))
                 for finding, remediated in done:
                     run.emit(PolicyEvent(finding, remediated))
                 goal = replace(goal, inputs=inputs)
             for pack in self._hosts():
                 # The SDK's own keys (`__provider`) are code, which rules must not see.
                 public = {k: v for k, v in goal.inputs.items() if not k.startswith("__")}
-                violated |= self._report(run, pack.analyze(_analyzed(goal, provider, public)))
+                violated |= self._report(run, pack.analyze(analyzed(goal, provider, public)))
         except PolicyError as error:
             raise StackError(str(error), goal.urn) from error
         return goal, violated
@@ -61,11 +61,11 @@ class Policies:
         if not self._packs:
             return
         by_urn = {r.urn: r for r in resources}
-        analyzed = [_stack_resource(r, by_urn.get(r.provider.rpartition("::")[0])) for r in resources]
+        seen = [analyzed_for_stack(r, by_urn.get(r.provider.rpartition("::")[0])) for r in resources]
         violated = False
         try:
             for pack in self._hosts():
-                violated |= self._report(run, pack.analyze_stack(analyzed))
+                violated |= self._report(run, pack.analyze_stack(seen))
         except PolicyError as error:
             run.fail(str(error))
             return
@@ -94,11 +94,11 @@ class Policies:
         return mandatory
 
 
-def _stack_resource(resource: ResourceState, provider: ResourceState | None) -> AnalyzedResource:
+def analyzed_for_stack(resource: ResourceState, provider: ResourceState | None) -> AnalyzedResource:
+    """The resource as the rules for whole stacks see it: with outputs and dependencies."""
     public = {k: v for k, v in resource.outputs.items() if not k.startswith("__")}
-    analyzed = _analyzed(resource, provider, public)
     return replace(
-        analyzed,
+        analyzed(resource, provider, public),
         parent=resource.parent,
         dependencies=resource.dependencies,
         # A property without dependencies is omitted.
@@ -106,7 +106,8 @@ def _stack_resource(resource: ResourceState, provider: ResourceState | None) -> 
     )
 
 
-def _analyzed(resource: ResourceState, provider: ResourceState | None, properties: PropertyMap) -> AnalyzedResource:
+def analyzed(resource: ResourceState, provider: ResourceState | None, properties: PropertyMap) -> AnalyzedResource:
+    """The resource with these properties as the rules for single resources see it."""
     return AnalyzedResource(
         type=resource.type,
         urn=resource.urn,

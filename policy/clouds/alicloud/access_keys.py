@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    PolicyResource,
-    ReportViolation,
-    Severity,
-    StackValidationArgs,
-    StackValidationPolicy,
-)
-from pulumi_policy.proxy import UnknownValueError
-
-from policy.objects import WORKLOADS, dig, each, is_exempt, schema
-from policy.unknowns import first_known
-from policy.workloads import Container, ccm_container, containers
+from policy.objects import dig, each
+from policy.rules import ADVISORY, HIGH, Stack, StackRule
+from policy.subjects import Subject
+from policy.unknowns import Problem, first_known
+from policy.workloads import WORKLOADS, Container, containers, of_ccm
 
 _CLUSTER = "alicloud:cs/managedKubernetes:ManagedKubernetes"
 _KEY = "alicloud:ram/accessKey:AccessKey"
@@ -29,29 +19,19 @@ _VARIABLES = frozenset(
 """By which Alibaba Cloud's own controller and its SDKs take an access key."""
 
 
-def check(args: StackValidationArgs, report: ReportViolation) -> None:
-    """Report access keys of RAM users, and cloud controller managers that get one, in a stack with an ACK cluster."""
-    if not any(resource.resource_type == _CLUSTER for resource in args.resources):
-        args.not_applicable("the stack has no ACK cluster: elsewhere pods cannot take RAM roles")
-    unknown: UnknownValueError | None = None
-    for resource in args.resources:
-        try:
-            if why := _problem(resource, args.get_config()):
-                report(why, resource.urn)
-        except UnknownValueError as error:
-            unknown = unknown or error
-    if unknown is not None:
-        raise unknown
+def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
+    """Access keys of RAM users, and cloud controller managers that get one, in a stack with an ACK cluster."""
+    if not stack.of(_CLUSTER):
+        stack.not_applicable("the stack has no ACK cluster: elsewhere pods cannot take RAM roles")
+    for key in stack.of(_KEY):
+        yield key, lambda: "a RAM user's access key does not expire; on ACK, pods take RAM roles (RRSA)"
+    for workload in stack.of(*WORKLOADS):
+        for problem in of_ccm(workload, [partial(_problem, workload)]):
+            yield workload, problem
 
 
-def _problem(resource: PolicyResource, config: Mapping[str, Any]) -> str | None:
-    if is_exempt(config, resource.props, resource.name):
-        return None
-    if resource.resource_type == _KEY:
-        return "a RAM user's access key does not expire; on ACK, pods take RAM roles (RRSA)"
-    if resource.resource_type not in WORKLOADS or not ccm_container(resource.props, config):
-        return None
-    found = first_known(partial(_variable, container) for container in containers(resource.props))
+def _problem(subject: Subject) -> str | None:
+    found = first_known(partial(_variable, container) for container in containers(subject))
     return f"the container gets an access key by {found}; on ACK, pods take RAM roles (RRSA)" if found else None
 
 
@@ -60,25 +40,25 @@ def _variable(container: Container) -> str | None:
     return next((name for name in names if name in _VARIABLES), None)
 
 
-NO_ACCESS_KEYS_ON_ACK = StackValidationPolicy(
-    name="ack-ccm-avoid-access-key",
-    description=(
+NO_ACCESS_KEYS_ON_ACK = StackRule(
+    "ack-ccm-avoid-access-key",
+    problems,
+    why=(
         "On ACK a ServiceAccount can take a RAM role (RRSA), whose keys last an hour. An access key of a RAM user "
         "lasts until somebody deletes it, wherever it has leaked to: the stack must not make one, nor give the CCM one."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=schema(),
-    display_name="No access keys on ACK",
-    severity=Severity.HIGH,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="4.6.2, 11.3",
-        specification="IRSA, RRSA or workload identity",
+    level=ADVISORY,
+    title="No access keys on ACK",
+    severity=HIGH,
+    lines=["11.3.1"],
+    sections="4.6.2",
+    judges=(
+        "A stack with an ACK cluster makes no access key of a RAM user, and its CCM gets none by an environment "
+        "variable: pods of ACK can take RAM roles (RRSA). Keys in cloud configs are "
+        "`ccm-cloud-config-use-secret`'s."
     ),
     tags=["alicloud", "ram"],
-    remediation_steps=(
+    remedy=(
         "Set enableRrsa on the cluster, make a RAM role that trusts its OIDC provider and the CCM's ServiceAccount "
         "(components/clouds/alicloud/ram.py), and remove the key."
     ),

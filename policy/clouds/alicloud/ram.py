@@ -7,18 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.documents import problems, texts, wildcards
-from policy.objects import dig, is_judged, schema
-from policy.unknowns import Problem, judge
+from policy.documents import of_statements, texts, wildcards
+from policy.objects import dig
+from policy.rules import ADVISORY, HIGH, ResourceRule
+from policy.subjects import Subject
+from policy.unknowns import Problem
 
 _POLICY = "alicloud:ram/policy:Policy"
 _ATTACHMENTS = tuple(
@@ -31,20 +24,19 @@ _BROAD = re.compile(r"AdministratorAccess|PowerUserAccess|Aliyun\w*FullAccess")
 """Policies that Alibaba Cloud keeps, with every operation of a product, or of all."""
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report wildcards in policies, and attachments of policies that are nothing but one."""
-    judged = partial(is_judged, args.get_config(), args.props, args.name)
-    if args.resource_type == _POLICY:
-        judge([judged], _of_policy(args.props), report)
-    elif args.resource_type in _ATTACHMENTS:
-        judge([judged], [partial(_of_attachment, args.props)], report)
+def problems(subject: Subject) -> Iterator[Problem]:
+    """Wildcards in policies, and attachments of policies that are nothing but one."""
+    if subject.kind == _POLICY:
+        yield from _of_policy(subject.props)
+    elif subject.kind in _ATTACHMENTS:
+        yield partial(_of_attachment, subject.props)
 
 
 def _of_policy(props: Mapping[str, Any]) -> Iterator[Problem]:
     # `document` is the property's former name.
     for key in ("policyDocument", "document"):
-        yield from problems(dig(props, key), wildcards)
-        yield from problems(dig(props, key), _of_every_resource)
+        yield from of_statements(dig(props, key), wildcards)
+        yield from of_statements(dig(props, key), _of_every_resource)
 
 
 def _of_every_resource(index: int, statement: Mapping[str, Any]) -> str | None:
@@ -64,26 +56,26 @@ def _of_attachment(props: Mapping[str, Any]) -> str | None:
     return f"the policy {name} allows everything, of a product or of all"
 
 
-POLICIES_ARE_NARROW = ResourceValidationPolicy(
-    name="ram-policy-avoid-wildcards",
-    description=(
+POLICIES_ARE_NARROW = ResourceRule(
+    "ram-policy-avoid-wildcards",
+    problems,
+    why=(
         "RAM policies must name the operations that they allow, and where these change something, the resources or at "
         "least the region. With slb:* or every resource a compromised cloud controller manager can delete every load "
         "balancer of the account."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=schema(),
-    display_name="RAM policies without wildcards",
-    severity=Severity.HIGH,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="11.3",
-        specification="Least privilege",
+    level=ADVISORY,
+    title="RAM policies without wildcards",
+    severity=HIGH,
+    lines=["11.3.3"],
+    judges=(
+        "No RAM policy of the stack allows `*` or `PRODUCT:*`, everything except something (`NotAction`), or "
+        "changes of every resource (`*`, `acs:*:*:*:*`); reads of every resource are allowed. No role, user or "
+        "group gets a policy of Alibaba Cloud's own that allows everything (`AdministratorAccess`, "
+        "`Aliyun…FullAccess`)."
     ),
     tags=["alicloud", "ram"],
-    remediation_steps=(
+    remedy=(
         "List the operations in use (cloud_controller/clouds/alicloud/permissions.py has those of this project's CCM), "
         "and restrict those that change something by region, resource or tag."
     ),

@@ -2,52 +2,43 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterator
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.documents import problems, wildcards
-from policy.objects import dig, is_judged, schema
-from policy.unknowns import judge
+from policy.documents import of_statements, wildcards
+from policy.objects import dig
+from policy.rules import ADVISORY, HIGH, ResourceRule
+from policy.subjects import Subject
+from policy.unknowns import Problem
 
 _POLICIES = tuple(
     f"aws:iam/{kind}:{kind[0].upper()}{kind[1:]}" for kind in ("policy", "rolePolicy", "userPolicy", "groupPolicy")
 )
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report statements that allow `*`, `SERVICE:*`, or everything but something."""
-    if args.resource_type in _POLICIES:
-        judged = partial(is_judged, args.get_config(), args.props, args.name)
-        judge([judged], problems(dig(args.props, "policy"), wildcards), report)
+def problems(subject: Subject) -> Iterator[Problem]:
+    """Statements that allow `*`, `SERVICE:*`, or everything but something."""
+    if subject.kind in _POLICIES:
+        yield from of_statements(dig(subject.props, "policy"), wildcards)
 
 
-POLICIES_WITHOUT_WILDCARDS = ResourceValidationPolicy(
-    name="iam-policy-avoid-wildcards",
-    description=(
+POLICIES_WITHOUT_WILDCARDS = ResourceRule(
+    "iam-policy-avoid-wildcards",
+    problems,
+    why=(
         "IAM policies must name the operations that they allow. With elasticloadbalancing:* a compromised cloud "
         "controller manager can delete every load balancer of the account, and use whatever AWS adds later."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=schema(),
-    display_name="IAM policies without wildcards",
-    severity=Severity.HIGH,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="11.3",
-        specification="Least privilege",
+    level=ADVISORY,
+    title="IAM policies without wildcards",
+    severity=HIGH,
+    lines=["11.3.3"],
+    judges=(
+        "No IAM policy of the stack allows `*` or `SERVICE:*`, nor everything except something (`NotAction`). "
+        "`ec2:Describe*` is allowed, and so is resource `*`, because most of AWS's read operations cannot be "
+        "narrowed down. The rule does not read policies that AWS manages."
     ),
     tags=["aws", "iam"],
-    remediation_steps=(
+    remedy=(
         "List the operations in use (cloud_controller/clouds/aws/permissions.py has those of this project's CCM), and "
         "restrict those that change something by the cluster's tag."
     ),

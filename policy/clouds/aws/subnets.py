@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from pulumi_policy import (
-    EnforcementLevel,
-    PolicyComplianceFramework,
-    ReportViolation,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    Severity,
-)
-
-from policy.objects import dig, is_judged, schema
-from policy.unknowns import judge
+from policy.objects import dig
+from policy.rules import ADVISORY, MEDIUM, ResourceRule
+from policy.subjects import Subject
+from policy.unknowns import Problem
 
 _SUBNET = "aws:ec2/subnet:Subnet"
 _CLUSTER = "kubernetes.io/cluster/"
 _ROLES = ("kubernetes.io/role/elb", "kubernetes.io/role/internal-elb")
 
 
-def check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    """Report subnets with a cluster's tag and without a role."""
-    if args.resource_type == _SUBNET:
-        judged = partial(is_judged, args.get_config(), args.props, args.name)
-        judge([judged], [partial(_problem, args.props)], report)
+def problems(subject: Subject) -> Iterator[Problem]:
+    """Subnets with a cluster's tag and without a role."""
+    if subject.kind == _SUBNET:
+        yield partial(_problem, subject.props)
 
 
 def _problem(props: Mapping[str, Any]) -> str | None:
@@ -38,26 +30,24 @@ def _problem(props: Mapping[str, Any]) -> str | None:
     return f"the subnet has the tag {clusters[0]} but neither {_ROLES[0]} nor {_ROLES[1]}"
 
 
-SUBNETS_HAVE_ROLES = ResourceValidationPolicy(
-    name="subnet-tag-load-balancer-role",
-    description=(
+SUBNETS_HAVE_ROLES = ResourceRule(
+    "subnet-tag-load-balancer-role",
+    problems,
+    why=(
         "Tag a cluster's subnets on AWS with kubernetes.io/role/elb (public) or kubernetes.io/role/internal-elb "
         "(private). By these tags controllers choose the subnets of a load balancer; without them it may end up in the "
         "wrong one, or in none."
     ),
-    validate=check,
-    enforcement_level=EnforcementLevel.ADVISORY,
-    config_schema=schema(),
-    display_name="Subnets are tagged for load balancers",
-    severity=Severity.MEDIUM,
-    framework=PolicyComplianceFramework(
-        name="Kubernetes production checklist",
-        version="002",
-        reference="11.1",
-        specification="VPC and subnets are configured",
+    level=ADVISORY,
+    title="Subnets are tagged for load balancers",
+    severity=MEDIUM,
+    lines=["11.1.4"],
+    judges=(
+        "Subnets with a cluster's tag also carry `kubernetes.io/role/elb` or `kubernetes.io/role/internal-elb` "
+        "(`1`, or empty)."
     ),
     tags=["aws", "network"],
-    remediation_steps=(
+    remedy=(
         'Tag public subnets kubernetes.io/role/elb: "1" and private ones kubernetes.io/role/internal-elb: "1". Remove '
         "the cluster's tag from subnets that no load balancer may use, or exempt them by the resource's name."
     ),

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from pulumi_policy import EnforcementLevel, ReportViolation, ResourceValidationArgs, ResourceValidationPolicy
+from collections.abc import Iterator
 
 from policy.clouds.interface import Mark, PolicyCloud
+from policy.rules import ADVISORY, LOW, ResourceRule
+from policy.subjects import Subject
+from policy.unknowns import Problem
 from tinycloud.annotations import PREFIX
 
 
-def _check(args: ResourceValidationArgs, report: ReportViolation) -> None:
-    if args.resource_type == "tinycloud:index:Cluster" and args.name == "nameless":
-        report("the cluster has no name", None)
+def problems(subject: Subject) -> Iterator[Problem]:
+    if subject.kind == "tinycloud:index:Cluster" and subject.name == "nameless":
+        yield lambda: "the cluster has no name"
 
 
 CLOUD = PolicyCloud(
     name="tiny",
     policies=(
-        ResourceValidationPolicy(
-            name="tiny-cluster-has-name",
-            description="Clusters have names.",
-            validate=_check,
-            enforcement_level=EnforcementLevel.ADVISORY,
+        ResourceRule(
+            "tiny-cluster-has-name",
+            problems,
+            title="Clusters have names",
+            why="Clusters have names.",
+            level=ADVISORY,
+            severity=LOW,
+            judges="Clusters of tinycloud.",
+            remedy="Name the cluster.",
+            url="https://example.com",
+            tags=["tiny"],
         ),
     ),
     internal=(Mark(f"{PREFIX}scheme", ("internal",)),),

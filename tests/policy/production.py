@@ -1,0 +1,50 @@
+"""The production stacks as the policies see them, planned without a cloud, to be damaged by tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from cloud_stacks.checkouts import working_folder
+from cloud_stacks.offline import plan
+from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
+from local.engine.policies.packs import analyzed, analyzed_for_stack
+from local.engine.values import PropertyMap
+
+ROOT = Path(__file__).parents[2]
+STACKS = sorted(path.name.split(".")[1] for path in (ROOT / "stacks").glob("policies.*.json"))
+"""The stacks with a file of policy settings: every rule is mandatory there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A resource as the rules for single resources see it, and as those for whole stacks do."""
+
+    alone: AnalyzedResource
+    in_stack: AnalyzedResource
+
+    def changed(self, change: Callable[[PropertyMap], PropertyMap]) -> Seen:
+        """The same with other properties."""
+        return Seen(*(replace(each, properties=change(each.properties)) for each in (self.alone, self.in_stack)))
+
+
+@cache
+def resources(stack: str) -> tuple[Seen, ...]:
+    """Everything in a stack's plan."""
+    made = plan(working_folder(ROOT), stack, ())
+    assert made.ok, made.events
+    by_urn = {each.urn: each for each in made.resources}
+    found = []
+    for each in made.resources:
+        provider = by_urn.get(each.provider.rpartition("::")[0])
+        public = {key: value for key, value in each.inputs.items() if not key.startswith("__")}
+        found.append(Seen(analyzed(each, provider, public), analyzed_for_stack(each, provider)))
+    return tuple(found)
+
+
+def findings(pack: PolicyHost, alone: Sequence[Seen], stack: Sequence[Seen]) -> list[Finding]:
+    """What the pack finds in single resources, and in the stack as a whole."""
+    found = [finding for each in alone for finding in pack.analyze(each.alone)]
+    return [*found, *pack.analyze_stack([each.in_stack for each in stack])]
