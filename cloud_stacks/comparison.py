@@ -79,9 +79,10 @@ class StackReport:
 
     @property
     def failed(self) -> bool:
-        """Whether an `up` would not be carried out for something that the report shows."""
-        mandatory = any(finding.level == "mandatory" for finding in self.findings)
-        return mandatory or any(problem.severity == "error" for problem in self.problems)
+        """Whether an `up` would not be carried out for something that the report shows, or might not be."""
+        return any(finding.fails for finding in self.findings) or any(
+            problem.severity == "error" for problem in self.problems
+        )
 
     @property
     def is_quiet(self) -> bool:

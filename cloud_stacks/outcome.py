@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from local.engine.events import Diagnostic, Event, PolicyEvent, StepDone, StepStarted
 from local.engine.events_json import body_of
+from local.engine.policies import host
 from local.engine.urn import name_of, type_of
 from local.engine.wire import UNKNOWN_TEXT
 
@@ -85,6 +86,13 @@ class Finding:
     severity: str = ""
     description: str = ""
     place: Place | None = None
+    unevaluated_mandatory: bool = False
+    """A mandatory rule could not be evaluated. Only our engine says so: the CLI's events do not have a rule's level."""
+
+    @property
+    def fails(self) -> bool:
+        """Whether the gate stays closed: a mandatory rule is violated, or nobody knows whether it is."""
+        return self.level == "mandatory" or self.unevaluated_mandatory
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +131,14 @@ def of_engine(events: Sequence[Event]) -> Outcome:
         for state in (event.step.resource,)
         if (place := _place([state.source_position, *state.stack_trace])) is not None
     }
-    severities = {
-        (event.finding.policy, event.finding.urn): (event.finding.severity, event.finding.description)
-        for event in events
-        if isinstance(event, PolicyEvent)
+    found = {
+        (event.finding.policy, event.finding.urn): event.finding for event in events if isinstance(event, PolicyEvent)
     }
     # A resource that could not be registered has no step, but its failure has a position.
     for event in events:
         if isinstance(event, Diagnostic) and event.position and (place := _place([event.position])):
             positions.setdefault(event.urn, place)
-    return _of_events(bodies, positions, severities)
+    return _of_events(bodies, positions, found)
 
 
 def of_text(text: str) -> Outcome:
@@ -158,7 +164,7 @@ def of_text(text: str) -> Outcome:
 def _of_events(
     bodies: Iterable[Json],
     places: Mapping[str, Place],
-    rules: Mapping[tuple[str, str], tuple[str, str]],
+    details: Mapping[tuple[str, str], host.Finding],
 ) -> Outcome:
     resources: dict[str, Resource] = {}
     findings: list[Finding] = []
@@ -172,10 +178,13 @@ def _of_events(
             _add(resources, step["op"], step["urn"], old, new, step.get("keys"), [*detailed, *step.get("diffs", ())])
         elif (event := body.get("policyEvent")) is not None:
             urn = event.get("resourceUrn", "")
-            severity, description = rules.get((event["policyName"], urn), ("", ""))
+            detail = details.get((event["policyName"], urn))
+            severity, description = (detail.severity, detail.description) if detail is not None else ("", "")
             message = _plain(event["message"])
             level = "not-evaluated" if _NOT_RUN.search(message) else event["enforcementLevel"]
-            findings.append(Finding(event["policyName"], level, message, urn, severity, description, places.get(urn)))
+            unsure = level == "not-evaluated" and detail is not None and detail.rule_level == "mandatory"
+            found = Finding(event["policyName"], level, message, urn, severity, description, places.get(urn), unsure)
+            findings.append(found)
         elif (event := body.get("diagnosticEvent")) is not None and not event.get("ephemeral"):
             problems += _problem(event, places)
         elif (event := body.get("preludeEvent")) is not None:

@@ -10,7 +10,7 @@ from cloud_stacks.report.words import safe
 
 
 def render(reports: Sequence[StackReport]) -> str:
-    """The suites. Mandatory findings and errors are failures, rules that could not be evaluated are skipped."""
+    """The suites. What closes the gate is a failure; another rule that could not be evaluated is skipped."""
     suites = Element("testsuites", name="cloud-stacks")
     for report in reports:
         suite = SubElement(suites, "testsuite", name=safe(report.stack))
@@ -23,12 +23,12 @@ def render(reports: Sequence[StackReport]) -> str:
         for finding in report.findings:
             name = safe(f"{finding.policy} {finding.urn}")
             case = SubElement(suite, "testcase", classname=safe(report.stack), name=name)
-            if finding.level == "not-evaluated":
-                SubElement(case, "skipped", message=safe(finding.message))
-                skipped += 1
-            elif finding.level == "mandatory":
+            if finding.fails:
                 SubElement(case, "failure", message=safe(finding.message), type=finding.level)
                 failed += 1
+            elif finding.level == "not-evaluated":
+                SubElement(case, "skipped", message=safe(finding.message))
+                skipped += 1
             else:
                 SubElement(case, "system-out").text = safe(f"{finding.level}: {finding.message}")
         suite.attrib.update(tests=str(len(report.findings) + 1), failures=str(failed), skipped=str(skipped))

@@ -158,7 +158,7 @@ def _changed(change: Change, with_lines: bool) -> Item:
 
 
 def _finding(finding: Finding) -> Item:
-    level: Part = Strong(finding.level) if finding.level == "mandatory" else finding.level
+    level: Part = Strong(finding.level) if finding.fails else finding.level
     if finding.level not in _LEVELS:
         level = Code(finding.level)
     severity = f", {finding.severity}" if finding.severity else ""

@@ -54,7 +54,7 @@ def render(reports: Sequence[StackReport], folder: str = "") -> str:
 
 
 def _level(finding: Finding) -> str:
-    return {"mandatory": "error", "not-evaluated": "note"}.get(finding.level, "warning")
+    return "error" if finding.fails else {"not-evaluated": "note"}.get(finding.level, "warning")
 
 
 def _rule(finding: Finding) -> Json:

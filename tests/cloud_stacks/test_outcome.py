@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from cloud_stacks.comparison import report
-from cloud_stacks.outcome import NotEvents, Outcome, Place, of_text
+from cloud_stacks.outcome import NotEvents, Outcome, Place, of_engine, of_text
+from local.engine.events import PolicyEvent
+from local.engine.policies import host
+from local.engine.policies.host import Level
 
 SAMPLES = Path(__file__).parents[1] / "local" / "engine" / "samples" / "recordings"
 URN = "urn:pulumi:dev::shop::"
@@ -84,6 +87,14 @@ def test_a_policy_that_could_not_run_is_not_evaluated() -> None:
     [finding] = of_text(lines({"policyEvent": {**about, "message": message}})).findings
 
     assert finding.level == "not-evaluated" and not finding.message.startswith("<")
+
+
+@pytest.mark.parametrize(("rule_level", "fails"), [("mandatory", True), ("advisory", False)])
+def test_a_mandatory_rule_that_could_not_be_evaluated_fails_the_gate(rule_level: Level, fails: bool) -> None:
+    message = "can't run policy 'p' during preview: string value at .x can't be known"
+    finding = host.Finding("p", "pack", "1", "not-evaluated", message, STACK, "why", rule_level=rule_level)
+
+    assert report(of_engine([PolicyEvent(finding)])).failed is fails
 
 
 def test_the_values_of_a_kubernetes_secret_are_hidden_even_if_the_program_does_not_say_so() -> None:

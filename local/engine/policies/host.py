@@ -66,6 +66,8 @@ class Finding:
     urn: str
     description: str
     severity: str = ""
+    rule_level: Level = "advisory"
+    """The rule's own level, which `level` is not where it could not be evaluated."""
 
 
 Change = tuple[PropertyMap, PropertyMap]
@@ -80,7 +82,13 @@ class PolicyHost:
     """PulumiPolicy.yaml's version; the server itself does not know it."""
 
     def __init__(
-        self, process: PluginProcess, channel: grpc.Channel, info: analyzer_pb2.AnalyzerInfo, version: str, stack: str
+        self,
+        process: PluginProcess,
+        channel: grpc.Channel,
+        info: analyzer_pb2.AnalyzerInfo,
+        levels: Mapping[str, Level],
+        version: str,
+        stack: str,
     ) -> None:
         self.name = info.name
         self.version = version or info.version
@@ -89,6 +97,7 @@ class PolicyHost:
         self._stub = analyzer_pb2_grpc.AnalyzerStub(channel)
         self._stack_urn = stack
         self._policies = {policy.name: policy for policy in info.policies}
+        self._levels = levels
 
     @classmethod
     def start(
@@ -143,13 +152,15 @@ class PolicyHost:
                 timeout=CALL_SECONDS,
             )
             info = stub.GetAnalyzerInfo(Empty(), timeout=CALL_SECONDS)
-            stub.Configure(_configuration(info, policy_config), timeout=CALL_SECONDS)
+            configured = _configuration(info, policy_config)
+            stub.Configure(configured, timeout=CALL_SECONDS)
         except (grpc.RpcError, PolicyConfigError) as error:
             channel.close()
             process.stop()
             raise PolicyError(f"policy pack {pack_dir}: {_reason(error)}") from None
         stack_urn = f"urn:pulumi:{stack}::{project}::pulumi:pulumi:Stack::{project}-{stack}"
-        return cls(process, channel, info, str(pack.get("version", "")), stack_urn)
+        levels = {name: _LEVELS[config.enforcementLevel] for name, config in configured.policyConfig.items()}
+        return cls(process, channel, info, levels, str(pack.get("version", "")), stack_urn)
 
     def remediate(self, resource: AnalyzedResource) -> tuple[PropertyMap, list[tuple[Finding, Change | None]]]:
         """The inputs after the pack's remediations, and a finding for each that changed something or failed.
@@ -207,7 +218,10 @@ class PolicyHost:
 
     def _finding(self, policy: str, level: Level, message: str, urn: str, description: str) -> Finding:
         severity = self._policies[policy].severity if policy in self._policies else 0
-        return Finding(policy, self.name, self.version, level, message, urn, description, _SEVERITIES[severity])
+        rule_level = self._levels.get(policy, "advisory")
+        return Finding(
+            policy, self.name, self.version, level, message, urn, description, _SEVERITIES[severity], rule_level
+        )
 
 
 def _read_pack(pack_dir: Path) -> Mapping[str, Any]:

@@ -124,13 +124,14 @@ def test_a_violation_is_found_with_its_level_message_and_resource(host: PolicyHo
         urn="urn:pulumi:dev::sample::t:index:Thing::a",
         description="No debug.",
         severity="high",
+        rule_level="mandatory",
     )
 
 
 def test_a_rule_that_touches_an_unknown_value_is_not_evaluated(host: PolicyHost) -> None:
     [finding] = host.analyze(thing({"level": UNKNOWN}))
 
-    assert (finding.policy, finding.level) == ("level", "not-evaluated")
+    assert (finding.policy, finding.level, finding.rule_level) == ("level", "not-evaluated", "mandatory")
     assert "level" in finding.message
 
 
