@@ -32,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "control-plane-ready": partial(_measure, "control_plane_ready"),
     "up-local": partial(_measure, "up_local"),
     "preview-local": partial(_measure, "preview_local"),
+    "preview-policies": partial(_measure, "preview_policies"),
     "engine-1000-preview": partial(_measure, "engine_components", 1000, "preview"),
     "engine-1000-up": partial(_measure, "engine_components", 1000, "up"),
     "engine-1000-noop": partial(_measure, "engine_components", 1000, "noop"),
