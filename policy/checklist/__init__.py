@@ -2,6 +2,7 @@
 
 from policy import clouds
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
+from policy.checklist.ccm_rights import CCM_HAS_RIGHTS, CCM_RIGHTS_ARE_NARROW
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
@@ -25,6 +26,8 @@ POLICIES: list[Rule] = [
     CCM_HAS_PRIORITY,
     CLOUD_CONFIG_IN_SECRET,
     ROLES_WITHOUT_WILDCARDS,
+    CCM_HAS_RIGHTS,
+    CCM_RIGHTS_ARE_NARROW,
     LOAD_BALANCERS_DEPEND_ON_CCM,
     PUBLIC_BALANCERS_LIMIT_SOURCES,
     BALANCERS_CHECK_HEALTH,
