@@ -13,13 +13,16 @@ def _rule(properties: Any, resource: str) -> Any:
     return next(rule for rule in properties["rules"] if rule["resources"] == [resource])
 
 
+_EXCESS = frozenset({"ccm-rbac-avoid-excess"})
+_SECRETS = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+
 MUTANTS = [
     Mutant(
         "ccm-rbac-grant-needs",
         "mycloud-prod",
         f"{_GROUP}:ClusterRole",
         lambda p: _rule(p, "services/status").update(verbs=["get"]),
-        also=frozenset({"ccm-rbac-avoid-excess"}),
+        also=_EXCESS,
     ),
     Mutant(
         "ccm-rbac-grant-needs",
@@ -40,5 +43,26 @@ MUTANTS = [
         lambda p: p["spec"]["template"]["spec"]["containers"][0]["args"].append(
             "--controllers=cloud-node-controller,service-lb-controller,node-route-controller"
         ),
+    ),
+    Mutant(
+        "rbac-role-avoid-wildcards",
+        "mycloud-ha",
+        f"{_GROUP}:ClusterRole",
+        lambda p: _rule(p, "nodes").update(verbs=["*"]),
+        also=_EXCESS,
+    ),
+    Mutant(
+        "rbac-role-avoid-powers",
+        "alicloud-staging",
+        f"{_GROUP}:ClusterRole",
+        lambda p: p["rules"].append(_SECRETS),
+        also=_EXCESS,
+    ),
+    Mutant(
+        "rbac-binding-avoid-broad-roles",
+        "mycloud-prod",
+        f"{_GROUP}:ClusterRoleBinding",
+        lambda p: p["roleRef"].update(name="cluster-admin"),
+        also=_EXCESS,
     ),
 ]
