@@ -44,6 +44,12 @@ class Subject:
         """The resource's; None where the engine knows it."""
         return self.resource.urn if self.resource is not None else None
 
+    @property
+    def cluster(self) -> str:
+        """The URN of the provider, which is the cluster of a Kubernetes object; empty: the default one."""
+        provider = self.resource.provider if self.resource is not None else None
+        return provider.urn if provider is not None else ""
+
 
 def subjects(
     type: str, props: Mapping[str, Any], name: str, config: Mapping[str, Any], resource: PolicyResource | None = None

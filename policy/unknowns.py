@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from pulumi_policy import ReportViolation
-from pulumi_policy.proxy import UnknownValueError
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
 T = TypeVar("T")
 
@@ -37,6 +37,14 @@ def first_known(values: Iterable[Callable[[], T | None]]) -> T | None:
 
 def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
     """The known values that are not empty. Raises the first UnknownValueError only if there are none."""
+    found, unknown = known(values)
+    if unknown is not None and not found:
+        raise unknown
+    return found
+
+
+def known(values: Iterable[Callable[[], T | None]]) -> tuple[list[T], UnknownValueError | None]:
+    """The known values that are not empty, and the first UnknownValueError, for those that it matters to."""
     found: list[T] = []
     unknown: UnknownValueError | None = None
     for value in values:
@@ -47,9 +55,14 @@ def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
             continue
         if one:
             found.append(one)
-    if unknown is not None and not found:
-        raise unknown
-    return found
+    return found, unknown
+
+
+def not_evaluated(why: str) -> UnknownValueError:
+    """What to raise where the program does not say what a rule needs to know: the rule neither passes nor fails."""
+    error = UnknownValueError(UNKNOWN_STRING_VALUE, [])
+    error.message = why
+    return error
 
 
 def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> str | None:
@@ -93,16 +106,16 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
         raise unknown
 
 
-def collect(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems as a list, whose last one raises UnknownValueError where `problems` did."""
-    found: list[Problem] = []
+def collect(values: Iterable[Callable[[], T]]) -> list[Callable[[], T]]:
+    """The values as a list, whose last one raises UnknownValueError where `values` did."""
+    found: list[Callable[[], T]] = []
     try:
-        for problem in problems:
-            found.append(problem)  # noqa: PERF402 - keeps what came before the unknown value
+        for value in values:
+            found.append(value)  # noqa: PERF402 - keeps what came before the unknown value
     except UnknownValueError as error:
         found.append(partial(_raise, error))
     return found
 
 
-def _raise(error: UnknownValueError) -> None:
+def _raise(error: UnknownValueError) -> NoReturn:
     raise error

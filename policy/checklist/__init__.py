@@ -2,11 +2,14 @@
 
 from policy import clouds
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
+from policy.checklist.bindings import BINDINGS_ARE_NARROW
+from policy.checklist.ccm_rights import CCM_HAS_RIGHTS, CCM_RIGHTS_ARE_NARROW
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
 from policy.checklist.leader_election import CCM_ELECTS_LEADER
 from policy.checklist.order import LOAD_BALANCERS_DEPEND_ON_CCM
+from policy.checklist.powers import ROLES_WITHOUT_POWERS
 from policy.checklist.priority import CCM_HAS_PRIORITY
 from policy.checklist.probes import CCM_HAS_PROBES
 from policy.checklist.rbac import ROLES_WITHOUT_WILDCARDS
@@ -25,6 +28,10 @@ POLICIES: list[Rule] = [
     CCM_HAS_PRIORITY,
     CLOUD_CONFIG_IN_SECRET,
     ROLES_WITHOUT_WILDCARDS,
+    ROLES_WITHOUT_POWERS,
+    BINDINGS_ARE_NARROW,
+    CCM_HAS_RIGHTS,
+    CCM_RIGHTS_ARE_NARROW,
     LOAD_BALANCERS_DEPEND_ON_CCM,
     PUBLIC_BALANCERS_LIMIT_SOURCES,
     BALANCERS_CHECK_HEALTH,

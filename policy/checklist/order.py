@@ -31,7 +31,7 @@ def _problem(
     if not _is_served(service):
         return None
     reached = _reachable(service)
-    candidates = [manager for manager in managers if _cluster(manager) == _cluster(service)]
+    candidates = [manager for manager in managers if manager.cluster == service.cluster]
     if any(manager.urn in reached for manager in candidates):
         return None
     if unsure is not None:
@@ -80,11 +80,6 @@ def _reachable(service: Subject) -> set[str]:
                 seen.add(other.urn)
                 waiting.append(other)
     return seen
-
-
-def _cluster(subject: Subject) -> str:
-    provider = subject.resource.provider if subject.resource is not None else None
-    return provider.urn if provider is not None else ""
 
 
 LOAD_BALANCERS_DEPEND_ON_CCM = StackRule(

@@ -1,4 +1,4 @@
-"""Rule: no role of the stack grants everything, neither by a wildcard nor through another role.
+"""Rule: no role of the stack grants everything, neither by a wildcard nor by aggregation.
 
 That holds for every role, not only the cloud controller manager's: a binding elsewhere, or later, decides who gets it.
 """
@@ -9,33 +9,34 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from policy.label_selectors import selects
 from policy.objects import dig, each
+from policy.rbac_rights import ADMIN, BOOTSTRAPPING, ROLES
 from policy.rules import ADVISORY, HIGH, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, every_known, first_known
 
-_GROUP = "rbac.authorization.k8s.io"
-_ROLES = (f"{_GROUP}/ClusterRole", f"{_GROUP}/Role")
-_BINDINGS = (f"{_GROUP}/ClusterRoleBinding", f"{_GROUP}/RoleBinding")
 _FIELDS = ("apiGroups", "resources", "verbs", "nonResourceURLs")
-_ADMIN = "cluster-admin"
-# What every role that comes with Kubernetes is labelled with, cluster-admin too.
-_ADMIN_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+_AGGREGATED = "rbac.authorization.k8s.io/aggregate-to-"
+_BROAD = {
+    ADMIN: (BOOTSTRAPPING, "grants everything"),
+    "system:aggregate-to-admin": ({**BOOTSTRAPPING, f"{_AGGREGATED}admin": "true"}, "changes roles"),
+    "system:aggregate-to-edit": ({**BOOTSTRAPPING, f"{_AGGREGATED}edit": "true"}, "reads every Secret"),
+}
+"""Roles that come with Kubernetes, with their labels and what they do."""
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
-    """Roles with wildcards, roles that aggregate cluster-admin's rules, and bindings to cluster-admin."""
-    if subject.kind in _ROLES:
+    """Roles with wildcards, and roles that take in the rules of Kubernetes' own broad ones."""
+    if subject.kind in ROLES:
         yield from _in_role(subject.props)
-    elif subject.kind in _BINDINGS:
-        yield partial(_bound, subject.props)
 
 
 def _in_role(props: Mapping[str, Any]) -> Iterator[Problem]:
     for index, rule in enumerate(each(dig(props, "rules"))):
         yield partial(_wild, index, rule)
     for index, selector in enumerate(each(dig(props, "aggregationRule", "clusterRoleSelectors"))):
-        yield partial(_aggregates_admin, index, selector)
+        yield partial(_aggregates, index, selector)
 
 
 def _wild(index: int, rule: Callable[[], Any]) -> str | None:
@@ -44,28 +45,23 @@ def _wild(index: int, rule: Callable[[], Any]) -> str | None:
 
 
 def _wildcard(rule: Callable[[], Any], field: str) -> str | None:
-    values = each(dig(rule(), field))
-    found = first_known(partial(_as_wildcard, value) for value in values)
+    found = first_known(partial(_as_wildcard, value, field) for value in each(dig(rule(), field)))
     return f"{field} {found}" if found else None
 
 
-def _as_wildcard(value: Callable[[], Any]) -> str | None:
-    """`*`, `*/scale` (of every resource) and `/*` (every path); `/metrics/*` covers only a part of the paths."""
+def _as_wildcard(value: Callable[[], Any], field: str) -> str | None:
+    """`*`, `*/scale` (of every resource), `pods/*` and `/*` (every path); `/metrics/*` covers only some paths."""
     text = str(value())
+    if field == "resources" and text.endswith("/*"):
+        return f"{text} (which Kubernetes does not take for a wildcard)"
     return text if text in ("*", "/*") or text.startswith("*/") else None
 
 
-def _aggregates_admin(index: int, selector: Callable[[], Any]) -> str | None:
-    labels = dig(selector(), "matchLabels") or {}
-    if dig(selector(), "matchExpressions") or any(_ADMIN_LABELS.get(name) != labels[name] for name in labels):
-        return None
-    return f"aggregationRule.clusterRoleSelectors[{index}] selects {_ADMIN} too, which grants everything"
-
-
-def _bound(props: Mapping[str, Any]) -> str | None:
-    role = dig(props, "roleRef")
-    bound = dig(role, "kind") == "ClusterRole" and dig(role, "name") == _ADMIN
-    return f"binds {_ADMIN}, which grants everything" if bound else None
+def _aggregates(index: int, selector: Callable[[], Any]) -> str | None:
+    for name, (labels, what) in _BROAD.items():
+        if selects(selector(), labels):
+            return f"aggregationRule.clusterRoleSelectors[{index}] selects {name} too, which {what}"
+    return None
 
 
 ROLES_WITHOUT_WILDCARDS = ResourceRule(
@@ -81,16 +77,18 @@ ROLES_WITHOUT_WILDCARDS = ResourceRule(
     lines=["11.1.6", "11.3.3"],
     sections="8.2",
     judges=(
-        "No role of the stack has `*` among its verbs, resources (also `*/scale`), API groups or paths (also `/*`; "
-        "`/metrics/*` covers only a part of the paths). Every role counts, not only the CCM's: bindings are "
-        "separate objects, and may be added later. An aggregated role may not include `cluster-admin` (an empty "
-        "selector, or the label `kubernetes.io/bootstrapping`), and no binding may name it; the rule does not "
-        "evaluate selectors with expressions."
+        "No role of the stack has `*` among its verbs, resources (also `*/scale`, and `pods/*`, which grants nothing), "
+        "API groups or paths (also `/*`; `/metrics/*` covers only a part of the paths). Every role counts, not only "
+        "the CCM's: bindings are separate objects, and may be added later. The selectors of an aggregated role, by "
+        "labels and expressions, may not take in `cluster-admin` (an empty selector, or the label "
+        "`kubernetes.io/bootstrapping`), nor the rules of `admin` or `edit`. Bindings are "
+        "`rbac-binding-avoid-broad-roles`'."
     ),
+    unseen="A role that lists every verb, resource or group by its name.",
     tags=["rbac"],
     remedy=(
         "List the verbs, resources and API groups in use (cloud_controller/rbac.py has those of this project's CCM). "
-        "Bind a role of your own instead of cluster-admin."
+        "Label the roles that belong to an aggregated one with a label of your own."
     ),
     url="https://kubernetes.io/docs/concepts/security/rbac-good-practices/#least-privilege",
 )

@@ -7,6 +7,7 @@ from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
+from policy.clouds.alicloud.trust import ROLES_LIMIT_TRUST
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
 
 
@@ -24,7 +25,7 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
-    policies=(POLICIES_ARE_NARROW, NO_ACCESS_KEYS_ON_ACK),
+    policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, NO_ACCESS_KEYS_ON_ACK),
     ccm=CcmMatrix(image=IMAGE, clusters={"alicloud:cs/managedKubernetes:ManagedKubernetes": "version"}, judge=judge),
     internal=_marks("address_type", "intranet"),
     limited_elsewhere=(

@@ -9,6 +9,7 @@ from cloud_controller.clouds.aws.versions import IMAGE, judge
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
+from policy.clouds.aws.trust import ROLES_LIMIT_TRUST
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
 
 
@@ -18,7 +19,7 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="aws",
-    policies=(POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES),
+    policies=(POLICIES_WITHOUT_WILDCARDS, ROLES_LIMIT_TRUST, SUBNETS_HAVE_ROLES),
     ccm=CcmMatrix(image=re.compile(re.escape(IMAGE)), clusters={"aws:eks/cluster:Cluster": "version"}, judge=judge),
     config_files=("aws",),
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),

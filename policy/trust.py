@@ -1,0 +1,70 @@
+"""Finds trust policies by which too many may take a role, in the form that several clouds share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policy.documents import Statement, allows, texts
+from policy.objects import dig
+
+_LIMITING = re.compile(r"(aws|acs):(Principal|Source(Account|Arn|Org))\w*", re.IGNORECASE)
+"""Keys of conditions that say who, besides the principal."""
+_POSITIVE = re.compile(r"(For(Any|All)Values?:)?(String(Equals|Like)(IgnoreCase)?|Arn(Equals|Like))(IfExists)?", re.I)
+"""Operators that let only the values pass."""
+_ANY_ACCOUNT = re.compile(r"system:serviceaccount:(\*(:.*)?|[^:]*:\*+)|\*+")
+"""Subjects of every ServiceAccount, or of every one of a namespace."""
+_EVERYONE = re.compile(r"\*|acs:ram::\*:\w+|arn:[\w-]*:iam::\*:\w+")
+
+
+def too_open(statement: Statement) -> str | None:
+    """Why a statement of a trust policy lets too many take the role; None if it does not."""
+    if not allows(statement):
+        return None
+    if dig(statement, "NotPrincipal"):
+        return "lets everyone but its NotPrincipal take the role"
+    if _is_for_everyone(statement) and not any(_LIMITING.fullmatch(key) for key, _, _ in _conditions(statement)):
+        return "lets everyone take the role (Principal *)"
+    return _of_tokens(statement) if _is_for_tokens(statement) else None
+
+
+def _of_tokens(statement: Statement) -> str | None:
+    subjects = [value for key, _, values in _conditions(statement) for value in values if key.lower().endswith(":sub")]
+    if not subjects:
+        return "lets every ServiceAccount of the cluster take the role: no condition on the token's subject (:sub)"
+    like = [
+        value
+        for key, operator, values in _conditions(statement)
+        for value in values
+        if key.lower().endswith(":sub") and "like" in operator.lower() and _ANY_ACCOUNT.fullmatch(value)
+    ]
+    return f"lets every ServiceAccount take the role that is like {', '.join(like)}" if like else None
+
+
+def _is_for_tokens(statement: Statement) -> bool:
+    """Whether it is for an OIDC provider of the account's own; others, such as Cognito, have no ARN."""
+    names = texts(dig(statement, "Principal"), "Federated")
+    web = any(action.lower().endswith(":assumerolewithwebidentity") for action in texts(statement, "Action"))
+    return any(":oidc-provider/" in name or (web and name.startswith("arn:")) for name in names)
+
+
+def _is_for_everyone(statement: Statement) -> bool:
+    principal = dig(statement, "Principal")
+    kinds = [principal] if isinstance(principal, str) else [*_values(principal)]
+    return any(_EVERYONE.fullmatch(name) for name in kinds)
+
+
+def _values(principal: Any) -> Iterator[str]:
+    if isinstance(principal, Mapping):
+        for kind in principal:
+            yield from texts(principal, kind)
+
+
+def _conditions(statement: Statement) -> Iterator[tuple[str, str, list[str]]]:
+    """Key, operator and values of the conditions that let only the values pass."""
+    conditions = dig(statement, "Condition") or {}
+    for operator in conditions:
+        if _POSITIVE.fullmatch(operator):
+            for key in conditions[operator]:
+                yield key, operator, texts(conditions[operator], key)
