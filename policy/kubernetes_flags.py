@@ -19,6 +19,7 @@ from typing import Final
 from policy.objects import dig, each
 from policy.rules import Stack
 from policy.subjects import CONFIG_MAP, SECRET, Subject
+from policy.unknowns import collect
 from policy.workloads import WORKLOADS, Container, containers, repository
 
 API_SERVER, CONTROLLER_MANAGER = "kube-apiserver", "kube-controller-manager"
@@ -66,13 +67,13 @@ _TOKEN: Final = re.compile(
     rf"(?<![\w-])(?P<heading>{'|'.join((*_HEADINGS, *_OTHER_HEADINGS))})(?![\w.-])"
     rf"|(?<![\w/.-])(?:--)?(?P<name>{'|'.join(sorted(_NAMES, key=len, reverse=True))})(?![\w-])[\"']?"
     r"(?:[ \t]*,?\s*[\"']?value[\"']?:|[ \t]*[=:,]|[ \t])?(?:[ \t]|\n[ \t]*-[ \t]|\[)*"
-    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"'{}\[\]]+)?"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|(?:\$\{\w+\}|[^\s\"'{}\[\]])+)?"
 )
 _COMMENT: Final = re.compile(r"^[ \t]*#(?!!).*$", re.MULTILINE)
 _VARIABLE: Final = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)=(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"']*)", re.MULTILINE)
 _USE: Final = re.compile(r"\$\{?(\w+)\}?")
 _ENCODED: Final = re.compile(r"(?:[A-Za-z0-9+/]{60,}={0,2}\s*)+[A-Za-z0-9+/]*={0,2}")
-_USER_DATA: Final = ("userData", "userDataBase64", "userDataBase64Std", "customData")
+_USER_DATA: Final = ("userData", "userDataBase64", "customData")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +113,8 @@ Found = Callable[[], Flags]
 def flags_of(stack: Stack) -> Iterator[tuple[Subject, Found]]:
     """Each text and each container of the stack that may have flags of Kubernetes' components."""
     for subject in stack.subjects:
-        if subject.kind in (CONFIG_MAP, SECRET):
-            for field_ in ("data", "stringData"):
-                for key in dig(subject.props, field_) or ():
-                    yield subject, partial(_of_entry, subject, field_, str(key))
-        elif subject.kind in WORKLOADS:
-            for container in containers(subject):
-                yield subject, partial(_of_container, container)
-        else:
-            for key in _USER_DATA:
-                if key in subject.props:
-                    yield subject, partial(_of_user_data, subject, key)
+        for found in collect(_of_subject(subject)):
+            yield subject, found
 
 
 @lru_cache(maxsize=512)
@@ -142,6 +134,20 @@ def read(where: str, text: str) -> Flags:
     return Flags(where, plain, frozenset(headings), values)
 
 
+def _of_subject(subject: Subject) -> Iterator[Found]:
+    if subject.kind in (CONFIG_MAP, SECRET):
+        for field_ in ("data", "stringData"):
+            for key in dig(subject.props, field_) or ():
+                yield partial(_of_entry, subject, field_, str(key))
+    elif subject.kind in WORKLOADS:
+        for container in containers(subject):
+            yield partial(_of_container, container)
+    else:
+        for key in subject.props:
+            if key in _USER_DATA:
+                yield partial(_of_user_data, subject, str(key))
+
+
 def _of_entry(subject: Subject, field_: str, key: str) -> Flags:
     text = str(dig(subject.props, field_, key) or "")
     if subject.kind == SECRET and field_ == "data":
@@ -156,10 +162,10 @@ def _of_user_data(subject: Subject, key: str) -> Flags:
 
 def _of_container(container: Container) -> Flags:
     spec = container()
-    image = repository(str(dig(spec, "image") or ""))
+    image = str(dig(spec, "image") or "")
     # A CCM's own flags are its rules' business, and may be unknown where these here do not matter.
     command = [str(next(each(dig(spec, "command")), lambda: "")()).rpartition("/")[2]]
-    if not {image, *command} & {API_SERVER, CONTROLLER_MANAGER, KUBELET, KUBE_PROXY}:
+    if not {repository(image), *command} & {API_SERVER, CONTROLLER_MANAGER, KUBELET, KUBE_PROXY}:
         return Flags("", "")
     words = [str(word()) for name in ("command", "args") for word in each(dig(spec, name))]
     return read(f"container {dig(spec, 'name')}", "\n".join([image, *words]))

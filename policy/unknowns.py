@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from pulumi_policy import ReportViolation
 from pulumi_policy.proxy import UnknownValueError
@@ -93,9 +93,9 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
         raise unknown
 
 
-def collect(problems: Iterable[Problem]) -> list[Problem]:
+def collect(problems: Iterable[Callable[[], T]]) -> list[Callable[[], T]]:
     """The problems as a list, whose last one raises UnknownValueError where `problems` did."""
-    found: list[Problem] = []
+    found: list[Callable[[], T]] = []
     try:
         for problem in problems:
             found.append(problem)  # noqa: PERF402 - keeps what came before the unknown value
@@ -104,5 +104,5 @@ def collect(problems: Iterable[Problem]) -> list[Problem]:
     return found
 
 
-def _raise(error: UnknownValueError) -> None:
+def _raise(error: UnknownValueError) -> NoReturn:
     raise error
