@@ -2,21 +2,32 @@
 
 from policy import clouds
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
+from policy.checklist.api_server import API_SERVER_WITHOUT_CLOUD
 from policy.checklist.bindings import BINDINGS_ARE_NARROW
 from policy.checklist.ccm_rights import CCM_HAS_RIGHTS, CCM_RIGHTS_ARE_NARROW
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
+from policy.checklist.cluster_cidrs import CLUSTER_CIDRS_AGREE
+from policy.checklist.controller_manager import CONTROLLER_MANAGER_LEAVES_CLOUD
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
+from policy.checklist.kube_proxy import KUBE_PROXY_ANSWERS
+from policy.checklist.kubelets import KUBELETS_ARE_EXTERNAL
 from policy.checklist.leader_election import CCM_ELECTS_LEADER
+from policy.checklist.node_numbers import NODES_HAVE_ROOM
+from policy.checklist.node_versions import NODES_FOLLOW_CONTROL_PLANE
 from policy.checklist.order import LOAD_BALANCERS_DEPEND_ON_CCM
 from policy.checklist.powers import ROLES_WITHOUT_POWERS
 from policy.checklist.priority import CCM_HAS_PRIORITY
 from policy.checklist.probes import CCM_HAS_PROBES
+from policy.checklist.ranges import RANGES_ARE_DISJOINT
 from policy.checklist.rbac import ROLES_WITHOUT_WILDCARDS
 from policy.checklist.resources import CCM_HAS_RESOURCES
 from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
+from policy.checklist.support import CLUSTER_IS_SUPPORTED
 from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
+from policy.checklist.upgrade_notes import UPGRADE_NOTES_ACKNOWLEDGED
 from policy.checklist.versions import CCM_FITS_KUBERNETES, CCM_VERSION_KNOWN
+from policy.checklist.vulnerabilities import NO_KNOWN_VULNERABILITIES
 from policy.rules import Rule
 
 POLICIES: list[Rule] = [
@@ -38,5 +49,16 @@ POLICIES: list[Rule] = [
     ADDRESS_CHANGES_ACKNOWLEDGED,
     CCM_FITS_KUBERNETES,
     CCM_VERSION_KNOWN,
+    NODES_FOLLOW_CONTROL_PLANE,
+    CLUSTER_IS_SUPPORTED,
+    NO_KNOWN_VULNERABILITIES,
+    UPGRADE_NOTES_ACKNOWLEDGED,
+    CONTROLLER_MANAGER_LEAVES_CLOUD,
+    KUBELETS_ARE_EXTERNAL,
+    API_SERVER_WITHOUT_CLOUD,
+    KUBE_PROXY_ANSWERS,
+    CLUSTER_CIDRS_AGREE,
+    RANGES_ARE_DISJOINT,
+    NODES_HAVE_ROOM,
     *(policy for cloud in clouds.descriptors() for policy in cloud.policies),
 ]

@@ -8,48 +8,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from policy import clouds
+from cloud_controller.clouds.common.versions import Verdict
+from policy.infrastructure import VERSION, require_version
 from policy.objects import dig
-from policy.rules import ADVISORY, LOW, MEDIUM, Stack, StackRule, setting
+from policy.rules import ADVISORY, LOW, MEDIUM, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem
+from policy.vendors import vendor
 from policy.workloads import WORKLOADS, Container, containers
-
-_MATRICES = [cloud.ccm for cloud in clouds.descriptors() if cloud.ccm]
 
 
 def problems(stack: Stack, kind: str) -> Iterator[tuple[Subject, Problem]]:
     """Workloads of vendors' controllers for which the matrix's verdict is of this kind."""
-    kubernetes = stack.config.get("kubernetesVersion") or _version_of_cluster(stack)
-    if not kubernetes:
-        stack.not_applicable(
-            "unknown Kubernetes version: the stack has no managed cluster and kubernetesVersion is not set"
-        )
+    kubernetes = require_version(stack)
     for workload in stack.of(*WORKLOADS):
         for container in containers(workload):
-            yield workload, partial(_problem, container, str(kubernetes), kind)
+            yield workload, partial(_problem, container, kubernetes, kind)
 
 
 def _problem(container: Container, kubernetes: str, kind: str) -> str | None:
-    name, _, tag = str(dig(container(), "image") or "").partition("@")[0].rpartition(":")
-    verdicts = [matrix.judge(tag, kubernetes) for matrix in _MATRICES if tag and matrix.image.fullmatch(name)]
-    return next((verdict.why for verdict in verdicts if verdict.kind == kind), None)
+    found = vendor(container)
+    if found is None:
+        return None
+    verdict = found.matrix.judge(found.tag, kubernetes) if found.tag else _untold(container)
+    return verdict.why if verdict.kind == kind else None
 
 
-def _version_of_cluster(stack: Stack) -> str | None:
-    for matrix in _MATRICES:
-        for kind, key in matrix.clusters.items():
-            for cluster in stack.of(kind):
-                if found := dig(cluster.props, key):
-                    return str(found)
-    return None
-
-
-_SETTINGS = {
-    "kubernetesVersion": setting(
-        "string", "The cluster's Kubernetes version; by default that of the stack's managed cluster.", ""
-    ),
-}
+def _untold(container: Container) -> Verdict:
+    what = f"the image of container {dig(container(), 'name')} has no tag"
+    return Verdict(
+        "unknown", f"{what}, so its version cannot be told: add one, also before a digest (IMAGE:v1.36.1@sha256:…)"
+    )
 
 
 CCM_FITS_KUBERNETES = StackRule(
@@ -60,17 +49,19 @@ CCM_FITS_KUBERNETES = StackRule(
         "untested, and may use an API that the cluster no longer has."
     ),
     level=ADVISORY,
-    settings=_SETTINGS,
+    settings=VERSION,
     title="The CCM fits the cluster's version",
     severity=MEDIUM,
     lines=["11.1.5"],
     sections="4.1, 5.1, 6.1, 7.1, 12.1",
     judges=(
         "A vendor's own controller goes with the cluster's version of Kubernetes: AWS's "
-        "(`registry.k8s.io/provider-aws/cloud-controller-manager`) has its minor version, Alibaba's "
-        "(`…/cloud-controller-manager-amd64`) a row that includes it. The cluster's version comes from the stack's "
-        "EKS or ACK cluster, or from the setting `kubernetesVersion`; the rule skips a stack that has neither. The "
-        "matrices are `versions.py` of each cloud in `cloud_controller/clouds/`, which the program reads too."
+        "(`…/provider-aws/cloud-controller-manager`), Azure's and GCP's have its minor version, Alibaba's "
+        "(`…/cloud-controller-manager-amd64`) a row that includes it. The registry does not matter, so mirrors are "
+        "recognised; an image that is only called `cloud-controller-manager` is `--cloud-provider`'s. The cluster's "
+        "version comes from the stack's EKS or ACK cluster, from a kubeadm configuration, or from the setting "
+        "`kubernetesVersion`; the rule skips a stack that has none. The matrices are `versions.py` of each cloud in "
+        "`cloud_controller/clouds/`, which the program reads too, and of `policy/clouds/others/`."
     ),
     tags=["versions"],
     remedy=(
@@ -88,14 +79,15 @@ CCM_VERSION_KNOWN = StackRule(
         "work together: they do not pass rule ccm-workload-fit-kubernetes, they are only not known to be wrong."
     ),
     level=ADVISORY,
-    settings=_SETTINGS,
+    settings=VERSION,
     title="The CCM's version is in the matrix",
     severity=LOW,
     lines=["11.1.5"],
     sections="4.1, 5.1, 6.1, 7.1, 12.1",
     judges=(
-        "The matrix has a row for both versions. A version without a row is unknown, which is reported; the "
-        "message names the newest row. If your other rules are mandatory, set this rule's level separately."
+        "The matrix has a row for both versions, and the image a tag that says which one it is. A version without a "
+        "row, or an image by its digest alone, is unknown, which is reported; the message names the newest row. If "
+        "your other rules are mandatory, set this rule's level separately."
     ),
     tags=["versions"],
     remedy=(

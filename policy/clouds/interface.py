@@ -33,11 +33,30 @@ class CcmMatrix:
     """The versions of the vendor's own cloud controller manager."""
 
     image: re.Pattern[str]
-    """Its repository."""
-    clusters: Mapping[str, str]
-    """The types of managed clusters, with the property that is their Kubernetes version."""
+    """Its repository, in whichever registry: a mirror keeps the last parts."""
+    providers: frozenset[str]
+    """What `--cloud-provider` calls the cloud: that tells whose an image without a vendor's name is."""
     judge: Callable[[str, str], Verdict]
     """Says whether a version, the image's tag, goes with a Kubernetes version."""
+
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infrastructure:
+    """What the cloud's resources say of clusters, machines and networks, by Pulumi's types."""
+
+    control_planes: Mapping[str, str]
+    """Those that the cloud runs, with the property that is their Kubernetes version; empty where the cloud chooses."""
+    machines: Mapping[str, tuple[Path, ...]]
+    """With where the number of machines stands, of which the largest counts; nowhere: the resource is one machine."""
+    node_versions: Mapping[str, str] = field(default_factory=dict)
+    """Node pools, with the property that is their Kubernetes version."""
+    networks: Mapping[str, Path] = field(default_factory=dict)
+    """Networks and their parts, with where their range stands."""
+    services: Mapping[str, Path] = field(default_factory=dict)
+    """Control planes, with where the range of cluster IPs stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +91,7 @@ class PolicyCloud:
     """The same as the entry point's."""
     policies: tuple[Rule, ...] = ()
     """Rules about the cloud's own resources."""
+    infrastructure: Infrastructure = field(default_factory=lambda: Infrastructure(control_planes={}, machines={}))
     ccm: CcmMatrix | None = None
     """The versions of the vendor's own cloud controller manager, where they depend on Kubernetes'."""
     config_files: tuple[str, ...] = ()

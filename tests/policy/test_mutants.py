@@ -10,6 +10,7 @@ import pytest
 from local.engine.policies.host import PolicyHost
 from tests.policy import mutants_rights
 from tests.policy.mutants import MUTANTS, Mutant
+from tests.policy.mutants_cluster import MUTANTS as OF_CLUSTERS
 from tests.policy.production import ROOT, STACKS, findings, resources
 from tests.policy_objects import start
 
@@ -31,7 +32,7 @@ def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], st
 
 
 @pytest.mark.parametrize(
-    "mutant", [*MUTANTS, *mutants_rights.MUTANTS], ids=lambda mutant: f"{mutant.rule}-{mutant.stack}"
+    "mutant", [*MUTANTS, *OF_CLUSTERS, *mutants_rights.MUTANTS], ids=lambda mutant: f"{mutant.rule}-{mutant.stack}"
 )
 def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, PolicyHost], mutant: Mutant) -> None:
     stack = [*resources(mutant.stack)]

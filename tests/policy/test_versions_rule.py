@@ -9,6 +9,7 @@ import pytest
 from cloud_controller.clouds.aws.versions import NEWEST
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN
+from tests.policy.cluster_objects import KUBEADM, machine
 from tests.policy_objects import EXEMPT, ccm, of, resource, start
 
 RULE, KNOWN = "ccm-workload-fit-kubernetes", "ccm-workload-use-known-version"
@@ -56,6 +57,54 @@ def test_alibabas_ccm_is_judged_by_its_own_matrix(pack: PolicyHost) -> None:
     assert of(pack.analyze_stack([cluster, wrong]), KNOWN) == []
     assert of(pack.analyze_stack([cluster, unknown]), RULE) == []
     assert of(pack.analyze_stack([cluster, unknown]), KNOWN) == ["advisory"]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "mirror.example/provider-aws/cloud-controller-manager:v1.30.5",
+        "mirror.example:5000/k8s/provider-aws/cloud-controller-manager:v1.30.5@sha256:0123456789abcdef",
+        "mirror.example/amazon/aws-cloud-controller-manager:v1.30.5",
+        "mcr.microsoft.com/oss/kubernetes/azure-cloud-controller-manager:v1.30.13",
+        "registry.k8s.io/cloud-provider-gcp/cloud-controller-manager:v30.0.0",
+    ],
+    ids=["mirror", "mirror with port and digest", "former repository", "Azure", "GCP"],
+)
+def test_a_wrong_version_is_reported_wherever_the_image_comes_from(pack: PolicyHost, image: str) -> None:
+    assert of(pack.analyze_stack([eks(), ccm(container={"image": image})]), RULE) == ["advisory"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "tag"), [("aws", "v1.30.5"), ("alicloud", "v2.11.2"), ("azure", "v1.30.13"), ("gce", "v30.0.0")]
+)
+def test_an_image_without_a_vendors_name_is_its_flags(pack: PolicyHost, provider: str, tag: str) -> None:
+    container = {"image": f"mirror.example/cloud-controller-manager:{tag}", "args": [f"--cloud-provider={provider}"]}
+
+    assert of(pack.analyze_stack([eks(), ccm(container=container)]), RULE) == ["advisory"]
+
+
+@pytest.mark.parametrize("version", ["v1.32.11", "v32.0.0"])
+def test_azures_and_gcps_ccm_of_the_clusters_version_pass(pack: PolicyHost, version: str) -> None:
+    azure, gcp = "example/azure-cloud-controller-manager", "example/cloud-provider-gcp/cloud-controller-manager"
+    image = f"{azure if version.startswith('v1.') else gcp}:{version}"
+
+    findings = pack.analyze_stack([eks(), ccm(container={"image": image})])
+
+    assert of(findings, RULE) == of(findings, KNOWN) == []
+
+
+@pytest.mark.parametrize("reference", ["@sha256:0123456789abcdef", "", ":latest", ":main"])
+def test_an_image_that_does_not_tell_its_version_is_unknown(pack: PolicyHost, reference: str) -> None:
+    mirrored = ccm(container={"image": f"mirror.example:5000/provider-aws/cloud-controller-manager{reference}"})
+
+    findings = pack.analyze_stack([eks(), mirrored])
+
+    assert of(findings, RULE) == []
+    assert of(findings, KNOWN) == ["advisory"]
+
+
+def test_the_clusters_version_is_read_from_a_kubeadm_configuration(pack: PolicyHost) -> None:
+    assert of(pack.analyze_stack([machine(KUBEADM), manager("v1.30.5")]), RULE) == ["advisory"]
 
 
 def test_a_ccm_of_unknown_image_is_not_evaluated(pack: PolicyHost) -> None:

@@ -6,9 +6,13 @@ last row are unknown, which does not pass: `judge` reports it with the row.
 
 from __future__ import annotations
 
+import re
+
 from cloud_controller.clouds.common.versions import Verdict, minor
 
 IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager"
+IMAGES = re.compile(r"(.*/)?(provider-aws/|aws-)cloud-controller-manager")
+"""Its repository in any registry, by its last parts, and its former one."""
 MATRIX = {
     "1.36": "v1.36.1",
     "1.35": "v1.35.2",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
+from policy.clouds.alicloud.infrastructure import INFRASTRUCTURE
 from policy.clouds.alicloud.meaning import MEANING
+from policy.clouds.alicloud.metadata import CCM_REACHES_METADATA
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
 from policy.clouds.alicloud.trust import ROLES_LIMIT_TRUST
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
@@ -25,8 +27,9 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
-    policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, NO_ACCESS_KEYS_ON_ACK),
-    ccm=CcmMatrix(image=IMAGE, clusters={"alicloud:cs/managedKubernetes:ManagedKubernetes": "version"}, judge=judge),
+    policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, NO_ACCESS_KEYS_ON_ACK, CCM_REACHES_METADATA),
+    infrastructure=INFRASTRUCTURE,
+    ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge),
     internal=_marks("address_type", "intranet"),
     limited_elsewhere=(
         # An access list is off until it is switched on.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from cloud_controller.clouds.aws.annotations import CATALOGUE
-from cloud_controller.clouds.aws.versions import IMAGE, judge
+from cloud_controller.clouds.aws.versions import IMAGES, judge
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
+from policy.clouds.aws.infrastructure import INFRASTRUCTURE
 from policy.clouds.aws.meaning import MEANING
+from policy.clouds.aws.metadata import CCM_REACHES_METADATA
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
 from policy.clouds.aws.trust import ROLES_LIMIT_TRUST
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
@@ -19,8 +19,9 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="aws",
-    policies=(POLICIES_WITHOUT_WILDCARDS, ROLES_LIMIT_TRUST, SUBNETS_HAVE_ROLES),
-    ccm=CcmMatrix(image=re.compile(re.escape(IMAGE)), clusters={"aws:eks/cluster:Cluster": "version"}, judge=judge),
+    policies=(POLICIES_WITHOUT_WILDCARDS, ROLES_LIMIT_TRUST, SUBNETS_HAVE_ROLES, CCM_REACHES_METADATA),
+    infrastructure=INFRASTRUCTURE,
+    ccm=CcmMatrix(image=IMAGES, providers=frozenset({"aws"}), judge=judge),
     config_files=("aws",),
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),

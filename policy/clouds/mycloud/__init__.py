@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from policy.clouds.interface import Mark, PolicyCloud
+from policy.clouds.interface import Infrastructure, Mark, PolicyCloud
 from policy.clouds.mycloud.meaning import MEANING
 
 
@@ -13,6 +13,11 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="mycloud",
+    infrastructure=Infrastructure(
+        # It gives them the version and all ranges itself.
+        control_planes={"pulumi-python:dynamic/mycloud:Cluster": ""},
+        machines={"pulumi-python:dynamic/mycloud:Machine": ()},
+    ),
     internal=(Mark(_of("scheme"), ("internal",)),),
     # Its own ranges decide, and the cloud refuses any that the Service brings.
     limited_elsewhere=(Mark(_of("id")),),

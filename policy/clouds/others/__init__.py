@@ -5,12 +5,18 @@ A cloud that gets controllers moves to a folder of its own, and its entry point 
 
 from __future__ import annotations
 
-from policy.clouds.interface import Mark, PolicyCloud
+import re
+
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from policy.clouds.others.versions import judge_azure, judge_gcp
 
 _AZURE = "service.beta.kubernetes.io/azure-"
 
 AZURE = PolicyCloud(
     name="azure",
+    ccm=CcmMatrix(
+        image=re.compile(r"(.*/)?azure-cloud-controller-manager"), providers=frozenset({"azure"}), judge=judge_azure
+    ),
     config_files=("azure",),
     internal=(Mark(f"{_AZURE}load-balancer-internal", ("true",)),),
     limited_elsewhere=(Mark(f"{_AZURE}allowed-service-tags"), Mark(f"{_AZURE}allowed-ip-ranges")),
@@ -19,6 +25,11 @@ AZURE = PolicyCloud(
 
 GCP = PolicyCloud(
     name="gcp",
+    ccm=CcmMatrix(
+        image=re.compile(r"(.*/)?cloud-provider-gcp/cloud-controller-manager"),
+        providers=frozenset({"gce", "gcp"}),
+        judge=judge_gcp,
+    ),
     config_files=("gce",),
     internal=(
         Mark("networking.gke.io/load-balancer-type", ("internal",)),

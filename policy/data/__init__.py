@@ -1,0 +1,23 @@
+"""Facts of other people's that change with time, each file with its date and its sources.
+
+- `limits.json`: quotas of clouds.
+- `support.json`: until when versions of Kubernetes are supported, upstream and by each cloud.
+- `upgrades.json`: changes of cloud controller managers that need something done before an upgrade.
+- `vulnerabilities.json`: what is known of versions of Kubernetes and of cloud controller managers.
+
+`as_of` is the day on which a file was last compared with its sources; whoever looks again sets it, changed or not.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def load(name: str) -> dict[str, Any]:
+    """The file's content."""
+    found: dict[str, Any] = json.loads((files(__name__) / f"{name}.json").read_text())
+    return found
