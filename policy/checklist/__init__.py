@@ -3,6 +3,7 @@
 from policy import clouds
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
+from policy.checklist.egress import CCM_EGRESS_RESTRICTED
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
 from policy.checklist.leader_election import CCM_ELECTS_LEADER
@@ -31,5 +32,6 @@ POLICIES: list[Rule] = [
     ADDRESS_CHANGES_ACKNOWLEDGED,
     CCM_FITS_KUBERNETES,
     CCM_VERSION_KNOWN,
+    CCM_EGRESS_RESTRICTED,
     *(policy for cloud in clouds.descriptors() for policy in cloud.policies),
 ]

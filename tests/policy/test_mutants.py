@@ -9,6 +9,7 @@ import pytest
 
 from local.engine.policies.host import PolicyHost
 from tests.policy.mutants import MUTANTS, Mutant
+from tests.policy.mutants_components import MUTANTS as OF_COMPONENTS
 from tests.policy.production import ROOT, STACKS, findings, resources
 from tests.policy_objects import start
 
@@ -29,7 +30,7 @@ def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], st
     assert findings(packs[stack], resources(stack), resources(stack)) == []
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
+@pytest.mark.parametrize("mutant", [*MUTANTS, *OF_COMPONENTS], ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
 def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, PolicyHost], mutant: Mutant) -> None:
     stack = [*resources(mutant.stack)]
     index = next(i for i, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name))

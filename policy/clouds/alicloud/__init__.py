@@ -5,6 +5,8 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
+from policy.clouds.alicloud.audit import CALLS_ARE_AUDITED
+from policy.clouds.alicloud.egress import limits_egress
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
@@ -24,7 +26,7 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
-    policies=(POLICIES_ARE_NARROW, NO_ACCESS_KEYS_ON_ACK),
+    policies=(POLICIES_ARE_NARROW, NO_ACCESS_KEYS_ON_ACK, CALLS_ARE_AUDITED),
     ccm=CcmMatrix(image=IMAGE, clusters={"alicloud:cs/managedKubernetes:ManagedKubernetes": "version"}, judge=judge),
     internal=_marks("address_type", "intranet"),
     limited_elsewhere=(
@@ -33,5 +35,6 @@ CLOUD = PolicyCloud(
         *_marks("security_group_ids"),
     ),
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
+    limits_egress=limits_egress,
     meaning=MEANING,
 )
