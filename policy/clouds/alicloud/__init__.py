@@ -6,6 +6,7 @@ from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
 from policy.clouds.alicloud.audit import CALLS_ARE_AUDITED
+from policy.clouds.alicloud.components import COMPONENTS
 from policy.clouds.alicloud.egress import limits_egress
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
@@ -36,5 +37,6 @@ CLOUD = PolicyCloud(
     ),
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
     limits_egress=limits_egress,
+    components=COMPONENTS,
     meaning=MEANING,
 )
