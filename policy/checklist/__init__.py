@@ -8,6 +8,7 @@ from policy.checklist.ccm_rights import CCM_HAS_RIGHTS, CCM_RIGHTS_ARE_NARROW
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.cluster_cidrs import CLUSTER_CIDRS_AGREE
 from policy.checklist.controller_manager import CONTROLLER_MANAGER_LEAVES_CLOUD
+from policy.checklist.egress import CCM_EGRESS_RESTRICTED
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
 from policy.checklist.kube_proxy import KUBE_PROXY_ANSWERS
@@ -60,5 +61,6 @@ POLICIES: list[Rule] = [
     CLUSTER_CIDRS_AGREE,
     RANGES_ARE_DISJOINT,
     NODES_HAVE_ROOM,
+    CCM_EGRESS_RESTRICTED,
     *(policy for cloud in clouds.descriptors() for policy in cloud.policies),
 ]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cloud_controller.clouds.common.versions import Verdict
-from policy.rules import Rule
+from policy.owners import Component
+from policy.rules import Rule, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +105,8 @@ class PolicyCloud:
     """Clients besides the source ranges; where there are no ranges, instead of everyone."""
     unchecked: tuple[Mark, ...] = ()
     """Backends get traffic whether they answer or not."""
+    limits_egress: Callable[[Stack], bool] | None = None
+    """Whether the stack has a machine whose security groups let out to less than everything."""
+    components: Mapping[str, tuple[Component, ...]] = field(default_factory=dict)
+    """The components that hold lines of the checklist on this cloud, by line."""
     meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))

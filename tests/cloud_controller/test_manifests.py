@@ -173,6 +173,74 @@ def test_with_a_managed_control_plane_two_daemons_run_on_different_workers(
     assert pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
 
 
+def test_a_ccm_that_nodes_and_metadata_can_do_without_is_in_the_pod_network_behind_a_policy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = objects(
+        printed(capsys, "--control-plane-machines=0", f"--role={ROLE}", "--controllers=service", cloud="aws")
+    )
+
+    template = found["Deployment"]["spec"]["template"]
+    policy = found["NetworkPolicy"]
+    assert "hostNetwork" not in template["spec"]
+    assert policy["metadata"]["namespace"] == "kube-system"
+    assert policy["spec"]["podSelector"]["matchLabels"] == template["metadata"]["labels"]
+    assert [*found].index("NetworkPolicy") < [*found].index("Deployment")
+
+
+@pytest.mark.parametrize(
+    ("cloud", "more"),
+    [
+        ("aws", ["--control-plane-machines=0", "--controllers=service"]),  # its credentials are the machine's
+        ("aws", ["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service,node"]),
+        ("aws", ["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service,route"]),
+        ("aws", [f"--role={ROLE}", "--controllers=service"]),  # beside an API server of the cluster's own
+        ("mycloud", ["--control-plane-machines=0"]),
+    ],
+)
+def test_other_ccms_are_in_the_network_of_their_node(
+    cloud: str, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = objects(printed(capsys, *more, cloud=cloud))
+
+    workload = found.get("Deployment") or found["DaemonSet"]
+    assert workload["spec"]["template"]["spec"]["hostNetwork"]
+    assert "NetworkPolicy" not in found
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--control-plane-machines=1"],
+        ["--control-plane-machines=0"],
+        ["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service"],
+    ],
+)
+def test_in_every_shape_the_daemon_runs_as_nobody_without_capabilities_on_a_read_only_filesystem(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = objects(printed(capsys, *more, cloud="aws"))
+
+    pod = (found.get("Deployment") or found["DaemonSet"])["spec"]["template"]["spec"]
+    [daemon] = pod["containers"]
+    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 65534)
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert daemon["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not [mount for mount in daemon["volumeMounts"] if not mount["readOnly"]]
+
+
+def test_logs_are_json_unless_an_option_says_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    args = container(printed(capsys))["args"]
+    own = container(printed(capsys, "--", "--logging-format=text"))["args"]
+
+    assert "--logging-format=json" in args
+    assert own.index("--logging-format=json") < own.index("--logging-format=text")  # the last one counts
+
+
 def test_a_role_is_taken_by_the_service_accounts_token(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, f"--role={ROLE}", "--env=AWS_REGION=eu-central-1", cloud="aws")
 

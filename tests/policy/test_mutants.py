@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
-from tests.policy import mutants_rights
-from tests.policy.mutants import MUTANTS, Mutant
-from tests.policy.mutants_cluster import MUTANTS as OF_CLUSTERS
+from tests.policy import mutants, mutants_cluster, mutants_components, mutants_rights
+from tests.policy.mutants import Mutant
 from tests.policy.production import ROOT, STACKS, findings, resources
 from tests.policy_objects import start
 
 pytestmark = pytest.mark.integration
+
+MUTANTS = [mutant for area in (mutants, mutants_cluster, mutants_components, mutants_rights) for mutant in area.MUTANTS]
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +32,7 @@ def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], st
     assert findings(packs[stack], resources(stack), resources(stack)) == []
 
 
-@pytest.mark.parametrize(
-    "mutant", [*MUTANTS, *OF_CLUSTERS, *mutants_rights.MUTANTS], ids=lambda mutant: f"{mutant.rule}-{mutant.stack}"
-)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
 def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, PolicyHost], mutant: Mutant) -> None:
     stack = [*resources(mutant.stack)]
     index = next(i for i, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
+from policy.clouds.alicloud.audit import CALLS_ARE_AUDITED
+from policy.clouds.alicloud.components import COMPONENTS
+from policy.clouds.alicloud.egress import limits_egress
 from policy.clouds.alicloud.infrastructure import INFRASTRUCTURE
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.metadata import CCM_REACHES_METADATA
@@ -27,7 +30,7 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
-    policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, NO_ACCESS_KEYS_ON_ACK, CCM_REACHES_METADATA),
+    policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, NO_ACCESS_KEYS_ON_ACK, CCM_REACHES_METADATA, CALLS_ARE_AUDITED),
     infrastructure=INFRASTRUCTURE,
     ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge),
     internal=_marks("address_type", "intranet"),
@@ -37,5 +40,7 @@ CLOUD = PolicyCloud(
         *_marks("security_group_ids"),
     ),
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
+    limits_egress=limits_egress,
+    components=COMPONENTS,
     meaning=MEANING,
 )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGES, judge
+from policy.clouds.aws.audit import CALLS_ARE_AUDITED
+from policy.clouds.aws.components import COMPONENTS
+from policy.clouds.aws.egress import limits_egress
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.infrastructure import INFRASTRUCTURE
 from policy.clouds.aws.meaning import MEANING
@@ -19,12 +22,20 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="aws",
-    policies=(POLICIES_WITHOUT_WILDCARDS, ROLES_LIMIT_TRUST, SUBNETS_HAVE_ROLES, CCM_REACHES_METADATA),
+    policies=(
+        POLICIES_WITHOUT_WILDCARDS,
+        ROLES_LIMIT_TRUST,
+        SUBNETS_HAVE_ROLES,
+        CCM_REACHES_METADATA,
+        CALLS_ARE_AUDITED,
+    ),
     infrastructure=INFRASTRUCTURE,
     ccm=CcmMatrix(image=IMAGES, providers=frozenset({"aws"}), judge=judge),
     config_files=("aws",),
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),
+    limits_egress=limits_egress,
+    components=COMPONENTS,
     meaning=MEANING,
 )
