@@ -67,9 +67,12 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
     # Once for all rules: they look each port up.
     found["port_keys"] = "object.spec.ports.map(p, p.protocol + ':' + string(p.port))"
     rules = [rule.cel(catalogue) for rule in catalogue.refusals]
+    shared = {name: term.cel for name, term in catalogue.shared.items()}
+    texts = (*shared.values(), *rules)
     for entry in catalogue:
-        if not entry.ignored and any(re.search(rf"\b(has|value)_{entry.argument}\b", rule) for rule in rules):
+        if not entry.ignored and any(re.search(rf"\b(has|value)_{entry.argument}\b", text) for text in texts):
             found |= _settings(entry, catalogue)
+    found |= shared
     # Like the controller, which looks at several settings only if each is valid, and says the first that is wrong.
     sentences = ", ".join(rules)
     found["conflicts"] = (
