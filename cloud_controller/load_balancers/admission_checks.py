@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cloud_controller.load_balancers import readiness_gates, restrictions
+from cloud_controller.load_balancers import near_misses, readiness_gates, restrictions
 from cloud_controller.load_balancers.annotation import OLDER_NAME, SHOWN, Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.terms import literal
@@ -42,12 +42,13 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
     rows = (*(row for entry in catalogue for row in _rows(entry)), _GATE)
     families = [_family(entry) for entry in catalogue if entry.suffix]
     known = f"n in {_list(catalogue.by_name)}" + "".join(f" || n.matches({literal(each)})" for each in families)
+    near = f"n.matches({literal(_whole(near_misses.pattern(catalogue.by_name, catalogue.prefixes)))})"
     words = "n.lowerAscii().findAll('[a-z0-9]+').join('')"
     value = "variables.given[n].trim().lowerAscii()"
     by_value = f"{words}.contains('loadbalancer') && {value} in {_list(restrictions.INTERNAL_VALUES)}"
     found = {
         "given": ANNOTATIONS,
-        "unknown": f"variables.given.filter(n, ({of_cloud}) && !({known}) && {_is_set(catalogue)})",
+        "unknown": f"variables.given.filter(n, ({of_cloud} || {near}) && !({known}) && {_is_set(catalogue)})",
         "others": f"variables.given.filter(n, !({of_cloud}) && !({known})"
         f" && !({value} in {_list(restrictions.SWITCHED_OFF)}))",
         "internal": _is_internal(catalogue),

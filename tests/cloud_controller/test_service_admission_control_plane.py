@@ -156,6 +156,23 @@ def test_an_annotation_without_text_is_judged_as_by_the_controller(admission: Cl
             assert is_said(said_by_controller(kind, service), admission.answer(each, kind)), each
 
 
+def test_a_slip_in_the_clouds_prefix_is_refused_in_the_controllers_words(admission: Cluster) -> None:
+    kind = admission.kinds[0]
+    domain, _, rest = kind.prefixes[0].partition("/")
+    name = next(entry.name for entry in kind if not entry.suffix).removeprefix(kind.prefixes[0])
+    for slip in (rest[1:], rest[1] + rest[0] + rest[2:], f"x{rest}", rest.replace("-", "_", 1), rest[:-1]):
+        annotations = Asked(kind).annotations | {f"{domain}/{slip}{name}": "x"}
+        service = stored(
+            admission.kube, {**Asked(kind).service(), "metadata": {"name": "web", "annotations": annotations}}
+        )
+        answer = admission.answer(annotations, kind)
+
+        assert is_said(said_by_controller(kind, service), answer), slip
+        assert answer is not None
+
+    assert admission.answer(Asked(kind).annotations | {f"{domain}/another-cloud-{name}": "x"}, kind) is None
+
+
 def test_all_that_is_wrong_is_answered_at_once(admission: Cluster) -> None:
     kind = admission.kinds[0]
     numbers = [entry for entry in kind if entry.type is int and entry.maximum is not None and not entry.ignored][:2]
