@@ -64,13 +64,7 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
     if not asked.words("security_groups") and asked.config.elb_security_group:
         named.append(asked.config.elb_security_group)
     places = MOST_GROUPS - len(set(named)) - (0 if asked.config.disable_security_group_ingress else 1)
-    if places < (1 if own else 0):
-        argument = "extra_security_groups" if asked.words("extra_security_groups") else "security_groups"
-        why = f"{len(set(named))} security groups leave no room for those that the controller adds"
-        raise InvalidConfiguration(field(argument), why, f"at most {MOST_GROUPS} security groups in total")
     if not own:
-        if not asked.words("security_groups"):
-            _require_no_clients(asked)
         return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
     lists = asked.words("security_group_prefix_lists")
     versions = (4, 6) if dualstack else (4,)
@@ -85,16 +79,6 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
         where = where if texts else field("security_group_prefix_lists")
         raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES} rules, in {places} security groups")
     return {"security_groups": tuple(sorted(set(named))), "ingress_rules": rules}
-
-
-def _require_no_clients(asked: Request) -> None:
-    """Raise InvalidConfiguration if the Service restricts clients although the cloud config's group decides."""
-    where, texts = field_and_texts(asked.spec, asked.settings)
-    if not texts and asked.words("security_group_prefix_lists"):
-        where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")
-    if texts and not {text.strip() for text in texts} & {"0.0.0.0/0", "::/0"}:
-        deciding = f"ElbSecurityGroup {asked.config.elb_security_group} in the cloud config"
-        raise InvalidConfiguration(where, f"would have no effect: {deciding} decide which clients may connect", "none")
 
 
 def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:

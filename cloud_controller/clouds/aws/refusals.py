@@ -62,7 +62,7 @@ _BY_NODE = text("nlb_target_type").is_("instance")
 # ------------------------------------------------------------------------------------------------------ both kinds
 
 _NAMED_GROUPS, _PREFIX_LISTS = words("security_groups"), words("security_group_prefix_lists")
-_EVERYBODY = RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any
+EVERYBODY = RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any
 _NO_EFFECT = f"would have no effect: the security groups in {field('security_groups')} decide which clients may connect"
 
 
@@ -156,7 +156,7 @@ _OF_BOTH = (
     ),
     _ids("security_groups", "sg", "security group"),
     _ids("extra_security_groups", "sg", "security group"),
-    *refused_ranges(_NAMED_GROUPS.any & ~_EVERYBODY, _NO_EFFECT, "none"),
+    *refused_ranges(_NAMED_GROUPS.any & ~EVERYBODY, _NO_EFFECT, "none"),
     Refusal("security_group_prefix_lists", _NAMED_GROUPS.any & ~RANGES.any & _PREFIX_LISTS.any, _NO_EFFECT, "none"),
     _ids("security_group_prefix_lists", "pl", "prefix list"),
     Refusal(
@@ -188,7 +188,7 @@ _FAMILIES_OF_CLASSIC = f"IPv4 as the first family with SingleStack or PreferDual
 
 _CLASSIC = (
     # With ranges that admit everybody, the cloud config's security group may decide.
-    *only_ipv6_ranges(~_NAMED_GROUPS.any & ~_EVERYBODY),
+    *only_ipv6_ranges(~_NAMED_GROUPS.any & ~EVERYBODY),
     unserved_protocol(
         "TCP", why="is not supported by classic load balancers", allowed=f"TCP; TCP or UDP with {_TYPE_NLB}"
     ),

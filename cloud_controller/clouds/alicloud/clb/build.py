@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.backends import chosen
 from cloud_controller.clouds.alicloud.clb.annotations import field
 from cloud_controller.clouds.alicloud.clb.build_listeners import is_checked, listener_attributes
-from cloud_controller.clouds.alicloud.clb.refusals import OF_BACKENDS
+from cloud_controller.clouds.alicloud.clb.refusals import OF_BACKENDS, WITHOUT_VSWITCH
 from cloud_controller.clouds.alicloud.clb.request import Request, forwards, protocols
 from cloud_controller.clouds.common.names import hashed_name
 from cloud_controller.clouds.common.service_spec import is_local
@@ -59,6 +58,7 @@ _OF_THE_WHOLE = (
 def build(request: Request, backends: Backends) -> Built:
     """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
     refuse(request.settings, request.spec)
+    refuse(request.settings, request.spec, () if request.place.vswitch_id else (WITHOUT_VSWITCH,))
     protocol_of = protocols(request)
     forward_to = forwards(request)
     found = _members(request, backends)
@@ -138,11 +138,7 @@ def _attributes(request: Request) -> dict[str, Value | None]:
         **_charges(request),
     }
     if found["address_type"] == "intranet":
-        vswitch = settings.text("vswitch_id") or request.place.vswitch_id
-        if vswitch is None:
-            why = "an internal load balancer needs a vSwitch, and the cloud config has no vswitchid"
-            raise InvalidConfiguration(field("vswitch_id"), why, "the ID of a vSwitch of the cluster's VPC")
-        found["vswitch_id"] = vswitch
+        found["vswitch_id"] = settings.text("vswitch_id") or request.place.vswitch_id
         if "ip" in given:
             found["address"] = given["ip"]
     at_creation = {"master_zoneid": "master_zone_id", "slave_zoneid": "slave_zone_id"}

@@ -57,6 +57,14 @@ _TAGS = TagRules(
     reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.io/"),
 )
 
+WITHOUT_VSWITCH = Refusal(
+    "vswitch_id",
+    _OWN & text("address_type").is_("intranet") & ~given("vswitch_id"),
+    "an internal load balancer needs a vSwitch, and the cloud config has no vswitchid",
+    "the ID of a vSwitch of the cluster's VPC",
+)
+"""If the cloud config has none."""
+
 OF_BACKENDS = (
     Refusal(
         "backend_ip_version",
