@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import add
 
 from cloud_controller import pod_network, rbac, readiness_policy, service_admission
-from cloud_controller.clouds.descriptor import CloudDescriptor, PodIdentity
+from cloud_controller.clouds.descriptor import CloudDescriptor, FromConfig, PodIdentity
 from cloud_controller.clouds.descriptor import Manifest as Manifest
 from cloud_controller.clouds.descriptor import Text as Text
 from cloud_controller.load_balancers import nameable, sharing
@@ -155,12 +155,21 @@ def readiness_gates(gates: ReadinessGates, mode: Mode, arguments: Sequence[Text]
     return readiness_policy.make(gates, _LABELS, without_class="--require-load-balancer-class" not in arguments)
 
 
-def admission_of_services(cloud: CloudDescriptor, mode: Admission, arguments: Sequence[Text]) -> tuple[Manifest, ...]:
-    """The policies by which the API server answers for Services' annotations; `arguments`: the daemon's."""
+def admission_of_services(
+    cloud: CloudDescriptor, mode: Admission, arguments: Sequence[Text], config: str | None
+) -> tuple[Manifest, ...]:
+    """The policies by which the API server answers for Services' annotations.
+
+    `arguments`: the daemon's. `config`: the text of the cloud config; None: what depends on it only the daemon says.
+    """
     if mode is Admission.OFF:
         return ()
-    classes = {*cloud.load_balancer_classes, *([] if "--require-load-balancer-class" in arguments else [None])}
-    return service_admission.make(cloud.catalogue, classes, mode, _LABELS, cloud.of_others, _limits(arguments))
+    known = FromConfig(cloud.load_balancer_classes, {})
+    if config is not None and cloud.of_config is not None:
+        known = cloud.of_config(config)
+    classes = {*known.load_balancer_classes, *([] if "--require-load-balancer-class" in arguments else [None])}
+    limits = replace(_limits(arguments), of_config=known.refusals)
+    return service_admission.make(cloud.catalogue, classes, mode, _LABELS, cloud.of_others, limits)
 
 
 def _limits(arguments: Sequence[Text]) -> Limits:

@@ -42,6 +42,8 @@ class Attention(StrEnum):
     """Its load balancer has nothing to send traffic to."""
     NO_HEALTHY_BACKEND = "no-healthy-backend"
     """All that its load balancer could send traffic to fails the health checks."""
+    NO_READY_ENDPOINTS = "no-ready-endpoints"
+    """Kubernetes knows nothing ready behind it. Only the metric has it: the health checks say more, but take calls."""
     NOT_SERVED = "not-served"
     """No controller has given it an address, and this one will not."""
 

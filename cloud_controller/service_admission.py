@@ -42,13 +42,15 @@ class Admission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the administrator's options let annotations do."""
+    """What the administrator's options and cloud config let annotations do. `of_config`: rules by kind."""
 
     nameable: Nameable = field(default_factory=Nameable)
     sharing: Sharing = Sharing.TAGGED
+    of_config: Mapping[str, tuple[Refusal, ...]] = field(default_factory=dict)
 
     def refusals(self, catalogue: Catalogue) -> Iterator[Refusal]:
         """The rules by which the API server refuses what they forbid."""
+        yield from self.of_config.get(catalogue.kind, ())
         yield from self.nameable.refusals(catalogue.namings)
         shares = catalogue.by_argument.get("id")
         if self.sharing is Sharing.OFF and shares and not shares.ignored:

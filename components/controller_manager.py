@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NotRequired
 
 import pulumi
@@ -159,7 +159,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         for each in made.admission:
             after = resource(name, each, after)
         # These need no daemon, and do not wait for it.
-        for each in manifests.admission_of_services(cloud, admission, args.get("arguments", ())):
+        for each in _admission_of_services(cloud, admission, args.get("arguments", ()), cloud_config):
             resource(each["metadata"]["name"], each)
         self.register_outputs({})
 
@@ -198,6 +198,23 @@ def _admission(args: CloudControllerManagerArgs, named: Sequence[str]) -> Admiss
     if mode is not Admission.OFF and ("vendor_version" in args or "service" not in named):
         raise inputs.WrongInput("service_admission", "must not be set: only this project's service controller has it")
     return mode
+
+
+def _admission_of_services(
+    cloud: CloudDescriptor, mode: Admission, arguments: Sequence[str], cloud_config: pulumi.Output[str]
+) -> Iterator[manifests.Manifest]:
+    """The policies, whose spec depends on the cloud config where the cloud says so, and their bindings."""
+
+    def specs(text: str) -> dict[str, Any]:
+        made = manifests.admission_of_services(cloud, mode, arguments, text)
+        return {each["metadata"]["name"]: each["spec"] for each in made}
+
+    # What a policy takes from the config is no secret (`FromConfig`).
+    known = pulumi.Output.unsecret(cloud_config.apply(specs)) if cloud.of_config else None
+    for each in manifests.admission_of_services(cloud, mode, arguments, None):
+        if known is not None and "validations" in each["spec"]:
+            each = {**each, "spec": known[each["metadata"]["name"]]}
+        yield each
 
 
 def _daemon(

@@ -138,7 +138,9 @@ def run(check: Check, options: argparse.Namespace) -> int:
         storage=cloud.storage if "volume" in names else (),
         admission=(
             *manifests.readiness_gates(cloud.readiness_gates, mode, daemon.arguments),
-            *manifests.admission_of_services(cloud, _admission(options.service_admission, names), daemon.arguments),
+            *manifests.admission_of_services(
+                cloud, _admission(options.service_admission, names), daemon.arguments, config
+            ),
         ),
     )
     secret = () if config is None else (manifests.cloud_config(config),)

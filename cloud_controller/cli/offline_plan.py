@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.binding import UNBOUND
+from cloud_controller.cli.node_ports import collisions
 from cloud_controller.cli.planned_service import PlannedService, Refusal, ServicesPlan, annotations_by_field, planned
 from cloud_controller.cli.service_defaults import with_defaults
 from cloud_controller.cli.service_files import GivenService, Manifests
@@ -65,7 +66,13 @@ def compare(before: Manifests, after: Manifests, cloud: CloudDescriptor, options
     later = {given.key: given for given in after.services}
     # What is removed frees ports of shared load balancers for the others.
     gone = [present.without(given) for given in before.services if given.key not in later]
-    made = [present.planned(given) for given in after.services]
+    refused = collisions(after.services)
+    made = [
+        planned(given.key, given.source, (), wanted=False, refusal=refused[given.key])
+        if given.key in refused
+        else present.planned(given)
+        for given in after.services
+    ]
     return ServicesPlan(tuple(sorted((*gone, *made), key=lambda each: each.key)), after.ignored, (NOTE,))
 
 

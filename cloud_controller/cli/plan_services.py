@@ -15,6 +15,7 @@ from cloud_controller import clouds
 from cloud_controller.binding import judge
 from cloud_controller.cli import offline_plan, planned_output, service_dry_run, service_files
 from cloud_controller.cli import options as cli_options
+from cloud_controller.cli.node_ports import collisions
 from cloud_controller.cli.planned_sarif import sarif
 from cloud_controller.cli.planned_service import (
     ATTENTION,
@@ -134,6 +135,11 @@ def _online(
     texts = service_files.read(options.filename, recursive=options.recursive)
     manifests = service_files.parse(texts, kube.namespace)
     answers = service_dry_run.ask(kube, manifests, force_conflicts=options.force_conflicts)
+    refused = collisions(each.given for each in answers if each.service is not None)
+    answers = [
+        replace(each, service=None, refusal=refused[each.given.key]) if each.given.key in refused else each
+        for each in answers
+    ]
     applied = tuple(answer.service for answer in answers if answer.service is not None)
     found = Found(Plan())
     if applied:

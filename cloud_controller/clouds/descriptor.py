@@ -13,6 +13,7 @@ from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
+from cloud_controller.load_balancers.refusals import Refusal
 
 if TYPE_CHECKING:
     from cloud_controller.cloud import Cloud
@@ -31,6 +32,16 @@ class PodIdentity:
     annotations: Mapping[str, Text]
     """Annotations of the ServiceAccount."""
     environment: Mapping[str, Text]
+
+
+@dataclass(frozen=True, slots=True)
+class FromConfig:
+    """What of a cloud config decides which Services are refused; none of it is secret."""
+
+    load_balancer_classes: frozenset[str]
+    """All served values of `spec.loadBalancerClass`."""
+    refusals: Mapping[str, tuple[Refusal, ...]]
+    """The rules after those of the catalogue, by its `kind`."""
 
 
 class Assumed(NamedTuple):
@@ -61,6 +72,8 @@ class CloudDescriptor:
 
     Raises nothing: `build` refuses invalid Services. None: such plans are not supported.
     """
+    of_config: Callable[[str], FromConfig] | None = None
+    """What the text of a cloud config decides about Services. Raises InvalidConfiguration. None: nothing."""
     of_others: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Annotations with the values by which a Service without a class is left to another controller."""
     readiness_gates: ReadinessGates = field(default_factory=ReadinessGates)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cloud_controller.load_balancers import readiness_gates, restrictions
+from cloud_controller.load_balancers import near_misses, readiness_gates, restrictions
 from cloud_controller.load_balancers.annotation import OLDER_NAME, SHOWN, Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.terms import literal
@@ -16,6 +16,8 @@ from cloud_controller.load_balancers.terms import literal
 ANNOTATIONS = "(has(object.metadata.annotations) ? object.metadata.annotations : {})"
 _DIGITS = 18
 """Of an integer in CEL; no bound in a catalogue has more."""
+_AT_ONCE = 4
+"""Rules in one expression: the time for which the API server checks an expression grows with the square of its size."""
 
 
 def sentences(catalogue: Catalogue) -> dict[str, str]:
@@ -42,12 +44,13 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
     rows = (*(row for entry in catalogue for row in _rows(entry)), _GATE)
     families = [_family(entry) for entry in catalogue if entry.suffix]
     known = f"n in {_list(catalogue.by_name)}" + "".join(f" || n.matches({literal(each)})" for each in families)
+    near = f"n.matches({literal(_whole(near_misses.pattern(catalogue.by_name, catalogue.prefixes)))})"
     words = "n.lowerAscii().findAll('[a-z0-9]+').join('')"
     value = "variables.given[n].trim().lowerAscii()"
     by_value = f"{words}.contains('loadbalancer') && {value} in {_list(restrictions.INTERNAL_VALUES)}"
     found = {
         "given": ANNOTATIONS,
-        "unknown": f"variables.given.filter(n, ({of_cloud}) && !({known}) && {_is_set(catalogue)})",
+        "unknown": f"variables.given.filter(n, ({of_cloud} || {near}) && !({known}) && {_is_set(catalogue)})",
         "others": f"variables.given.filter(n, !({of_cloud}) && !({known})"
         f" && !({value} in {_list(restrictions.SWITCHED_OFF)}))",
         "internal": _is_internal(catalogue),
@@ -67,14 +70,19 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
     # Once for all rules: they look each port up.
     found["port_keys"] = "object.spec.ports.map(p, p.protocol + ':' + string(p.port))"
     rules = [rule.cel(catalogue) for rule in catalogue.refusals]
+    shared = {name: term.cel for name, term in catalogue.shared.items()}
+    texts = (*shared.values(), *rules)
     for entry in catalogue:
-        if not entry.ignored and any(re.search(rf"\b(has|value)_{entry.argument}\b", rule) for rule in rules):
+        if not entry.ignored and any(re.search(rf"\b(has|value)_{entry.argument}\b", text) for text in texts):
             found |= _settings(entry, catalogue)
+    found |= shared
     # Like the controller, which looks at several settings only if each is valid, and says the first that is wrong.
-    sentences = ", ".join(rules)
-    found["conflicts"] = (
-        f"variables.faults.size() > 0 ? [] : [{sentences}].filter(each, each.size() > 0).map(each, each[0])"
-    )
+    conflicts = "[]"
+    for start in reversed(range(0, len(rules), _AT_ONCE)):
+        some = ", ".join(rules[start : start + _AT_ONCE])
+        found[f"conflicts_{start}"] = f"[{some}].filter(each, each.size() > 0).map(each, each[0])"
+        conflicts = f"variables.conflicts_{start}.size() > 0 ? variables.conflicts_{start} : ({conflicts})"
+    found["conflicts"] = f"variables.faults.size() > 0 ? [] : ({conflicts})"
     return found
 
 

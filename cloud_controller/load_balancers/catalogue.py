@@ -17,6 +17,7 @@ from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation, Mutability, Value, member_argument
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.terms import Term
 
 __all__ = ["Annotation", "Catalogue", "Mutability", "Settings", "Value"]
 
@@ -78,7 +79,8 @@ class Catalogue:
     `spec.loadBalancerClass` values (None: no class) that select it, and one of all (`joined`). What concerns one
     Service asks `of_class` for its kind's. `empty_is_unset`: an annotation without text is as if it were not there,
     unless the empty text is a value of it (one of its `harmless`). `refusals`: the rules about several settings, which
-    `refusals.refuse` checks. `namings`: the annotations that name existing resources.
+    `refusals.refuse` checks. `shared`: what several of them need, by the name of its variable in the admission policy.
+    `namings`: the annotations that name existing resources.
     """
 
     cloud: str
@@ -89,6 +91,7 @@ class Catalogue:
     kinds: tuple[Catalogue, ...] = ()
     empty_is_unset: bool = False
     refusals: tuple[Refusal, ...] = ()
+    shared: Mapping[str, Term] = field(default_factory=dict)
     namings: tuple[Naming, ...] = ()
     by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,12 @@ class Term:
         cel = f"{self.cel}.matches({literal(f'^(?:{pattern})$')})"
         return Term(cel, lambda asked: compiled.fullmatch(self.of(asked)) is not None)
 
+    def only_of(self, categories: str, others: str) -> Term:
+        """Whether it has only characters of these Unicode categories (`L`: letters, `N`: digits) and these others."""
+        classes = "".join(rf"\p{{{each}}}" for each in categories) + re.escape(others)
+        cel = f"{self.cel}.matches({literal(f'^[{classes}]*$')})"
+        return Term(cel, lambda a: all(unicodedata.category(c)[0] in categories or c in others for c in self.of(a)))
+
     def within(self, items: Term) -> Term:
         """Whether the list has it."""
         return Term(f"({self.cel} in {items.cel})", lambda asked: self.of(asked) in items.of(asked))
@@ -74,6 +81,11 @@ class Term:
         cel = f"({self.cel}.split('{separator}') + ['', '', '', ''])[{index}].trim()"
         return Term(cel, lambda asked: [*self.of(asked).split(separator), "", "", "", ""][index].strip())
 
+    def start(self, length: int) -> Term:
+        """The text's first characters."""
+        cel = f"({self.cel}.size() > {length} ? {self.cel}.substring(0, {length}) : {self.cel})"
+        return Term(cel, lambda asked: self.of(asked)[:length])
+
     @property
     def number(self) -> Term:
         """The number that the text is; only after a check that it is one."""
@@ -81,13 +93,18 @@ class Term:
 
     @property
     def size(self) -> Term:
-        """How many items the list has."""
+        """How many items the list has, or characters the text."""
         return Term(f"{self.cel}.size()", lambda asked: len(self.of(asked)))
 
     @property
     def any(self) -> Term:
         """Whether the list has items."""
         return self.size.above(0)
+
+    @property
+    def first(self) -> Term:
+        """The list's first item; only after a check that there is one."""
+        return Term(f"{self.cel}[0]", lambda asked: self.of(asked)[0])
 
     @property
     def joined(self) -> Term:
@@ -127,6 +144,11 @@ class Saying:
         first, *rest = map(literal, self.template.split("{}"))
         return " + ".join([first, *(f"string({t.cel}) + {text}" for t, text in zip(self.terms, rest, strict=True))])
 
+    @property
+    def term(self) -> Term:
+        """The sentence as a value."""
+        return Term(f"({self.cel})", self.of)
+
     def of(self, asked: Asked) -> str:
         """The sentence for what a Service asks for."""
         # As in other errors, control characters are escaped; CEL cannot do that.
@@ -143,7 +165,17 @@ def literal(value: str | int | bool | tuple[str, ...]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def shared(name: str, term: Term) -> Term:
+    """A term that the policy evaluates once, as a variable; `Catalogue.shared` lists it under this name."""
+    return Term(f"variables.{name}", term.of)
+
+
 ALWAYS = Term("true", lambda _: True)
+
+
+def choice(when: Term, then: int, otherwise: int) -> Term:
+    """One of two numbers."""
+    return Term(f"({when.cel} ? {then} : {otherwise})", lambda asked: then if when.of(asked) else otherwise)
 
 
 def one(item: Term) -> Term:
@@ -224,6 +256,8 @@ def part(index: int, separator: str = ":") -> Term:
     return ITEM.split(separator, index)
 
 
+WORD_VALUE = Term("(item.split('=', 2) + [''])[1].trim()", lambda asked: asked.item.partition("=")[2].strip())
+"""What a word of the form key=value has after the first `=`; '' without."""
 PORT = Term("item.port", lambda asked: asked.item["port"])
 PORT_NUMBER = Term("string(item.port)", lambda asked: str(asked.item["port"]))
 """The same as a text."""

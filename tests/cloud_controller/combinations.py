@@ -11,6 +11,7 @@ from cloud_controller import clouds
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.build import AliCloudBuilder
 from cloud_controller.clouds.alicloud.build import BuildFacts as AliCloudFacts
+from cloud_controller.clouds.aws.attributes import LISTENER, LOAD_BALANCER, TARGET_GROUP, Rule
 from cloud_controller.clouds.aws.build import AwsBuilder
 from cloud_controller.clouds.aws.build_facts import BuildFacts as AwsFacts
 from cloud_controller.clouds.mycloud.build import MyCloudBuilder
@@ -72,6 +73,20 @@ def by_spec(kind: Catalogue, given: Mapping[str, str], wrong: Any, right: Any) -
     return tuple(
         Asked(kind, given, (each,)) if "port" in each else Asked(kind, given, spec=each) for each in (wrong, right)
     )
+
+
+def _ranges(count: int, *more: str) -> Any:
+    return {"loadBalancerSourceRanges": [*(f"10.{each}.0.0/16" for each in range(count)), *more]}
+
+
+def _borders(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Wrong values of an AWS attribute, each with a right one that differs little."""
+    if rule.words:
+        yield f"{rule.words[-1]}x", rule.words[-1]
+    if rule.low is not None:
+        yield str(rule.low - 1), str(rule.low)
+    if rule.high is not None:
+        yield str(rule.high + 1), str(rule.high)
 
 
 _HTTPS = {"protocol_port": "https:443", "cert_id": "c-1"}
@@ -322,6 +337,123 @@ PAIRS += (
     pair(AWS, {**_NLB, _TARGETS: f"{_DRAINING}=9,{_TERMINATION}=true"}, {**_NLB, _TARGETS: f"{_DRAINING}=9"}, UDP),
 )
 
+_TAGS = "additional_resource_tags"
+_MANY = {kind: ",".join(f"k{each}=v" for each in range(most)) for kind, most in (("aws", 43), ("CLB", 14), ("NLB", 15))}
+
+
+def _tags(kind: Catalogue, wrong: str, right: str, **more: str) -> Any:
+    return pair(kind, {_TAGS: wrong, **more}, {_TAGS: right, **more})
+
+
+PAIRS += (
+    _tags(AWS, "team=a,AWS:x=1", "team=a,awsome:x=1"),
+    _tags(AWS, "kubernetes.io/service-name=a", "kubernetes.io/service-names=a"),
+    _tags(AWS, "team=a;b", "team=\u00e9quipe caf\u00e9 \u4e2d\u0663,a,b=c=d"),
+    _tags(AWS, "a!=b", "a-=b"),
+    _tags(AWS, f"{'k' * 129}=v", f"{'k' * 128}=v"),
+    _tags(AWS, f"k={'v' * 257}", f"k={'v' * 256}"),
+    _tags(AWS, _MANY["aws"], _MANY["aws"].removesuffix(",k42=v")),
+    _tags(AWS, _MANY["aws"].removesuffix(",k42=v"), _MANY["aws"].removesuffix(",k41=v,k42=v"), **_NLB),
+    _tags(AWS, "team=a,=b", "team=a,b"),
+    pair(AWS, {"target_node_labels": "=b"}, {"target_node_labels": "a"}),
+    _tags(CLB, "Kubernetes.io/x=a", "kubernetes.eu/x=a"),
+    _tags(CLB, "a=see https://a.example", "a=see ftp://a.example \u4e2d"),
+    _tags(CLB, f"{'k' * 65}=v", f"{'k' * 64}={'v' * 128}"),
+    _tags(CLB, _MANY["CLB"], _MANY["CLB"].removesuffix(",k13=v")),
+    _tags(CLB, _MANY["CLB"].removesuffix(",k13=v"), "a=b", address_type="intranet", vswitch_id="vsw-1"),
+    _tags(NLB, "acs:team=a", "acsteam=a"),
+    _tags(NLB, "kubernetes.io/service=a", "kubernetes.io/services=a"),
+    _tags(NLB, "team=a b", "team=\u4e2da_b"),
+    _tags(NLB, f"k={'v' * 129}", f"k={'v' * 128}"),
+    _tags(NLB, _MANY["NLB"], _MANY["NLB"].removesuffix(",k14=v")),
+    (
+        Asked(NLB, {_TAGS: _MANY["NLB"].removesuffix(",k14=v")}, spec=RANGES),
+        Asked(NLB, {_TAGS: _MANY["NLB"].removesuffix(",k13=v,k14=v")}, spec=RANGES),
+    ),
+    # ------------------------------------------------------------------------------------- NLB, ranges and zones
+    pair(NLB, {**_BY_POD, "listener_port_range": "443-500:80"}, _BY_POD, TCP, HTTPS),
+    pair(
+        NLB,
+        {**_BY_POD, "listener_port_range": "1-442:80, 300-500 : 443"},
+        {**_BY_POD, "listener_port_range": "1-442:80, 443-500 : 443"},
+        TCP,
+        HTTPS,
+    ),
+    pair(
+        NLB,
+        {**_BY_POD, "listener_port_range": "400-500:80"},
+        {**_BY_POD, "listener_port_range": "400-500:53"},
+        TCP,
+        HTTPS,
+        {"name": "dns", "protocol": "UDP", "port": 53},
+    ),
+    pair(NLB, {"zone_maps": "cn-k:vsw-1,cn-k : vsw-2"}, {"zone_maps": "cn-k:vsw-1,cn-l : vsw-2"}),
+    by_spec(NLB, {}, _ranges(191), _ranges(190)),
+    by_spec(NLB, {"ip_version": "DualStack"}, _ranges(190, "fc00::/7"), _ranges(189, "fc00::/7")),
+    by_spec(NLB, {}, _ranges(191), _ranges(190, "fc00::/7")),
+    pair(
+        NLB,
+        {"load_balancer_source_ranges": ",".join(_ranges(191)["loadBalancerSourceRanges"])},
+        {"load_balancer_source_ranges": ",".join(_ranges(190)["loadBalancerSourceRanges"])},
+    ),
+    # -------------------------------------------------------------------------------------------- AWS, attributes
+    pair(AWS, {**_NLB, "attributes": "=true"}, {"attributes": "=true"}),
+    pair(AWS, {**_NLB, "attributes": "a.b=true"}, {**_NLB, "attributes": ""}),
+    *(
+        pair(AWS, {**_NLB, argument: f"{key}={wrong}"}, {**_NLB, argument: f"{key}={right}"})
+        for arguments, rules in (
+            (("attributes",), LOAD_BALANCER),
+            ((_TARGETS, _OF_80), TARGET_GROUP),
+            (("listener_attributes.TCP-80",), LISTENER),
+        )
+        for argument in arguments
+        for key, rule in rules.items()
+        if not rule.free and key != _DRAINING
+        for wrong, right in _borders(rule)
+    ),
+    pair(AWS, {**_NLB, _OF_80: "=true"}, {**_NLB, "target_group_attributes_of_port.81": "=true"}),
+    pair(AWS, {**_NLB, _OF_80: "a.b=1"}, {**_NLB, _OF_80: "a.b="}),
+    pair(AWS, {**_NLB, _TARGETS: "stickiness.enabled="}, {**_NLB, _OF_80: "stickiness.enabled="}),
+    pair(AWS, {**_NLB, "listener_attributes.TCP-80": "a=1"}, {**_NLB, "listener_attributes.TCP-81": "a=1"}),
+    pair(AWS, {**_NLB, "listener_attributes.UDP-80": "a"}, {**_NLB, "listener_attributes.TCP-80": "a"}, UDP),
+    pair(
+        AWS,
+        {**_NLB, "listener_attributes.TCP_UDP-80": "a", "nlb_target_type": "ip"},
+        {**_NLB, "listener_attributes.UDP-80": "a", "nlb_target_type": "ip"},
+        TCP,
+        UDP,
+    ),
+    pair(AWS, {**_NLB, "listener_attributes.TCP-80": "=60"}, {**_NLB, "listener_attributes.TLS-80": "=60"}),
+    pair(AWS, {**_NLB, _TARGETS: "=60"}, {**_NLB, _TARGETS: "stickiness.enabled=true"}),
+    pair(
+        AWS,
+        {**_STICKY_TLS, "listener_attributes.TLS-80": "a"},
+        {**_STICKY_TLS, "listener_attributes.TLS-80": "a", "ssl_ports": "443"},
+    ),
+    # ------------------------------------------------------------------------------------------ AWS, what fits
+    pair(
+        AWS,
+        {**_NLB, "healthcheck_success_codes": "200,299-200"},
+        {**_NLB, "healthcheck_success_codes": "200,200-200,201-299"},
+    ),
+    pair(
+        AWS,
+        {**_NLB, "subnets": "subnet-0a,edge", "eip_allocations": "eipalloc-0a"},
+        {**_NLB, "subnets": "subnet-0a,edge", "eip_allocations": "eipalloc-0a,eipalloc-0b"},
+    ),
+    pair(
+        AWS,
+        {**_NLB, "subnets": "subnet-0a", "private_ipv4_addresses": "10.0.1.9,10.0.2.9", "internal": "true"},
+        {**_NLB, "private_ipv4_addresses": "10.0.1.9,10.0.2.9", "internal": "true"},
+    ),
+    pair(
+        AWS,
+        {**_NLB, "ip_address_type": "dualstack"},
+        {**_NLB, "ip_address_type": "dualstack", "enable_prefix_for_ipv6_source_nat": "on"},
+        UDP,
+    ),
+)
+
 # What an API server without IPv6 refuses by itself.
 ONLY_WITH_IPV6: tuple[tuple[Asked, Asked], ...] = (
     by_spec(MYCLOUD, {}, IPV6, {}),
@@ -330,6 +462,8 @@ ONLY_WITH_IPV6: tuple[tuple[Asked, Asked], ...] = (
     by_spec(AWS, {}, IPV6, {}),
     by_spec(AWS, {}, DUAL, {}),
     pair(AWS, {**_NLB, "ip_address_type": "ipv4"}, _NLB, ipFamilies=["IPv6"]),
+    (Asked(AWS, _NLB, (UDP,), IPV6), Asked(AWS, _NLB, (TCP,), IPV6)),
+    (Asked(AWS, _NLB, (UDP,), DUAL), Asked(AWS, _NLB, (UDP,), {"ipFamilyPolicy": "PreferDualStack"})),
 )
 
 

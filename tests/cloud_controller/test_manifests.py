@@ -117,10 +117,26 @@ def test_the_api_server_judges_annotations_if_asked_to(capsys: pytest.CaptureFix
 def test_the_api_server_says_what_the_daemons_options_forbid(
     options: list[str], sentence: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = printed(capsys, "--service-admission=deny", "--", *options)
+    text = str([*yaml.safe_load_all(printed(capsys, "--service-admission=deny", "--", *options))])
 
     assert ("cannot be shared" in text) == (sentence is not None)
     assert (sentence or "") in text
+
+
+@pytest.mark.parametrize("served", ["true", "false"])
+def test_the_api_server_says_what_the_cloud_config_forbids(
+    served: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "cloud.conf"
+    lines = ("[Global]", "KubernetesClusterID = a", "ElbSecurityGroup = sg-0e", f"ServeNLBClass = {served}")
+    config.write_text("\n".join(lines))
+
+    text = printed(capsys, f"--with-cloud-config={config}", "--service-admission=deny", cloud="aws")
+
+    [policy] = (each["spec"] for each in yaml.safe_load_all(text) if each["kind"] == "ValidatingAdmissionPolicy")
+    assert "ElbSecurityGroup sg-0e in the cloud config decides" in str(policy["variables"])
+    assert ("service.k8s.aws/nlb" in str(policy["matchConditions"])) == (served == "true")
+    assert "ElbSecurityGroup" not in printed(capsys, "--service-admission=deny", cloud="aws")
 
 
 def test_service_admission_needs_the_service_controller(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,10 +22,12 @@ from tests.cloud_controller.combinations import (
     AWS,
     CERTIFICATE,
     CLB,
+    EVERYBODY,
     HTTPS,
     MYCLOUD,
     NLB,
     PAIRS,
+    RANGES,
     SCTP,
     TCP,
     Asked,
@@ -156,6 +158,23 @@ def test_an_annotation_without_text_is_judged_as_by_the_controller(admission: Cl
             assert is_said(said_by_controller(kind, service), admission.answer(each, kind)), each
 
 
+def test_a_slip_in_the_clouds_prefix_is_refused_in_the_controllers_words(admission: Cluster) -> None:
+    kind = admission.kinds[0]
+    domain, _, rest = kind.prefixes[0].partition("/")
+    name = next(entry.name for entry in kind if not entry.suffix).removeprefix(kind.prefixes[0])
+    for slip in (rest[1:], rest[1] + rest[0] + rest[2:], f"x{rest}", rest.replace("-", "_", 1), rest[:-1]):
+        annotations = Asked(kind).annotations | {f"{domain}/{slip}{name}": "x"}
+        service = stored(
+            admission.kube, {**Asked(kind).service(), "metadata": {"name": "web", "annotations": annotations}}
+        )
+        answer = admission.answer(annotations, kind)
+
+        assert is_said(said_by_controller(kind, service), answer), slip
+        assert answer is not None
+
+    assert admission.answer(Asked(kind).annotations | {f"{domain}/another-cloud-{name}": "x"}, kind) is None
+
+
 def test_all_that_is_wrong_is_answered_at_once(admission: Cluster) -> None:
     kind = admission.kinds[0]
     numbers = [entry for entry in kind if entry.type is int and entry.maximum is not None and not entry.ignored][:2]
@@ -218,6 +237,14 @@ LISTED = Nameable.parse(
         "security-group=tag:shared",
     ]
 )
+
+
+def _groups(named: int, extra: int) -> Asked:
+    """A Service that names so many security groups."""
+    groups = {"security_groups": named, "extra_security_groups": extra}
+    return Asked(AWS, {name: ",".join(f"sg-{at}" for at in range(count)) for name, count in groups.items()})
+
+
 _LOGS = {"type": "nlb", "attributes": "access_logs.s3.enabled=true,access_logs.s3.bucket=other"}
 
 
@@ -253,6 +280,54 @@ def test_what_the_administrators_list_does_not_name_is_refused_in_the_controller
 
     with pytest.raises(InvalidConfiguration) as refused:
         LISTED.require(named(wrong.kind.parse(service["metadata"]["annotations"]), service["spec"]))
+    assert is_said(str(refused.value), cluster.judged(wrong.service()))
+    assert cluster.judged(right.service()) is None
+
+
+_GROUP = "[Global]\nKubernetesClusterID = prod-1\nElbSecurityGroup = sg-0e\n"
+_NO_VSWITCH = '{"Global": {"clusterID": "c-1", "region": "cn-hangzhou", "vpcid": "vpc-1"}}'
+
+
+@pytest.mark.parametrize(
+    ("cloud", "config", "wrong", "right"),
+    [
+        ("aws", _GROUP, Asked(AWS, spec=RANGES), Asked(AWS, spec=EVERYBODY)),
+        ("aws", _GROUP, Asked(AWS, {"load_balancer_source_ranges": "10.0.0.0/8"}), Asked(AWS)),
+        (
+            "aws",
+            _GROUP,
+            Asked(AWS, {"security_group_prefix_lists": "pl-0a"}),
+            Asked(AWS, {"security_group_prefix_lists": "pl-0a"}, spec=EVERYBODY),
+        ),
+        ("aws", _GROUP, _groups(0, 4), _groups(0, 3)),
+        ("aws", _GROUP, _groups(2, 3), _groups(2, 2)),
+        ("aws", _GROUP, _groups(5, 0), _groups(4, 0)),
+        ("aws", f"{_GROUP}DisableSecurityGroupIngress = true\n", _groups(6, 0), _groups(5, 0)),
+        (
+            "alicloud",
+            _NO_VSWITCH,
+            Asked(CLB, {"address_type": "intranet"}),
+            Asked(CLB, {"address_type": "intranet", "vswitch_id": "vsw-1"}),
+        ),
+        (
+            "alicloud",
+            _NO_VSWITCH,
+            Asked(CLB, {"address_type": "intranet"}),
+            Asked(CLB, {"address_type": "intranet", "id": "lb-1"}),
+        ),
+    ],
+)
+def test_what_the_cloud_config_forbids_is_refused_in_the_controllers_words(
+    kube: Kube, cloud: str, config: str, wrong: Asked, right: Asked
+) -> None:
+    of_config = clouds.descriptor(cloud).of_config
+    assert of_config is not None
+    rules = of_config(config).refusals
+    cluster = Cluster(kube, cloud, limits=Limits(of_config=rules))
+    service = stored(kube, wrong.service())
+
+    with pytest.raises(InvalidConfiguration) as refused:
+        refuse(wrong.kind.parse(service["metadata"].get("annotations")), service["spec"], rules[wrong.kind.kind])
     assert is_said(str(refused.value), cluster.judged(wrong.service()))
     assert cluster.judged(right.service()) is None
 

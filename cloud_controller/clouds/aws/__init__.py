@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cloud_controller.clouds.aws.annotations import AWS_LBC_TYPES, CATALOGUE, CLASSES
+from cloud_controller.clouds.aws.config_refusals import of_config, served_classes
 from cloud_controller.clouds.aws.permissions import actions
 from cloud_controller.clouds.aws.pod_identity import pod_identity
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
-from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor
+from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor, FromConfig
 from cloud_controller.load_balancers.model import Object
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ def _assumed(cluster_id: str, service: Object) -> Assumed:
     return assumed(cluster_id, service)
 
 
+def _of_config(text: str) -> FromConfig:
+    from cloud_controller.clouds.aws.config import parse
+
+    config = parse(text)
+    return FromConfig(served_classes(config), {CATALOGUE.kind: of_config(config)})
+
+
 CLOUD = CloudDescriptor(
     name="aws",
     from_config=_from_config,
@@ -35,6 +43,7 @@ CLOUD = CloudDescriptor(
     provider_id_scheme=PROVIDER_NAME,
     catalogue=CATALOGUE,
     load_balancer_classes=frozenset(CLASSES),
+    of_config=_of_config,
     of_others={CATALOGUE.by_argument["type"].name: AWS_LBC_TYPES},
     rights=actions,
     # Listeners, targets and tags are read one load balancer a call.

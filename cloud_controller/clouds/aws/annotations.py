@@ -11,7 +11,7 @@ from cloud_controller.clouds.aws.annotations_of_listeners import LISTENERS
 from cloud_controller.clouds.aws.annotations_of_load_balancers import LOAD_BALANCERS
 from cloud_controller.clouds.aws.annotations_of_others import OTHERS
 from cloud_controller.clouds.aws.annotations_of_targets import TARGETS
-from cloud_controller.clouds.aws.refusals import NAMINGS, REFUSALS
+from cloud_controller.clouds.aws.refusals import NAMINGS, REFUSALS, SHARED
 from cloud_controller.load_balancers.catalogue import Catalogue
 
 __all__ = [
@@ -30,6 +30,7 @@ CATALOGUE = Catalogue(
     # Charts leave annotations empty, and upstream ignores those.
     empty_is_unset=True,
     refusals=REFUSALS,
+    shared=SHARED,
     namings=NAMINGS,
 )
 

@@ -75,13 +75,17 @@ class Rule:
     default: str = ""
     free: bool = False
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Of its numbers; without numbers, those of no number."""
+        return (1, 0) if self.low is None else (self.low, 999_999_999 if self.high is None else self.high)
+
     def allows(self, value: str) -> bool:
         """Whether AWS accepts the value."""
         if self.free or value in self.words:
             return True
-        if self.low is None or not (value.isascii() and value.isdigit() and len(value) <= 9):
-            return False
-        return self.low <= int(value) and (self.high is None or int(value) <= self.high)
+        low, high = self.bounds
+        return value.isascii() and value.isdigit() and len(value) <= 9 and low <= int(value) <= high
 
     @property
     def text(self) -> str:
@@ -197,14 +201,3 @@ def contradictions(words: tuple[str, ...]) -> dict[str, str]:
         key, _, value = (part.strip() for part in word.partition("="))
         values.setdefault(key, []).append(value)
     return {key: given[-1] for key, given in values.items() if len({*given}) > 1}
-
-
-def checked(field: str, given: Mapping[str, str], rules: Mapping[str, Rule], what: str) -> dict[str, str]:
-    """The attributes unchanged; raises InvalidConfiguration for a key or value that AWS does not accept."""
-    for key, value in given.items():
-        rule = rules.get(key)
-        if rule is None:
-            raise InvalidConfiguration(field, f"{key!r} is not an attribute of {what}", ", ".join(rules))
-        if not rule.allows(value):
-            raise InvalidConfiguration(field, f"{value!r} is not a valid value of {key}", rule.text)
-    return dict(given)

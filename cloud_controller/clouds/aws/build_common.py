@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
-from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.ip_permissions import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
@@ -17,7 +15,6 @@ from cloud_controller.clouds.aws.subnets import chosen
 from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.clouds.common.security_rules import client_rules
 from cloud_controller.clouds.common.source_ranges import EVERYBODY, field_and_texts, source_ranges
-from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Object
@@ -25,15 +22,6 @@ from cloud_controller.load_balancers.model import Ignored, LoadBalancerModel, Ob
 _FREE_ADDRESSES = 8
 """The free IP addresses that AWS requires in a classic load balancer's subnet, and the AWS Load Balancer Controller
 for both kinds."""
-_TAGS = TagRules(
-    most=50,
-    longest_key=128,
-    longest_value=256,
-    # Elastic Load Balancing's; EC2 allows more.
-    pattern=re.compile(r"[\w\s.:/=+\-@]*"),
-    characters="letters, digits, spaces and _ . : / = + - @",
-    reserved=(CLUSTER_PREFIX, "aws:", "cloud-controller/"),
-)
 
 
 # ----------------------------------------------------------------------------------------------- the load balancer
@@ -57,10 +45,7 @@ def subnets(asked: Request, of_scheme: str) -> tuple[Subnet, ...]:
 
 
 def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
-    """The tags of all resources of the Service, including `marks`.
-
-    Raises InvalidConfiguration for invalid tags.
-    """
+    """The tags of all resources of the Service, including `marks`."""
     owner = asked.owner
     own = {
         **owner.tags,
@@ -68,8 +53,7 @@ def tags(asked: Request, marks: Mapping[str, str]) -> dict[str, str]:
         SERVICE_NAME_TAG: f"{owner.namespace}/{owner.name}",
         **marks,
     }
-    # The controller sets two more tags on parts of a load balancer, and the cluster's UID on every resource.
-    return _TAGS.merged(field("additional_resource_tags"), asked.pairs("additional_resource_tags"), own, later=3)
+    return {**asked.pairs("additional_resource_tags"), **own}
 
 
 def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bool) -> dict[str, Value | None]:
@@ -80,13 +64,7 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
     if not asked.words("security_groups") and asked.config.elb_security_group:
         named.append(asked.config.elb_security_group)
     places = MOST_GROUPS - len(set(named)) - (0 if asked.config.disable_security_group_ingress else 1)
-    if places < (1 if own else 0):
-        argument = "extra_security_groups" if asked.words("extra_security_groups") else "security_groups"
-        why = f"{len(set(named))} security groups leave no room for those that the controller adds"
-        raise InvalidConfiguration(field(argument), why, f"at most {MOST_GROUPS} security groups in total")
     if not own:
-        if not asked.words("security_groups"):
-            _require_no_clients(asked)
         return {"security_groups": tuple(sorted(set(named))), "ingress_rules": None}
     lists = asked.words("security_group_prefix_lists")
     versions = (4, 6) if dualstack else (4,)
@@ -101,16 +79,6 @@ def front(asked: Request, listeners: Iterable[tuple[str, int]], *, dualstack: bo
         where = where if texts else field("security_group_prefix_lists")
         raise InvalidConfiguration(where, why, f"at most {places * MOST_RULES} rules, in {places} security groups")
     return {"security_groups": tuple(sorted(set(named))), "ingress_rules": rules}
-
-
-def _require_no_clients(asked: Request) -> None:
-    """Raise InvalidConfiguration if the Service restricts clients although the cloud config's group decides."""
-    where, texts = field_and_texts(asked.spec, asked.settings)
-    if not texts and asked.words("security_group_prefix_lists"):
-        where, texts = field("security_group_prefix_lists"), asked.words("security_group_prefix_lists")
-    if texts and not {text.strip() for text in texts} & {"0.0.0.0/0", "::/0"}:
-        deciding = f"ElbSecurityGroup {asked.config.elb_security_group} in the cloud config"
-        raise InvalidConfiguration(where, f"would have no effect: {deciding} decide which clients may connect", "none")
 
 
 def logs(asked: Request, named: Mapping[str, str]) -> dict[str, str]:

@@ -53,7 +53,7 @@ def build(asked: Request, backends: Backends) -> Built:
     scheme = common.scheme(asked)
     chosen = common.subnets(asked, scheme)
     addresses = address_type(asked, chosen, [front.transport for front in found])
-    named = aws.checked(field("attributes"), asked.pairs("attributes"), aws.LOAD_BALANCER, "network load balancers")
+    named = asked.pairs("attributes")
     attributes: dict[str, Value | None] = {
         "type": "network",
         "scheme": scheme,

@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws.refusals import UDP_NEEDS_PREFIX
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.load_balancers.catalogue import Value
@@ -64,7 +65,7 @@ def _obstacle(subnets: Sequence[Subnet], transports: Sequence[str]) -> str | Non
     if without:
         return f"no IPv6 range in {', '.join(without)}"
     if any("UDP" in transport for transport in transports):
-        return f"UDP listeners on a network load balancer with IPv6 need {field(_SOURCE_NAT)}: on"
+        return UDP_NEEDS_PREFIX
     return None
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws import build_common as common
 from cloud_controller.clouds.aws.names import LISTENER_ATTRIBUTES_TAG
-from cloud_controller.clouds.aws.request import Port, Request, field
+from cloud_controller.clouds.aws.request import Port, Request
 from cloud_controller.load_balancers.model import Ignored, Listener
 
 _FAMILY = "listener_attributes"
 
 
 def listener(asked: Request, transport: str, port: Port, pool: str) -> Listener:
-    """The listener of this port, which forwards to this pool. Raises InvalidConfiguration that names the annotation."""
+    """The listener of this port, which forwards to this pool."""
     tls, settings = common.speaks_tls(asked, port), asked.settings
     protocol = "TLS" if tls else transport
     certificates = tuple(map(aws.Arn, asked.words("ssl_cert") if tls else ()))
@@ -56,14 +55,8 @@ def ignored(asked: Request, listeners: Sequence[Listener]) -> Iterator[Ignored]:
 
 
 def _given(asked: Request, protocol: str, number: int) -> dict[str, str]:
-    """The listener's attributes from annotations, validated."""
-    rules = aws.LISTENER if protocol == "TCP" else {}
+    """The listener's attributes from annotations."""
     found: dict[str, str] = {}
-    if aws.TCP_IDLE_TIMEOUT in rules and "connection_idle_timeout" in asked.settings.given:
+    if protocol == "TCP" and "connection_idle_timeout" in asked.settings.given:
         found = {aws.TCP_IDLE_TIMEOUT: str(asked.settings.given["connection_idle_timeout"])}
-    member = f"{_FAMILY}.{protocol}-{number}"
-    pairs: Mapping[str, str] = asked.pairs(member)
-    if pairs and not rules:
-        why = f"{protocol} listeners have no attributes"
-        raise InvalidConfiguration(field(member), why, "attributes only on TCP listeners")
-    return {**found, **(aws.checked(field(member), pairs, rules, f"{protocol} listeners") if pairs else {})}
+    return found | asked.pairs(f"{_FAMILY}.{protocol}-{number}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
-from cloud_controller.clouds.aws.request import Port, Request, as_text, field
+from cloud_controller.clouds.aws.request import Port, Request, as_text
 from cloud_controller.clouds.common.service_spec import is_local
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import HealthCheck, Pool
@@ -27,7 +27,7 @@ _TIMEOUTS = {"HTTP": 6, "HTTPS": 10, "TCP": 10}
 
 
 def health_check(asked: Request, targets: str) -> HealthCheck:
-    """The health check. Raises InvalidConfiguration that names the annotation."""
+    """The health check."""
     settings, config = asked.settings, asked.config
     by_node, local = targets == "instance", is_local(asked.spec) and targets == "instance"
     protocol, port, path = "TCP", None, "/"
@@ -42,11 +42,12 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     interval = settings.number("healthcheck_interval") or (_LOCAL_INTERVAL if local else _INTERVAL)
     timeout = settings.number("healthcheck_timeout") or min(_TIMEOUTS[protocol], interval)
     threshold = _LOCAL_THRESHOLD if local else _THRESHOLD
+    codes = settings.text("healthcheck_success_codes") or aws.DEFAULT_SUCCESS_CODES
     return HealthCheck(
         protocol=protocol,
         port=port,
         path=(settings.text("healthcheck_path") or path) if protocol != "TCP" else None,
-        success_codes=_success_codes(asked) if protocol != "TCP" else None,
+        success_codes=codes if protocol != "TCP" else None,
         interval_seconds=interval,
         timeout_seconds=timeout,
         healthy_threshold=settings.number("healthcheck_healthy_threshold") or threshold,
@@ -54,30 +55,10 @@ def health_check(asked: Request, targets: str) -> HealthCheck:
     )
 
 
-def _success_codes(asked: Request) -> str:
-    codes = asked.settings.text("healthcheck_success_codes") or aws.DEFAULT_SUCCESS_CODES
-    for each in codes.split(","):
-        low, _, high = each.partition("-")
-        if high and high < low:
-            raise InvalidConfiguration(
-                field("healthcheck_success_codes"),
-                f"the range {each!r} ends before it begins",
-                "ascending ranges, such as 200-299",
-            )
-    return codes
-
-
 def target_attributes(asked: Request, number: int, protocol: str, targets: str) -> dict[str, str]:
-    """The attributes of a port's target group: the Service's, and AWS's defaults for those that a Service can set.
-
-    Raises InvalidConfiguration for keys and values that AWS does not know.
-    """
-    what = "network target groups"
-    given = aws.checked(field(OF_ALL_PORTS), asked.pairs(OF_ALL_PORTS), aws.TARGET_GROUP, what)
-    member = f"{OF_PORT}.{number}"
-    own = {key: value for key, value in asked.pairs(member).items() if value}
-    if own:
-        given |= aws.checked(field(member), own, aws.TARGET_GROUP, what)
+    """The attributes of a port's target group: the Service's, and AWS's defaults for those that a Service can set."""
+    own = {key: value for key, value in asked.pairs(f"{OF_PORT}.{number}").items() if value}
+    given = {**asked.pairs(OF_ALL_PORTS), **own}
     defaults = aws.target_group_defaults(protocol, targets)
     found = {
         aws.DEREGISTRATION_DELAY: defaults[aws.DEREGISTRATION_DELAY],

@@ -7,9 +7,9 @@ from functools import cache
 
 from cloud_controller.cloud import CallObserver, Fence
 from cloud_controller.clouds.aws import access
-from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CLASSES
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.config_refusals import served_classes
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
@@ -48,8 +48,7 @@ class Aws:
     @property
     def load_balancer_classes(self) -> frozenset[str]:
         """The classes that this cloud claims, besides none set."""
-        more = (AWS_LBC_CLASS,) if self._api.config.serve_nlb_class else ()
-        return frozenset((*CLASSES, *more))
+        return served_classes(self._api.config)
 
     @property
     def instances(self) -> AwsInstances:

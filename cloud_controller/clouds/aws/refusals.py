@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
+from cloud_controller.clouds.aws.attribute_refusals import ATTRIBUTES_SHARED, OF_ATTRIBUTES, not_pairs, values_of
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
+from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.port_terms import CERTIFICATES, SERVES_UDP_TOO, TLS, field
 from cloud_controller.clouds.aws.target_refusals import OF_TARGETS
 from cloud_controller.clouds.common.refusals import (
@@ -15,6 +18,7 @@ from cloud_controller.clouds.common.refusals import (
     refused_ranges,
     unserved_protocol,
 )
+from cloud_controller.clouds.common.tags import OWNER_TAGS, TagRules
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -25,12 +29,14 @@ from cloud_controller.load_balancers.terms import (
     PORTS,
     PROTOCOL,
     Term,
+    choice,
     flag,
     given,
     number,
     one,
     part,
     say,
+    shared,
     spec,
     text,
     words,
@@ -40,7 +46,11 @@ _CLASS, _TYPE = spec("loadBalancerClass"), text("type")
 _OF_NETWORK, _OF_CLASSIC = (
     tuple(name for name, each in CLASSES.items() if each == kind) for kind in ("network", "classic")
 )
-_NETWORK = _CLASS.is_(*_OF_NETWORK, AWS_LBC_CLASS) | (~_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb"))
+SHARED = {
+    "network": _CLASS.is_(*_OF_NETWORK, AWS_LBC_CLASS) | (~_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb")),
+    **ATTRIBUTES_SHARED,
+}
+_NETWORK = shared("network", SHARED["network"])
 _INTERNAL = (given("scheme") & text("scheme").is_("internal")) | (
     ~given("scheme") & ((given("internal") & flag("internal")) | (~given("internal") & _CLASS.is_(AWS_LBC_CLASS)))
 )
@@ -52,7 +62,7 @@ _BY_NODE = text("nlb_target_type").is_("instance")
 # ------------------------------------------------------------------------------------------------------ both kinds
 
 _NAMED_GROUPS, _PREFIX_LISTS = words("security_groups"), words("security_group_prefix_lists")
-_EVERYBODY = RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any
+EVERYBODY = RANGES.where(ITEM.matches(r"\s*(0\.0\.0\.0|::)/0\s*")).any
 _NO_EFFECT = f"would have no effect: the security groups in {field('security_groups')} decide which clients may connect"
 
 
@@ -61,15 +71,9 @@ def _ids(argument: str, prefix: str, what: str) -> Refusal:
     return Refusal(argument, ~ITEM.matches(f"{prefix}-[0-9a-f]+"), why, f"{prefix}-…", each=words(argument))
 
 
-def _of(key: str) -> Term:
-    """What `attributes` say of this attribute: the values, of which the last one counts."""
-    value = Term("(item.split('=', 2) + [''])[1].trim()", lambda asked: asked.item.partition("=")[2].strip())
-    return words("attributes").where(part(0, "=").is_(key)).map(value)
-
-
 def _attribute(key: str) -> Term:
     """What a network load balancer's `attributes` say of this attribute; '' without."""
-    values = _of(key)
+    values = values_of(words("attributes"), key)
     cel = f"({_NETWORK.cel} ? ([''] + {values.cel})[{values.cel}.size()] : '')"
     return Term(cel, lambda asked: ["", *values.of(asked)][-1] if _NETWORK.of(asked) else "")
 
@@ -84,7 +88,7 @@ def _contradicts(argument: str, key: str) -> Refusal:
             f"({value.cel} ? 'true' : 'false')", lambda asked: "true" if asked.settings.flag(argument) else "false"
         )
     why = say(f"{key}={{}} contradicts {field(argument)}", _attribute(key))
-    when = _NETWORK & given(argument) & _of(key).any & ~_attribute(key).same(value)
+    when = _NETWORK & given(argument) & values_of(words("attributes"), key).any & ~_attribute(key).same(value)
     return Refusal("attributes", when, why, "only one of the two")
 
 
@@ -102,6 +106,19 @@ def _of_logs(argument: str, key: str) -> Term:
 
 
 _BUCKET = _of_logs("access_log_s3_bucket_name", aws.BUCKET)
+
+_TAGS = TagRules(
+    # Of 50: the owner's three, the cluster's, the Service's name, the one of listeners' attributes, and later the
+    # cluster's UID and two of parts of a load balancer.
+    room=choice(_NETWORK, 41, 42),
+    longest_key=128,
+    longest_value=256,
+    # Elastic Load Balancing's; EC2 allows more.
+    valid=lambda word: word.only_of("LNZ", "_.:/=+-@"),
+    characters="letters, digits, spaces and _ . : / = + - @",
+    reserved=(CLUSTER_PREFIX, "aws:", "cloud-controller/"),
+    own=(*OWNER_TAGS, SERVICE_NAME_TAG),
+)
 
 _OF_LOGS = (
     *(_contradicts(argument, key) for argument, key in aws.OF_ANNOTATIONS.items()),
@@ -139,7 +156,7 @@ _OF_BOTH = (
     ),
     _ids("security_groups", "sg", "security group"),
     _ids("extra_security_groups", "sg", "security group"),
-    *refused_ranges(_NAMED_GROUPS.any & ~_EVERYBODY, _NO_EFFECT, "none"),
+    *refused_ranges(_NAMED_GROUPS.any & ~EVERYBODY, _NO_EFFECT, "none"),
     Refusal("security_group_prefix_lists", _NAMED_GROUPS.any & ~RANGES.any & _PREFIX_LISTS.any, _NO_EFFECT, "none"),
     _ids("security_group_prefix_lists", "pl", "prefix list"),
     Refusal(
@@ -149,6 +166,9 @@ _OF_BOTH = (
         "1 to 65535",
     ),
     *_OF_LOGS,
+    not_pairs("target_node_labels"),
+    not_pairs("additional_resource_tags"),
+    *_TAGS.refusals(),
 )
 
 # --------------------------------------------------------------------------------------------------------- classic
@@ -168,7 +188,7 @@ _FAMILIES_OF_CLASSIC = f"IPv4 as the first family with SingleStack or PreferDual
 
 _CLASSIC = (
     # With ranges that admit everybody, the cloud config's security group may decide.
-    *only_ipv6_ranges(~_NAMED_GROUPS.any & ~_EVERYBODY),
+    *only_ipv6_ranges(~_NAMED_GROUPS.any & ~EVERYBODY),
     unserved_protocol(
         "TCP", why="is not supported by classic load balancers", allowed=f"TCP; TCP or UDP with {_TYPE_NLB}"
     ),
@@ -238,6 +258,26 @@ def _only_with(argument: str, scheme: str, other: str) -> Refusal:
     return Refusal(argument, words(argument).any & where, why, f"only on {scheme} load balancers")
 
 
+_CODES = Term(
+    "variables.value_healthcheck_success_codes.split(',')",
+    lambda asked: (asked.settings.text("healthcheck_success_codes") or "").split(","),
+)
+_FIRST_CODE, _LAST_CODE = part(0, "-"), part(1, "-")
+
+
+def _one_for_each_subnet(argument: str) -> Refusal:
+    """Without names, and for what a name means, only the cloud knows the subnets."""
+    given, subnets = words(argument), words("subnets")
+    when = given.any & subnets.any & ~given.size.same(subnets.size)
+    why = say("{} values for {} subnets ({})", given.size, subnets.size, subnets.joined)
+    return Refusal(argument, when, why, "one for each subnet")
+
+
+UDP_NEEDS_PREFIX = (
+    f"UDP listeners on a network load balancer with IPv6 need {field('enable_prefix_for_ipv6_source_nat')}: on"
+)
+_UDP_BY_IPV6 = PORTS.where(PROTOCOL.is_("UDP")).any & ~text("enable_prefix_for_ipv6_source_nat").is_("on")
+
 _OF_NETWORK_KIND = (
     unserved_protocol(*SERVED),
     missing_node_port(f"{field('nlb_target_type')}: ip").only(_BY_NODE),
@@ -254,6 +294,29 @@ _OF_NETWORK_KIND = (
         "'ipv4' contradicts spec.ipFamilies, which gives targets IPv6 addresses",
         "dualstack",
     ),
+    Refusal(
+        "ip_address_type",
+        text("ip_address_type").is_("dualstack") & _UDP_BY_IPV6,
+        f"'dualstack' is not possible: {UDP_NEEDS_PREFIX}",
+        "ipv4",
+    ),
+    Refusal(
+        "spec.ipFamilies",
+        ~given("ip_address_type")
+        & (FIRST_FAMILY.is_("IPv6") | spec("ipFamilyPolicy").is_("RequireDualStack"))
+        & _UDP_BY_IPV6,
+        f"IPv6 is not possible: {UDP_NEEDS_PREFIX}",
+        "IPv4",
+    ),
+    Refusal(
+        "healthcheck_success_codes",
+        ~_LAST_CODE.is_("") & _FIRST_CODE.above(_LAST_CODE),
+        say("the range '{}' ends before it begins", ITEM),
+        "ascending ranges, such as 200-299",
+        each=_CODES,
+    ),
+    _one_for_each_subnet("eip_allocations"),
+    _one_for_each_subnet("private_ipv4_addresses"),
     Refusal(
         "eip_allocations",
         ~ITEM.matches("eipalloc-[0-9a-f]+"),
@@ -319,7 +382,7 @@ _OF_NETWORK_KIND = (
 REFUSALS = (
     *_OF_BOTH,
     *(each.only(~_NETWORK) for each in _CLASSIC),
-    *(each.only(_NETWORK) for each in (*_OF_NETWORK_KIND, *OF_TARGETS)),
+    *(each.only(_NETWORK) for each in (*_OF_NETWORK_KIND, *OF_ATTRIBUTES, *OF_TARGETS)),
 )
 
 NAMINGS = (

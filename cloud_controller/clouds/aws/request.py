@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CLASSES
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.config_refusals import of_config
 from cloud_controller.clouds.aws.vpc_state import Facts
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
@@ -76,6 +77,7 @@ def request(service: Object, config: Config, facts: Facts) -> Request:
     """Parse the Service. Raises InvalidConfiguration for what its kind of load balancer does not support."""
     settings = CATALOGUE.parse(service["metadata"].get("annotations"))
     refuse(settings, service["spec"])
+    refuse(settings, service["spec"], of_config(config))
     return Request(service, kind_of(service), settings, config, facts)
 
 

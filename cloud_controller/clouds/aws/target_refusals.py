@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws.attribute_refusals import TARGETS_OF_PORT, values_of, values_of_port
 from cloud_controller.clouds.aws.port_terms import SERVES_UDP_TOO, TLS, field
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -12,65 +13,35 @@ from cloud_controller.load_balancers.terms import (
     PORT_NUMBER,
     PORTS,
     PROTOCOL,
-    Asked,
     Term,
     literal,
     say,
     spec,
     text,
+    words,
 )
 
 _ALL = "target_group_attributes"
-_FAMILY = f"{_ALL}_of_port"
-_OF_PORT = Term(
-    f"{literal(field(_ALL).removeprefix('annotation ') + '.')} + {PORT_NUMBER.cel}",
-    lambda asked: f"{field(_ALL).removeprefix('annotation ')}.{PORT_NUMBER.of(asked)}",
-)
-"""The name of the port's own annotation."""
-_VALUE = "(w.split('=', 2) + [''])[1].trim()"
-
-
-def _values(words: tuple[str, ...], key: str) -> list[str]:
-    pairs = (word.partition("=") for word in words)
-    return [value.strip() for each, _, value in pairs if each.strip() == key]
-
-
-def _own(key: str) -> Term:
-    """The values of an attribute in the port's own annotation; without a value, it does not count there."""
-
-    def found(asked: Asked) -> list[str]:
-        words = asked.settings.given.get(f"{_FAMILY}.{asked.item['port']}")
-        return [value for value in _values(words, key) if value] if isinstance(words, tuple) else []
-
-    words = f"({_OF_PORT.cel} in variables.given ? variables.given[{_OF_PORT.cel}].split(',') : [])"
-    has_key = f"w.split('=')[0].trim() == {literal(key)}"
-    return Term(f"{words}.filter(w, {has_key} && {_VALUE} != '').map(w, {_VALUE})", found)
 
 
 def _of_all(key: str) -> Term:
     """Its values in the annotation of all ports."""
-
-    def found(asked: Asked) -> list[str]:
-        words = asked.settings.given.get(_ALL)
-        return _values(words, key) if isinstance(words, tuple) else []
-
-    has_key = f"w.split('=')[0].trim() == {literal(key)}"
-    return Term(f"variables.value_{_ALL}.filter(w, {has_key}).map(w, {_VALUE})", found)
+    return values_of(words(_ALL), key)
 
 
 def _value(key: str) -> Term:
     """The value that counts, the last one; '' without."""
-    of_all, own = _of_all(key), _own(key)
+    of_all, own = _of_all(key), values_of_port(key)
     every = f"([''] + {of_all.cel} + {own.cel})"
     return Term(f"{every}[{of_all.cel}.size() + {own.cel}.size()]", lambda a: ["", *of_all.of(a), *own.of(a)][-1])
 
 
 def _where(key: str) -> Term:
     """The annotation that it is from, as errors name it."""
-    own = _own(key)
+    own = values_of_port(key)
     return Term(
-        f"'annotation ' + ({own.any.cel} ? {_OF_PORT.cel} : {literal(field(_ALL).removeprefix('annotation '))})",
-        lambda asked: f"annotation {_OF_PORT.of(asked)}" if own.of(asked) else field(_ALL),
+        f"'annotation ' + ({own.any.cel} ? {TARGETS_OF_PORT.cel} : {literal(field(_ALL).removeprefix('annotation '))})",
+        lambda asked: f"annotation {TARGETS_OF_PORT.of(asked)}" if own.of(asked) else field(_ALL),
     )
 
 
@@ -103,7 +74,7 @@ def _of_targets() -> Iterator[Refusal]:
     terminates = _value(aws.TERMINATE_UNHEALTHY)
     yield _refused(
         aws.DRAIN_UNHEALTHY,
-        (_of_all(aws.DRAIN_UNHEALTHY).any | _own(aws.DRAIN_UNHEALTHY).any)
+        (_of_all(aws.DRAIN_UNHEALTHY).any | values_of_port(aws.DRAIN_UNHEALTHY).any)
         & (terminates.is_("true") | (terminates.is_("") & ~_DATAGRAMS)),
         f"{aws.DRAIN_UNHEALTHY} has no effect while {aws.TERMINATE_UNHEALTHY} is true",
         f"with {aws.TERMINATE_UNHEALTHY}=false",

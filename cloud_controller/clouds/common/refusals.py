@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cloud_controller.clouds.common.source_ranges import no_client
 from cloud_controller.load_balancers import terms
 from cloud_controller.load_balancers.refusals import Refusal
-from cloud_controller.load_balancers.terms import Term, say
+from cloud_controller.load_balancers.terms import Saying, Term, say
 
 SERVED = ("TCP", "UDP")
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
@@ -49,7 +49,7 @@ RANGES = Term(
 """The source ranges as written: those of the spec, otherwise those of the annotation."""
 
 
-def refused_ranges(when: Term, why: str, allowed: str) -> Iterator[Refusal]:
+def refused_ranges(when: Term, why: str | Saying, allowed: str) -> Iterator[Refusal]:
     """Source ranges, wherever they are written."""
     yield Refusal("spec.loadBalancerSourceRanges", _IN_SPEC & when, why, allowed)
     yield Refusal("load_balancer_source_ranges", ~_IN_SPEC & RANGES.any & when, why, allowed)

@@ -1,44 +1,64 @@
-"""Checks the tags that a Service gives its load balancer against what the cloud allows, and adds the owner's tags."""
+"""What each cloud allows of the tags that a Service gives its load balancer, as rules of its catalogue. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
+from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.terms import WORD_VALUE, Term, part, say, words
+
+OWNER_TAGS = (CLUSTER_TAG, SERVICE_UID_TAG, SERVICE_TAG)
+_ARGUMENT = "additional_resource_tags"
+_WORDS, _KEY = words(_ARGUMENT), part(0, "=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRules:
-    """A cloud's limits, such as `most` tags for one resource.
+    """A cloud's limits.
 
-    `pattern` matches allowed keys and values, whose characters `characters` describes; `reserved` are the prefixes, in
-    lower case, of keys that the cloud or a controller uses.
+    - `room`: how many tags a Service may give: what the controller's own leave free.
+    - `valid`: whether a key or value has only allowed characters, which `characters` describes.
+    - `reserved`: the prefixes, in lower case, of keys that the cloud or a controller uses; `own`: the controller's
+      other keys.
     """
 
-    most: int
+    room: Term
     longest_key: int
     longest_value: int
-    pattern: re.Pattern[str]
+    valid: Callable[[Term], Term]
     characters: str
     reserved: tuple[str, ...]
+    own: tuple[str, ...] = ()
 
-    def merged(self, field: str, given: Mapping[str, str], own: Mapping[str, str], *, later: int) -> dict[str, str]:
-        """The tags that the Service gives in `field`, with the controller's own, to which it may add `later` more.
-
-        Raises InvalidConfiguration.
-        """
-        for key, value in given.items():
-            if key in own or key.lower().startswith(self.reserved):
-                allowed = "keys that neither the cloud nor the controller uses"
-                raise InvalidConfiguration(field, f"{key!r} is a reserved tag key", allowed)
-            if not self.pattern.fullmatch(key + value):
-                raise InvalidConfiguration(field, f"{key}={value} contains invalid characters", self.characters)
-            if len(key) > self.longest_key or len(value) > self.longest_value:
-                allowed = f"at most {self.longest_key} characters in a key and {self.longest_value} in a value"
-                raise InvalidConfiguration(field, f"the tag {key[: self.longest_key]!r} is too long", allowed)
-        room = self.most - len(own) - later
-        if len(given) > room:
-            raise InvalidConfiguration(field, f"{len(given)} tags are too many", f"at most {room}")
-        return {**given, **own}
+    def refusals(self) -> Iterator[Refusal]:
+        """The rules for the annotation with the tags."""
+        yield Refusal(
+            _ARGUMENT,
+            _KEY.is_(*self.own) | _KEY.lower.matches(f"({'|'.join(map(re.escape, self.reserved))})(?s:.*)"),
+            say("'{}' is a reserved tag key", _KEY.start(self.longest_key)),
+            "keys that neither the cloud nor the controller uses",
+            each=_WORDS,
+        )
+        yield Refusal(
+            _ARGUMENT,
+            ~(self.valid(_KEY) & self.valid(WORD_VALUE)),
+            say("the tag '{}' contains invalid characters", _KEY.start(self.longest_key)),
+            self.characters,
+            each=_WORDS,
+        )
+        yield Refusal(
+            _ARGUMENT,
+            _KEY.size.above(self.longest_key) | WORD_VALUE.size.above(self.longest_value),
+            say("the tag '{}' is too long", _KEY.start(self.longest_key)),
+            f"at most {self.longest_key} characters in a key and {self.longest_value} in a value",
+            each=_WORDS,
+        )
+        yield Refusal(
+            _ARGUMENT,
+            _WORDS.size.above(self.room),
+            say("{} tags are too many", _WORDS.size),
+            say("at most {}", self.room),
+        )

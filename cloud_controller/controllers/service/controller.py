@@ -266,6 +266,7 @@ class ServiceController:
         )
         metrics.watch_queue(NAME, self._queue)
         metrics.attention.labels(Attention.NOT_SERVED.value).set_function(self._count_not_served)
+        metrics.attention.labels(Attention.NO_READY_ENDPOINTS.value).set_function(self._count_without_endpoints)
         services.add_handler(deletions.handle)
         self._gates: PodGates | None = None
         if pods is not None and options.gates is not None:
@@ -518,6 +519,11 @@ class ServiceController:
     def _count_not_served(self) -> int:
         services = self._services.items()
         return sum(service_rules.lacks_controller(service, self._rules, self._builder) for service in services)
+
+    def _count_without_endpoints(self) -> int:
+        slices, rules, builder = self._endpoints.get, self._rules, self._builder
+        services = self._services.items()
+        return sum(service_rules.lacks_endpoints(each, slices(key(each)), rules, builder) for each in services)
 
     def _read_nodes(self) -> Backends:
         return service_rules.backends_of(self._nodes.items(), self._builder, self._rules)

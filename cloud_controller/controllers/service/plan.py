@@ -572,7 +572,8 @@ def _clean_up(
             preserved = _preserve(serving, shared, owner, target)
             # Deletions first: once the others are released, nothing distinguishes the spare ones.
             deletions = _deletions(spare, owner, builder.catalogue, target)
-            return replace(preserved, plan=Plan(adoption.actions) + deletions + preserved.plan)
+            plan = Plan(adoption.actions) + deletions + preserved.plan
+            return replace(preserved, plan=plan, leaves=given_up(service, observed, owner))
         plan = Plan(adoption.actions) + _deletions(own, owner, builder.catalogue, target)
         for lb in shared:
             why = "the Service no longer needs a load balancer"

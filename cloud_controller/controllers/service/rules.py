@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -98,6 +98,16 @@ def lacks_controller(service: Object, rules: Rules, builder: LoadBalancerBuilder
         return False
     ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
     return not ingress and not wants_load_balancer(service, rules, builder)
+
+
+def lacks_endpoints(
+    service: Object, slices: Iterable[Mapping[str, Any]], rules: Rules, builder: LoadBalancerBuilder
+) -> bool:
+    """Whether the Service should have a load balancer, and none of its endpoints is ready."""
+    endpoints = (endpoint for each in slices for endpoint in each.get("endpoints") or ())
+    # By the API's definition, an unset condition means ready.
+    ready = ((each.get("conditions") or {}).get("ready") is not False for each in endpoints)
+    return wants_load_balancer(service, rules, builder) and not any(ready)
 
 
 def may_keep(service: Object, rules: Rules) -> bool:

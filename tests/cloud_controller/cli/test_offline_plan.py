@@ -135,6 +135,40 @@ def test_what_the_controller_or_the_api_server_cannot_read_is_refused_at_its_lin
     assert found.path == path
 
 
+def with_node_port(name: str, number: int, **spec: Any) -> Object:
+    return service(name, ports=[{"port": 80, "nodePort": number}], **spec)
+
+
+def test_two_services_cannot_have_one_node_port() -> None:
+    plan = compared([], [with_node_port("a", 30080), with_node_port("b", 30080, type="NodePort")])
+
+    first, second = plan.services
+    assert (first.outcome, second.outcome) == (Outcome.CREATED, Outcome.REFUSED)
+    assert second.path == "spec.ports[0].nodePort"
+    assert "30080 is also a node port of Service default/a (a.yaml:1)" in str(second.refusal)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        with_node_port("b", 30081),
+        service("b"),
+        with_node_port("b", 30080, type="ClusterIP"),
+        service("b", ports=[{"port": 53, "protocol": name, "nodePort": 30053} for name in ("TCP", "UDP")]),
+    ],
+)
+def test_services_with_other_node_ports_and_two_protocols_on_one_are_planned(other: Object) -> None:
+    assert all(each.refusal is None for each in compared([], [with_node_port("a", 30080), other]).services)
+
+
+def test_a_node_port_for_health_checks_is_one_too() -> None:
+    local = service("b", externalTrafficPolicy="Local", healthCheckNodePort=30080)
+
+    assert "spec.healthCheckNodePort: 30080" in str(
+        compared([], [with_node_port("a", 30080), local]).services[1].refusal
+    )
+
+
 def test_a_service_that_was_refused_before_has_nothing_to_lose() -> None:
     assert only([service(annotations={SCHEME: "x"})], [service()]).outcome is Outcome.CREATED
 

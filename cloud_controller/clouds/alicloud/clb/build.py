@@ -7,20 +7,17 @@ Service's UID, because names there must not meet.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.alicloud.backends import chosen
 from cloud_controller.clouds.alicloud.clb.annotations import field
 from cloud_controller.clouds.alicloud.clb.build_listeners import is_checked, listener_attributes
-from cloud_controller.clouds.alicloud.clb.refusals import OF_BACKENDS
+from cloud_controller.clouds.alicloud.clb.refusals import OF_BACKENDS, WITHOUT_VSWITCH
 from cloud_controller.clouds.alicloud.clb.request import Request, forwards, protocols
 from cloud_controller.clouds.common.names import hashed_name
 from cloud_controller.clouds.common.service_spec import is_local
-from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import (
@@ -46,14 +43,6 @@ HEAVIEST = 100
 _LONGEST_NAME = 80
 _UNCHECKED = HealthCheck("NONE")
 """CLB's health checks are the listeners'."""
-_TAGS = TagRules(
-    most=20,
-    longest_key=64,
-    longest_value=128,
-    pattern=re.compile("(?!.*https?://).*", re.DOTALL),
-    characters="everything but http:// and https://",
-    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.io/"),
-)
 _OF_CHECKS = (
     *("health_check_type", "health_check_connect_port", "health_check_interval", "health_check_connect_timeout"),
     *("health_check_timeout", "healthy_threshold", "unhealthy_threshold", "health_check_uri", "health_check_domain"),
@@ -69,6 +58,7 @@ _OF_THE_WHOLE = (
 def build(request: Request, backends: Backends) -> Built:
     """The model of a Service with these backends. Raises InvalidConfiguration that names the field or annotation."""
     refuse(request.settings, request.spec)
+    refuse(request.settings, request.spec, () if request.place.vswitch_id else (WITHOUT_VSWITCH,))
     protocol_of = protocols(request)
     forward_to = forwards(request)
     found = _members(request, backends)
@@ -148,11 +138,7 @@ def _attributes(request: Request) -> dict[str, Value | None]:
         **_charges(request),
     }
     if found["address_type"] == "intranet":
-        vswitch = settings.text("vswitch_id") or request.place.vswitch_id
-        if vswitch is None:
-            why = "an internal load balancer needs a vSwitch, and the cloud config has no vswitchid"
-            raise InvalidConfiguration(field("vswitch_id"), why, "the ID of a vSwitch of the cluster's VPC")
-        found["vswitch_id"] = vswitch
+        found["vswitch_id"] = settings.text("vswitch_id") or request.place.vswitch_id
         if "ip" in given:
             found["address"] = given["ip"]
     at_creation = {"master_zoneid": "master_zone_id", "slave_zoneid": "slave_zone_id"}
@@ -183,8 +169,7 @@ def _tags(request: Request) -> dict[str, str]:
         own[EXTERNAL_IP_TAG] = request.settings.text("external_ip_type") or NO_EXTERNAL_IP
     words = (word.partition("=") for word in request.words("additional_resource_tags"))
     given = {key.strip(): value.strip() for key, _, value in words}
-    # The cluster's UID, and what the controller may add later: preserved, shared, left.
-    return _TAGS.merged(field("additional_resource_tags"), given, own, later=4)
+    return {**given, **own}
 
 
 def _reuse(request: Request) -> Reuse | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
 from cloud_controller.clouds.common.refusals import RANGES, SERVED, missing_node_port, refused_ranges, unserved_protocol
+from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -13,6 +14,7 @@ from cloud_controller.load_balancers.terms import (
     PORT_NUMBER,
     PROTOCOL,
     Term,
+    choice,
     given,
     one,
     part,
@@ -44,6 +46,24 @@ _BY_COOKIES = _HTTP.where(~ITEM.within(_FORWARDS.map(part(0)))).any | _HTTPS.any
 
 _FURTHER = Term("(item.split(':', 2) + [''])[1].trim()", lambda asked: asked.item.partition(":")[2].strip())
 """The certificate of a word of domain-extensions."""
+
+_TAGS = TagRules(
+    # Of 20: the owner's three, the kind of external address, the cluster's UID, and preserved, shared and left.
+    room=choice(text("address_type").is_("intranet"), 12, 13),
+    longest_key=64,
+    longest_value=128,
+    valid=lambda word: ~word.matches("(?s:.*https?://.*)"),
+    characters="everything but http:// and https://",
+    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.io/"),
+)
+
+WITHOUT_VSWITCH = Refusal(
+    "vswitch_id",
+    _OWN & text("address_type").is_("intranet") & ~given("vswitch_id"),
+    "an internal load balancer needs a vSwitch, and the cloud config has no vswitchid",
+    "the ID of a vSwitch of the cluster's VPC",
+)
+"""If the cloud config has none."""
 
 OF_BACKENDS = (
     Refusal(
@@ -183,6 +203,7 @@ REFUSALS = (
         "key=value",
         each=words("additional_resource_tags"),
     ),
+    *_TAGS.refusals(),
     Refusal(
         "spec",
         _OWN & given("spec") & ~_BY_SPEC,

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.nlb.annotations import field
 from cloud_controller.clouds.alicloud.nlb.names import pool_name
 from cloud_controller.clouds.alicloud.nlb.request import Port, Request
@@ -47,7 +46,7 @@ class Front:
 
 
 def fronts(asked: Request) -> list[Front]:
-    """What listens for each port. Raises InvalidConfiguration that names the annotation."""
+    """What listens for each port."""
     protocols, ranges = _protocols(asked), _ranges(asked)
     by_address = asked.text("server_group_type") == "Ip"
     found = []
@@ -55,7 +54,6 @@ def fronts(asked: Request) -> list[Front]:
         protocol = protocols.get((port["protocol"], port["port"])) or str(port["protocol"])
         first, last = ranges.get(port["port"], (port["port"], None))
         found.append(Front(port, protocol, first, last, by_address))
-    _require_apart(found)
     return found
 
 
@@ -132,13 +130,3 @@ def _ranges(asked: Request) -> dict[int, tuple[int, int]]:
     """The first and the last port of each range, by the Service's port."""
     words = (re.split("[-:]", word) for word in asked.words("listener_port_range"))
     return {int(number): (int(first), int(last)) for first, last, number in words}
-
-
-def _require_apart(found: Sequence[Front]) -> None:
-    """Raise InvalidConfiguration if two listeners of one transport have a port in common."""
-    for index, front in enumerate(found):
-        for other in found[:index]:
-            ends = [(each.first, each.last or each.first) for each in (front, other)]
-            if front.transport == other.transport and ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
-                why = f"ports {front.port['port']} and {other.port['port']} would listen on the same port"
-                raise InvalidConfiguration(field("listener_port_range"), why, "ranges that do not overlap")

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.alicloud.nlb.annotations import field
 from cloud_controller.clouds.alicloud.nlb.names import OWN_GROUP_TAG
 from cloud_controller.clouds.alicloud.nlb.request import Request
 from cloud_controller.clouds.common.source_ranges import field_and_texts, source_ranges
-from cloud_controller.clouds.common.subnets import require_one_of_a_zone
-from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored
 
-MOST_RANGES = 190
-"""Rules that a security group has room for, besides the two that refuse everybody else."""
-_TAGS = TagRules(
-    most=20,
-    longest_key=64,
-    longest_value=128,
-    pattern=re.compile(r"[\w.:/=+\-@]*"),
-    characters="letters, digits and _ . : / = + - @",
-    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.do.not.delete", "ack.aliyun.com"),
-)
 _OF_INSTANCE = (
     *("zone_maps", "address_type", "ip_version", "ipv6_address_type", "name", "resource_group_id"),
     *("bandwidth_package_id", "cross_zone_enabled", "delete_protection", "modification_protection"),
@@ -64,17 +50,14 @@ def attributes(asked: Request) -> dict[str, Value | None]:
 
 
 def zones(asked: Request) -> list[Zone]:
-    """The zones in the annotation's order. Raises InvalidConfiguration if two vSwitches are in one."""
-    found = [Zone(*(part.strip() for part in word.split(":"))) for word in asked.words("zone_maps")]
-    require_one_of_a_zone(field("zone_maps"), found)
-    return found
+    """The zones in the annotation's order."""
+    return [Zone(*(part.strip() for part in word.split(":"))) for word in asked.words("zone_maps")]
 
 
 def tags(asked: Request) -> dict[str, str]:
-    """The tags of all that is made for the Service. Raises InvalidConfiguration."""
+    """The tags of all that is made for the Service."""
     own = {**asked.owner.tags, **({OWN_GROUP_TAG: "true"} if field_and_texts(asked.spec, asked.settings)[1] else {})}
-    # Later come the cluster's UID, and on parts their load balancer and pool.
-    return _TAGS.merged(field("additional_resource_tags"), asked.pairs("additional_resource_tags"), own, later=3)
+    return {**asked.pairs("additional_resource_tags"), **own}
 
 
 def ignored(asked: Request) -> Iterator[Ignored]:
@@ -114,7 +97,4 @@ def _clients(asked: Request) -> Mapping[str, Value | None]:
         return {"security_group_ids": tuple(sorted({*asked.words("security_group_ids")})), "source_ranges": ()}
     versions = (4, 6) if dual_stack(asked) else (4,)
     ranges = tuple(str(each) for each in source_ranges(asked.spec, asked.settings, versions))
-    if len(ranges) > MOST_RANGES:
-        where, _ = field_and_texts(asked.spec, asked.settings)
-        raise InvalidConfiguration(where, f"{len(ranges)} ranges are too many", f"at most {MOST_RANGES}")
     return {"source_ranges": ranges}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX
 from cloud_controller.clouds.common.refusals import (
     IPV4,
+    RANGES,
     SERVED,
     missing_node_port,
     only_ipv6_ranges,
     refused_ranges,
     unserved_protocol,
 )
+from cloud_controller.clouds.common.tags import OWNER_TAGS, TagRules
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -19,7 +23,9 @@ from cloud_controller.load_balancers.terms import (
     PORT_KEYS,
     PORTS,
     PROTOCOL,
+    Asked,
     Term,
+    choice,
     given,
     one,
     part,
@@ -65,7 +71,38 @@ _FORM = "tcp:PORT, udp:PORT or tcpssl:PORT"
 
 # Of a word of listener-port-range:
 _FIRST, _LAST = (part(0).split("-", at).number for at in (0, 1))
+_RANGE = rf"{_PORT}-{_PORT}\s*:\s*{_PORT}"
 _RANGE_FORM = "FIRST-LAST:PORT, such as 1000-2000:80"
+
+
+def _numbers(word: str) -> list[int]:
+    return [int(number) for number in re.split("[:-]", word)]
+
+
+def _taken(asked: Asked) -> list[str]:
+    first, last, number = _numbers(asked.item)
+    ranged = {port: (low, high) for low, high, port in map(_numbers, _WELL_FORMED.of(asked))}
+    found = []
+    for port in PORTS.of(asked):
+        low, high = ranged.get(port["port"], (port["port"], port["port"]))
+        same_transport = f"{port['protocol']}:{number}" in PORT_KEYS.of(asked)
+        if same_transport and port["port"] != number and low <= last and first <= high:
+            found.append(str(port["port"]))
+    return found
+
+
+_WELL_FORMED = _RANGES.where(ITEM.matches(_RANGE))
+_OTHERS = "object.spec.ports.filter(p, p.port != r[2] && (p.protocol + ':' + string(r[2])) in variables.port_keys)"
+_BOUNDS = (
+    f"{_WELL_FORMED.cel}.filter(w, int(w.split(':')[1].trim()) == p.port)"
+    ".map(w, w.split(':')[0].split('-').map(n, int(n.trim()))) + [[p.port, p.port]]"
+)
+_TAKEN = Term(
+    f"[[{_FIRST.cel}, {_LAST.cel}, {part(1).number.cel}]]"
+    f".map(r, {_OTHERS}.filter(p, [({_BOUNDS})[0]].exists(b, b[0] <= r[1] && r[0] <= b[1])).map(p, string(p.port)))[0]",
+    _taken,
+)
+"""The Service's ports whose listeners would share a port with the range."""
 
 _OF_PORTS = (
     unserved_protocol(*SERVED),
@@ -99,14 +136,17 @@ _OF_PORTS = (
     ),
     Refusal(
         "listener_port_range",
-        ~(
-            ITEM.matches(rf"{_PORT}-{_PORT}\s*:\s*{_PORT}")
-            & _LAST.above(_FIRST)
-            & ~part(1).within(_RANGES.map(part(1)).repeated)
-        ),
+        ~(ITEM.matches(_RANGE) & _LAST.above(_FIRST) & ~part(1).within(_RANGES.map(part(1)).repeated)),
         say("'{}' is not a range of ports for one port of the Service", ITEM),
         _RANGE_FORM,
         each=_RANGES,
+    ),
+    Refusal(
+        "listener_port_range",
+        _TAKEN.any,
+        say("'{}' overlaps the listeners of other ports: {}", ITEM, _TAKEN.joined),
+        "ranges that do not overlap",
+        each=_WELL_FORMED,
     ),
     Refusal(
         "listener_port_range",
@@ -128,8 +168,25 @@ _OF_PORTS = (
     ),
 )
 
+_TAGS = TagRules(
+    # Of 20: the owner's three, that of its own security group, the cluster's UID, and a part's load balancer and pool.
+    room=choice(RANGES.any, 13, 14),
+    longest_key=64,
+    longest_value=128,
+    valid=lambda word: word.only_of("LN", "_.:/=+-@"),
+    characters="letters, digits and _ . : / = + - @",
+    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.do.not.delete", "ack.aliyun.com"),
+    own=OWNER_TAGS,
+)
 _ZONE_FORM = "ZONE:VSWITCH[:ADDRESS[:EIP]] for each zone, such as cn-hangzhou-k:vsw-0a1"
 _MOST_ZONES = 10
+MOST_RANGES = 190
+"""Rules that a security group has room for, besides the two that refuse everybody else."""
+_IPV4_RANGES = RANGES.where(~ITEM.matches(".*:.*"))
+_USABLE = Term(
+    f"({_DUAL_STACK.cel} ? {RANGES.cel} : {_IPV4_RANGES.cel})",
+    lambda asked: (RANGES if _DUAL_STACK.of(asked) else _IPV4_RANGES).of(asked),
+)
 _KEEPS_GROUPS = f"not supported with {_field('id')}: the reused load balancer keeps its own security groups"
 _ITS_GROUPS = "none; set the security groups on that load balancer"
 
@@ -141,6 +198,7 @@ _OF_INSTANCE = (
         "such as team=web",
         each=words("additional_resource_tags"),
     ),
+    *_TAGS.refusals(),
     *refused_ranges(~_OWN, _KEEPS_GROUPS, _ITS_GROUPS),
     Refusal("security_group_ids", ~_OWN & given("security_group_ids"), _KEEPS_GROUPS, _ITS_GROUPS),
     Refusal(
@@ -172,6 +230,13 @@ _OF_INSTANCE = (
     ),
     Refusal(
         "zone_maps",
+        _OWN,
+        say("two vSwitches are in zone {}", ITEM),
+        "one vSwitch for each zone",
+        each=_ZONES.map(part(0)).repeated,
+    ),
+    Refusal(
+        "zone_maps",
         _OWN & _ZONES.size.above(_MOST_ZONES),
         say("{} zones are too many", _ZONES.size),
         f"at most {_MOST_ZONES}",
@@ -194,6 +259,11 @@ _OF_INSTANCE = (
         "only one of the two",
     ),
     *only_ipv6_ranges(_OWN & ~_DUAL_STACK),
+    *refused_ranges(
+        _OWN & _USABLE.size.above(MOST_RANGES),
+        say("{} ranges are too many", _USABLE.size),
+        f"at most {MOST_RANGES}",
+    ),
     Refusal(
         "security_group_ids",
         ~ITEM.matches("sg-[0-9a-z-]+"),

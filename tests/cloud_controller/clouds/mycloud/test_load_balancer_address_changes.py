@@ -11,7 +11,7 @@ from cloud_controller.controllers.service.address_changes import ANNOTATION, CON
 from cloud_controller.controllers.service.controller import NODES_CHANGED, ServiceOptions
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME, members, named, only, put_node, web
 from tests.cloud_controller.cluster import Cluster
-from tests.cloud_controller.load_balancing import Running, changed, port, served
+from tests.cloud_controller.load_balancing import Running, changed, endpoint, endpoint_slice, port, served
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -216,3 +216,18 @@ def test_a_gauge_counts_the_services_that_need_attention_by_reason(site: MyCloud
     running.handle(NODES_CHANGED)
     running.settle("default/web", "default/refused")
     assert counted() == {**expected, "refused": 0, "address-change-held": 0, "no-backends": 1}
+
+
+def test_a_gauge_counts_the_services_without_ready_endpoints(site: MyCloudSite, cluster: Cluster) -> None:
+    cluster.put(web(name="starting"))
+    cluster.put(web(name="without-slices"))
+    cluster.put(web({}, name="nobodys", loadBalancerClass="example.com/nobodys"))
+    ready = endpoint("10.244.0.1", "worker-0")
+    starting = ready | {"conditions": {"ready": False}}
+    cluster.put_slice(endpoint_slice(starting, ready))
+    cluster.put_slice(endpoint_slice(starting, name="starting-1", of="starting"))
+    running = served(site, cluster, web())
+
+    labels = {"reason": "no-ready-endpoints"}
+    registry = running.controller._metrics.registry
+    assert registry.get_sample_value("cloud_controller_services_needing_attention", labels) == 2

@@ -258,6 +258,25 @@ def test_what_the_api_server_refuses_is_reported_in_its_words_at_the_line(
     assert "dlb-sheme: unknown on mycloud" in warned["warnings"][0]
 
 
+def test_a_node_port_goes_to_one_service_of_the_manifests_and_of_the_cluster(
+    commands: Commands, kube: Kube, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asking(name: str, number: int) -> Object:
+        asked = manifest(name)
+        asked["spec"]["ports"][0]["nodePort"] = number
+        return asked
+
+    applied(kube, namespace, asking("old", 30981))
+
+    code = commands.plan(*(asking(name, number) for name, number in (("a", 30981), ("b", 30982), ("c", 30982))))
+
+    output = capsys.readouterr().out
+    assert code == ATTENTION
+    assert "provided port is already allocated" in output
+    assert f"spec.ports[0].nodePort: 30982 is also a node port of Service {namespace}/b" in output
+    assert "2 refused, 1 created" in output
+
+
 def test_a_stream_is_read_from_stdin_and_who_may_not_write_services_is_told_so(
     commands: Commands,
     control_plane: ControlPlane,

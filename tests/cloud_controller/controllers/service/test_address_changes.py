@@ -13,7 +13,7 @@ from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from cloud_controller.controllers.service.address_changes import ANNOTATION, AddressChange, AddressChanges, leaving
 from cloud_controller.controllers.service.plan import owner_of, plan_all, plan_service
 from cloud_controller.controllers.service.rules import FINALIZER, Rules
-from cloud_controller.controllers.service.status import SetIngress
+from cloud_controller.controllers.service.status import SetCondition, SetIngress
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.facts import Fact
@@ -64,6 +64,22 @@ def test_a_held_change_names_both_values_and_its_annotation() -> None:
     assert held.changes == (FieldChange("scheme", "internet-facing", "internal"),)
     assert held.acknowledgement == f'{ANNOTATION}: "{held.held}"'
     assert Action.from_json(held.to_json()) == held
+
+
+@pytest.mark.parametrize("preserve", ["true", "false"])
+def test_a_service_given_to_another_controller_keeps_its_load_balancer_until_that_is_acknowledged(
+    preserve: str,
+) -> None:
+    service, present = seen(named(preserve_on_delete=preserve)), existing(web())
+    rules = replace(RULES, without_class=False)
+
+    held = plan_service(service, [present], Backends(), BUILDER, Fact(), rules).plan
+
+    [change] = held.held
+    assert not [each for each in held.changes if each.operation and not isinstance(each.operation, SetCondition)]
+    service["metadata"]["annotations"][ANNOTATION] = str(change.held)
+    released = plan_service(service, [present], Backends(), BUILDER, Fact(), rules).plan
+    assert released.changes and not released.held
 
 
 def test_a_load_balancer_without_an_address_may_be_replaced() -> None:

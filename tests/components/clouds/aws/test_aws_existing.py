@@ -111,6 +111,16 @@ def test_what_tags_do_not_name_reaches_the_cloud_config_of_ccm_and_previews(run_
     assert (of_ccm.subnet_id, of_ccm.route_table_id, of_ccm.elb_security_group) == ("subnet-1", "rtb-1", "sg-1")
 
 
+def test_the_api_server_says_what_the_cloud_config_of_the_stack_forbids(run_stack: Any) -> None:
+    section = {"existing": {"securityGroupId": "sg-1"}, "serveNlbClass": True}
+    recording = run_stack({**existing(**section), "serviceAdmission": "deny"})
+
+    kind = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+    policy = recording.one(kind, "cloud-controller-services")
+    assert "ElbSecurityGroup sg-1 in the cloud config decides" in str(policy.inputs["spec"]["variables"])
+    assert "service.k8s.aws/nlb" in str(policy.inputs["spec"]["matchConditions"])
+
+
 def refused(given: dict[str, Any]) -> str:
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
     with pytest.raises(ConfigError) as caught:

@@ -298,7 +298,7 @@ REFUSED: list[tuple[dict[str, str], dict[str, Any], str]] = [
     ({"zone-maps": "cn-hangzhou-k"}, {}, "is not a zone with its vSwitch"),
     ({"zone-maps": "z:vsw-1:300.0.0.1"}, {}, "'300.0.0.1' in 'z:vsw-1:300.0.0.1' is not an IPv4 address"),
     ({"zone-maps": "z:vsw-1:10.0.0.1:eip-1:more"}, {}, "is not a zone with its vSwitch"),
-    ({"zone-maps": "z:vsw-1,z:vsw-2"}, {}, "vsw-1 and vsw-2 are both in z"),
+    ({"zone-maps": "z:vsw-1,z:vsw-2"}, {}, "two vSwitches are in zone z"),
     ({"zone-maps": ",".join(f"z{i}:vsw-{i}" for i in range(11))}, {}, "11 zones are too many"),
     ({"zone-maps": "z:vsw-1::eip-1", "address-type": "intranet"}, {}, "eip-1 cannot be used"),
     ({"address-type": "intranet", "bandwidth-package-id": "cbwp-1"}, {}, "no public addresses"),
@@ -336,7 +336,7 @@ def test_a_conflict_is_refused_with_its_reason(annotations: dict[str, str], spec
 
 
 def test_ranges_must_not_overlap_other_listeners() -> None:
-    with pytest.raises(InvalidConfiguration, match="ports 1500 and 80 would listen on the same port"):
+    with pytest.raises(InvalidConfiguration, match="'1000-2000:80' overlaps the listeners of other ports: 1500"):
         built(port(80), port(1500), annotations={ENI: "eni", "listener-port-range": "1000-2000:80"})
 
 
