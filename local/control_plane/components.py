@@ -208,6 +208,8 @@ def _controller_manager(layout: Layout) -> dict[str, object]:
     return {
         **_client_component(CONTROLLER_MANAGER, CONTROLLER_MANAGER_PORT, layout),
         "cloud-provider": "external",
+        # It writes warnings into an admission policy's status: seconds of processor time for each policy of ours.
+        "controllers": "*,-validatingadmissionpolicy-status-controller",
         "allocate-node-cidrs": "true",
         "cluster-cidr": layout.pod_cidr,
         "node-cidr-mask-size": 24,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -83,9 +85,20 @@ class Cluster:
         return None
 
 
+@pytest.fixture(scope="module")
+def with_policies(kube: Kube) -> Callable[..., Cluster]:
+    """Makes each cluster once: an API server takes seconds of processor time for each policy."""
+
+    @functools.cache
+    def make(cloud: str, limits: Limits | None = None) -> Cluster:
+        return Cluster(kube, cloud, limits=limits)
+
+    return make
+
+
 @pytest.fixture(scope="module", params=["mycloud", "aws", "alicloud"])
-def admission(request: pytest.FixtureRequest, kube: Kube) -> Cluster:
-    return Cluster(kube, request.param)
+def admission(request: pytest.FixtureRequest, with_policies: Callable[..., Cluster]) -> Cluster:
+    return with_policies(request.param)
 
 
 def texts(entry: Annotation) -> list[str]:
@@ -273,9 +286,9 @@ _LOGS = {"type": "nlb", "attributes": "access_logs.s3.enabled=true,access_logs.s
     ],
 )
 def test_what_the_administrators_list_does_not_name_is_refused_in_the_controllers_words(
-    kube: Kube, cloud: str, wrong: Asked, right: Asked
+    kube: Kube, with_policies: Callable[..., Cluster], cloud: str, wrong: Asked, right: Asked
 ) -> None:
-    cluster = Cluster(kube, cloud, limits=Limits(LISTED))
+    cluster = with_policies(cloud, Limits(LISTED))
     service = stored(kube, wrong.service())
 
     with pytest.raises(InvalidConfiguration) as refused:
@@ -352,8 +365,10 @@ def test_the_annotation_for_readiness_gates_is_checked_on_every_cloud(admission:
     assert admission.answer(right, asked.kind) is None
 
 
-def test_two_names_of_one_annotation_that_contradict_each_other_are_refused(kube: Kube) -> None:
-    cluster = Cluster(kube, "alicloud")
+def test_two_names_of_one_annotation_that_contradict_each_other_are_refused(
+    kube: Kube, with_policies: Callable[..., Cluster]
+) -> None:
+    cluster = with_policies("alicloud")
     entry = CLB.by_argument["scheduler"]
     annotations = {entry.name: "wrr", entry.aliases[0]: "rr"}
     service = stored(kube, Asked(CLB).service() | {"metadata": {"name": "web", "annotations": annotations}})
@@ -369,8 +384,8 @@ def test_services_that_the_controller_does_not_serve_are_left_alone(admission: C
     assert admission.answer(wrong(kind), kind, type="ClusterIP", loadBalancerClass=None) is None
 
 
-def test_what_an_annotation_leaves_to_another_controller_is_left_alone(kube: Kube) -> None:
-    aws = Cluster(kube, "aws")
+def test_what_an_annotation_leaves_to_another_controller_is_left_alone(with_policies: Callable[..., Cluster]) -> None:
+    aws = with_policies("aws")
     [kind] = aws.kinds
     name = kind.by_argument["type"].name
 
