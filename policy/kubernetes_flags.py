@@ -142,7 +142,7 @@ def _of_subject(subject: Subject) -> Iterator[Found]:
     elif subject.kind in WORKLOADS:
         for container in containers(subject):
             yield partial(_of_container, container)
-    else:
+    elif ":" in subject.kind:
         for key in subject.props:
             if key in _USER_DATA:
                 yield partial(_of_user_data, subject, str(key))

@@ -73,6 +73,9 @@ def problems(metadata: Metadata, stack: Stack) -> Iterator[tuple[Subject, Proble
     for machine in machines:
         yield machine, partial(_sessions, metadata, machine)
     for workload in stack.of(*WORKLOADS):
+        # What a patch leaves out may be set elsewhere.
+        if workload.is_patch:
+            continue
         relies: list[Callable[[], object]] = [
             partial(ccm_container, workload),
             partial(_relies, metadata, stack, workload),

@@ -29,9 +29,11 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
         for container in containers(subject):
             is_ccm = partial(ccm_name, container, stack.config)
             yield subject, partial(problem_if, [is_ccm], partial(_differs, container, [each for _, each in texts]))
-            yield subject, partial(problem_if, [is_ccm, partial(_is_upstream, container)], partial(_lacks, container))
+            if not subject.is_patch:
+                upstream = partial(_is_upstream, container)
+                yield subject, partial(problem_if, [is_ccm, upstream], partial(_lacks, container))
             routes = partial(routes_pods, container)
-            for owner, found in texts:
+            for owner, found in (each for each in texts if not each[0].is_patch):
                 yield owner, partial(problem_if, [partial(_allocates_not, found), is_ccm, routes], _nobody)
 
 

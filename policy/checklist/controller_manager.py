@@ -34,15 +34,18 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
     """Configurations of kube-controller-manager that run cloud controllers, or that it refuses."""
     require_own_control_plane(stack)
     for subject, found in flags_of(stack):
-        yield subject, partial(_provider, found)
+        yield subject, partial(_provider, subject, found)
         yield subject, partial(_controllers, stack, found)
 
 
-def _provider(found: Found) -> str | None:
+def _provider(subject: Subject, found: Found) -> str | None:
     flags = found()
     if not _is_configured(flags):
         return None
     if not flags.has(CONTROLLER_MANAGER, "cloud-provider"):
+        # What a patch leaves out may be set elsewhere.
+        if subject.is_patch:
+            return None
         return f"{flags.where}: kube-controller-manager lacks --cloud-provider=external"
     if flags.value(CONTROLLER_MANAGER, "cloud-provider") in ("external", None):
         return None

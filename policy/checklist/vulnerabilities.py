@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,8 +23,7 @@ def problems(stack: Stack) -> Iterator[tuple[Subject | None, Problem]]:
     """Versions that an entry of the data names."""
     entries = load("vulnerabilities")["entries"]
     kubernetes = [each for each in entries if each["component"] == "kubernetes"]
-    for entry in kubernetes:
-        yield None, partial(_of_cluster, stack, entry)
+    yield None, partial(_of_cluster, stack, kubernetes)
     for workload in stack.of(*WORKLOADS):
         for container in containers(workload):
             for entry in entries:
@@ -42,12 +41,14 @@ def affects(entry: Mapping[str, Any], text: str) -> bool:
     introduced = _parsed(entry.get("introduced", "0.0.0"))
     fixed = sorted(filter(None, map(_parsed, entry["fixed"])))
     assert introduced is not None
+    # Of a newer minor version than all of them, no patch is older than the first mended one.
     mended = next((each for each in fixed if each[:2] == version[:2]), fixed[0])
-    return introduced <= version < mended and version[:2] <= fixed[-1][:2]
+    return introduced <= version < mended
 
 
-def _of_cluster(stack: Stack, entry: Mapping[str, Any]) -> str | None:
-    return _problem(entry, "Kubernetes", cluster_version(stack) or "")
+def _of_cluster(stack: Stack, entries: Sequence[Mapping[str, Any]]) -> str | None:
+    version = cluster_version(stack) or ""
+    return "; ".join(filter(None, (_problem(entry, "Kubernetes", version) for entry in entries))) or None
 
 
 def _of_image(container: Container, entry: Mapping[str, Any]) -> str | None:

@@ -48,4 +48,5 @@ def test_an_unknown_flag_is_not_evaluated(pack: PolicyHost) -> None:
 def test_a_message_shows_no_value_of_a_flag(pack: PolicyHost) -> None:
     findings = pack.analyze_stack([component("kube-apiserver", "--cloud-provider=hunter2")])
 
+    assert of(findings, RULE)
     assert "hunter2" not in " ".join(each.message for each in findings)

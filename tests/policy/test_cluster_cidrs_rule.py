@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +64,7 @@ def test_a_disagreement_on_the_cluster_cidr_is_reported(
         [machine(KUBEADM), manager("--cluster-cidr=100.65.0.0/16", name=EXEMPT)],
         [machine(KUBEADM), manager("--cluster-cidr=100.65.0.0/16"), eks()],
         [config_map(PROXY)],
+        [replace(manager(), type="kubernetes:apps/v1:DaemonSetPatch")],
     ],
     ids=[
         "agree",
@@ -73,6 +75,7 @@ def test_a_disagreement_on_the_cluster_cidr_is_reported(
         "exempt",
         "EKS",
         "kube-proxy alone",
+        "patch",
     ],
 )
 def test_agreement_and_clusters_without_routes_pass(pack: PolicyHost, resources: list[AnalyzedResource]) -> None:
@@ -86,4 +89,5 @@ def test_an_unknown_range_is_not_evaluated(pack: PolicyHost) -> None:
 def test_a_message_shows_no_range(pack: PolicyHost) -> None:
     findings = pack.analyze_stack([machine(KUBEADM), manager("--cluster-cidr=10.99.0.0/16")])
 
+    assert of(findings, RULE)
     assert "10.99" not in " ".join(each.message for each in findings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from local.engine.policies.host import AnalyzedResource, PolicyHost
@@ -66,6 +68,7 @@ def test_a_manager_that_runs_cloud_controllers_or_does_not_start_is_reported(
         [eks(), config_map(WITHOUT)],
         [machine("dnf install -y kubeadm\n# kube-controller-manager gets --cloud-provider=aws\n")],
         [component("kube-scheduler")],
+        [replace(component("kube-controller-manager"), type="kubernetes:apps/v1:DaemonSetPatch")],
     ],
     ids=[
         "kubeadm",
@@ -77,6 +80,7 @@ def test_a_manager_that_runs_cloud_controllers_or_does_not_start_is_reported(
         "EKS",
         "mention",
         "other",
+        "patch",
     ],
 )
 def test_a_manager_that_leaves_the_cloud_to_the_ccm_passes(pack: PolicyHost, resources: list[AnalyzedResource]) -> None:

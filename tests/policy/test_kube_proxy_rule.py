@@ -54,4 +54,5 @@ def test_an_unknown_configuration_is_not_evaluated(pack: PolicyHost) -> None:
 def test_a_message_shows_no_value(pack: PolicyHost) -> None:
     findings = pack.analyze_stack([config_map(f"{CONFIG}mode: hunter2\n")])
 
+    assert of(findings, RULE)
     assert "hunter2" not in " ".join(each.message for each in findings)

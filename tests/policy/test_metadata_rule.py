@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,6 +99,7 @@ def test_a_service_without_sessions_or_out_of_reach_is_reported(
         (AWS, [template(), manager(EXEMPT)]),
         (AWS, [template(EXEMPT_RESOURCE, httpTokens="optional")]),
         (AWS, [manager()]),
+        (AWS, [template(), replace(manager(), type="kubernetes:apps/v1:DaemonSetPatch")]),
         (ALICLOUD, [ecs(httpPutResponseHopLimit=1), manager()]),
     ],
     ids=[
@@ -110,6 +112,7 @@ def test_a_service_without_sessions_or_out_of_reach_is_reported(
         "exempt CCM",
         "exempt machines",
         "no machines",
+        "patch",
         "hops are not counted",
     ],
 )

@@ -73,4 +73,5 @@ def test_an_unknown_range_is_not_evaluated(pack: PolicyHost, resources: list[Ana
 def test_a_message_shows_no_range(pack: PolicyHost) -> None:
     findings = pack.analyze_stack([machine(KUBEADM), vpc("100.64.0.0/12")])
 
+    assert of(findings, RULE)
     assert "100.64" not in " ".join(each.message for each in findings)
