@@ -52,6 +52,14 @@ def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
     return found
 
 
+def if_known(value: Callable[[], T]) -> T | None:
+    """The value; None where it is unknown. For evidence that is not missed where there is none."""
+    try:
+        return value()
+    except UnknownValueError:
+        return None
+
+
 def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> str | None:
     """The problem, where all conditions hold. Raises UnknownValueError only if nothing known makes it None."""
     unknown: UnknownValueError | None = None
