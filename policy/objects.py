@@ -29,18 +29,18 @@ def each(value: Any) -> Iterator[Callable[[], Any]]:
             yield partial(value.__getitem__, index)
 
 
+def plain(value: Any) -> Any:
+    """The same of dicts and lists, with numbers that are whole as integers. Raises UnknownValueError."""
+    if isinstance(value, Mapping):
+        return {key: plain(value[key]) for key in value}
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return [*map(plain, value)] if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
 def put(value: Any, key: str, new: Any) -> None:
     """Set a field of an object of a resource that is remediated."""
     value[key] = new
-
-
-def plain(value: Any) -> Any:
-    """The value as dicts and lists, secrets in plain text; an unknown value is the SDK's text for it."""
-    if isinstance(value, Mapping):
-        return {key: plain(value[key]) for key in value}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    return value
 
 
 def object_name(props: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ MUTANTS = [
     Mutant("ccm-workload-tolerate-uninitialized", "mycloud-ha", DAEMON_SET, _hide),
     Mutant(
         "ccm-config-elect-leader",
-        "mycloud-ha",
+        "aws-staging",
         DAEMON_SET,
         _by_file,
         beside=Mutant(

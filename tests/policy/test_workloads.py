@@ -113,8 +113,9 @@ def test_with_a_ccms_service_account_the_first_container_is_the_ccm_unless_anoth
         for both in ([first, second], [first, named])
     )
 
-    assert by_account.startswith("container first:")
-    assert by_image.startswith("container second:")
+    problem = "--leader-elect is false, but a DaemonSet runs one on each of its nodes"
+    assert by_account == f"container first: {problem}"
+    assert by_image == f"container second: {problem}"
 
 
 def test_a_ccm_that_runs_as_a_sidecar_is_recognised_but_not_one_that_runs_before(pack: PolicyHost) -> None:
@@ -156,6 +157,7 @@ def test_a_ccm_that_runs_as_a_sidecar_is_recognised_but_not_one_that_runs_before
         {"args": ["cloud-controller-manager"]},
         {"name": "wait-for-cloud-controller-manager"},
         {"name": "restart-ccm"},
+        {"name": "restart-cloud-controller-manager"},
         {"command": ["sh", "-c", UNKNOWN]},
         {"args": UNKNOWN},
         {"args": ["--database", UNKNOWN]},
