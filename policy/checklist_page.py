@@ -112,6 +112,9 @@ def _entry(rule: Rule) -> Iterator[str]:
         yield f"- Setting `{name}`: {schema['description']}"
     if rule.about.get("settings"):
         yield ""
+    if rule.remediation:
+        yield f"**Level `remediate`:** {rule.remediation.does}"
+        yield ""
     if unseen := rule.about.get("unseen"):
         yield f"**Not seen:** {unseen}"
         yield ""

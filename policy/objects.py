@@ -29,6 +29,20 @@ def each(value: Any) -> Iterator[Callable[[], Any]]:
             yield partial(value.__getitem__, index)
 
 
+def plain(value: Any) -> Any:
+    """The same of dicts and lists, with numbers that are whole as integers. Raises UnknownValueError."""
+    if isinstance(value, Mapping):
+        return {key: plain(value[key]) for key in value}
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return [*map(plain, value)] if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def put(value: Any, key: str, new: Any) -> None:
+    """Set a field of an object of a resource that is remediated."""
+    value[key] = new
+
+
 def object_name(props: Mapping[str, Any]) -> str:
     """`NAMESPACE/NAME`, or `NAME`. Raises UnknownValueError."""
     namespace, name = dig(props, "metadata", "namespace"), dig(props, "metadata", "name") or ""

@@ -10,23 +10,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NotRequired, TypedDict, Unpack
+from typing import Any, NotRequired, TypedDict, Unpack, cast
 
 from pulumi_policy import (
     EnforcementLevel,
     PolicyComplianceFramework,
     PolicyConfigSchema,
     ReportViolation,
+    ResourceRemediation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
     Severity,
     StackValidationArgs,
     StackValidationPolicy,
 )
-from pulumi_policy.proxy import UnknownValueError
+from pulumi_policy.proxy import UnknownValueError, unknown_checking_proxy
 
 from policy.exemptions import SETTING, expired, is_judged
 from policy.lines import LINES
+from policy.objects import plain
 from policy.subjects import Subject, subjects
 from policy.unknowns import Problem, collect, judge
 
@@ -57,6 +59,15 @@ WholeStack = Callable[[Stack], Iterable[tuple[Subject | None, Problem]]]
 """What may be wrong with the stack, with the object to blame; None: the stack as such. May raise UnknownValueError."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remediation:
+    """What the level `remediate` does to an object that violates a rule, where that cannot break it."""
+
+    does: str
+    apply: Callable[[Subject], bool]
+    """Changes the object (`put`), and says whether it did. It sees unknown values as the SDK's texts for them."""
+
+
 class About(TypedDict):
     """What a rule says of itself. A page is made of it (`policy/checklist_page.py`)."""
 
@@ -82,14 +93,25 @@ class About(TypedDict):
 class ResourceRule(ResourceValidationPolicy):
     """A rule for single objects."""
 
-    def __init__(self, name: str, problems: Objects, **about: Unpack[About]) -> None:
-        super().__init__(validate=partial(_check_resource, problems), **_common(name, about))
+    def __init__(
+        self, name: str, problems: Objects, remediation: Remediation | None = None, **about: Unpack[About]
+    ) -> None:
+        # The SDK takes a plain result as well, but its type says otherwise.
+        remediate = cast(ResourceRemediation, partial(_remediate, problems, remediation.apply)) if remediation else None
+        super().__init__(
+            validate=partial(_check_resource, problems),
+            remediate=remediate,
+            **_common(name, about),
+        )
         self.about = about
         self.module = _module(problems)
+        self.remediation = remediation
 
 
 class StackRule(StackValidationPolicy):
     """A rule for the stack as a whole, which sees the objects' outputs and dependencies."""
+
+    remediation = None
 
     def __init__(self, name: str, problems: WholeStack, **about: Unpack[About]) -> None:
         super().__init__(validate=partial(_check_stack, problems), **_common(name, about))
@@ -144,6 +166,32 @@ def _check_resource(problems: Objects, args: ResourceValidationArgs, report: Rep
             unknown = unknown or error
     if unknown is not None:
         raise unknown
+
+
+def _remediate(
+    problems: Objects, apply: Callable[[Subject], bool], args: ResourceValidationArgs
+) -> Mapping[str, Any] | None:
+    """The resource's inputs after its remediation; None: unchanged. Raises UnknownValueError before it changes any."""
+    # The SDK checks for unknown values only where a rule validates.
+    seen = unknown_checking_proxy(plain(args.props))
+    config = args.get_config()
+    wrong: list[Subject] = []
+    for judged, handed in zip(
+        subjects(args.resource_type, seen, args.name, config),
+        subjects(args.resource_type, args.props, args.name, config),
+        strict=True,
+    ):
+        messages: list[str] = []
+        subject = judged()
+        judge([partial(is_judged, subject)], problems(subject), partial(_keep, messages))
+        if messages:
+            wrong.append(handed())
+    changed = [apply(subject) for subject in wrong]
+    return args.props if any(changed) else None
+
+
+def _keep(messages: list[str], message: str, _urn: str | None = None) -> None:
+    messages.append(message)
 
 
 def _check_stack(problems: WholeStack, args: StackValidationArgs, report: ReportViolation) -> None:

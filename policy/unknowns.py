@@ -65,6 +65,14 @@ def not_evaluated(why: str) -> UnknownValueError:
     return error
 
 
+def if_known(value: Callable[[], T]) -> T | None:
+    """The value; None where it is unknown. For evidence that is not missed where there is none."""
+    try:
+        return value()
+    except UnknownValueError:
+        return None
+
+
 def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> str | None:
     """The problem, where all conditions hold. Raises UnknownValueError only if nothing known makes it None."""
     unknown: UnknownValueError | None = None

@@ -7,12 +7,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from policy.objects import dig, each
+from pulumi_policy.proxy import UnknownValueError
+
+from policy.objects import dig, each, items
+from policy.programs import bare, commands
 from policy.rules import setting
 from policy.subjects import Subject
-from policy.unknowns import Problem, collect, first_known, problem_if
+from policy.unknowns import Problem, collect, first_known, if_known, problem_if
 
-WORKLOADS = ("apps/DaemonSet", "apps/Deployment", "apps/StatefulSet")
+DAEMONS = (
+    "apps/DaemonSet",
+    "apps/Deployment",
+    "apps/StatefulSet",
+    "apps/ReplicaSet",
+    "core/ReplicationController",
+    "core/Pod",
+)
+"""The kinds that keep pods running."""
+JOBS = ("batch/Job", "batch/CronJob")
+WORKLOADS = (*DAEMONS, *JOBS)
+"""Every kind that runs pods."""
 
 Container = Callable[[], Mapping[str, Any]]
 """A container of a pod; raises UnknownValueError."""
@@ -22,21 +36,45 @@ IMAGES = setting(
 )
 """The setting `images` of a rule about cloud controller managers: it adds to those that it recognises."""
 
-# The last part of an image's repository, or a command's: cloud-controller (this project's), and of others
-# cloud-controller-manager, NAME-cloud-controller-manager, NAME-ccm, cloud-provider-NAME.
-_CCM = re.compile(r"(^|[-_])(cloud-controller(-manager)?|ccm|cloud-provider-[a-z0-9]+)$")
+# The last part of an image's repository, a program, or a ServiceAccount: cloud-controller (this project's), and of
+# others cloud-controller-manager, NAME-cloud-controller-manager, NAME-ccm, cloud-provider-NAME.
+_CCM = re.compile(r"(^|[-_])(cloud-controller(-manager)?|ccm|cloud-provider-[a-z0-9]+(-cloud|-metal)?)$")
+# A container's name says less: `wait-for-ccm` and `restart-ccm` are others.
+_NAME = re.compile(r"ccm|((?!check|delete|patch|restart|test|wait|watch)[a-z0-9]+-)?cloud-controller(-manager)?")
+# They share flags with a CCM.
+_OTHERS = re.compile(r"(^|-)(cluster-autoscaler|kube-apiserver|kube-controller-manager|kubelet|hyperkube)(-|$)")
+_AUTOSCALER = frozenset({"--expander", "--node-group-auto-discovery", "--nodes", "--scale-down-enabled"})
+_PROVIDER = "--cloud-provider"
+_BESIDE_PROVIDER = frozenset(
+    {
+        "--allocate-node-cidrs",
+        "--cloud-config",
+        "--cluster-cidr",
+        "--concurrent-node-syncs",
+        "--concurrent-service-syncs",
+        "--configure-cloud-routes",
+        "--controllers",
+        "--node-monitor-period",
+        "--node-status-update-frequency",
+        "--route-reconciliation-period",
+        "--use-service-account-credentials",
+    }
+)
+"""Flags that, beside `--cloud-provider`, make a program a CCM."""
+_VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\})")
 
 
-def of_ccm(subject: Subject, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """These problems of a workload, where it is a cloud controller manager."""
-    if subject.kind in WORKLOADS:
+def of_ccm(subject: Subject, problems: Iterable[Problem], kinds: Iterable[str] = WORKLOADS) -> Iterator[Problem]:
+    """These problems of a workload of these kinds, where it is a cloud controller manager."""
+    if subject.kind in kinds:
         for problem in collect(problems):
             yield partial(problem_if, [partial(ccm_container, subject)], problem)
 
 
 def pod(subject: Subject) -> Mapping[str, Any]:
     """The spec of a workload's pods. Raises UnknownValueError."""
-    return dig(subject.props, "spec", "template", "spec") or {}
+    path = {"core/Pod": ("spec",), "batch/CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}
+    return dig(subject.props, *path.get(subject.kind, ("spec", "template", "spec"))) or {}
 
 
 def ccm_container(subject: Subject) -> str | None:
@@ -44,37 +82,73 @@ def ccm_container(subject: Subject) -> str | None:
 
     Raises UnknownValueError if that depends on an unknown value.
     """
-    return first_known(partial(ccm_name, container, subject.config) for container in containers(subject))
+    return first_known(partial(is_ccm, subject, container) for container in containers(subject))
+
+
+def is_ccm(subject: Subject, container: Container) -> str | None:
+    """The container's name where it is a cloud controller manager, else None. Raises as `ccm_container`.
+
+    By its image, program and flags; where the workload keeps running, also by its name and its pod's ServiceAccount.
+    """
+    found = [partial(ccm_name, container, subject.config)]
+    if subject.kind in DAEMONS:
+        found += [partial(_by_name, container), partial(_by_account, subject, container)]
+    return first_known(found)
 
 
 def ccm_name(container: Container, config: Mapping[str, Any]) -> str | None:
-    """The name of a container that is a cloud controller manager, else None. Raises as `ccm_container`."""
-    images = tuple(config.get("images") or ())
-    return first_known(partial(_ccm_name, container, what, images) for what in ("image", "command"))
+    """The name of a container that is a CCM by its image, program or flags, else None. Raises as `ccm_container`."""
+    by_program = (partial(_by_program, container, programs, config) for programs in (_image, _programs))
+    return first_known((*by_program, partial(_by_flags, container)))
 
 
 def containers(subject: Subject, *, init: bool = False) -> Iterator[Container]:
-    """The containers of a workload's pods; with `init` those, too, that run before them."""
-    for field in ("containers", "initContainers") if init else ("containers",):
-        yield from each(dig(pod(subject), field))
+    """The containers that run beside each other in a workload's pods; with `init` those, too, that run before them.
+
+    An init container that never ends (`restartPolicy: Always`) is among the former.
+    """
+    yield from each(dig(pod(subject), "containers"))
+    if init:
+        yield from each(dig(pod(subject), "initContainers"))
+        return
+    for container in each(if_known(partial(dig, pod(subject), "initContainers"))):
+        if if_known(partial(_never_ends, container)):
+            yield container
+
+
+def is_program(name: str, config: Mapping[str, Any]) -> bool:
+    """Whether a program or an image's repository of this name is a CCM."""
+    return bool(_CCM.search(name)) or name in (config.get("images") or ())
+
+
+def known_words(spec: Mapping[str, Any], field: str) -> list[str]:
+    """The words of a container's `command` or `args`, up to the first that is unknown."""
+    words: list[str] = []
+    for word in each(if_known(partial(dig, spec, field))):
+        text = if_known(word)
+        if text is None:
+            break
+        words.append(str(text))
+    return words
 
 
 def flag(container: Mapping[str, Any], name: str) -> str | None:
     """The last value of a command-line flag: `NAME=VALUE`, or the word after NAME; None: the flag is absent.
 
-    Also inside a word, as in `sh -c`. Raises UnknownValueError only where a later, unknown word could be the flag.
+    Also inside a word, as in `sh -c`; a variable with a value in `env` is replaced. Raises UnknownValueError only where
+    a later, unknown word could be the flag, or a variable's value is unknown.
     """
     following = ""
     for field in ("args", "command"):
         words = [*each(dig(container, field))]
         for word in reversed(words):
             for part in reversed(str(word()).split()):
-                bare = part.strip("\"'")
-                if bare == name:
-                    return following
-                if bare.startswith(f"{name}="):
-                    return bare.partition("=")[2].strip("\"'")
-                following = bare
+                text = part.strip("\"'")
+                if text == name:
+                    return _resolved(container, following)
+                if text.startswith(f"{name}="):
+                    return _resolved(container, text.partition("=")[2].strip("\"'"))
+                following = text
     return None
 
 
@@ -84,10 +158,89 @@ def repository(image: str) -> str:
     return last.partition(":")[0]
 
 
-def _ccm_name(container: Container, what: str, images: tuple[str, ...]) -> str | None:
+def _never_ends(container: Container) -> bool:
+    return bool(dig(container(), "restartPolicy") == "Always")
+
+
+def _resolved(container: Mapping[str, Any], text: str) -> str:
+    """The text with the values that `env` gives its variables; those from elsewhere stay."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        found = [dig(entry, "value") for entry in items(dig(container, "env")) if dig(entry, "name") == name]
+        return match[0] if not found or found[-1] is None else str(found[-1])
+
+    return _VARIABLE.sub(value, text)
+
+
+def _by_program(
+    container: Container, programs: Callable[[Mapping[str, Any]], Iterable[str]], config: Mapping[str, Any]
+) -> str | None:
     spec = container()
-    if what == "image":
-        program = repository(str(dig(spec, "image") or ""))
-    else:
-        program = next((str(word()) for word in each(dig(spec, "command"))), "").rpartition("/")[2]
-    return str(dig(spec, "name") or program) if _CCM.search(program) or program in images else None
+    found = next((program for program in programs(spec) if is_program(program, config)), None)
+    return found and str(dig(spec, "name") or found)
+
+
+def _image(spec: Mapping[str, Any]) -> list[str]:
+    return [bare(repository(str(dig(spec, "image") or "")))]
+
+
+def _programs(spec: Mapping[str, Any]) -> list[str]:
+    """The names of what the container runs. Raises UnknownValueError where the command's first word is unknown."""
+    words = known_words(spec, "command")
+    if not words and (command := [*each(dig(spec, "command"))]):
+        command[0]()
+    arguments = known_words(spec, "args")
+    if words and (found := commands(words)):
+        return [name for each in found for name in each.names]
+    # The image's entry point may run what its first argument names, as a shell or an init program in `command` does.
+    if not words and not (arguments and "/" in arguments[0]):
+        return []
+    return [name for each in commands([*words, *arguments]) for name in each.names]
+
+
+def _by_flags(container: Container) -> str | None:
+    """By flags that only a CCM has together. Raises UnknownValueError where `--cloud-provider` is one of them."""
+    spec = container()
+    names, unknown = set[str](), None
+    for field in ("command", "args"):
+        for word in each(if_known(partial(dig, spec, field))):
+            try:
+                names |= {part.strip("\"'").partition("=")[0] for part in str(word()).split()}
+            except UnknownValueError as error:
+                unknown = unknown or error
+    if _PROVIDER not in names or names & _AUTOSCALER or _is_other(spec):
+        return None
+    # With `external`, the program leaves the cloud to a CCM.
+    if if_known(partial(flag, spec, _PROVIDER)) == "external":
+        return None
+    if names & _BESIDE_PROVIDER:
+        return str(dig(spec, "name") or _PROVIDER)
+    if unknown is not None:
+        raise unknown
+    return None
+
+
+def _by_name(container: Container) -> str | None:
+    name = str(dig(container(), "name") or "")
+    return name if _NAME.fullmatch(name) and not _is_other(container()) else None
+
+
+def _by_account(subject: Subject, container: Container) -> str | None:
+    """By the ServiceAccount of the pod, whose first container it is, where no other is known to be a CCM."""
+    fields = ("serviceAccountName", "serviceAccount")
+    account = next(filter(None, (if_known(partial(dig, pod(subject), field)) for field in fields)), "")
+    if not _CCM.search(str(account)) or _is_other(container()):
+        return None
+    every = [*each(dig(pod(subject), "containers"))]
+    name = dig(container(), "name")
+    if name != dig(every[0](), "name") or first_known(partial(ccm_name, other, subject.config) for other in every[1:]):
+        return None
+    return str(name or "")
+
+
+def _is_other(spec: Mapping[str, Any]) -> bool:
+    """Whether image, program or name is of another program with a CCM's flags."""
+    programs = if_known(partial(_programs, spec)) or []
+    known = (*(if_known(partial(_image, spec)) or []), *programs, str(dig(spec, "name") or ""))
+    return any(_OTHERS.search(each) for each in known)

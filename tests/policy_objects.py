@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ CONTAINER: PropertyMap = {
     "livenessProbe": _PROBE,
     "readinessProbe": _PROBE,
     "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
+    "securityContext": {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    },
+}
+POD_CONTEXT: PropertyMap = {
+    "runAsNonRoot": True,
+    "runAsUser": 65534,
+    "seccompProfile": {"type": "RuntimeDefault"},
 }
 
 
@@ -71,9 +82,15 @@ def ccm(
         "containers": [{**CONTAINER, **(container or {})}] if containers is None else containers,
         "tolerations": [TOLERATION],
         "priorityClassName": "system-cluster-critical",
+        "securityContext": POD_CONTEXT,
         **pod,
     }
     return workload({"template": {"spec": template}, **(spec or {})}, kind, name)
+
+
+def patch(whole: AnalyzedResource) -> AnalyzedResource:
+    """The object as a patch of one that others made."""
+    return replace(whole, type=f"{whole.type}Patch")
 
 
 def service(

@@ -4,6 +4,7 @@ from policy import clouds
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
 from policy.checklist.api_server import API_SERVER_WITHOUT_CLOUD
 from policy.checklist.bindings import BINDINGS_ARE_NARROW
+from policy.checklist.capabilities import CCM_DROPS_CAPABILITIES
 from policy.checklist.ccm_rights import CCM_HAS_RIGHTS, CCM_RIGHTS_ARE_NARROW
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.cluster_cidrs import CLUSTER_CIDRS_AGREE
@@ -14,15 +15,21 @@ from policy.checklist.images import CCM_IMAGE_PINNED
 from policy.checklist.kube_proxy import KUBE_PROXY_ANSWERS
 from policy.checklist.kubelets import KUBELETS_ARE_EXTERNAL
 from policy.checklist.leader_election import CCM_ELECTS_LEADER
+from policy.checklist.leader_election_file import CCM_FILE_ELECTS_LEADER
+from policy.checklist.logs import CCM_LOGS_TO_OUTPUT
 from policy.checklist.node_numbers import NODES_HAVE_ROOM
 from policy.checklist.node_versions import NODES_FOLLOW_CONTROL_PLANE
+from policy.checklist.non_root import CCM_RUNS_AS_NON_ROOT
 from policy.checklist.order import LOAD_BALANCERS_DEPEND_ON_CCM
 from policy.checklist.powers import ROLES_WITHOUT_POWERS
 from policy.checklist.priority import CCM_HAS_PRIORITY
 from policy.checklist.probes import CCM_HAS_PROBES
 from policy.checklist.ranges import RANGES_ARE_DISJOINT
 from policy.checklist.rbac import ROLES_WITHOUT_WILDCARDS
+from policy.checklist.read_only_root import CCM_HAS_READ_ONLY_ROOT
+from policy.checklist.rendering import STACK_RENDERS_OBJECTS
 from policy.checklist.resources import CCM_HAS_RESOURCES
+from policy.checklist.seccomp import CCM_SETS_SECCOMP
 from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
 from policy.checklist.support import CLUSTER_IS_SUPPORTED
 from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
@@ -34,10 +41,17 @@ from policy.rules import Rule
 POLICIES: list[Rule] = [
     CCM_TOLERATES_UNINITIALIZED,
     CCM_ELECTS_LEADER,
+    CCM_FILE_ELECTS_LEADER,
     CCM_HAS_PROBES,
     CCM_IMAGE_PINNED,
     CCM_HAS_RESOURCES,
     CCM_HAS_PRIORITY,
+    CCM_RUNS_AS_NON_ROOT,
+    CCM_DROPS_CAPABILITIES,
+    CCM_SETS_SECCOMP,
+    CCM_HAS_READ_ONLY_ROOT,
+    CCM_LOGS_TO_OUTPUT,
+    STACK_RENDERS_OBJECTS,
     CLOUD_CONFIG_IN_SECRET,
     ROLES_WITHOUT_WILDCARDS,
     ROLES_WITHOUT_POWERS,

@@ -15,6 +15,8 @@ from policy.workloads import IMAGES, WORKLOADS, Container, containers, of_ccm
 _DIGEST = re.compile(r"[a-z0-9+._-]+:[0-9a-f]{32,}")
 # Three numbers and whatever follows: v1.36.0, 2.9.1-provider.2. Two of them (v1.36) move with each patch.
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+")
+# `1.2.3-latest` moves all the same.
+_MOVES = re.compile(r"[-_.](latest|main|master|head|stable|edge|dev|nightly|snapshot|canary|rolling|current)$", re.I)
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -28,15 +30,18 @@ def problems(subject: Subject) -> Iterator[Problem]:
 def _of_containers(subject: Subject) -> Iterator[Problem]:
     tags = tuple(subject.config.get("tags") or ())
     for container in containers(subject, init=True):
-        yield partial(_problem, container, tags)
+        yield partial(_problem, container, tags, subject.is_patch)
 
 
-def _problem(container: Container, tags: Sequence[str]) -> str | None:
+def _problem(container: Container, tags: Sequence[str], is_patch: bool) -> str | None:
     spec = container()
     image = str(dig(spec, "image") or "")
+    if is_patch and not image:
+        return None
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
-    if _DIGEST.fullmatch(digest) or _VERSION.match(tag) or any(re.fullmatch(each, tag) for each in tags):
+    is_version = _VERSION.match(tag) and not _MOVES.search(tag)
+    if _DIGEST.fullmatch(digest) or is_version or any(re.fullmatch(each, tag) for each in tags):
         return None
     # Without the image itself: the program may have made it a secret, which is plain text here.
     what = "the image's tag is not a full version" if tag else "the image has neither a tag nor a digest"
@@ -67,9 +72,9 @@ CCM_IMAGE_PINNED = ResourceRule(
     sections="12.1",
     judges=(
         "Every container of the CCM's pods, including init containers, names its image by a digest or by a tag "
-        "that is a full version (`v1.36.0`, `2.9.1-provider.2`). A missing tag, `latest`, `main`, `stable`, `v1` "
-        "and `v1.36` can move. The setting `tags` takes regular expressions for further tags that never move; "
-        "`allWorkloads` applies the rule to every workload."
+        "that is a full version (`v1.36.0`, `2.9.1-provider.2`). A missing tag, `latest`, `main`, `stable`, `v1`, "
+        "`v1.36` and `1.2.3-latest` can move. The setting `tags` takes regular expressions for further tags that "
+        "never move; `allWorkloads` applies the rule to every workload."
     ),
     tags=["supply-chain"],
     remedy="Name the image by its digest (IMAGE@sha256:…), or by a full version (IMAGE:v1.36.0).",

@@ -4,44 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 from policy.objects import dig
 from policy.rules import CRITICAL, MANDATORY, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, problem_if
-from policy.workloads import IMAGES, Container, ccm_name, containers, flag, of_ccm
+from policy.workloads import DAEMONS, IMAGES, Container, containers, flag, is_ccm, of_ccm
 
-_FLAG = "--leader-elect"
+FLAG = "--leader-elect"
 # What Go's parser of booleans takes for false. It is on by default, in every manager built on Kubernetes' own.
-_FALSE = frozenset({"0", "f", "false"})
+FALSE = frozenset({"0", "f", "false"})
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
     """CCMs that run without the lease although another one can run beside them."""
-    yield from of_ccm(subject, _of_containers(subject))
+    yield from of_ccm(subject, _of_containers(subject), DAEMONS)
 
 
 def _of_containers(subject: Subject) -> Iterator[Problem]:
     for container in containers(subject):
         conditions: list[Callable[[], object]] = [
             partial(_is_off, container),
-            partial(ccm_name, container, subject.config),
+            partial(is_ccm, subject, container),
         ]
         yield partial(problem_if, conditions, partial(_problem, subject, container))
 
 
 def _is_off(container: Container) -> bool:
-    return (flag(container(), _FLAG) or "").lower() in _FALSE
+    return (flag(container(), FLAG) or "").lower() in FALSE
 
 
 def _problem(subject: Subject, container: Container) -> str | None:
-    several = _several(subject.kind.rpartition("/")[2], dig(subject.props, "spec"))
-    return several and f"container {dig(container(), 'name')}: {_FLAG} is false, but {several}"
+    several = why_several(subject)
+    return several and f"container {dig(container(), 'name')}: {FLAG} is false, but {several}"
 
 
-def _several(kind: str, spec: Any) -> str | None:
-    """Why more than one can run at a time; None if only one can."""
+def why_several(subject: Subject) -> str | None:
+    """Why more than one of a workload's pods can run at a time; None if only one can."""
+    kind, spec = subject.kind.rpartition("/")[2], dig(subject.props, "spec")
+    if kind == "Pod":
+        return None
     if kind == "DaemonSet":
         return "a DaemonSet runs one on each of its nodes"
     replicas = dig(spec, "replicas")
@@ -70,12 +72,15 @@ CCM_ELECTS_LEADER = ResourceRule(
         "A CCM that may run more than once does not set `--leader-elect=false` (in command or arguments, also as "
         "two words; the last one counts; the default is on). It may run more than once as a DaemonSet, with two or "
         "more replicas, and as a Deployment of one whose update starts the new pod before the old one has ended. A "
-        "Deployment of one with strategy `Recreate` and a StatefulSet of one run alone. The rule does not resolve "
-        "values from the environment (`$(NAME)`)."
+        "Pod, a Deployment of one with strategy `Recreate`, and a ReplicaSet or StatefulSet of one run alone."
+    ),
+    unseen=(
+        "Two workloads that run one each, an autoscaler that adds replicas, and a variable (`$(NAME)`) whose value "
+        "comes from a ConfigMap or a Secret. A file of options is another rule's: `ccm-config-elect-leader`."
     ),
     tags=["availability"],
     remedy=(
-        f"Remove {_FLAG}=false, or set {_FLAG}=true (and let the ServiceAccount get, create and update leases). To run "
+        f"Remove {FLAG}=false, or set {FLAG}=true (and let the ServiceAccount get, create and update leases). To run "
         "a single replica, use a Deployment of one replica with strategy Recreate, or a StatefulSet of one."
     ),
     url="https://kubernetes.io/docs/concepts/architecture/leases/",

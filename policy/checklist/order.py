@@ -12,7 +12,7 @@ from policy.objects import dig, object_name
 from policy.rules import HIGH, MANDATORY, Stack, StackRule, setting
 from policy.subjects import SERVICE, Subject
 from policy.unknowns import Problem
-from policy.workloads import IMAGES, WORKLOADS, ccm_container
+from policy.workloads import DAEMONS, IMAGES, ccm_container
 
 
 def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
@@ -49,9 +49,10 @@ def _problem(
 def _managers(stack: Stack) -> tuple[list[Subject], UnknownValueError | None]:
     """The CCM workloads, and the unknown value that hides whether another workload is one."""
     found, unsure = [], None
-    for workload in stack.of(*WORKLOADS):
+    for workload in stack.of(*DAEMONS):
         try:
-            if ccm_container(workload) is not None:
+            # A patch's end leaves the manager that it patches.
+            if not workload.is_patch and ccm_container(workload) is not None:
                 found.append(workload)
         except UnknownValueError as error:
             unsure = unsure or error

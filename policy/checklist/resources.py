@@ -24,7 +24,8 @@ _WANTED = (
     ("memory request", (("requests", "memory"), ("limits", "memory"))),
     ("memory limit", (("limits", "memory"),)),
 )
-_NOTHING = re.compile(r"[0.]*[A-Za-z]*")
+# Zero in any notation: 0, 0m, 0.0Gi, 0e3.
+_NOTHING = re.compile(r"[+-]?(0+\.?0*|\.0+)?([eE][+-]?\d+|[A-Za-z]*)")
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -34,21 +35,26 @@ def problems(subject: Subject) -> Iterator[Problem]:
 
 def _of_containers(subject: Subject) -> Iterator[Problem]:
     for container in containers(subject, init=True):
-        yield partial(_problem, container, pod(subject))
+        yield partial(_problem, container, pod(subject), subject.is_patch)
 
 
-def _problem(container: Container, pod: Mapping[str, Any]) -> str | None:
-    missing = every_known(partial(_missing, container, pod, what, fields) for what, fields in _WANTED)
+def _problem(container: Container, pod: Mapping[str, Any], is_patch: bool) -> str | None:
+    missing = every_known(partial(_missing, container, pod, is_patch, what, fields) for what, fields in _WANTED)
     return f"container {dig(container(), 'name')} has no {', no '.join(missing)}" if missing else None
 
 
-def _missing(container: Container, pod: Mapping[str, Any], what: str, fields: tuple[tuple[str, str], ...]) -> str:
-    """`what` if neither the container nor its whole pod has it; empty if one has."""
+def _missing(
+    container: Container, pod: Mapping[str, Any], is_patch: bool, what: str, fields: tuple[tuple[str, str], ...]
+) -> str:
+    """`what` if neither the container nor its whole pod has it; empty if one has, or if a patch leaves it out."""
+    given = False
     for source in (container(), pod):
         for field in fields:
-            if not _NOTHING.fullmatch(str(dig(source, "resources", *field) or "")):
+            value = dig(source, "resources", *field)
+            given |= value is not None
+            if not _NOTHING.fullmatch(str(value or "")):
                 return ""
-    return what
+    return "" if is_patch and not given else what
 
 
 CCM_HAS_RESOURCES = ResourceRule(
@@ -67,7 +73,8 @@ CCM_HAS_RESOURCES = ResourceRule(
     sections="8.1",
     judges=(
         "Every container of the CCM's pods, including init containers, has requests for CPU and memory and a "
-        "memory limit, its own or its pod's. A limit counts as a request, as in Kubernetes; zero does not count. "
+        "memory limit, its own or its pod's. A limit counts as a request, as in Kubernetes; zero does not count, in "
+        "whatever notation (`0m`, `0e3`, `0.0Gi`). A patch passes unless it sets them to zero. "
         "The rule does not require a CPU limit, because a CPU limit throttles the CCM when there is most to do, "
         "until the leader misses the renewal of its lease. Memory cannot be throttled: without a limit, a leak "
         "ends in etcd or the API server beside it."

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from policy.objects import dig, each
-from policy.rules import CRITICAL, MANDATORY, ResourceRule
+from policy.objects import dig, each, items, put
+from policy.rules import CRITICAL, MANDATORY, Remediation, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import IMAGES, ccm_container, of_ccm, pod
+from policy.workloads import DAEMONS, IMAGES, ccm_container, of_ccm, pod
 
 TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 _VALUE, _EFFECT = "true", "NoSchedule"
@@ -18,12 +18,14 @@ _VALUE, _EFFECT = "true", "NoSchedule"
 
 def problems(subject: Subject) -> Iterator[Problem]:
     """CCM workloads whose pods cannot run on an uninitialised node."""
-    yield from of_ccm(subject, [partial(_problem, subject)])
+    yield from of_ccm(subject, [partial(_problem, subject)], DAEMONS)
 
 
 def _problem(subject: Subject) -> str | None:
-    tolerations = each(dig(pod(subject), "tolerations"))
-    if first_known(partial(_tolerates, toleration) for toleration in tolerations):
+    tolerations = dig(pod(subject), "tolerations")
+    if subject.is_patch and tolerations is None:
+        return None
+    if first_known(partial(_tolerates, toleration) for toleration in each(tolerations)):
         return None
     return (
         f"container {ccm_container(subject)}: no toleration matches the taint "
@@ -33,18 +35,26 @@ def _problem(subject: Subject) -> str | None:
 
 def _tolerates(given: Callable[[], Any]) -> bool:
     toleration = given()
-    effect, key = dig(toleration, "effect"), dig(toleration, "key")
+    effect, key, operator = (dig(toleration, field) for field in ("effect", "key", "operator"))
     if effect not in (None, "", _EFFECT):
         return False
-    if dig(toleration, "operator") == "Exists":
+    if operator == "Exists":
         return key in (None, "", TAINT)
     # Equal is the default: without a value it matches no taint that has one.
-    return bool(key == TAINT and dig(toleration, "value") == _VALUE)
+    return bool(operator in (None, "", "Equal") and key == TAINT and dig(toleration, "value") == _VALUE)
+
+
+def _add(subject: Subject) -> bool:
+    spec = pod(subject)
+    added = {"key": TAINT, "value": _VALUE, "effect": _EFFECT}
+    put(spec, "tolerations", [*items(dig(spec, "tolerations")), added])
+    return True
 
 
 CCM_TOLERATES_UNINITIALIZED = ResourceRule(
     "ccm-workload-tolerate-uninitialized",
     problems,
+    Remediation("Adds the toleration.", _add),
     why=(
         "A cloud controller manager must tolerate the taint of uninitialised nodes. Every node starts with it and only "
         "the manager removes it, so without the toleration it waits for itself."
@@ -57,7 +67,8 @@ CCM_TOLERATES_UNINITIALIZED = ResourceRule(
     judges=(
         "The CCM tolerates `node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule`. Every node starts "
         "with this taint and only the CCM removes it; without the toleration the CCM waits for itself. A "
-        "toleration with this key but without a value (`operator` is then `Equal`) does not match."
+        "toleration with this key but without a value (`operator` is then `Equal`) does not match. A patch passes "
+        "unless it replaces the tolerations."
     ),
     tags=["bootstrap"],
     remedy=(

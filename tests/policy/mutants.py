@@ -23,6 +23,10 @@ class Mutant:
     name: str = ""
     also: frozenset[str] = frozenset()
     """Other rules that rightly have something to say about the same change."""
+    becomes: str = ""
+    """The resource's type after the change; empty: the same."""
+    beside: Mutant | None = None
+    """Another resource of the stack that changes with it."""
 
     def is_of(self, type: str, name: str) -> bool:
         """Whether the resource is the one to change."""

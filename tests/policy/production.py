@@ -25,9 +25,14 @@ class Seen:
     alone: AnalyzedResource
     in_stack: AnalyzedResource
 
-    def changed(self, change: Callable[[PropertyMap], PropertyMap]) -> Seen:
-        """The same with other properties."""
-        return Seen(*(replace(each, properties=change(each.properties)) for each in (self.alone, self.in_stack)))
+    def changed(self, change: Callable[[PropertyMap], PropertyMap], type: str = "") -> Seen:
+        """The same with other properties, and perhaps of another type."""
+        return Seen(
+            *(
+                replace(each, properties=change(each.properties), type=type or each.type)
+                for each in (self.alone, self.in_stack)
+            )
+        )
 
 
 @cache

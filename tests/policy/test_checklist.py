@@ -30,7 +30,9 @@ ROOT = Path(__file__).parents[2]
         resource("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", {}),
         resource("kubernetes:core/v1:ConfigMap", {}),
         workload({"template": {"spec": {"containers": [{"name": "web", "image": "web"}]}}}, "Deployment"),
-        resource("kubernetes:batch/v1:Job", ccm(containers=[{"image": "cloud-controller"}]).properties),
+        resource(
+            "kubernetes:batch/v1:Job", workload({"template": {"spec": {"containers": [{"image": "web"}]}}}).properties
+        ),
     ],
 )
 def test_correct_empty_and_unrelated_resources_pass_all_rules(pack: PolicyHost, anything: AnalyzedResource) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from local.engine.policies.host import PolicyHost
 from local.engine.values import UNKNOWN, Secret
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, exemption, of, start
+from tests.policy_objects import CONTAINER, EXEMPT, ccm, exemption, of, patch, start
 
 RULE = "ccm-workload-pin-image"
 IMAGE = "registry.example:5000/team/cloud-controller"
@@ -31,7 +31,23 @@ def test_a_full_version_or_a_digest_pins_an_image(pack: PolicyHost, image: str) 
     assert of(pack.analyze(ccm(container={"image": image})), RULE) == []
 
 
-@pytest.mark.parametrize("tag", ["latest", "main", "stable", "dev", "v1", "1", "v1.36", "v1.36.x", "2024-05-01"])
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "1.2.3-latest",
+        "v1.36.0-dev",
+        "1.2.3_nightly",
+        "latest",
+        "main",
+        "stable",
+        "dev",
+        "v1",
+        "1",
+        "v1.36",
+        "v1.36.x",
+        "2024-05-01",
+    ],
+)
 def test_a_tag_that_moves_is_reported(pack: PolicyHost, tag: str) -> None:
     [finding] = pack.analyze(ccm(container={"image": f"{IMAGE}:{tag}"}))
 
@@ -63,6 +79,11 @@ def test_all_containers_of_a_ccm_are_judged_init_containers_too(pack: PolicyHost
 def test_tags_that_the_settings_call_fixed_pass(pack: PolicyHost) -> None:
     assert of(pack.analyze(ccm(container={"image": f"{IMAGE}:build-17"})), RULE) == []
     assert of(pack.analyze(ccm(container={"image": f"{IMAGE}:build-17-latest"})), RULE) == ["advisory"]
+
+
+def test_a_patch_may_leave_the_image_to_others_but_not_set_one_that_moves(pack: PolicyHost) -> None:
+    assert of(pack.analyze(patch(ccm(containers=[{"name": "cloud-controller-manager"}]))), RULE) == []
+    assert of(pack.analyze(patch(ccm(container={"image": f"{IMAGE}:latest"}))), RULE) == ["advisory"]
 
 
 def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:

@@ -8,14 +8,18 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
-from tests.policy import mutants, mutants_cluster, mutants_components, mutants_rights
+from tests.policy import mutants, mutants_cluster, mutants_components, mutants_rights, mutants_workloads
 from tests.policy.mutants import Mutant
-from tests.policy.production import ROOT, STACKS, findings, resources
+from tests.policy.production import ROOT, STACKS, Seen, findings, resources
 from tests.policy_objects import start
 
 pytestmark = pytest.mark.integration
 
-MUTANTS = [mutant for area in (mutants, mutants_cluster, mutants_components, mutants_rights) for mutant in area.MUTANTS]
+MUTANTS = [
+    mutant
+    for area in (mutants, mutants_cluster, mutants_components, mutants_rights, mutants_workloads)
+    for mutant in area.MUTANTS
+]
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +39,18 @@ def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], st
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
 def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, PolicyHost], mutant: Mutant) -> None:
     stack = [*resources(mutant.stack)]
-    index = next(i for i, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name))
-    stack[index] = stack[index].changed(mutant.damaged)
+    damaged = damage(stack, mutant)
 
-    found = findings(packs[mutant.stack], [stack[index]], stack)
+    found = findings(packs[mutant.stack], [damaged], stack)
 
     assert {finding.policy for finding in found} - mutant.also == {mutant.rule}
     assert {finding.level for finding in found} == {"mandatory"}
+
+
+def damage(stack: list[Seen], mutant: Mutant) -> Seen:
+    """Damage the stack in place; gives the damaged resource."""
+    index = next(i for i, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name))
+    stack[index] = stack[index].changed(mutant.damaged, mutant.becomes)
+    if mutant.beside is not None:
+        damage(stack, mutant.beside)
+    return stack[index]

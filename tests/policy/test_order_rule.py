@@ -8,7 +8,7 @@ import pytest
 
 from local.engine.policies.host import AnalyzedProvider, AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN
-from tests.policy_objects import EXEMPT, ccm, of, resource, service
+from tests.policy_objects import EXEMPT, ccm, of, patch, resource, service
 
 RULE = "lb-service-depend-on-ccm"
 
@@ -49,6 +49,10 @@ def test_a_common_parent_is_no_dependency(pack: PolicyHost) -> None:
     inside = resource(manager.type, manager.properties, "ccm", parent=parent.urn)
 
     assert of(pack.analyze_stack([parent, inside, service(parent=parent.urn)]), RULE) == ["mandatory"]
+
+
+def test_a_patch_of_a_ccm_that_runs_anyway_needs_no_dependency(pack: PolicyHost) -> None:
+    assert of(pack.analyze_stack([patch(ccm()), service()]), RULE) == []
 
 
 def test_a_ccm_of_another_cluster_does_not_count(pack: PolicyHost) -> None:

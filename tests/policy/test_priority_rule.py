@@ -6,7 +6,7 @@ import pytest
 
 from local.engine.policies.host import PolicyHost
 from local.engine.values import UNKNOWN
-from tests.policy_objects import EXEMPT, ccm, of
+from tests.policy_objects import EXEMPT, ccm, of, patch, start
 
 RULE = "ccm-workload-set-priority"
 
@@ -25,6 +25,28 @@ def test_a_ccm_without_a_critical_class_is_reported(pack: PolicyHost, name: str 
 
     assert (finding.policy, finding.level, finding.severity) == (RULE, "advisory", "medium")
     assert finding.message == (f"{message}; allowed: system-cluster-critical, system-node-critical, platform-critical")
+
+
+def test_a_patch_may_leave_the_class_to_others_but_not_set_another(pack: PolicyHost) -> None:
+    assert of(pack.analyze(patch(ccm(priorityClassName=None))), RULE) == []
+    assert of(pack.analyze(patch(ccm(priorityClassName="low"))), RULE) == ["advisory"]
+
+
+@pytest.mark.integration
+def test_at_level_remediate_the_class_is_set_in_kube_system_where_none_is() -> None:
+    elsewhere = ccm(priorityClassName=None)
+    elsewhere.properties["metadata"] = {"name": "ccm", "namespace": "clouds"}
+    host = start({RULE: "remediate"})
+    try:
+        done = [host.remediate(each) for each in (ccm(priorityClassName=None), ccm(priorityClassName="low"), elsewhere)]
+        left = of(host.analyze(elsewhere), RULE)
+    finally:
+        host.close()
+
+    (mended, [(finding, _)]), *others = done
+    assert (finding.policy, mended) == (RULE, ccm().properties)
+    assert others == [(ccm(priorityClassName="low").properties, []), (elsewhere.properties, [])]
+    assert left == ["mandatory"]
 
 
 def test_other_workloads_need_no_priority_class(pack: PolicyHost) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN, PropertyMap
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, without
+from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, patch, without
 
 RULE = "ccm-workload-set-probes"
 BARE = without(CONTAINER, "livenessProbe", "readinessProbe")
@@ -38,6 +39,7 @@ def test_an_empty_probe_does_not_count(pack: PolicyHost) -> None:
     "probe",
     [
         {"exec": {"command": ["/bin/healthy"]}},
+        {"exec": {"command": ["sh", "-c", "curl -fk https://localhost:10258/healthz"]}},
         {"tcpSocket": {"port": 10258}},
         {"grpc": {"port": 10258}},
         http(8080),
@@ -66,8 +68,69 @@ def test_a_probe_that_speaks_http_to_the_tls_port_is_reported(
 def test_the_tls_port_is_that_of_the_flag(pack: PolicyHost) -> None:
     args = ["run", "--secure-port=9443"]
 
-    assert of(pack.analyze(probed(http(9443), args=args)), RULE) == ["advisory"]
-    assert of(pack.analyze(probed(http(10258), args=args)), RULE) == []
+    [finding] = pack.analyze(probed(http(9443), args=args, readinessProbe=http(9443, scheme="HTTPS")))
+
+    assert finding.message.startswith("container manager: the liveness probe speaks HTTP to a TLS port")
+
+
+def test_a_probe_of_a_port_that_a_flag_names_passes(pack: PolicyHost) -> None:
+    args = ["run", "--health-probe-bind-address=:8081"]
+
+    assert of(pack.analyze(probed(http(8081), args=args)), RULE) == []
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        {"tcpSocket": {"port": 1}},
+        {"grpc": {"port": 10260}},
+        http(8080),
+        http("metrics"),
+    ],
+)
+def test_a_probe_of_a_port_that_is_not_served_is_reported(pack: PolicyHost, probe: PropertyMap) -> None:
+    [finding] = pack.analyze(probed(probe, ports=[{"name": "secure", "containerPort": 10258}]))
+
+    assert finding.message == (
+        "container manager: the liveness probe asks a port that the manager does not serve: "
+        "--secure-port is 10258, and no flag or port names another"
+    )
+
+
+@pytest.mark.parametrize("command", [["true"], ["/bin/true"], ["exit", "0"], ["sh", "-c", "curl localhost || true"]])
+def test_a_probe_whose_command_cannot_fail_is_reported(pack: PolicyHost, command: list[str]) -> None:
+    [finding] = pack.analyze(probed({"exec": {"command": command}}))
+
+    assert "the liveness probe runs a command that cannot fail" in finding.message
+
+
+@pytest.mark.parametrize("slow", [{"failureThreshold": 100000}, {"failureThreshold": 3, "periodSeconds": 3600}])
+def test_a_probe_that_fails_only_after_ten_minutes_is_reported(pack: PolicyHost, slow: PropertyMap) -> None:
+    [finding] = pack.analyze(probed({**http(10258, scheme="HTTPS"), **slow}))
+
+    assert "the liveness probe fails only after" in finding.message
+
+
+def test_only_the_liveness_probe_must_not_ask_readyz(pack: PolicyHost) -> None:
+    ready = {"httpGet": {"path": "/readyz?verbose", "port": 10258, "scheme": "HTTPS"}}
+
+    [finding] = pack.analyze(ccm(container={"livenessProbe": ready, "readinessProbe": ready}))
+
+    assert finding.message == (
+        "container manager: the liveness probe asks /readyz, so that a manager that only waits is restarted; "
+        "set path /healthz or /livez"
+    )
+
+
+def test_a_patch_may_leave_probes_to_others_but_not_set_wrong_ones(pack: PolicyHost) -> None:
+    useless = {**BARE, "livenessProbe": {"exec": {"command": ["true"]}}}
+
+    assert of(pack.analyze(patch(ccm(containers=[BARE]))), RULE) == []
+    assert of(pack.analyze(patch(ccm(containers=[useless]))), RULE) == ["advisory"]
+
+
+def test_a_job_needs_no_probes(pack: PolicyHost) -> None:
+    assert of(pack.analyze(replace(ccm(containers=[BARE]), type="kubernetes:batch/v1:Job")), RULE) == []
 
 
 def test_other_containers_and_other_workloads_need_no_probes(pack: PolicyHost) -> None:
@@ -88,6 +151,10 @@ def test_an_exempt_ccm_is_left_alone(pack: PolicyHost) -> None:
         probed(http(UNKNOWN)),
         probed(http(10258, scheme=UNKNOWN)),
         probed(http(8080), args=[UNKNOWN]),
+        probed(http(UNKNOWN, scheme="HTTPS")),
+        probed(http(10258, path=UNKNOWN, scheme="HTTPS")),
+        probed({"exec": {"command": UNKNOWN}}),
+        probed({**http(10258, scheme="HTTPS"), "failureThreshold": UNKNOWN}),
         probed(None, image=UNKNOWN),
     ],
 )
@@ -100,9 +167,8 @@ def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(
 @pytest.mark.parametrize(
     "known",
     [
-        probed(http(UNKNOWN, scheme="HTTPS")),
-        probed(http(10258, path=UNKNOWN, scheme="HTTPS")),
-        probed({"exec": {"command": UNKNOWN}}),
+        probed(http(8080, scheme="HTTPS"), args=[UNKNOWN], ports=[{"containerPort": 8080}, {"containerPort": 10258}]),
+        ccm(container={"args": [UNKNOWN], "ports": [{"containerPort": 10258}]}),
         ccm(container={"image": UNKNOWN}),
     ],
 )

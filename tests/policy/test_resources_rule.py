@@ -8,7 +8,7 @@ import pytest
 
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN, PropertyMap
-from tests.policy_objects import CONTAINER, EXEMPT, ccm, of
+from tests.policy_objects import CONTAINER, EXEMPT, ccm, of, patch, without
 
 RULE = "ccm-workload-set-resources"
 REQUESTS = {"cpu": "100m", "memory": "128Mi"}
@@ -43,6 +43,10 @@ def test_requests_and_a_memory_limit_are_enough_and_a_limit_counts_as_its_reques
         ({"limits": LIMITS}, "no CPU request"),
         ({"requests": {"cpu": "0", "memory": "0Mi"}, "limits": LIMITS}, "no CPU request"),
         ({"requests": REQUESTS, "limits": {"cpu": "1", "memory": 0}}, "no memory limit"),
+        ({"requests": REQUESTS, "limits": {"memory": "0e3"}}, "no memory limit"),
+        ({"requests": REQUESTS, "limits": {"memory": "0E+9"}}, "no memory limit"),
+        ({"requests": REQUESTS, "limits": {"memory": "0.0Gi"}}, "no memory limit"),
+        ({"requests": {"cpu": "0m", "memory": "64Mi"}, "limits": LIMITS}, "no CPU request"),
     ],
 )
 def test_missing_requests_and_limits_are_named(pack: PolicyHost, resources: Any, missing: str) -> None:
@@ -53,7 +57,7 @@ def test_missing_requests_and_limits_are_named(pack: PolicyHost, resources: Any,
 
 
 def test_every_container_of_a_ccm_is_judged_init_containers_too(pack: PolicyHost) -> None:
-    bare = {"name": "proxy", "image": "registry.example/proxy:1.0.0"}
+    bare = {**without(CONTAINER, "args", "resources"), "name": "proxy", "image": "registry.example/proxy:1.0.0"}
 
     [finding] = pack.analyze(ccm(containers=[CONTAINER, bare], initContainers=[{**bare, "name": "wait"}]))
 
@@ -69,6 +73,15 @@ def test_resources_of_the_whole_pod_count_for_its_containers(pack: PolicyHost) -
 
     assert of(pack.analyze(ccm(containers=[bare], resources=whole)), RULE) == []
     assert of(pack.analyze(ccm(containers=[bare], resources={"requests": REQUESTS})), RULE) == ["advisory"]
+
+
+def test_a_patch_may_leave_resources_to_others_but_not_set_them_to_zero(pack: PolicyHost) -> None:
+    assert of(pack.analyze(patch(with_resources(None))), RULE) == []
+    assert of(pack.analyze(patch(with_resources({"limits": {"memory": "1Gi"}}))), RULE) == []
+
+    [finding] = pack.analyze(patch(with_resources({"limits": {"memory": "0Mi"}})))
+
+    assert (finding.policy, finding.message) == (RULE, "container manager has no memory request, no memory limit")
 
 
 def test_other_workloads_are_left_alone(pack: PolicyHost) -> None:

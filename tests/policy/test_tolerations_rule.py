@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from local.engine.policies.host import AnalyzedResource, PolicyHost
-from local.engine.values import UNKNOWN, PropertyMap
-from tests.policy_objects import EXEMPT, TOLERATION, ccm, of
+from local.engine.values import UNKNOWN, PropertyMap, Secret
+from tests.policy_objects import EXEMPT, TOLERATION, ccm, exemption, of, patch, resource, start
 
 RULE = "ccm-workload-tolerate-uninitialized"
 KEY = TOLERATION["key"]
@@ -33,6 +35,8 @@ def test_a_ccm_that_tolerates_uninitialised_nodes_passes(pack: PolicyHost, toler
         {"key": KEY, "effect": "NoSchedule"},
         {"key": KEY, "operator": "Exists", "effect": "NoExecute"},
         {"key": KEY, "value": "false", "effect": "NoSchedule"},
+        {"key": KEY, "value": True, "effect": "NoSchedule"},
+        {"key": KEY, "value": "true", "operator": "Gt"},
     ],
 )
 def test_a_ccm_without_a_matching_toleration_is_refused(pack: PolicyHost, toleration: PropertyMap) -> None:
@@ -64,6 +68,62 @@ def test_a_ccm_is_recognised_by_its_command(pack: PolicyHost) -> None:
     )
 
     assert of(pack.analyze(workload), RULE) == ["mandatory"]
+
+
+def test_a_patch_may_leave_tolerations_to_others_but_not_replace_them(pack: PolicyHost) -> None:
+    other = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+
+    assert of(pack.analyze(patch(ccm(tolerations=None))), RULE) == []
+    assert of(pack.analyze(patch(ccm(tolerations=[other]))), RULE) == ["mandatory"]
+
+
+def remediated(workload: AnalyzedResource) -> tuple[PropertyMap, list[str]]:
+    """The inputs after the rule's remediation, and the levels of what the pack then finds."""
+    pack = start({RULE: {"enforcementLevel": "remediate", "exempt": [exemption(EXEMPT)]}})
+    try:
+        properties, done = pack.remediate(workload)
+        found = [*(finding for finding, _ in done), *pack.analyze(replace(workload, properties=properties))]
+        return properties, of(found, RULE)
+    finally:
+        pack.close()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("given", [None, [{"key": "other", "value": UNKNOWN}]])
+def test_at_level_remediate_the_toleration_is_added_to_those_given(given: list[PropertyMap] | None) -> None:
+    workload = ccm(tolerations=given, container={"env": [{"name": "TOKEN", "value": Secret("hush")}, UNKNOWN]})
+
+    properties, levels = remediated(workload)
+
+    expected = ccm(tolerations=[*(given or []), TOLERATION]).properties["spec"]["template"]["spec"]["tolerations"]
+    spec = properties["spec"]["template"]["spec"]
+    assert levels == ["remediate"]
+    assert spec["tolerations"] == expected
+    # All else stays as it was: secrets, unknown values.
+    assert {**spec, "tolerations": given} == workload.properties["spec"]["template"]["spec"]
+
+
+@pytest.mark.integration
+def test_each_object_of_a_list_is_remediated_where_it_needs_it() -> None:
+    good, bad = ccm().properties, ccm(tolerations=[]).properties
+
+    properties, levels = remediated(resource("kubernetes:apps/v1:DaemonSetList", {"items": [good, bad]}))
+
+    assert levels == ["remediate"]
+    assert properties["items"] == [good, good]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("workload", [ccm(), ccm(tolerations=[], name=EXEMPT), ccm(container={"image": "web:1"})])
+def test_what_holds_to_the_rule_is_not_remediated(workload: AnalyzedResource) -> None:
+    assert remediated(workload) == (workload.properties, [])
+
+
+@pytest.mark.integration
+def test_unknown_tolerations_are_left_as_they_are_and_not_evaluated() -> None:
+    workload = ccm(tolerations=[UNKNOWN])
+
+    assert remediated(workload) == (workload.properties, ["not-evaluated", "not-evaluated"])
 
 
 def test_other_workloads_need_no_toleration(pack: PolicyHost) -> None:

@@ -1,0 +1,133 @@
+"""Rule: the file of options that a cloud controller manager reads does not turn leader election off.
+
+A stack rule: the file is in a ConfigMap or a Secret, and whether several managers read it is in the workload.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import yaml
+
+from policy.checklist.leader_election import FALSE, FLAG, why_several
+from policy.objects import dig, items
+from policy.rules import CRITICAL, MANDATORY, Stack, StackRule
+from policy.subjects import CONFIG_MAP, SECRET, Subject
+from policy.unknowns import Problem, problem_if
+from policy.workloads import DAEMONS, IMAGES, Container, containers, flag, is_ccm, pod
+
+_OPTIONS = "--config"
+_PLACES = (("leader-elect",), ("leaderElection", "leaderElect"), ("generic", "leaderElection", "leaderElect"))
+"""Where a file has it: our daemon's, and Kubernetes' configuration types."""
+
+
+def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
+    """CCMs that run without the lease by their file of options, although another one can run beside them."""
+    files = stack.of(CONFIG_MAP, SECRET)
+    for workload in stack.of(*DAEMONS):
+        for container in containers(workload):
+            yield (
+                workload,
+                partial(
+                    problem_if,
+                    [partial(is_ccm, workload, container), partial(why_several, workload)],
+                    partial(_problem, workload, container, files),
+                ),
+            )
+
+
+def _problem(workload: Subject, container: Container, files: list[Subject]) -> str | None:
+    spec = container()
+    # The command line wins.
+    path = flag(spec, _OPTIONS) if flag(spec, FLAG) is None else None
+    if not path:
+        return None
+    for source, key in _sources(pod(workload), spec, path):
+        for file in files:
+            if _is_source(file, source, workload) and _is_off(_text(file, key)):
+                kind = file.kind.rpartition("/")[2]
+                return (
+                    f"container {dig(spec, 'name')}: {kind} {source[1]} turns leader election off ({key}), "
+                    f"but {why_several(workload)}"
+                )
+    return None
+
+
+def _sources(spec: Mapping[str, Any], container: Mapping[str, Any], path: str) -> Iterator[tuple[tuple[str, str], str]]:
+    """The kinds and names of what is mounted at the path, with the key that is this file."""
+    for mount in items(dig(container, "volumeMounts")):
+        folder, part = str(dig(mount, "mountPath") or "").rstrip("/"), str(dig(mount, "subPath") or "")
+        if path != folder and not path.startswith(f"{folder}/"):
+            continue
+        file = "/".join(filter(None, (part, path[len(folder) + 1 :])))
+        for volume in items(dig(spec, "volumes")):
+            if dig(volume, "name") == dig(mount, "name"):
+                yield from _of_volume(volume, file)
+
+
+def _of_volume(volume: Mapping[str, Any], file: str) -> Iterator[tuple[tuple[str, str], str]]:
+    for source in (volume, *items(dig(volume, "projected", "sources"))):
+        for kind, field, name in ((CONFIG_MAP, "configMap", "name"), (SECRET, "secret", "secretName")):
+            shown = dig(source, field)
+            if shown is not None:
+                keys = [dig(item, "key") for item in items(dig(shown, "items")) if dig(item, "path") == file]
+                yield (kind, str(dig(shown, name) or dig(shown, "name"))), str(keys[0] if keys else file)
+
+
+def _is_source(file: Subject, source: tuple[str, str], workload: Subject) -> bool:
+    wanted = (*source, dig(workload.props, "metadata", "namespace") or "default")
+    return wanted == (
+        file.kind,
+        dig(file.props, "metadata", "name"),
+        dig(file.props, "metadata", "namespace") or "default",
+    )
+
+
+def _text(file: Subject, key: str) -> str:
+    found = dig(file.props, "stringData", key)
+    if found is None:
+        found = dig(file.props, "data", key)
+        if file.kind == SECRET and found is not None:
+            try:
+                return base64.b64decode(str(found)).decode(errors="replace")
+            except binascii.Error:
+                return ""
+    return str(found or "")
+
+
+def _is_off(text: str) -> bool:
+    try:
+        options = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return False
+    return any(str(dig(options, *place)).lower() in FALSE for place in _PLACES)
+
+
+CCM_FILE_ELECTS_LEADER = StackRule(
+    "ccm-config-elect-leader",
+    problems,
+    why=(
+        "Cloud controller managers that run side by side must elect a leader, whether a flag or a file sets their "
+        "options. Without the lease each of them creates load balancers and routes, and they undo each other's work."
+    ),
+    level=MANDATORY,
+    settings={"images": IMAGES},
+    title="The CCM's file of options elects a leader",
+    severity=CRITICAL,
+    lines=["11.1.8"],
+    sections="8.1",
+    judges=(
+        "Where a CCM that may run more than once (see `ccm-workload-elect-leader`) reads `--config FILE`, and the file "
+        "is a ConfigMap or a Secret of the stack, it does not turn leader election off: `leader-elect: false` in our "
+        "daemon's file, `leaderElection.leaderElect: false` in a Kubernetes configuration. A flag `--leader-elect` "
+        "wins over the file."
+    ),
+    unseen="A file that is in the image, on the machine, or in an object that the stack does not make.",
+    tags=["availability"],
+    remedy="Remove the option from the file, or set it to true (and let the ServiceAccount get and update leases).",
+    url="https://kubernetes.io/docs/concepts/architecture/leases/",
+)
