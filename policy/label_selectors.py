@@ -9,10 +9,9 @@ from policy.objects import dig, items
 
 
 def selects(selector: Any, labels: Mapping[str, str]) -> bool:
-    """Whether an object with these labels is selected; an empty selector selects everything. May raise
-    UnknownValueError.
+    """Whether an object with these labels is selected; an empty selector selects everything.
 
-    An expression without a valid operator selects nothing: the API server rejects it.
+    An expression without a valid operator selects nothing: the API server rejects it. Raises UnknownValueError.
     """
     wanted = dig(selector, "matchLabels") or {}
     return all(labels.get(name) == wanted[name] for name in wanted) and all(
@@ -24,9 +23,9 @@ def _holds(expression: Any, labels: Mapping[str, str]) -> bool:
     value = labels.get(str(dig(expression, "key")))
     match dig(expression, "operator"):
         case "In":
-            return value is not None and value in [*items(dig(expression, "values"))]
+            return value in [*items(dig(expression, "values"))]
         case "NotIn":
-            return value is None or value not in [*items(dig(expression, "values"))]
+            return value not in [*items(dig(expression, "values"))]
         case "Exists":
             return value is not None
         case "DoesNotExist":

@@ -1,4 +1,4 @@
-"""Rights that lead to more rights, or to credentials (Kubernetes, "RBAC good practices", 2026-11-26)."""
+"""Rights that lead to more rights, or to credentials (after "RBAC good practices" of Kubernetes' documentation)."""
 
 from __future__ import annotations
 

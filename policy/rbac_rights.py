@@ -79,8 +79,8 @@ _BUILT_IN: Final = {
         for verb in ("get", "list", "watch")
     ),
 }
-"""Roles that come with Kubernetes, as far as cloud controller managers have them (v1.36, 2026-11-26:
-kubernetes/kubernetes, plugin/pkg/auth/authorizer/rbac/bootstrappolicy)."""
+"""Roles that come with Kubernetes, as far as cloud controller managers have them (kubernetes/kubernetes,
+plugin/pkg/auth/authorizer/rbac/bootstrappolicy)."""
 
 
 @dataclass(frozen=True, slots=True)

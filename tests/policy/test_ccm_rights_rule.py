@@ -274,7 +274,7 @@ def options(*args: str) -> AnalyzedResource:
         (["--leader-elect-resource-name=ours"], rules(lease="ours")),
         (["--controllers=*,-volume,-route,-node-lifecycle"], rules()),
         (["--controllers=cloud-node,service,route,-route"], rules()),
-        (["--controllers=*,-volume,-node-lifecycle", "--configure-cloud-routes=false"], rules()),
+        (["--controllers=*,-volume,-node-lifecycle,-node", "--configure-cloud-routes=false"], rules("service")),
         (
             ["--controllers=node,service,node-lifecycle,route,volume"],
             rules("node", "service", "node-lifecycle", "route", "volume"),

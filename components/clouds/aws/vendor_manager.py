@@ -28,15 +28,21 @@ NAMES = {
 """Upstream's names of the controllers."""
 
 _READ = ("get", "list", "watch")
-_CLUSTER: Sequence[tuple[str, str, tuple[str, ...]]] = (
-    ("", "nodes", (*_READ, "update", "patch", "delete")),
-    ("", "nodes/status", ("patch",)),
-    ("", "services", (*_READ, "update", "patch")),
-    ("", "services/status", ("update", "patch")),
-    ("", "events", ("create", "update", "patch")),
-    ("authentication.k8s.io", "tokenreviews", ("create",)),
-    ("authorization.k8s.io", "subjectaccessreviews", ("create",)),
-)
+_Table = Mapping[tuple[str, str], Sequence[str]]
+"""By API group and resource: verbs."""
+
+_OF_ALL: _Table = {
+    ("", "nodes"): _READ,
+    ("", "events"): ("create", "update", "patch"),
+    ("authentication.k8s.io", "tokenreviews"): ("create",),
+    ("authorization.k8s.io", "subjectaccessreviews"): ("create",),
+}
+_OF: Mapping[str, _Table] = {
+    "node": {("", "nodes"): (*_READ, "update", "patch"), ("", "nodes/status"): ("patch",)},
+    "node-lifecycle": {("", "nodes"): (*_READ, "patch", "delete")},
+    "route": {("", "nodes/status"): ("patch",)},
+    "service": {("", "services"): (*_READ, "update", "patch"), ("", "services/status"): ("update", "patch")},
+}
 _EC2_OF_ALL = ("DescribeInstances", "DescribeInstanceTopology", "DescribeAvailabilityZones", "DescribeRegions")
 _EC2: Mapping[str, Sequence[str]] = {
     "node": ("CreateTags", "DeleteTags"),
@@ -113,7 +119,11 @@ def make(
         "--use-service-account-credentials=false",
         f"--leader-elect-resource-name={rbac.LEASE_NAME}",
     ]
-    cluster = tuple(PolicyRule((group,), (resource,), verbs) for group, resource, verbs in _CLUSTER)
+    verbs: dict[tuple[str, str], dict[str, None]] = {}
+    for table in (_OF_ALL, *(_OF[controller] for controller in controllers)):
+        for resource, allowed in table.items():
+            verbs.setdefault(resource, {}).update(dict.fromkeys(allowed))
+    cluster = tuple(PolicyRule((group,), (resource,), tuple(allowed)) for (group, resource), allowed in verbs.items())
     leases = ("coordination.k8s.io",), ("leases",)
     namespaced = (
         PolicyRule(*leases, ("create",)),

@@ -138,3 +138,14 @@ def test_the_vendors_manager_gets_only_the_rights_of_its_controllers() -> None:
     looked_at = {"ec2:DescribeVpcs", "ec2:DescribeInternetGateways", "ec2:GetSecurityGroupsForVpc"}
     assert looked_at <= actions("service")
     assert not any(action.startswith(("elasticloadbalancing:", "iam:")) for action in actions("node", "route"))
+
+
+def test_the_vendors_manager_may_change_in_kubernetes_only_what_its_controllers_change() -> None:
+    def granted(*controllers: str) -> dict[str, set[str]]:
+        made = vendor_manager.make("v1", controllers, cluster_name="c", cluster_cidr="10.0.0.0/16", config_file="f")
+        return {rule.resources[0]: {*rule.verbs} for rule in made.rules.cluster}
+
+    assert granted("service")["nodes"] == {"get", "list", "watch"}
+    assert "services" not in granted("node", "route")
+    assert "delete" in granted("node", "node-lifecycle")["nodes"]
+    assert granted("route")["nodes/status"] == {"patch"}

@@ -97,6 +97,8 @@ def test_a_subject_that_is_like_every_account_is_reported(pack: PolicyHost, patt
         role(trust("*", Condition={"StringEquals": {"aws:PrincipalOrgID": "o-0123"}})),
         role({"Effect": "Deny", "Principal": "*", "Action": "sts:AssumeRole"}),
         role(subject(ACCOUNT)),
+        # No wildcard: no token has this subject.
+        role(subject("system:serviceaccount:kube-system:*")),
         role(subject([ACCOUNT, "system:serviceaccount:kube-system:other"])),
         role(subject("system:serviceaccount:kube-system:ccm-*", "ForAnyValue:StringLike")),
         role(subject("repo:example/infra:*", "StringLike", "token.actions.githubusercontent.com:sub")),
