@@ -29,6 +29,34 @@ def each(value: Any) -> Iterator[Callable[[], Any]]:
             yield partial(value.__getitem__, index)
 
 
+def plain(value: Any) -> Any:
+    """The same of dicts and lists, with numbers that are whole as integers. Raises UnknownValueError."""
+    if isinstance(value, Mapping):
+        return {key: plain(value[key]) for key in value}
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return [*map(plain, value)] if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+class Lazy(Mapping[str, Any]):
+    """A mapping whose values are made when they are read, so that an unknown one raises only then."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, key: str) -> Any:
+        return self._makers[key]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._makers
+
+
 def object_name(props: Mapping[str, Any]) -> str:
     """`NAMESPACE/NAME`, or `NAME`. Raises UnknownValueError."""
     namespace, name = dig(props, "metadata", "namespace"), dig(props, "metadata", "name") or ""

@@ -7,6 +7,7 @@ only where its answer does not depend on the value. Only the functions here do t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -49,6 +50,16 @@ def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
             found.append(one)
     if unknown is not None and not found:
         raise unknown
+    return found
+
+
+def only_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
+    """The known values that are not empty: as evidence, which an unknown value neither adds nor refutes."""
+    found: list[T] = []
+    for value in values:
+        with suppress(UnknownValueError):
+            if one := value():
+                found.append(one)
     return found
 
 

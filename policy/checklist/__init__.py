@@ -2,6 +2,7 @@
 
 from policy import clouds
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
+from policy.checklist.annotations import ANNOTATIONS_ARE_ACCEPTED
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
@@ -29,6 +30,7 @@ POLICIES: list[Rule] = [
     PUBLIC_BALANCERS_LIMIT_SOURCES,
     BALANCERS_CHECK_HEALTH,
     ADDRESS_CHANGES_ACKNOWLEDGED,
+    ANNOTATIONS_ARE_ACCEPTED,
     CCM_FITS_KUBERNETES,
     CCM_VERSION_KNOWN,
     *(policy for cloud in clouds.descriptors() for policy in cloud.policies),

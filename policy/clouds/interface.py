@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cloud_controller.clouds.common.versions import Verdict
+from cloud_controller.load_balancers.catalogue import Catalogue
 from policy.rules import Rule
 
 
@@ -62,6 +63,22 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What in a stack shows that its cluster is in this cloud."""
+
+    types: tuple[str, ...]
+    """How Pulumi's types of its resources begin, such as `aws:`."""
+    called: str
+    """The value of `--cloud-provider` of the vendor's own cloud controller manager."""
+    managed: tuple[str, ...] = ()
+    """The types of managed clusters, in which the vendor's own cloud controller manager runs."""
+    ccm_classes: tuple[str | None, ...] = (None,)
+    """The values of `spec.loadBalancerClass` that the vendor's own CCM serves; None: no class."""
+    other_classes: tuple[str, ...] = ()
+    """Those of its further controllers, which read the same annotations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCloud:
     """One cloud, as an entry point of `policy.clouds` names it.
 
@@ -70,6 +87,10 @@ class PolicyCloud:
 
     name: str
     """The same as the entry point's."""
+    signs: Signs
+    """What in a stack shows that its cluster is in this cloud."""
+    catalogue: Catalogue
+    """The annotations of its Services; of a cloud without controllers here, their names alone."""
     policies: tuple[Rule, ...] = ()
     """Rules about the cloud's own resources."""
     ccm: CcmMatrix | None = None

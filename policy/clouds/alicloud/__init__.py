@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.annotations import CATALOGUE
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE, OWN_CLASSES
+from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Signs
 
 
 def _marks(argument: str, *values: str, beside: tuple[str, str] | None = None) -> tuple[Mark, ...]:
@@ -24,6 +25,16 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
+    signs=Signs(
+        types=("alicloud:",),
+        called="alicloud",
+        managed=(
+            "alicloud:cs/managedKubernetes:ManagedKubernetes",
+            "alicloud:cs/serverlessKubernetes:ServerlessKubernetes",
+        ),
+        ccm_classes=(None, *(each for each in NLB.classes if each not in OWN_CLASSES)),
+    ),
+    catalogue=CATALOGUE,
     policies=(POLICIES_ARE_NARROW, NO_ACCESS_KEYS_ON_ACK),
     ccm=CcmMatrix(image=IMAGE, clusters={"alicloud:cs/managedKubernetes:ManagedKubernetes": "version"}, judge=judge),
     internal=_marks("address_type", "intranet"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGE, judge
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Signs
 
 
 def _of(argument: str) -> str:
@@ -18,6 +18,13 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="aws",
+    signs=Signs(
+        types=("aws:", "aws-native:", "eks:"),
+        called="aws",
+        managed=("aws:eks/cluster:Cluster", "aws-native:eks:Cluster", "eks:index:Cluster"),
+        other_classes=(AWS_LBC_CLASS, "eks.amazonaws.com/nlb"),
+    ),
+    catalogue=CATALOGUE,
     policies=(POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES),
     ccm=CcmMatrix(image=re.compile(re.escape(IMAGE)), clusters={"aws:eks/cluster:Cluster": "version"}, judge=judge),
     config_files=("aws",),

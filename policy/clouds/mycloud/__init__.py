@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from policy.clouds.interface import Mark, PolicyCloud
+from policy.clouds.interface import Mark, PolicyCloud, Signs
 from policy.clouds.mycloud.meaning import MEANING
 
 
@@ -13,6 +13,9 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="mycloud",
+    # It has no controllers but ours.
+    signs=Signs(types=("pulumi-python:dynamic/mycloud:",), called="mycloud", ccm_classes=()),
+    catalogue=CATALOGUE,
     internal=(Mark(_of("scheme"), ("internal",)),),
     # Its own ranges decide, and the cloud refuses any that the Service brings.
     limited_elsewhere=(Mark(_of("id")),),
