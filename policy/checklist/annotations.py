@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers import restrictions
-from cloud_controller.load_balancers.catalogue import Catalogue, Check, Settings
+from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
-from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.load_balancers.refusals import Refusal, refuse
+from policy.checklist.asked import Wanted, texts_of
 from policy.checklist.load_balancers import is_balanced
 from policy.checklist.serving import CLOUDS, Serving
-from policy.objects import Lazy, dig, plain
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
 from policy.subjects import SERVICE, Subject
 from policy.unknowns import Problem, collect, first_known, only_known, problem_if
@@ -35,53 +34,41 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
 
 
 def _problems(service: Subject, serving: Serving) -> Iterator[Problem]:
-    annotations: Mapping[str, Any] = dig(service.props, "metadata", "annotations") or {}
-    texts = Lazy({name: partial(_text, annotations, name) for name in annotations})
-    cloud = serving.cloud(service)
-    if cloud is None:
-        # Each cloud's names by themselves: a program may run in several clouds.
-        for each_cloud in CLOUDS.values():
-            for check in each_cloud.catalogue.checks(texts):
-                if check.name.startswith(each_cloud.catalogue.prefixes):
+    wanted = Wanted.of(service, serving)
+    if wanted is not None:
+        for check in wanted.checks:
+            yield partial(_said, check.run, wanted.texts)
+        if wanted.is_ours:
+            yield from _together(wanted)
+    elif serving.cloud(service) is None:
+        texts = texts_of(service)
+        for cloud in CLOUDS.values():
+            for check in cloud.catalogue.checks(texts):
+                # A program may run in several clouds: each one's names by themselves.
+                if check.name.startswith(cloud.catalogue.prefixes):
                     yield partial(_said, check.run, texts)
-    elif serving.is_of(service, cloud):
-        catalogue = cloud.catalogue.of_class(dig(service.props, "spec", "loadBalancerClass"))
-        checks = [*catalogue.checks(texts)]
-        for check in checks:
-            yield partial(_said, check.run, texts)
-        if serving.is_ours(service, cloud):
-            yield from _together(service, catalogue, checks, texts)
 
 
-def _together(
-    service: Subject, catalogue: Catalogue, checks: list[Check], texts: Mapping[str, str]
-) -> Iterator[Problem]:
+def _together(wanted: Wanted) -> Iterator[Problem]:
     """What our controller refuses besides. As it does, look at several settings only if each is valid."""
-    if only_known(partial(_said, check.run, texts) for check in checks):
+    texts, settings = wanted.texts, wanted.asked.settings
+    if only_known(partial(_said, check.run, texts) for check in wanted.checks):
         return
-    given = Lazy({each.entry.argument: each.run for each in checks if each.entry and _is_given(each)})
     for name in texts:
-        if catalogue.entry(name) is None:
-            yield partial(_said, partial(_restrict, catalogue, given, texts, name), texts)
+        if wanted.catalogue.entry(name) is None:
+            yield partial(_said, partial(_restrict, settings, texts, name), texts)
     yield partial(_said, partial(ReadinessGates().asked, {"metadata": {"annotations": texts}}), texts)
-    if not service.is_patch:
-        settings, spec = Settings(catalogue, given), _spec(service.props)
-        rules = [partial(_said, partial(refuse, settings, spec, [rule]), texts) for rule in catalogue.refusals]
-        yield partial(first_known, rules)
+    if not wanted.service.is_patch:
+        rules = wanted.catalogue.refusals
+        yield partial(first_known, [partial(_said, partial(_refuse, wanted, rule), texts) for rule in rules])
 
 
-def _is_given(check: Check) -> bool:
-    """Whether the annotation has a value, known or not."""
-    assert check.entry is not None
-    return not check.entry.ignored and not only_known([lambda: check.run() is None])
+def _restrict(settings: Settings, texts: Mapping[str, str], name: str) -> None:
+    restrictions.refuse_unknown({name: texts[name]}, internal=settings.catalogue.is_internal(settings.given))
 
 
-def _restrict(catalogue: Catalogue, given: Mapping[str, Any], texts: Mapping[str, str], name: str) -> None:
-    restrictions.refuse_unknown({name: texts[name]}, internal=catalogue.is_internal(given))
-
-
-def _text(annotations: Mapping[str, Any], name: str) -> str:
-    return str(annotations[name])
+def _refuse(wanted: Wanted, rule: Refusal) -> None:
+    refuse(wanted.asked.settings, wanted.asked.spec, [rule])
 
 
 def _said(check: Callable[[], object], texts: Mapping[str, str]) -> str | None:
@@ -97,25 +84,6 @@ def _said(check: Callable[[], object], texts: Mapping[str, str]) -> str | None:
         reason = _VALUES.sub(lambda found: "'…'" if found[0].strip("'\"…") in values else found[0], error.why + allowed)
         return f"{error.field}: {reason}"
     return None
-
-
-def _spec(props: Mapping[str, Any]) -> Lazy:
-    """The spec as the API server completes it."""
-    spec = dig(props, "spec") or {}
-    return Lazy({**{field: partial(_field, spec, field) for field in spec}, "ports": partial(_ports, spec)})
-
-
-def _field(spec: Mapping[str, Any], field: str) -> Any:
-    return plain(spec[field])
-
-
-def _ports(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    ports = [{"protocol": "TCP", "port": 0, **port} for port in plain(dig(spec, "ports") or [])]
-    if dig(spec, "allocateLoadBalancerNodePorts") is not False:
-        for port in ports:
-            # The server gives ports of the same number the same one.
-            port.setdefault("nodePort", 30_000 + port["port"] % 2_768)
-    return ports
 
 
 ANNOTATIONS_ARE_ACCEPTED = StackRule(

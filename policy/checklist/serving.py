@@ -32,6 +32,8 @@ _SERVICE_CONTROLLERS = ("service", "service-lb-controller", "cloud-service-contr
 class Server:
     """A controller that makes load balancers of Services. `cluster`: the URN of its provider; None: not known."""
 
+    subject: Subject
+    """Its workload, or the managed cluster that it is part of."""
     name: str
     cloud: str
     is_ours: bool
@@ -130,7 +132,7 @@ def _in_container(
         of_none = [] if _flag(words, "--require-load-balancer-class") is not None else [None]
         classes = (*_OURS.get(cloud, ()), *of_none)
     name = f"the cloud controller manager {object_name(workload.props)}"
-    return Server(name, cloud, bool(ours), frozenset(classes), cluster(workload))
+    return Server(workload, name, cloud, bool(ours), frozenset(classes), cluster(workload))
 
 
 def _words(container: Mapping[str, Any]) -> Iterator[str]:
@@ -158,7 +160,7 @@ def _managed(subjects: Iterable[Subject]) -> Iterator[Server]:
         for name, cloud in CLOUDS.items():
             if subject.kind in cloud.signs.managed:
                 what = f"the controller of the managed cluster {subject.name}"
-                yield Server(what, name, False, frozenset(cloud.signs.ccm_classes))
+                yield Server(subject, what, name, False, frozenset(cloud.signs.ccm_classes))
 
 
 def _by_type(kind: str) -> str | None:

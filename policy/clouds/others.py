@@ -5,8 +5,22 @@ A cloud that gets controllers moves to a folder of its own, and its entry point 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from cloud_controller.load_balancers.terms import Asked
 from policy.clouds import vendor_annotations as names
-from policy.clouds.interface import Mark, PolicyCloud, Signs
+from policy.clouds.interface import Balancers, Mark, PolicyCloud, Signs
+
+
+def _with_one_of(*annotations: str) -> Callable[[Asked], bool]:
+    """That the load balancer ends TLS where one of these annotations is set."""
+
+    def ends_tls(asked: Asked) -> bool:
+        catalogue = asked.settings.catalogue
+        return any(catalogue.by_name[name].argument in asked.settings.given for name in annotations)
+
+    return ends_tls
+
 
 _AZURE = "service.beta.kubernetes.io/azure-"
 
@@ -25,6 +39,7 @@ AZURE = PolicyCloud(
     internal=(Mark(f"{_AZURE}load-balancer-internal", ("true",)),),
     limited_elsewhere=(Mark(f"{_AZURE}allowed-service-tags"), Mark(f"{_AZURE}allowed-ip-ranges")),
     unchecked=(Mark("service.beta.kubernetes.io/port_*_no_probe_rule", ("true",)),),
+    check_ports=("service.beta.kubernetes.io/port_*_health-probe_port",),
 )
 
 GCP = PolicyCloud(
@@ -43,6 +58,10 @@ HUAWEI = PolicyCloud(
     signs=Signs(types=("huaweicloud:",), called="huaweicloud"),
     catalogue=names.HUAWEI,
     unchecked=(Mark("kubernetes.io/elb.health-check-flag", ("off",)),),
+    shares=("kubernetes.io/elb.id",),
+    balancers=Balancers(
+        ends_tls=_with_one_of("kubernetes.io/elb.default-tls-container-ref", "kubernetes.io/elb.cert-id")
+    ),
 )
 
 OPENSTACK = PolicyCloud(
@@ -52,6 +71,8 @@ OPENSTACK = PolicyCloud(
     config_files=("openstack",),
     internal=(Mark("service.beta.kubernetes.io/openstack-internal-load-balancer", ("true",)),),
     unchecked=(Mark("loadbalancer.openstack.org/enable-health-monitor", ("false",)),),
+    shares=("loadbalancer.openstack.org/load-balancer-id",),
+    balancers=Balancers(ends_tls=_with_one_of("loadbalancer.openstack.org/default-tls-container-ref")),
 )
 
 TENCENT = PolicyCloud(
@@ -62,6 +83,8 @@ TENCENT = PolicyCloud(
         Mark("service.beta.kubernetes.io/tencentcloud-loadbalancer-type", ("private",)),
         Mark("service.kubernetes.io/qcloud-loadbalancer-internal-subnetid"),
     ),
+    shares=("service.kubernetes.io/tke-existed-lbid",),
+    balancers=Balancers(ends_tls=_with_one_of("service.cloud.tencent.com/tke-service-config")),
 )
 
 VSPHERE = PolicyCloud(

@@ -40,7 +40,8 @@ _CLASS, _TYPE = spec("loadBalancerClass"), text("type")
 _OF_NETWORK, _OF_CLASSIC = (
     tuple(name for name, each in CLASSES.items() if each == kind) for kind in ("network", "classic")
 )
-_NETWORK = _CLASS.is_(*_OF_NETWORK, AWS_LBC_CLASS) | (~_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb"))
+NETWORK = _CLASS.is_(*_OF_NETWORK, AWS_LBC_CLASS) | (~_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb"))
+"""Whether it is a network load balancer."""
 _INTERNAL = (given("scheme") & text("scheme").is_("internal")) | (
     ~given("scheme") & ((given("internal") & flag("internal")) | (~given("internal") & _CLASS.is_(AWS_LBC_CLASS)))
 )
@@ -67,11 +68,11 @@ def _of(key: str) -> Term:
     return words("attributes").where(part(0, "=").is_(key)).map(value)
 
 
-def _attribute(key: str) -> Term:
+def attribute(key: str) -> Term:
     """What a network load balancer's `attributes` say of this attribute; '' without."""
     values = _of(key)
-    cel = f"({_NETWORK.cel} ? ([''] + {values.cel})[{values.cel}.size()] : '')"
-    return Term(cel, lambda asked: ["", *values.of(asked)][-1] if _NETWORK.of(asked) else "")
+    cel = f"({NETWORK.cel} ? ([''] + {values.cel})[{values.cel}.size()] : '')"
+    return Term(cel, lambda asked: ["", *values.of(asked)][-1] if NETWORK.of(asked) else "")
 
 
 _FLAGS = ("cross_zone_load_balancing_enabled", "access_log_enabled")
@@ -83,19 +84,20 @@ def _contradicts(argument: str, key: str) -> Refusal:
         value = Term(
             f"({value.cel} ? 'true' : 'false')", lambda asked: "true" if asked.settings.flag(argument) else "false"
         )
-    why = say(f"{key}={{}} contradicts {field(argument)}", _attribute(key))
-    when = _NETWORK & given(argument) & _of(key).any & ~_attribute(key).same(value)
+    why = say(f"{key}={{}} contradicts {field(argument)}", attribute(key))
+    when = NETWORK & given(argument) & _of(key).any & ~attribute(key).same(value)
     return Refusal("attributes", when, why, "only one of the two")
 
 
-_LOGGED = (given("access_log_enabled") & flag("access_log_enabled")) | (
-    ~given("access_log_enabled") & _attribute(aws.ENABLED).is_("true")
+LOGGED = (given("access_log_enabled") & flag("access_log_enabled")) | (
+    ~given("access_log_enabled") & attribute(aws.ENABLED).is_("true")
 )
+"""Whether access logs are written."""
 
 
 def _of_logs(argument: str, key: str) -> Term:
     """The bucket or the prefix of the logs, by either annotation."""
-    named, by_key = text(argument), _attribute(key)
+    named, by_key = text(argument), attribute(key)
     return Term(
         f"(variables.has_{argument} ? {named.cel} : {by_key.cel})", lambda asked: named.of(asked) or by_key.of(asked)
     )
@@ -107,7 +109,7 @@ _OF_LOGS = (
     *(_contradicts(argument, key) for argument, key in aws.OF_ANNOTATIONS.items()),
     Refusal(
         "access_log_s3_bucket_name",
-        _LOGGED & _BUCKET.is_(""),
+        LOGGED & _BUCKET.is_(""),
         "missing, but access logs are enabled",
         "the name of an S3 bucket",
     ),
@@ -318,8 +320,8 @@ _OF_NETWORK_KIND = (
 
 REFUSALS = (
     *_OF_BOTH,
-    *(each.only(~_NETWORK) for each in _CLASSIC),
-    *(each.only(_NETWORK) for each in (*_OF_NETWORK_KIND, *OF_TARGETS)),
+    *(each.only(~NETWORK) for each in _CLASSIC),
+    *(each.only(NETWORK) for each in (*_OF_NETWORK_KIND, *OF_TARGETS)),
 )
 
 NAMINGS = (
@@ -329,10 +331,10 @@ NAMINGS = (
     Naming("security-group", "extra_security_groups", words("extra_security_groups")),
     Naming("certificate", "ssl_cert", CERTIFICATES),
     Naming("elastic-ip", "eip_allocations", words("eip_allocations")),
-    Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), _LOGGED),
+    Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), LOGGED),
     # Without a prefix, logs go to the top of the bucket.
     Naming(
-        "log-prefix", "access_log_s3_bucket_prefix", one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)), _LOGGED
+        "log-prefix", "access_log_s3_bucket_prefix", one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)), LOGGED
     ),
 )
 """The existing resources that annotations name."""

@@ -6,6 +6,7 @@ from cloud_controller.clouds.alicloud.annotations import CATALOGUE, OWN_CLASSES
 from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
+from policy.clouds.alicloud.balancers import BALANCERS, ZONES
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Signs
@@ -44,5 +45,10 @@ CLOUD = PolicyCloud(
         *_marks("security_group_ids"),
     ),
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
+    shares=_names("id"),
+    check_ports=_names("health_check_connect_port"),
+    by_pod=_marks("backend_type", "eni"),
+    balancers=BALANCERS,
+    zones=ZONES,
     meaning=MEANING,
 )

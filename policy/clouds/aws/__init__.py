@@ -6,6 +6,7 @@ import re
 
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGE, judge
+from policy.clouds.aws.balancers import BALANCERS, ZONES
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
@@ -31,5 +32,9 @@ CLOUD = PolicyCloud(
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),
+    check_ports=(_of("healthcheck_port"),),
+    by_pod=(Mark(_of("nlb_target_type"), ("ip",)),),
+    balancers=BALANCERS,
+    zones=ZONES,
     meaning=MEANING,
 )

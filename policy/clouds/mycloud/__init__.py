@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from policy.clouds.interface import Mark, PolicyCloud, Signs
+from policy.clouds.interface import Balancers, Mark, PolicyCloud, Signs
 from policy.clouds.mycloud.meaning import MEANING
 
 
@@ -20,5 +20,10 @@ CLOUD = PolicyCloud(
     # Its own ranges decide, and the cloud refuses any that the Service brings.
     limited_elsewhere=(Mark(_of("id")),),
     unchecked=(Mark(_of("health_check_protocol"), ("none",)),),
+    shares=(_of("id"),),
+    check_ports=(_of("health_check_port"),),
+    by_pod=(Mark(_of("backend_type"), ("pod-ip",)),),
+    # docs/mycloud-api.md, Objects; it limits no addresses.
+    balancers=Balancers(kind=lambda _: "dlb", quotas={"dlb": 1000, "listeners of dlb": 50}),
     meaning=MEANING,
 )
