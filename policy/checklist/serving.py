@@ -64,7 +64,8 @@ class Serving:
             self._packages,
         ):
             if len(found) == 1:
-                return CLOUDS[found.pop()]
+                [name] = found
+                return CLOUDS[name]
         return None
 
     def of(self, service: Subject) -> list[Server]:

@@ -20,8 +20,8 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
     for one, other in combinations(only_known(every_wanted(stack)), 2):
         if one.cloud is other.cloud:
             yield other.service, partial(_ports, one, other)
-            for entry in {**one.catalogue.exclusive, **other.catalogue.exclusive}.values():
-                if cluster(one.service) == cluster(other.service):
+            for entry in one.cloud.catalogue:
+                if entry.exclusive and cluster(one.service) == cluster(other.service):
                     yield other.service, partial(_exclusive, one, other, entry)
 
 

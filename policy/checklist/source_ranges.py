@@ -69,9 +69,8 @@ def _problem(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
         if marked(props, FURTHER_CLIENTS) is not None:
             return None
         return "the load balancer is public and has no source ranges: anyone may connect"
-    found = _too_wide(
-        ranges, {4: config.get("widestPrefix") or _WIDEST[4], 6: config.get("widestPrefixIPv6") or _WIDEST[6]}
-    )
+    settings = {4: "widestPrefix", 6: "widestPrefixIPv6"}
+    found = _too_wide(ranges, {version: int(config.get(settings[version]) or _WIDEST[version]) for version in (4, 6)})
     return f"the load balancer is public and {field} allows {found}" if found else None
 
 

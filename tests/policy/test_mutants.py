@@ -8,9 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
-from tests.policy.mutants import MUTANTS, Mutant
+from tests.policy import mutants, mutants_services
+from tests.policy.mutants import Mutant
 from tests.policy.production import ROOT, STACKS, findings, resources
 from tests.policy_objects import start
+
+MUTANTS = [*mutants.MUTANTS, *mutants_services.MUTANTS]
 
 pytestmark = pytest.mark.integration
 
@@ -32,10 +35,12 @@ def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], st
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
 def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, PolicyHost], mutant: Mutant) -> None:
     stack = [*resources(mutant.stack)]
-    index = next(i for i, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name))
-    stack[index] = stack[index].changed(mutant.damaged)
+    matching = [index for index, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name)]
+    changed = matching if mutant.every else matching[:1]
+    for index in changed:
+        stack[index] = stack[index].changed(mutant.damaged)
 
-    found = findings(packs[mutant.stack], [stack[index]], stack)
+    found = findings(packs[mutant.stack], [stack[index] for index in changed], stack)
 
     assert {finding.policy for finding in found} - mutant.also == {mutant.rule}
     assert {finding.level for finding in found} == {"mandatory"}

@@ -8,8 +8,8 @@ import pytest
 
 from local.engine.policies.host import AnalyzedResource, Finding, PolicyHost
 from local.engine.values import UNKNOWN
-from tests.policy.services import said
-from tests.policy_objects import EXEMPT, of, service
+from tests.policy.services import ACK, managed, ours, said
+from tests.policy_objects import EXEMPT, of, service, start
 
 RULE = "lb-service-limit-sources"
 RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -187,3 +187,47 @@ def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(
 )
 def test_an_unknown_value_that_decides_nothing_is_ignored(pack: PolicyHost, known: AnalyzedResource) -> None:
     assert of(found(pack, known), RULE) == []
+
+
+@pytest.mark.parametrize(
+    ("ranges", "wide"),
+    [
+        (["0.0.0.0/1"], "a part of IPv4 that is wider than /8"),
+        (["192.0.2.0/24", "64.0.0.0/4"], "a part of IPv4 that is wider than /8"),
+        (["12.0.0.0/8", "13.0.0.0/8"], "a part of IPv4 that is wider than /8"),
+        (["2000::/3"], "a part of IPv6 that is wider than /16"),
+        ([UNKNOWN, "0.0.0.0/1"], "a part of IPv4 that is wider than /8"),
+    ],
+)
+def test_a_large_part_of_the_internet_is_no_limit(pack: PolicyHost, ranges: list[Any], wide: str) -> None:
+    [finding] = found(pack, balancer(ranges))
+
+    assert finding.message == f"the load balancer is public and spec.loadBalancerSourceRanges allows {wide}"
+
+
+@pytest.mark.integration
+def test_the_widest_prefix_is_a_setting() -> None:
+    strict = start({RULE: {"widestPrefix": 24, "widestPrefixIPv6": 48}})
+    try:
+        assert found(strict, balancer(["192.0.2.0/24", "2001:db8::/48"])) == []
+        assert "wider than /24" in found(strict, balancer(["192.0.2.0/23"]))[0].message
+        assert "wider than /48" in found(strict, balancer(["2001:db8::/47"]))[0].message
+    finally:
+        strict.close()
+
+
+@pytest.mark.parametrize("cloud", ["alicloud", "mycloud"])
+def test_another_clouds_annotation_makes_no_load_balancer_internal(pack: PolicyHost, cloud: str) -> None:
+    internal = balancer([], annotations={f"{AWS}-internal": "true"})
+
+    assert found(pack, ours("aws"), internal) == []
+    assert [finding.level for finding in found(pack, ours(cloud), internal)] == ["advisory"]
+    assert [finding.level for finding in found(pack, managed(ACK), internal)] == ["advisory"]
+
+
+@pytest.mark.parametrize("cloud", ["alicloud", "mycloud"])
+def test_another_clouds_annotation_limits_nobody(pack: PolicyHost, cloud: str) -> None:
+    limited = balancer([], annotations={f"{AWS}-security-groups": "sg-0123456789abcdef0"})
+
+    assert found(pack, ours("aws"), limited) == []
+    assert [finding.level for finding in found(pack, ours(cloud), limited)] == ["advisory"]
