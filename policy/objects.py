@@ -43,6 +43,25 @@ def put(value: Any, key: str, new: Any) -> None:
     value[key] = new
 
 
+class Lazy(Mapping[str, Any]):
+    """A mapping whose values are made when they are read, so that an unknown one raises only then."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, key: str) -> Any:
+        return self._makers[key]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._makers
+
+
 def object_name(props: Mapping[str, Any]) -> str:
     """`NAMESPACE/NAME`, or `NAME`. Raises UnknownValueError."""
     namespace, name = dig(props, "metadata", "namespace"), dig(props, "metadata", "name") or ""

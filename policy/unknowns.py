@@ -7,6 +7,7 @@ only where its answer does not depend on the value. Only the functions here do t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import NoReturn, TypeVar
 
@@ -71,6 +72,16 @@ def if_known(value: Callable[[], T]) -> T | None:
         return value()
     except UnknownValueError:
         return None
+
+
+def only_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
+    """The known values that are not empty: as evidence, which an unknown value neither adds nor refutes."""
+    found: list[T] = []
+    for value in values:
+        with suppress(UnknownValueError):
+            if one := value():
+                found.append(one)
+    return found
 
 
 def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> str | None:

@@ -7,10 +7,10 @@ The parser, the typed arguments of `LoadBalancerService`, the policies, the plan
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers import restrictions
@@ -19,7 +19,7 @@ from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import Term
 
-__all__ = ["Annotation", "Catalogue", "Mutability", "Settings", "Value"]
+__all__ = ["Annotation", "Catalogue", "Check", "Mutability", "Settings", "Value"]
 
 _COMPARED = 64
 """How many unknown names of one Service are checked for typos. The limit keeps one Service with thousands of
@@ -69,6 +69,18 @@ class Settings:
 
     def _value(self, argument: str) -> Value | None:
         return self.given.get(argument, self.catalogue.by_argument[argument].default)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of one annotation. `entry`: None for a name that the catalogue does not have.
+
+    `run` returns the value, or None where nothing is set or the cloud does not support it; raises InvalidConfiguration.
+    """
+
+    name: str
+    entry: Annotation | None
+    run: Callable[[], Value | None]
 
 
 @dataclass(frozen=True)
@@ -148,39 +160,53 @@ class Catalogue:
         `_COMPARED` unknown names for near misses.
         """
         texts = self.meant(annotations)
-        set_here: dict[str, Annotation] = {}
-        others: dict[str, str] = {}
-        for name, text in sorted(texts.items()):
-            entry = self.entry(name)
-            if entry is None and name.startswith(self.prefixes):
-                raise self._not_known(name)
-            if entry is None:
-                others[name] = text
-            else:
-                set_here[entry.argument] = entry
         given: dict[str, Value] = {}
         ignored: list[Annotation] = []
-        for entry in set_here.values():
-            text = entry.text_in(texts) or ""
-            if entry.ignored:
-                entry.check_refused(text)
-                ignored.append(entry)
+        for check in self.checks(texts):
+            value = check.run()
+            if check.entry is None:
+                continue
+            if check.entry.ignored:
+                ignored.append(check.entry)
+            elif value is not None:
+                given[check.entry.argument] = value
+        others = {name: text for name, text in texts.items() if self.entry(name) is None}
+        restrictions.refuse_unknown(others, internal=self.is_internal(given))
+        return Settings(self, given, tuple(ignored))
+
+    def checks(self, annotations: Mapping[str, str]) -> Iterator[Check]:
+        """What `parse` checks of each annotation by itself: unknown names, then values, then near misses.
+
+        A check reads no other annotation, so a caller may run each whatever becomes of the others.
+        """
+        set_here: dict[str, Annotation] = {}
+        others: list[str] = []
+        for name in sorted(annotations):
+            entry = self.entry(name)
+            if entry is not None:
+                set_here[entry.argument] = entry
+            elif name.startswith(self.prefixes):
+                yield Check(name, None, partial(self._refuse_name, name, annotations))
             else:
-                given[entry.argument] = entry.parse(text)
-        known = tuple(self.by_name)
+                others.append(name)
+        for entry in set_here.values():
+            yield Check(entry.name, entry, partial(self._value_of, entry, annotations))
         # Other clouds' annotations share the domain, so only a near miss is an error outside our prefixes.
+        known = tuple(self.by_name)
         for name in [each for each in others if _domain(each) in self._domains][:_COMPARED]:
             if _nearest(name, known, 0.93):
-                raise self._not_known(name)
+                yield Check(name, None, partial(self._refuse_name, name, annotations))
+
+    def is_internal(self, given: Mapping[str, Value]) -> bool:
+        """Whether these values, by argument, make the load balancer internal."""
         schemes = {given.get(entry.argument) for entry in self.entries if entry.sets in restrictions.SCHEMES}
-        restrictions.refuse_unknown(others, internal=not schemes.isdisjoint({True, *restrictions.INTERNAL_VALUES}))
-        return Settings(self, given, tuple(ignored))
+        return not schemes.isdisjoint({True, *restrictions.INTERNAL_VALUES})
 
     def meant(self, annotations: Mapping[str, str] | None) -> Mapping[str, str]:
         """The annotations without those that count as unset."""
         if not self.empty_is_unset:
             return annotations or {}
-        return {name: text for name, text in (annotations or {}).items() if text.strip() or name in self._may_be_empty}
+        return {name: text for name, text in (annotations or {}).items() if self._is_set(name, text)}
 
     def entry(self, name: str) -> Annotation | None:
         """The entry with this name, or the member of a family."""
@@ -253,8 +279,22 @@ class Catalogue:
             return {*after} >= {*before}
         return any(before in entry.keeps.get(str(after), ()) for entry in self.entries if field in entry.moves)
 
-    def _not_known(self, name: str) -> InvalidConfiguration:
-        return InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+    def _is_set(self, name: str, text: str) -> bool:
+        return not self.empty_is_unset or bool(text.strip()) or name in self._may_be_empty
+
+    def _refuse_name(self, name: str, annotations: Mapping[str, str]) -> None:
+        if self._is_set(name, annotations[name]):
+            raise InvalidConfiguration(f"annotation {name}", _unknown(name, self.by_name, self.cloud))
+
+    def _value_of(self, entry: Annotation, annotations: Mapping[str, str]) -> Value | None:
+        names = (name for name in (entry.name, *entry.aliases) if name in annotations)
+        text = entry.text_in({name: annotations[name] for name in names if self._is_set(name, annotations[name])})
+        if text is None:
+            return None
+        if entry.ignored:
+            entry.check_refused(text)
+            return None
+        return entry.parse(text)
 
 
 def _effective(entry: Annotation, annotations: Mapping[str, str], of_class: str | None) -> Value | None:

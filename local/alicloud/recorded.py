@@ -1,4 +1,4 @@
-"""What the recorder needs to know of Alibaba Cloud's package: ARNs, and the kubeconfig that a function returns."""
+"""What the recorder needs to know of Alibaba Cloud's package: ids, ARNs, and the kubeconfig that a function returns."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ def _cluster_credential(args: PropertyMap, place: Place) -> PropertyMap:
 
 
 RULES: Final = Rules(
+    # A Service names them in its annotations.
+    prefixes={"alicloud:vpc/switch:Switch": "vsw-"},
     text=_text,
     functions={"alicloud:cs/getClusterCredential:getClusterCredential": _cluster_credential},
 )

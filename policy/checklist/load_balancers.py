@@ -12,7 +12,7 @@ from typing import Any
 
 from cloud_controller import clouds as controllers
 from policy import clouds
-from policy.clouds.interface import Mark
+from policy.clouds.interface import Mark, PolicyCloud
 from policy.objects import dig
 from policy.subjects import SERVICE, Subject
 from policy.unknowns import Problem, first_known, problem_if
@@ -29,6 +29,8 @@ INTERNAL = [mark for cloud in _CLOUDS for mark in cloud.internal]
 LIMITED_ELSEWHERE = [mark for cloud in _CLOUDS for mark in cloud.limited_elsewhere]
 FURTHER_CLIENTS = [mark for cloud in _CLOUDS for mark in cloud.further_clients]
 UNCHECKED = [mark for cloud in _CLOUDS for mark in cloud.unchecked]
+BY_POD = [mark for cloud in _CLOUDS for mark in cloud.by_pod]
+CHECK_PORTS = [name for cloud in _CLOUDS for name in cloud.check_ports]
 
 
 def of_balanced(
@@ -48,6 +50,14 @@ def marked(props: Mapping[str, Any], marks: Iterable[Mark]) -> str | None:
         for name in annotations
         if fnmatchcase(name, mark.name)
     )
+
+
+def is_internal(props: Mapping[str, Any], cloud: PolicyCloud | None) -> bool:
+    """Whether an annotation makes it internal: one of its cloud's, or of any cloud where that is not known.
+
+    Raises UnknownValueError.
+    """
+    return marked(props, cloud.internal if cloud is not None else INTERNAL) is not None
 
 
 def marks_setting(description: str) -> dict[str, Any]:

@@ -11,39 +11,53 @@ from pulumi_policy.proxy import UnknownValueError
 
 from policy.checklist.load_balancers import (
     FURTHER_CLIENTS,
-    INTERNAL,
     LIMITED_ELSEWHERE,
     SOURCE_RANGES,
+    is_internal,
     marked,
     marks_of,
     marks_setting,
     of_balanced,
 )
+from policy.checklist.serving import Serving
 from policy.clouds.interface import Mark
 from policy.objects import dig, each
-from policy.rules import ADVISORY, MEDIUM, ResourceRule, setting
-from policy.subjects import Subject
+from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
+from policy.subjects import SERVICE, Subject
 from policy.unknowns import Problem
 
+_WIDEST = {4: 8, 6: 16}
+"""The shortest prefix that limits clients, by IP version: no organisation has more than a /8, or a /16 of IPv6."""
+_WIDE_BUT_PRIVATE = (ip_network("fc00::/7"),)
+"""Unique local addresses, which the internet does not route."""
 
-def problems(subject: Subject) -> Iterator[Problem]:
-    """Public LoadBalancer Services that anyone may connect to."""
-    conditions = [partial(_is_public, subject), partial(_is_not_limited, subject)]
-    yield from of_balanced(subject, partial(_problem, subject.props), conditions)
+
+def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
+    """Public LoadBalancer Services that anyone, or a large part of the internet, may connect to."""
+    serving = Serving(stack)
+    for service in stack.of(SERVICE):
+        conditions = [partial(_is_public, service, serving), partial(_is_not_limited, service, serving)]
+        for problem in of_balanced(service, partial(_problem, service.props, stack.config), conditions):
+            yield service, problem
 
 
-def _is_public(subject: Subject) -> bool:
-    if dig(subject.props, "spec", "loadBalancerClass") in (subject.config.get("internalClasses") or ()):
+def _is_public(service: Subject, serving: Serving) -> bool:
+    if dig(service.props, "spec", "loadBalancerClass") in (service.config.get("internalClasses") or ()):
         return False
-    return marked(subject.props, [*INTERNAL, *marks_of(subject.config.get("internalAnnotations"))]) is None
+    if marked(service.props, marks_of(service.config.get("internalAnnotations"))) is not None:
+        return False
+    # Another cloud's annotation has no effect.
+    return not is_internal(service.props, serving.cloud(service))
 
 
-def _is_not_limited(subject: Subject) -> bool:
-    more = subject.config.get("limitingAnnotations") or ()
-    return marked(subject.props, [*LIMITED_ELSEWHERE, *map(Mark, more)]) is None
+def _is_not_limited(service: Subject, serving: Serving) -> bool:
+    cloud = serving.cloud(service)
+    marks = LIMITED_ELSEWHERE if cloud is None else cloud.limited_elsewhere
+    more = service.config.get("limitingAnnotations") or ()
+    return marked(service.props, [*marks, *map(Mark, more)]) is None
 
 
-def _problem(props: Mapping[str, Any]) -> str | None:
+def _problem(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
     ranges = [*each(dig(props, "spec", "loadBalancerSourceRanges"))]
     field = "spec.loadBalancerSourceRanges"
     if not ranges:
@@ -55,11 +69,13 @@ def _problem(props: Mapping[str, Any]) -> str | None:
         if marked(props, FURTHER_CLIENTS) is not None:
             return None
         return "the load balancer is public and has no source ranges: anyone may connect"
-    return f"the load balancer is public and {field} allows every address" if _is_everyone(ranges) else None
+    settings = {4: "widestPrefix", 6: "widestPrefixIPv6"}
+    found = _too_wide(ranges, {version: int(config.get(settings[version]) or _WIDEST[version]) for version in (4, 6)})
+    return f"the load balancer is public and {field} allows {found}" if found else None
 
 
-def _is_everyone(ranges: list[Callable[[], Any]]) -> bool:
-    """Whether the ranges, together, are all of IPv4 or IPv6: 0.0.0.0/1 and 128.0.0.0/1 are no limit either."""
+def _too_wide(ranges: list[Callable[[], Any]], widest: Mapping[int, int]) -> str | None:
+    """What the ranges allow too much, together: 0.0.0.0/1 and 128.0.0.0/1 are every address."""
     networks: list[IPv4Network | IPv6Network] = []
     unknown: UnknownValueError | None = None
     for source in ranges:
@@ -67,12 +83,18 @@ def _is_everyone(ranges: list[Callable[[], Any]]) -> bool:
             networks.extend(_networks(str(source())))
         except UnknownValueError as error:
             unknown = unknown or error
-    four = collapse_addresses(n for n in networks if isinstance(n, IPv4Network))
-    six = collapse_addresses(n for n in networks if isinstance(n, IPv6Network))
-    everyone = any(n.prefixlen == 0 for n in four) or any(n.prefixlen == 0 for n in six)
-    if unknown is not None and not everyone:
+    merged: list[IPv4Network | IPv6Network] = [
+        *collapse_addresses(n for n in networks if isinstance(n, IPv4Network)),
+        *collapse_addresses(n for n in networks if isinstance(n, IPv6Network)),
+    ]
+    if any(each.prefixlen == 0 for each in merged):
+        return "every address"
+    for found in merged:
+        if found.prefixlen < widest[found.version] and found not in _WIDE_BUT_PRIVATE:
+            return f"a part of IPv{found.version} that is wider than /{widest[found.version]}"
+    if unknown is not None:
         raise unknown
-    return everyone
+    return None
 
 
 def _networks(text: str) -> Iterator[IPv4Network | IPv6Network]:
@@ -83,17 +105,25 @@ def _networks(text: str) -> Iterator[IPv4Network | IPv6Network]:
         return
 
 
-PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceRule(
+PUBLIC_BALANCERS_LIMIT_SOURCES = StackRule(
     "lb-service-limit-sources",
     problems,
     why=(
-        "A public load balancer must limit its clients: otherwise a Service meant for partners or an office is open to "
-        "the whole internet unnoticed. Exempt by name the Services that are meant for everyone."
+        "A public load balancer must limit its clients: otherwise a Service meant for partners or an office is open "
+        "to the whole internet unnoticed. Exempt by name the Services that are meant for everyone."
     ),
     level=ADVISORY,
     settings={
         "internalAnnotations": marks_setting("Further annotations that make a load balancer internal: values by name."),
         "internalClasses": setting("texts", "spec.loadBalancerClass values whose load balancers are internal.", []),
+        "widestPrefix": setting(
+            "integer",
+            "The shortest prefix of a public IPv4 range that limits clients.",
+            _WIDEST[4],
+            minimum=1,
+            maximum=32,
+        ),
+        "widestPrefixIPv6": setting("integer", "The same for IPv6.", _WIDEST[6], minimum=1, maximum=128),
         "limitingAnnotations": setting(
             "texts", "Further annotations that, with any value, limit who may connect, such as an access list.", []
         ),
@@ -103,14 +133,15 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = ResourceRule(
     sections="11.3",
     judges=(
         "A load balancer with a public address has `spec.loadBalancerSourceRanges` (or, if that is empty, the "
-        "annotation `service.beta.kubernetes.io/load-balancer-source-ranges`), and the ranges together do not "
-        "cover all of IPv4 or IPv6: `0.0.0.0/1` with `128.0.0.0/1` is no limit. An address is public unless an "
-        "annotation makes it internal; the rule knows the annotations of mycloud, Alibaba Cloud and AWS (from "
-        "their catalogues), Azure, Google, OpenStack and Tencent. `internalAnnotations` and `internalClasses` add "
-        "to them (`service.k8s.aws/nlb` is internal with its own controller's default). The rule skips Services "
-        "that limit their clients in another way: mycloud's `dlb-id`, white lists (that are on), security groups, "
-        "prefix lists (without ranges), service tags, and the annotations in `limitingAnnotations`. Exempt a "
-        "Service that is meant for everyone by its name."
+        "annotation `service.beta.kubernetes.io/load-balancer-source-ranges`), and the ranges together do not cover "
+        "all of IPv4 or IPv6, nor more of it than a /8 or /16 (`widestPrefix`, `widestPrefixIPv6`): `0.0.0.0/1` is no "
+        "limit; private ranges are. An address is public unless an annotation of its own cloud makes it internal (see "
+        "`lb-service-fit-annotations` for how the cloud is found; where it is not, any cloud's counts); the rule "
+        "knows the annotations of mycloud, Alibaba Cloud and AWS (from their catalogues), Azure, Google, OpenStack "
+        "and Tencent. `internalAnnotations` and `internalClasses` add to them (`service.k8s.aws/nlb` is internal with "
+        "its own controller's default). The rule skips Services that limit their clients in another way: mycloud's "
+        "`dlb-id`, white lists (that are on), security groups, prefix lists (without ranges), service tags, and the "
+        "annotations in `limitingAnnotations`. Exempt a Service that is meant for everyone by its name."
     ),
     tags=["network"],
     remedy=(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cloud_controller.clouds.common.versions import Verdict
+from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.terms import Asked
 from policy.owners import Component
 from policy.rules import Rule, Stack
 
@@ -82,6 +84,72 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What in a stack shows that its cluster is in this cloud."""
+
+    types: tuple[str, ...]
+    """How Pulumi's types of its resources begin, such as `aws:`."""
+    called: str
+    """The value of `--cloud-provider` of the vendor's own cloud controller manager."""
+    managed: tuple[str, ...] = ()
+    """The types of managed clusters, in which the vendor's own cloud controller manager runs."""
+    ccm_classes: tuple[str | None, ...] = (None,)
+    """The values of `spec.loadBalancerClass` that the vendor's own CCM serves; None: no class."""
+    other_classes: tuple[str, ...] = ()
+    """Those of its further controllers, which read the same annotations."""
+
+
+def _no(asked: Asked) -> None:
+    del asked
+
+
+def _no_zones(asked: Asked) -> frozenset[str]:
+    del asked
+    return frozenset()
+
+
+def _kind(asked: Asked) -> str:
+    return asked.settings.catalogue.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balancers:
+    """What a Service's settings come to. Each function may raise UnknownValueError."""
+
+    ends_tls: Callable[[Asked], bool | None] = _no
+    """Whether the load balancer ends TLS on the port `item`."""
+    unredirected: Callable[[Asked], str | None] = _no
+    """The ports whose HTTP requests could be redirected to HTTPS, and are not."""
+    unprotected: Callable[[Asked], str | None] = _no
+    """The annotation that would have the cloud refuse to delete the load balancer, where it does not."""
+    protected_by_ours: bool = False
+    """Whether of the CCMs only this project's reads that annotation."""
+    unlogged: Callable[[Asked], str | None] = _no
+    """The annotation that would have connections logged, where they are not."""
+    kind: Callable[[Asked], str] = _kind
+    """The kind of load balancer, as `quotas` names it."""
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """How many load balancers of each kind an account may have in a region by default; `listeners of KIND`: how many
+    listeners one may have; `addresses`: public addresses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Zones:
+    """Where load balancers and nodes are."""
+
+    annotation: str
+    """The argument that names the load balancer's subnets."""
+    subnets: Mapping[str, str]
+    """Pulumi's types of subnets, with the property that is the zone."""
+    pools: Mapping[str, str]
+    """Pulumi's types of machines and pools, with the property that names their subnets."""
+    crosses: Callable[[Asked], bool]
+    """Whether the load balancer reaches nodes of every zone."""
+    named: Callable[[Asked], frozenset[str]] = _no_zones
+    """The zones that the annotation names itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCloud:
     """One cloud, as an entry point of `policy.clouds` names it.
 
@@ -90,6 +158,10 @@ class PolicyCloud:
 
     name: str
     """The same as the entry point's."""
+    signs: Signs
+    """What in a stack shows that its cluster is in this cloud."""
+    catalogue: Catalogue
+    """The annotations of its Services; of a cloud without controllers here, their names alone."""
     policies: tuple[Rule, ...] = ()
     """Rules about the cloud's own resources."""
     infrastructure: Infrastructure = field(default_factory=lambda: Infrastructure(control_planes={}, machines={}))
@@ -109,4 +181,13 @@ class PolicyCloud:
     """Whether the stack has a machine whose security groups let out to less than everything."""
     components: Mapping[str, tuple[Component, ...]] = field(default_factory=dict)
     """The components that hold lines of the checklist on this cloud, by line."""
+    shares: tuple[str, ...] = ()
+    """The annotations that name an existing load balancer to use."""
+    check_ports: tuple[str, ...] = ()
+    """The annotations that set the port of health checks."""
+    by_pod: tuple[Mark, ...] = ()
+    """Backends are pods, not nodes."""
+    balancers: Balancers = field(default_factory=lambda: Balancers())
+    zones: Zones | None = None
+    """Where its load balancers and nodes are; None: a load balancer is in every zone."""
     meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))

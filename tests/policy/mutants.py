@@ -21,6 +21,8 @@ class Mutant:
     change: Callable[[Any], None]
     """Changes its properties in place."""
     name: str = ""
+    every: bool = False
+    """Whether to change all such resources."""
     also: frozenset[str] = frozenset()
     """Other rules that rightly have something to say about the same change."""
     becomes: str = ""

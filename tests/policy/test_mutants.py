@@ -8,7 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
-from tests.policy import mutants, mutants_cluster, mutants_components, mutants_rights, mutants_workloads
+from tests.policy import (
+    mutants,
+    mutants_cluster,
+    mutants_components,
+    mutants_rights,
+    mutants_services,
+    mutants_workloads,
+)
 from tests.policy.mutants import Mutant
 from tests.policy.production import ROOT, STACKS, Seen, findings, resources
 from tests.policy_objects import start
@@ -17,7 +24,7 @@ pytestmark = pytest.mark.integration
 
 MUTANTS = [
     mutant
-    for area in (mutants, mutants_cluster, mutants_components, mutants_rights, mutants_workloads)
+    for area in (mutants, mutants_cluster, mutants_components, mutants_rights, mutants_services, mutants_workloads)
     for mutant in area.MUTANTS
 ]
 
@@ -41,16 +48,18 @@ def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, P
     stack = [*resources(mutant.stack)]
     damaged = damage(stack, mutant)
 
-    found = findings(packs[mutant.stack], [damaged], stack)
+    found = findings(packs[mutant.stack], damaged, stack)
 
     assert {finding.policy for finding in found} - mutant.also == {mutant.rule}
     assert {finding.level for finding in found} == {"mandatory"}
 
 
-def damage(stack: list[Seen], mutant: Mutant) -> Seen:
-    """Damage the stack in place; gives the damaged resource."""
-    index = next(i for i, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name))
-    stack[index] = stack[index].changed(mutant.damaged, mutant.becomes)
+def damage(stack: list[Seen], mutant: Mutant) -> list[Seen]:
+    """Damage the stack in place; gives the damaged resources, without those beside."""
+    matching = [index for index, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name)]
+    changed = matching if mutant.every else matching[:1]
+    for index in changed:
+        stack[index] = stack[index].changed(mutant.damaged, mutant.becomes)
     if mutant.beside is not None:
         damage(stack, mutant.beside)
-    return stack[index]
+    return [stack[index] for index in changed]

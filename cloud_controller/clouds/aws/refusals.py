@@ -50,7 +50,8 @@ SHARED = {
     "network": _CLASS.is_(*_OF_NETWORK, AWS_LBC_CLASS) | (~_CLASS.is_(*_OF_CLASSIC) & _TYPE.is_("nlb")),
     **ATTRIBUTES_SHARED,
 }
-_NETWORK = shared("network", SHARED["network"])
+NETWORK = shared("network", SHARED["network"])
+"""Whether it is a network load balancer."""
 _INTERNAL = (given("scheme") & text("scheme").is_("internal")) | (
     ~given("scheme") & ((given("internal") & flag("internal")) | (~given("internal") & _CLASS.is_(AWS_LBC_CLASS)))
 )
@@ -71,11 +72,11 @@ def _ids(argument: str, prefix: str, what: str) -> Refusal:
     return Refusal(argument, ~ITEM.matches(f"{prefix}-[0-9a-f]+"), why, f"{prefix}-…", each=words(argument))
 
 
-def _attribute(key: str) -> Term:
+def attribute(key: str) -> Term:
     """What a network load balancer's `attributes` say of this attribute; '' without."""
     values = values_of(words("attributes"), key)
-    cel = f"({_NETWORK.cel} ? ([''] + {values.cel})[{values.cel}.size()] : '')"
-    return Term(cel, lambda asked: ["", *values.of(asked)][-1] if _NETWORK.of(asked) else "")
+    cel = f"({NETWORK.cel} ? ([''] + {values.cel})[{values.cel}.size()] : '')"
+    return Term(cel, lambda asked: ["", *values.of(asked)][-1] if NETWORK.of(asked) else "")
 
 
 _FLAGS = ("cross_zone_load_balancing_enabled", "access_log_enabled")
@@ -87,19 +88,20 @@ def _contradicts(argument: str, key: str) -> Refusal:
         value = Term(
             f"({value.cel} ? 'true' : 'false')", lambda asked: "true" if asked.settings.flag(argument) else "false"
         )
-    why = say(f"{key}={{}} contradicts {field(argument)}", _attribute(key))
-    when = _NETWORK & given(argument) & values_of(words("attributes"), key).any & ~_attribute(key).same(value)
+    why = say(f"{key}={{}} contradicts {field(argument)}", attribute(key))
+    when = NETWORK & given(argument) & values_of(words("attributes"), key).any & ~attribute(key).same(value)
     return Refusal("attributes", when, why, "only one of the two")
 
 
-_LOGGED = (given("access_log_enabled") & flag("access_log_enabled")) | (
-    ~given("access_log_enabled") & _attribute(aws.ENABLED).is_("true")
+LOGGED = (given("access_log_enabled") & flag("access_log_enabled")) | (
+    ~given("access_log_enabled") & attribute(aws.ENABLED).is_("true")
 )
+"""Whether access logs are written."""
 
 
 def _of_logs(argument: str, key: str) -> Term:
     """The bucket or the prefix of the logs, by either annotation."""
-    named, by_key = text(argument), _attribute(key)
+    named, by_key = text(argument), attribute(key)
     return Term(
         f"(variables.has_{argument} ? {named.cel} : {by_key.cel})", lambda asked: named.of(asked) or by_key.of(asked)
     )
@@ -110,7 +112,7 @@ _BUCKET = _of_logs("access_log_s3_bucket_name", aws.BUCKET)
 _TAGS = TagRules(
     # Of 50: the owner's three, the cluster's, the Service's name, the one of listeners' attributes, and later the
     # cluster's UID and two of parts of a load balancer.
-    room=choice(_NETWORK, 41, 42),
+    room=choice(NETWORK, 41, 42),
     longest_key=128,
     longest_value=256,
     # Elastic Load Balancing's; EC2 allows more.
@@ -124,7 +126,7 @@ _OF_LOGS = (
     *(_contradicts(argument, key) for argument, key in aws.OF_ANNOTATIONS.items()),
     Refusal(
         "access_log_s3_bucket_name",
-        _LOGGED & _BUCKET.is_(""),
+        LOGGED & _BUCKET.is_(""),
         "missing, but access logs are enabled",
         "the name of an S3 bucket",
     ),
@@ -381,8 +383,8 @@ _OF_NETWORK_KIND = (
 
 REFUSALS = (
     *_OF_BOTH,
-    *(each.only(~_NETWORK) for each in _CLASSIC),
-    *(each.only(_NETWORK) for each in (*_OF_NETWORK_KIND, *OF_ATTRIBUTES, *OF_TARGETS)),
+    *(each.only(~NETWORK) for each in _CLASSIC),
+    *(each.only(NETWORK) for each in (*_OF_NETWORK_KIND, *OF_ATTRIBUTES, *OF_TARGETS)),
 )
 
 NAMINGS = (
@@ -392,10 +394,10 @@ NAMINGS = (
     Naming("security-group", "extra_security_groups", words("extra_security_groups")),
     Naming("certificate", "ssl_cert", CERTIFICATES),
     Naming("elastic-ip", "eip_allocations", words("eip_allocations")),
-    Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), _LOGGED),
+    Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), LOGGED),
     # Without a prefix, logs go to the top of the bucket.
     Naming(
-        "log-prefix", "access_log_s3_bucket_prefix", one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)), _LOGGED
+        "log-prefix", "access_log_s3_bucket_prefix", one(_of_logs("access_log_s3_bucket_prefix", aws.PREFIX)), LOGGED
     ),
 )
 """The existing resources that annotations name."""

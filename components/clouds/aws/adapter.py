@@ -161,7 +161,9 @@ class AwsAdapter(CloudAdapter):
         self, config: StackConfig, args: LoadBalancerServiceArgs, subnet_ids: Mapping[str, pulumi.Output[str]]
     ) -> LoadBalancerServiceArgs:
         if config.section(AwsConfig).control_plane == "eks":
-            return {**args, "load_balancer_class": NLB_CLASS}
+            # Also when it is off: AWS keeps an attribute that is no longer set, and refuses to delete while it is on.
+            attributes = [f"deletion_protection.enabled={str(bool(config.protect)).lower()}"]
+            return {**args, "load_balancer_class": NLB_CLASS, "settings": {"attributes": attributes}}
         return {**args, "settings": {"type": "nlb"}}
 
     def forwards(self, config: StackConfig) -> bool:

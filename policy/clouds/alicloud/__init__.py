@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.annotations import CATALOGUE
+from cloud_controller.clouds.alicloud.annotations import CATALOGUE, OWN_CLASSES
+from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
 from policy.clouds.alicloud.audit import CALLS_ARE_AUDITED
+from policy.clouds.alicloud.balancers import BALANCERS, ZONES
 from policy.clouds.alicloud.components import COMPONENTS
 from policy.clouds.alicloud.egress import limits_egress
 from policy.clouds.alicloud.infrastructure import INFRASTRUCTURE
@@ -13,7 +15,7 @@ from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.metadata import CCM_REACHES_METADATA
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
 from policy.clouds.alicloud.trust import ROLES_LIMIT_TRUST
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Signs
 
 
 def _marks(argument: str, *values: str, beside: tuple[str, str] | None = None) -> tuple[Mark, ...]:
@@ -30,6 +32,16 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
+    signs=Signs(
+        types=("alicloud:",),
+        called="alicloud",
+        managed=(
+            "alicloud:cs/managedKubernetes:ManagedKubernetes",
+            "alicloud:cs/serverlessKubernetes:ServerlessKubernetes",
+        ),
+        ccm_classes=(None, *(each for each in NLB.classes if each not in OWN_CLASSES)),
+    ),
+    catalogue=CATALOGUE,
     policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, NO_ACCESS_KEYS_ON_ACK, CCM_REACHES_METADATA, CALLS_ARE_AUDITED),
     infrastructure=INFRASTRUCTURE,
     ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge),
@@ -42,5 +54,10 @@ CLOUD = PolicyCloud(
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
     limits_egress=limits_egress,
     components=COMPONENTS,
+    shares=_names("id"),
+    check_ports=_names("health_check_connect_port"),
+    by_pod=_marks("backend_type", "eni"),
+    balancers=BALANCERS,
+    zones=ZONES,
     meaning=MEANING,
 )

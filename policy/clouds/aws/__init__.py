@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.aws.annotations import CATALOGUE
+from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGES, judge
 from policy.clouds.aws.audit import CALLS_ARE_AUDITED
+from policy.clouds.aws.balancers import BALANCERS, ZONES
 from policy.clouds.aws.components import COMPONENTS
 from policy.clouds.aws.egress import limits_egress
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
@@ -13,7 +14,7 @@ from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.metadata import CCM_REACHES_METADATA
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
 from policy.clouds.aws.trust import ROLES_LIMIT_TRUST
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Signs
 
 
 def _of(argument: str) -> str:
@@ -22,6 +23,13 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="aws",
+    signs=Signs(
+        types=("aws:", "aws-native:", "eks:"),
+        called="aws",
+        managed=("aws:eks/cluster:Cluster", "aws-native:eks:Cluster", "eks:index:Cluster"),
+        other_classes=(AWS_LBC_CLASS, "eks.amazonaws.com/nlb"),
+    ),
+    catalogue=CATALOGUE,
     policies=(
         POLICIES_WITHOUT_WILDCARDS,
         ROLES_LIMIT_TRUST,
@@ -37,5 +45,9 @@ CLOUD = PolicyCloud(
     further_clients=(Mark(_of("security_group_prefix_lists")),),
     limits_egress=limits_egress,
     components=COMPONENTS,
+    check_ports=(_of("healthcheck_port"),),
+    by_pod=(Mark(_of("nlb_target_type"), ("ip",)),),
+    balancers=BALANCERS,
+    zones=ZONES,
     meaning=MEANING,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
-from policy.clouds.interface import Infrastructure, Mark, PolicyCloud
+from policy.clouds.interface import Balancers, Infrastructure, Mark, PolicyCloud, Signs
 from policy.clouds.mycloud.components import COMPONENTS
 from policy.clouds.mycloud.meaning import MEANING
 
@@ -14,6 +14,9 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="mycloud",
+    # It has no controllers but ours.
+    signs=Signs(types=("pulumi-python:dynamic/mycloud:",), called="mycloud", ccm_classes=()),
+    catalogue=CATALOGUE,
     infrastructure=Infrastructure(
         # It gives them the version and all ranges itself.
         control_planes={"pulumi-python:dynamic/mycloud:Cluster": ""},
@@ -24,5 +27,10 @@ CLOUD = PolicyCloud(
     limited_elsewhere=(Mark(_of("id")),),
     unchecked=(Mark(_of("health_check_protocol"), ("none",)),),
     components=COMPONENTS,
+    shares=(_of("id"),),
+    check_ports=(_of("health_check_port"),),
+    by_pod=(Mark(_of("backend_type"), ("pod-ip",)),),
+    # docs/mycloud-api.md, Objects; it limits no addresses.
+    balancers=Balancers(kind=lambda _: "dlb", quotas={"dlb": 1000, "listeners of dlb": 50}),
     meaning=MEANING,
 )

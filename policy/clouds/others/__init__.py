@@ -6,14 +6,37 @@ A cloud that gets controllers moves to a folder of its own, and its entry point 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from cloud_controller.load_balancers.terms import Asked
+from policy.clouds import vendor_annotations as names
+from policy.clouds.interface import Balancers, CcmMatrix, Mark, PolicyCloud, Signs
 from policy.clouds.others.versions import judge_azure, judge_gcp
+
+
+def _with_one_of(*annotations: str) -> Callable[[Asked], bool]:
+    """That the load balancer ends TLS where one of these annotations is set."""
+
+    def ends_tls(asked: Asked) -> bool:
+        catalogue = asked.settings.catalogue
+        return any(catalogue.by_name[name].argument in asked.settings.given for name in annotations)
+
+    return ends_tls
+
 
 _AZURE = "service.beta.kubernetes.io/azure-"
 
 AZURE = PolicyCloud(
     name="azure",
+    signs=Signs(
+        types=("azure:", "azure-native:"),
+        called="azure",
+        managed=(
+            "azure-native:containerservice:ManagedCluster",
+            "azure:containerservice/kubernetesCluster:KubernetesCluster",
+        ),
+    ),
+    catalogue=names.AZURE,
     ccm=CcmMatrix(
         image=re.compile(r"(.*/)?azure-cloud-controller-manager"), providers=frozenset({"azure"}), judge=judge_azure
     ),
@@ -21,10 +44,13 @@ AZURE = PolicyCloud(
     internal=(Mark(f"{_AZURE}load-balancer-internal", ("true",)),),
     limited_elsewhere=(Mark(f"{_AZURE}allowed-service-tags"), Mark(f"{_AZURE}allowed-ip-ranges")),
     unchecked=(Mark("service.beta.kubernetes.io/port_*_no_probe_rule", ("true",)),),
+    check_ports=("service.beta.kubernetes.io/port_*_health-probe_port",),
 )
 
 GCP = PolicyCloud(
     name="gcp",
+    signs=Signs(types=("gcp:", "google-native:"), called="gce", managed=("gcp:container/cluster:Cluster",)),
+    catalogue=names.GCP,
     ccm=CcmMatrix(
         image=re.compile(r"(.*/)?cloud-provider-gcp/cloud-controller-manager"),
         providers=frozenset({"gce", "gcp"}),
@@ -39,22 +65,41 @@ GCP = PolicyCloud(
 
 HUAWEI = PolicyCloud(
     name="huawei",
+    signs=Signs(types=("huaweicloud:",), called="huaweicloud"),
+    catalogue=names.HUAWEI,
     unchecked=(Mark("kubernetes.io/elb.health-check-flag", ("off",)),),
+    shares=("kubernetes.io/elb.id",),
+    balancers=Balancers(
+        ends_tls=_with_one_of("kubernetes.io/elb.default-tls-container-ref", "kubernetes.io/elb.cert-id")
+    ),
 )
 
 OPENSTACK = PolicyCloud(
     name="openstack",
+    signs=Signs(types=("openstack:",), called="openstack"),
+    catalogue=names.OPENSTACK,
     config_files=("openstack",),
     internal=(Mark("service.beta.kubernetes.io/openstack-internal-load-balancer", ("true",)),),
     unchecked=(Mark("loadbalancer.openstack.org/enable-health-monitor", ("false",)),),
+    shares=("loadbalancer.openstack.org/load-balancer-id",),
+    balancers=Balancers(ends_tls=_with_one_of("loadbalancer.openstack.org/default-tls-container-ref")),
 )
 
 TENCENT = PolicyCloud(
     name="tencent",
+    signs=Signs(types=("tencentcloud:",), called="tencentcloud"),
+    catalogue=names.TENCENT,
     internal=(
         Mark("service.beta.kubernetes.io/tencentcloud-loadbalancer-type", ("private",)),
         Mark("service.kubernetes.io/qcloud-loadbalancer-internal-subnetid"),
     ),
+    shares=("service.kubernetes.io/tke-existed-lbid",),
+    balancers=Balancers(ends_tls=_with_one_of("service.cloud.tencent.com/tke-service-config")),
 )
 
-VSPHERE = PolicyCloud(name="vsphere", config_files=("vsphere",))
+VSPHERE = PolicyCloud(
+    name="vsphere",
+    signs=Signs(types=("vsphere:",), called="vsphere"),
+    catalogue=names.VSPHERE,
+    config_files=("vsphere",),
+)

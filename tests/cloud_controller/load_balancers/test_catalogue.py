@@ -334,3 +334,29 @@ def test_the_reference_page_is_current() -> None:
     assert page.read_text() == annotation_docs.page(), (
         "run: python -m cloud_controller.cli.annotation_docs > docs/annotations.md"
     )
+
+
+class Texts(dict[str, str]):
+    """Annotations of which one must not be read."""
+
+    def __getitem__(self, name: str) -> str:
+        if name == UNREADABLE:
+            raise AssertionError(f"{name} is read")
+        return super().__getitem__(name)
+
+
+UNREADABLE = "service.beta.kubernetes.io/dlb-scheme"
+
+
+def test_checks_find_every_fault_and_each_reads_its_own_annotation_alone() -> None:
+    prefix = "service.beta.kubernetes.io/dlb-"
+    wrong = Texts({UNREADABLE: "x", f"{prefix}scheduler": "x", f"{prefix}schema": "x", f"{prefix}id": "x"})
+    faults = []
+
+    for check in MYCLOUD.checks(wrong):
+        if check.name != UNREADABLE:
+            with pytest.raises(InvalidConfiguration) as fault:
+                check.run()
+            faults.append(fault.value.field)
+
+    assert sorted(faults) == sorted(f"annotation {prefix}{name}" for name in ("id", "scheduler", "schema"))

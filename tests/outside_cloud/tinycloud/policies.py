@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policy.clouds.interface import Mark, PolicyCloud
+from policy.clouds.interface import Mark, PolicyCloud, Signs
 from policy.rules import ADVISORY, LOW, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem
-from tinycloud.annotations import PREFIX
+from tinycloud.annotations import CATALOGUE, PREFIX
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -18,6 +18,8 @@ def problems(subject: Subject) -> Iterator[Problem]:
 
 CLOUD = PolicyCloud(
     name="tiny",
+    signs=Signs(types=("tinycloud:",), called="tiny"),
+    catalogue=CATALOGUE,
     policies=(
         ResourceRule(
             "tiny-cluster-has-name",

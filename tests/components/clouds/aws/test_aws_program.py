@@ -593,6 +593,19 @@ def test_on_eks_services_name_our_class_because_eks_serves_those_without(run_sta
     assert by_itself["metadata"]["annotations"] == {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}
 
 
+@pytest.mark.parametrize(
+    ("stack", "given", "protected"), [("aws-prod", {}, "true"), ("aws-local", {"endpoint": SIMULATOR}, "false")]
+)
+def test_on_eks_aws_refuses_to_delete_the_load_balancers_of_a_protected_stack(
+    stack: str, given: dict[str, str], protected: str, run_stack: RunStack
+) -> None:
+    service = run_stack(stack, **given).one(SERVICE, "web").inputs
+
+    # Said when it is off, too: AWS keeps the attribute otherwise, and a destroy fails.
+    attributes = service["metadata"]["annotations"]["service.beta.kubernetes.io/aws-load-balancer-attributes"]
+    assert attributes == f"deletion_protection.enabled={protected}"
+
+
 # ---------------------------------------------------------------------------------------------- the rest of the stack
 
 
