@@ -100,7 +100,8 @@ def placeholders(project: Path, stack: str) -> dict[str, Any]:
         found = config.get(key)
         if found is None:
             added[key] = value
-        elif isinstance(found, dict) and "secure" not in value:
+        elif isinstance(found, dict) and "secure" not in value and not value.keys() & found.keys():
+            # A section with some of these keys belongs to a cloud of its own, which no site completes.
             added[key] = {**value, **found}
     return added
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def test_a_stack_that_a_site_completes_gets_endpoints_that_lead_nowhere() -> Non
     assert {stack for stack in STACKS if added[stack]} == {
         *("alicloud-local", "aws-local", "local", "mycloud-ha", "mycloud-prod")
     }
-    assert added["local"]["cloud-controller:mycloud"] == {"endpoint": "https://mycloud.invalid"}
+    assert added["local"]["cloud-controller:mycloud"]["endpoint"] == "https://mycloud.invalid"
+    # A site's token expires; the policies ask when.
+    assert date.fromisoformat(added["local"]["cloud-controller:mycloud"]["tokenExpires"]) > datetime.now(UTC).date()
     assert added["local"]["cloud-controller:mycloudToken"] == {"secure": ""}
     # What the stack file has stays.
     assert added["aws-local"]["cloud-controller:aws"]["region"] == "eu-central-1"
@@ -41,7 +44,7 @@ def test_a_value_of_the_stack_file_is_never_replaced(tmp_path: Path) -> None:
 
     added = placeholders(tmp_path, "dev")
 
-    assert added["cloud-controller:mycloud"] == {"endpoint": "https://mine.example.com"}
+    assert "cloud-controller:mycloud" not in added
     assert "cloud-controller:mycloudToken" not in added
 
 

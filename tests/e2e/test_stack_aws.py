@@ -148,7 +148,7 @@ def test_the_log_of_the_daemon_comes_through_the_api_server(aws: AwsStack) -> No
     pods = aws.kube.list(PODS, "kube-system").items
     logs = [aws.stack.run("logs", "--pod", str(pod["metadata"]["name"])) for pod in pods]
 
-    assert any("leading lease=" in log for log in logs)
+    assert any('"msg":"leading"' in log for log in logs)
 
 
 @pytest.mark.parametrize("service", ["web", "echo"])

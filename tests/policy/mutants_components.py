@@ -23,7 +23,7 @@ MUTANTS = [
         "alicloud-staging",
         "alicloud:ecs/securityGroupRule:SecurityGroupRule",
         lambda p: p.update(policy="accept"),
-        name="control-plane-to-nothing-else",
+        name="control-plane-to-rest",
     ),
     Mutant(
         "aws-cluster-audit-cloud-calls",

@@ -6,7 +6,6 @@ Members of one group reach each other; between groups and from ranges only what 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pulumi
 import pulumi_alicloud as alicloud
@@ -54,9 +53,7 @@ class SecurityGroup:
     ) -> None:
         """Let an address range or another group's members in, to these ports."""
         label = f"{self._name}-from-{peer}" + ("" if protocol == "all" else f"-{protocol}-{ports.partition('/')[0]}")
-        rule = {"type": "ingress", "policy": "accept", "priority": 1, "description": f"From {peer}"}
-        source = group.group.id if group else None
-        self._add(label, rule, protocol, ports, self._opts, cidr_ip=cidr, source_security_group_id=source)
+        self._add(label, "ingress", f"From {peer}", protocol, ports, cidr=cidr, group=group)
 
     def let_out(self, cidrs: Sequence[str]) -> None:
         """Let members out only to these ranges, to the cloud's own services and, on port 443, to everything.
@@ -64,34 +61,41 @@ class SecurityGroup:
         That holds for their other groups, too: an instance's rules are put together, and the least priority wins. The
         cloud's own services have reserved addresses: DNS, time, packages, metadata, and its API inside of a VPC.
         """
-        ways = [(str(RESERVED), "all", EVERYTHING), *((cidr, "all", EVERYTHING) for cidr in cidrs)]
-        for cidr, protocol, ports in (*ways, (ANYWHERE, "tcp", HTTPS)):
-            rule = {"type": "egress", "policy": "accept", "priority": 1, "description": f"To {cidr}"}
-            self._add(f"{self._name}-to-{cidr}", rule, protocol, ports, self._opts, cidr_ip=cidr)
-        rule = {"type": "egress", "policy": "drop", "priority": 100, "description": "To nothing else"}
-        after = pulumi.ResourceOptions.merge(self._opts, pulumi.ResourceOptions(depends_on=list(self._rules)))
-        self._add(f"{self._name}-to-nothing-else", rule, "all", EVERYTHING, after, cidr_ip=ANYWHERE)
+        for cidr in dict.fromkeys((str(RESERVED), *cidrs)):
+            self._add(f"{self._name}-to-{cidr}", "egress", f"To {cidr}", "all", EVERYTHING, cidr=cidr)
+        self._add(f"{self._name}-to-https", "egress", "To HTTPS", "tcp", HTTPS, cidr=ANYWHERE)
+        self._add(f"{self._name}-to-rest", "egress", "To the rest", "all", EVERYTHING, cidr=ANYWHERE, drop=True)
 
     def _add(
         self,
         label: str,
-        rule: Mapping[str, Any],
+        direction: str,
+        what: str,
         protocol: str,
         ports: str,
-        opts: pulumi.ResourceOptions,
-        **peer: pulumi.Input[str] | None,
+        *,
+        cidr: str | None = None,
+        group: SecurityGroup | None = None,
+        drop: bool = False,
     ) -> None:
-        made = alicloud.ecs.SecurityGroupRule(
-            label,
-            security_group_id=self.group.id,
-            ip_protocol=protocol,
-            port_range=ports,
-            nic_type="intranet",
-            opts=opts,
-            **rule,
-            **peer,
+        """Add a rule; one that drops comes last, and others go before it."""
+        after = pulumi.ResourceOptions(depends_on=list(self._rules) if drop else [])
+        self._rules.append(
+            alicloud.ecs.SecurityGroupRule(
+                label,
+                security_group_id=self.group.id,
+                type=direction,
+                ip_protocol=protocol,
+                port_range=ports,
+                nic_type="intranet",
+                policy="drop" if drop else "accept",
+                priority=100 if drop else 1,
+                cidr_ip=cidr,
+                source_security_group_id=group.group.id if group else None,
+                description=what,
+                opts=pulumi.ResourceOptions.merge(self._opts, after),
+            )
         )
-        self._rules.append(made)
 
 
 def of_nodes(

@@ -101,10 +101,9 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
 
 
 def _logs(name: str, days: int, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
-    """The log group that EKS writes to, which EKS itself would make without an end; a destroy leaves it."""
+    """The log group that EKS writes to, where EKS itself would make one that keeps all for ever."""
     group = f"/aws/eks/{name}/cluster"
-    kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True))
-    return [aws.cloudwatch.LogGroup(name, name=group, retention_in_days=days, tags=tags(name), opts=kept)]
+    return [aws.cloudwatch.LogGroup(name, name=group, retention_in_days=days, tags=tags(name), opts=opts)]
 
 
 def _keep_network(name: str) -> pulumi.ResourceHook:

@@ -27,7 +27,7 @@ def limits_egress(stack: Stack) -> bool:
 
 
 def _is_of_everything(rule: Subject) -> bool:
-    return dig(rule.props, "ipProtocol") == "all" and dig(rule.props, "cidrIp") == "0.0.0.0/0"
+    return bool(dig(rule.props, "ipProtocol") == "all" and dig(rule.props, "cidrIp") == "0.0.0.0/0")
 
 
 def _groups(subject: Subject, key: str) -> set[str]:

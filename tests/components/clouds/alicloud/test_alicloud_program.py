@@ -146,15 +146,16 @@ def test_control_plane_machines_reach_their_network_the_clouds_services_and_port
 def test_the_rule_that_drops_comes_after_those_that_accept(run_stack: RunStack) -> None:
     recording = run_stack("alicloud-staging")
 
-    dropped = recording.one(RULE, "alicloud-staging-control-plane-to-nothing-else")
+    dropped = recording.one(RULE, "alicloud-staging-control-plane-to-rest")
     accepted = {r.urn for r in recording.registrations if "-control-plane-to-" in r.request.name} - {dropped.urn}
     assert accepted <= recording.dependencies(dropped.urn)
 
 
 def test_a_stack_may_let_control_plane_machines_out_to_more(run_stack: RunStack) -> None:
-    rules = of_plane(run_stack("alicloud-staging", controlPlaneEgress=["192.0.2.0/24"]), "egress")
+    rules = of_plane(run_stack("alicloud-staging", controlPlaneEgress=["192.0.2.0/24", "0.0.0.0/0"]), "egress")
 
-    assert ("192.0.2.0/24", "accept") in {(rule["cidrIp"], rule["policy"]) for rule in rules}
+    accepted = {(rule["cidrIp"], rule["portRange"]) for rule in rules if rule["policy"] == "accept"}
+    assert {("192.0.2.0/24", "-1/-1"), ("0.0.0.0/0", "-1/-1")} <= accepted
 
 
 # ----------------------------------------------------------------------------------------------------- logs and audit

@@ -487,11 +487,10 @@ def test_only_the_trail_itself_may_write_into_its_bucket(run_stack: RunStack) ->
     assert policy in recording.dependencies(recording.one(TRAIL, "aws-prod-audit").urn)
 
 
-def test_a_destroy_leaves_the_trails_bucket_and_the_logs(run_stack: RunStack) -> None:
+def test_a_destroy_leaves_the_trails_bucket(run_stack: RunStack) -> None:
     recording = run_stack("aws-prod", retain=False)
 
     assert recording.one("aws:s3/bucket:Bucket", "aws-prod-audit").request.retainOnDelete
-    assert recording.one(LOG_GROUP, "aws-prod").request.retainOnDelete
     assert not recording.one(TRAIL, "aws-prod-audit").request.retainOnDelete
 
 
