@@ -94,8 +94,8 @@ CCM_LOGS_TO_OUTPUT = ResourceRule(
     ),
     tags=["observability"],
     remedy=(
-        "Remove the flags and redirections, and let the platform collect the output (on EKS and ACK: the cluster's log "
-        "add-on). A copy in a file can stay by `| tee FILE`."
+        "Remove the flags and redirections, and let the platform collect the output (a managed cluster has an add-on "
+        "for it). A copy in a file can stay by `| tee FILE`."
     ),
     url="https://kubernetes.io/docs/concepts/cluster-administration/logging/",
 )

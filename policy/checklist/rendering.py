@@ -73,8 +73,8 @@ STACK_RENDERS_OBJECTS = StackRule(
         "a preview renders none, and only the update shows them."
     ),
     unseen=(
-        "Scripts that create objects, other operators, dynamic providers, and the add-ons that a cloud installs "
-        "(`aws.eks.Addon`, an ACK cluster's `addons`), which are the cloud's to keep right."
+        "Scripts that create objects, other operators, dynamic providers, and the add-ons of a managed cluster, "
+        "which are the cloud's to keep right."
     ),
     tags=["coverage"],
     remedy=(
