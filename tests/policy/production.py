@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,8 +15,12 @@ from local.engine.policies.packs import analyzed, analyzed_for_stack
 from local.engine.values import PropertyMap
 
 ROOT = Path(__file__).parents[2]
-STACKS = sorted(path.name.split(".")[1] for path in (ROOT / "stacks").glob("policies.*.json"))
-"""The stacks with a file of policy settings: every rule is mandatory there."""
+STACKS = sorted(
+    path.name.split(".")[1]
+    for path in (ROOT / "stacks").glob("policies.*.json")
+    if json.loads(path.read_text()).get("all") == "mandatory"
+)
+"""The stacks where every rule is mandatory."""
 
 
 @dataclass(frozen=True, slots=True)
