@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from policy import clouds
 from policy.checklist import POLICIES
 from policy.lines import LINES
 from policy.owners import COMPONENTS, OPEN
@@ -96,6 +97,10 @@ def _entry(rule: Rule) -> Iterator[str]:
     yield ""
     yield rule.about["judges"]
     yield ""
+    notes = [
+        f"- On {cloud.name}: {cloud.notes[rule.name]}" for cloud in clouds.descriptors() if rule.name in cloud.notes
+    ]
+    yield from (*notes, "") if notes else ()
     yield f"**To do:** {rule.remediation_steps}"
     yield ""
     for name, schema in rule.about.get("settings", {}).items():
