@@ -106,6 +106,10 @@ def _entry(rule: Rule) -> Iterator[str]:
     yield ""
     yield rule.about["judges"]
     yield ""
+    notes = [
+        f"- On {cloud.name}: {cloud.notes[rule.name]}" for cloud in clouds.descriptors() if rule.name in cloud.notes
+    ]
+    yield from (*notes, "") if notes else ()
     yield f"**To do:** {rule.remediation_steps}"
     yield ""
     for name, schema in rule.about.get("settings", {}).items():

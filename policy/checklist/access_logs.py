@@ -41,15 +41,8 @@ PUBLIC_BALANCERS_LOG_ACCESS = StackRule(
     title="Public load balancers log access",
     severity=LOW,
     sections="5.3",
-    judges=(
-        "On AWS, a public classic load balancer, and a public network load balancer with a TLS listener (AWS logs no "
-        "other), has access logs: `aws-load-balancer-access-log-enabled`, or the attribute `access_logs.s3.enabled`. "
-        "On other clouds no annotation of a Service switches them on."
-    ),
+    judges="A public load balancer that can write access logs does, where its cloud's annotations can switch them on.",
     tags=["security"],
-    remedy=(
-        "Set aws-load-balancer-access-log-enabled and aws-load-balancer-access-log-s3-bucket-name; the bucket's "
-        "policy must let ELB's log delivery write to it."
-    ),
-    url="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-access-logs.html",
+    remedy="Set the annotation that the message names.",
+    url=("https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer"),
 )

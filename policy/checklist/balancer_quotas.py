@@ -86,8 +86,8 @@ QUOTAS_SUFFICE = StackRule(
     lines=["11.4.6"],
     judges=(
         "The number of load balancers of each kind that the stack's Services ask for, of elastic IPs that it makes, "
-        "and of ports of each Service, against the cloud's default quotas of a region (AWS, Alibaba Cloud, mycloud; "
-        "November 2026). The setting `quotas` gives the account's own."
+        "and of ports of each Service, against the cloud's default quotas of a region (November 2026). The setting "
+        "`quotas` gives the account's own."
     ),
     unseen=(
         "What else the account has: other stacks, load balancers of Ingresses, public addresses that the cloud gives "
@@ -95,5 +95,5 @@ QUOTAS_SUFFICE = StackRule(
     ),
     tags=["network"],
     remedy="Request a higher quota, and give it in the setting `quotas`; or let Services share a load balancer.",
-    url="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html",
+    url=("https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer"),
 )

@@ -50,15 +50,13 @@ LOAD_BALANCERS_ARE_PROTECTED = StackRule(
     severity=LOW,
     sections="4.3, 4.4, 5.3",
     judges=(
-        "On Alibaba Cloud, no annotation switches the protection off, which is on by default. On AWS, a network load "
-        "balancer of this project's controller or of the AWS Load Balancer Controller has the attribute "
-        "`deletion_protection.enabled=true` in `aws-load-balancer-attributes`. Classic load balancers, AWS's own CCM "
-        "and other clouds have no such annotation."
+        "The load balancer of a Service has deletion protection, where its cloud and its controller have an "
+        "annotation for it."
     ),
     tags=["availability"],
     remedy=(
-        "Set the annotation. On AWS, set the attribute to false before the Service is deleted: AWS refuses to delete "
-        "its load balancer until then (option `protect` of our stacks does both)."
+        "Set the annotation that the message names. Where the controller does not take the protection off itself, "
+        "switch it off before the Service is deleted."
     ),
-    url="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html#deletion-protection",
+    url=("https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer"),
 )

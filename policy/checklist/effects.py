@@ -36,7 +36,7 @@ def _reason(wanted: Wanted, entry: Annotation) -> str | None:
 
 def _of_another(wanted: Wanted, name: str) -> str | None:
     whose = [cloud.name for cloud in CLOUDS.values() if cloud.catalogue.entry(name) is not None]
-    return f"only {' and '.join(whose)} have it, and the load balancer is on {wanted.cloud.name}" if whose else None
+    return f"it is {' and '.join(whose)}'s, and the load balancer is on {wanted.cloud.name}" if whose else None
 
 
 def _problem(wanted: Wanted, name: str, why: str) -> str | None:

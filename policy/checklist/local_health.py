@@ -79,8 +79,8 @@ LOCAL_TRAFFIC_IS_CHECKED = ResourceRule(
     sections="2.2",
     judges=(
         "With `externalTrafficPolicy: Local` and nodes as backends, no annotation sets a fixed port for the health "
-        "check that is neither `spec.healthCheckNodePort` nor a node port of the Service (mycloud, Alibaba Cloud, "
-        "AWS, Azure), and none switches the check off. Without Local, `spec.healthCheckNodePort` is not set."
+        "check that is neither `spec.healthCheckNodePort` nor a node port of the Service, and none switches the check "
+        "off. Without Local, `spec.healthCheckNodePort` is not set."
     ),
     unseen="A check by TCP on the right port: kube-proxy's answer, 503 without pods, needs HTTP.",
     tags=["availability"],

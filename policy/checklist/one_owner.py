@@ -73,12 +73,12 @@ SERVICES_HAVE_ONE_OWNER = StackRule(
     judges=(
         "No two controllers in one cluster serve the same `spec.loadBalancerClass`: this project's CCM, which serves "
         "its own classes and, without `--require-load-balancer-class`, Services without a class; a vendor's CCM; that "
-        "of the stack's managed cluster (EKS, ACK, AKS, GKE). A CCM whose `--controllers` leaves out the service "
-        "controller passes. And no two resources make a LoadBalancer Service of the same name in the same cluster."
+        "of the stack's managed cluster. A CCM whose `--controllers` leaves out the service controller passes. And no "
+        "two resources make a LoadBalancer Service of the same name in the same cluster."
     ),
     unseen=(
-        "Controllers that are installed by Helm charts or outside the stack, and the AWS Load Balancer Controller's "
-        "own webhook, which gives new Services its class."
+        "Controllers that are installed by Helm charts or outside the stack, and webhooks that give new Services a "
+        "class."
     ),
     tags=["network"],
     remedy=(

@@ -135,13 +135,12 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = StackRule(
         "A load balancer with a public address has `spec.loadBalancerSourceRanges` (or, if that is empty, the "
         "annotation `service.beta.kubernetes.io/load-balancer-source-ranges`), and the ranges together do not cover "
         "all of IPv4 or IPv6, nor more of it than a /8 or /16 (`widestPrefix`, `widestPrefixIPv6`): `0.0.0.0/1` is no "
-        "limit; private ranges are. An address is public unless an annotation of its own cloud makes it internal (see "
-        "`lb-service-fit-annotations` for how the cloud is found; where it is not, any cloud's counts); the rule "
-        "knows the annotations of mycloud, Alibaba Cloud and AWS (from their catalogues), Azure, Google, OpenStack "
-        "and Tencent. `internalAnnotations` and `internalClasses` add to them (`service.k8s.aws/nlb` is internal with "
-        "its own controller's default). The rule skips Services that limit their clients in another way: mycloud's "
-        "`dlb-id`, white lists (that are on), security groups, prefix lists (without ranges), service tags, and the "
-        "annotations in `limitingAnnotations`. Exempt a Service that is meant for everyone by its name."
+        "limit. An address is public unless an annotation of its own cloud makes it internal (see "
+        "`lb-service-fit-annotations` for how the cloud is found; where it is not, any cloud's counts). "
+        "`internalAnnotations` and `internalClasses` add to them. The rule skips Services that limit their clients in "
+        "another way: a reused load balancer that keeps its own ranges, white lists (that are on), security groups, "
+        "prefix lists (without ranges), service tags, and the annotations in `limitingAnnotations`. Exempt a Service "
+        "that is meant for everyone by its name."
     ),
     tags=["network"],
     remedy=(

@@ -61,16 +61,15 @@ PUBLIC_PORTS_ARE_ENCRYPTED = StackRule(
     sections="4.3, 4.4, 5.3",
     judges=(
         "A TCP port 443, or one named `https`, of a public load balancer whose cloud is known has TLS at the load "
-        "balancer (AWS: `ssl-cert`, and `ssl-ports` includes the port; Alibaba Cloud: `protocol-port` with https or "
-        "tcpssl; Huawei, OpenStack and Tencent: their annotation for certificates), or an `appProtocol` that the pods "
-        "answer with TLS, such as `https`. On a CLB, an HTTP port beside an HTTPS port is redirected by "
-        "`forward-port`. UDP is left alone: QUIC is always encrypted."
+        "balancer, by its cloud's annotations for certificates, or an `appProtocol` that the pods answer with TLS, "
+        "such as `https`. Where the load balancer can redirect HTTP, an HTTP port beside an HTTPS port is redirected. "
+        "UDP is left alone: QUIC is always encrypted."
     ),
     unseen="Pods that serve plain HTTP although appProtocol says https; ports with other numbers and names.",
     tags=["network", "security"],
     remedy=(
-        "Set the annotation for a certificate, or `appProtocol: https` at a port that pods serve with TLS. On a CLB, "
-        "redirect HTTP by annotation forward-port."
+        "Set the annotation for a certificate, or `appProtocol: https` at a port that pods serve with TLS. Redirect "
+        "HTTP by the annotation that the message names."
     ),
     url="https://kubernetes.io/docs/concepts/services-networking/service/#application-protocol",
 )

@@ -77,20 +77,16 @@ LOAD_BALANCERS_SERVE_NODE_ZONES = StackRule(
     lines=["11.1.4"],
     sections="4.4, 5.3",
     judges=(
-        "On AWS and Alibaba Cloud, the zones of a Service's subnets (`aws-load-balancer-subnets`, NLB's `zone-maps`) "
-        "are those of the stack's node groups, auto-scaling groups and machines, unless the load balancer balances "
-        "across zones (on AWS off by default, on Alibaba Cloud on). Subnets are those that the annotation depends on "
-        "in the program; `zone-maps` names the zones itself. Machines and groups with `control-plane` or `master` in "
-        "their names are left out. Without the annotation, controllers choose a subnet in every zone."
+        "The zones of the subnets that a Service's annotation names are those of the stack's node pools and machines, "
+        "unless the load balancer balances across zones. Subnets are those that the annotation depends on in the "
+        "program, or the zones that it names itself. Machines and pools with `control-plane` or `master` in their "
+        "names are left out. Without the annotation, controllers choose a subnet in every zone."
     ),
     unseen=(
         "Subnets that the annotation names by an ID or a tag, and pools whose subnets are not resources of the stack; "
         "a cluster beside another in the same stack."
     ),
     tags=["network", "availability"],
-    remedy=(
-        "Name a subnet in each zone that has nodes, and in no other; or switch cross-zone balancing on: "
-        "aws-load-balancer-cross-zone-load-balancing-enabled, alibaba-cloud-loadbalancer-cross-zone-enabled."
-    ),
-    url="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/availability-zones.html",
+    remedy="Name a subnet in each zone that has nodes, and in no other; or switch balancing across zones on.",
+    url=("https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer"),
 )

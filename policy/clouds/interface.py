@@ -88,7 +88,7 @@ class Signs:
     """What in a stack shows that its cluster is in this cloud."""
 
     types: tuple[str, ...]
-    """How Pulumi's types of its resources begin, such as `aws:`."""
+    """How Pulumi's types of its resources begin, such as `PACKAGE:`."""
     called: str
     """The value of `--cloud-provider` of the vendor's own cloud controller manager."""
     managed: tuple[str, ...] = ()
@@ -190,4 +190,6 @@ class PolicyCloud:
     balancers: Balancers = field(default_factory=lambda: Balancers())
     zones: Zones | None = None
     """Where its load balancers and nodes are; None: a load balancer is in every zone."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What a rule of the checklist judges in this cloud, by the rule's name: for its page."""
     meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))

@@ -27,7 +27,7 @@ def test_an_annotation_of_another_cloud_is_reported(pack: PolicyHost, cloud: str
 
     assert (finding.level, finding.severity) == ("advisory", "low")
     assert finding.message == (
-        f"annotation {LEGACY_INTERNAL} has no effect: only aws have it, and the load balancer is on {cloud}"
+        f"annotation {LEGACY_INTERNAL} has no effect: it is aws's, and the load balancer is on {cloud}"
     )
 
 

@@ -30,6 +30,14 @@ def _names(argument: str) -> tuple[str, ...]:
     return entry.name, *entry.aliases
 
 
+NOTES = {
+    "lb-service-protect-from-deletion": "the protection is on, unless `delete-protection` switches it off.",
+    "lb-service-encrypt-https": (
+        "`protocol-port` makes the port one of https (CLB) or tcpssl (NLB); CLB redirects by `forward-port`."
+    ),
+    "lb-service-serve-node-zones": "NLB's `zone-maps`, with `cross-zone-enabled: off`.",
+}
+
 CLOUD = PolicyCloud(
     name="alicloud",
     signs=Signs(
@@ -59,5 +67,6 @@ CLOUD = PolicyCloud(
     by_pod=_marks("backend_type", "eni"),
     balancers=BALANCERS,
     zones=ZONES,
+    notes=NOTES,
     meaning=MEANING,
 )

@@ -21,6 +21,22 @@ def _of(argument: str) -> str:
     return CATALOGUE.by_argument[argument].name
 
 
+NOTES = {
+    "lb-service-log-access": (
+        "classic load balancers, and network load balancers with a TLS listener (no other is logged)."
+    ),
+    "lb-service-protect-from-deletion": (
+        "network load balancers of this project's controller or of the AWS Load Balancer Controller; AWS's own "
+        "CCM reads no such annotation, and classic load balancers have no protection."
+    ),
+    "lb-service-encrypt-https": "`ssl-cert`, and `ssl-ports` includes the port.",
+    "lb-service-serve-node-zones": "`subnets`; across zones only with `cross-zone-load-balancing-enabled`.",
+    "lb-service-limit-sources": (
+        "`internal`, `scheme`; the class `service.k8s.aws/nlb` is internal by its own controller's default "
+        "(setting `internalClasses`)."
+    ),
+}
+
 CLOUD = PolicyCloud(
     name="aws",
     signs=Signs(
@@ -49,5 +65,6 @@ CLOUD = PolicyCloud(
     by_pod=(Mark(_of("nlb_target_type"), ("ip",)),),
     balancers=BALANCERS,
     zones=ZONES,
+    notes=NOTES,
     meaning=MEANING,
 )

@@ -12,6 +12,11 @@ def _of(argument: str) -> str:
     return CATALOGUE.by_argument[argument].name
 
 
+NOTES = {
+    "lb-service-check-health": "`dlb-health-check-protocol: NONE`.",
+    "lb-service-limit-sources": "`dlb-id`: the reused load balancer keeps its own ranges.",
+}
+
 CLOUD = PolicyCloud(
     name="mycloud",
     # It has no controllers but ours.
@@ -32,5 +37,6 @@ CLOUD = PolicyCloud(
     by_pod=(Mark(_of("backend_type"), ("pod-ip",)),),
     # docs/mycloud-api.md, Objects; it limits no addresses.
     balancers=Balancers(kind=lambda _: "dlb", quotas={"dlb": 1000, "listeners of dlb": 50}),
+    notes=NOTES,
     meaning=MEANING,
 )
