@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Final
 
+from pulumi_policy.proxy import UnknownValueError
+
 from policy.objects import dig, each
 from policy.rules import Stack
 from policy.subjects import CONFIG_MAP, SECRET, Subject
@@ -76,6 +78,13 @@ _ENCODED: Final = re.compile(r"(?:[A-Za-z0-9+/]{60,}={0,2}\s*)+[A-Za-z0-9+/]*={0
 _USER_DATA: Final = ("userData", "userDataBase64", "customData")
 
 
+UNKNOWN_TEXTS: Final = (
+    " A text that is unknown in a preview, such as user data with the address of a load balancer that does not exist "
+    "yet: it is judged in the plan of a pull request, whose values are simulated, and in the update."
+)
+"""For `unseen` of the rules that read texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flags:
     """What one text, or one container, says of Kubernetes' components."""
@@ -114,7 +123,7 @@ def flags_of(stack: Stack) -> Iterator[tuple[Subject, Found]]:
     """Each text and each container of the stack that may have flags of Kubernetes' components."""
     for subject in stack.subjects:
         for found in collect(_of_subject(subject)):
-            yield subject, found
+            yield subject, found if subject.kind in WORKLOADS else partial(_if_known, found)
 
 
 @lru_cache(maxsize=512)
@@ -132,6 +141,18 @@ def read(where: str, text: str) -> Flags:
         else:
             values[heading, token["name"]] = _filled((token["value"] or "").strip("\"'").rstrip(","), variables)
     return Flags(where, plain, frozenset(headings), values)
+
+
+def _if_known(text: Found) -> Flags:
+    """Nothing, where the text is unknown.
+
+    User data has the address of a load balancer in it, and no preview of a new cluster knows it: every rule would be
+    "not evaluated" there. The plan of a pull request knows it (`cloud_stacks/offline.py`), and so does the update.
+    """
+    try:
+        return text()
+    except UnknownValueError:
+        return Flags("", "")
 
 
 def _of_subject(subject: Subject) -> Iterator[Found]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from cloud_controller.clouds.common.versions import minor
 from policy.infrastructure import VERSION, cluster_version, require_own_control_plane
-from policy.kubernetes_flags import API_SERVER, Found, flags_of
+from policy.kubernetes_flags import API_SERVER, UNKNOWN_TEXTS, Found, flags_of
 from policy.rules import HIGH, MANDATORY, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem
@@ -54,7 +54,7 @@ API_SERVER_WITHOUT_CLOUD = StackRule(
         "nor `--cloud-config`, unless the cluster's version is known and before 1.33. The rule skips a stack whose "
         "control plane a cloud runs."
     ),
-    unseen="A configuration that a machine downloads or that its image holds.",
+    unseen="A configuration that a machine downloads or that its image holds." + UNKNOWN_TEXTS,
     tags=["control-plane"],
     remedy="Remove cloud-provider and cloud-config from apiServer.extraArgs; before 1.33 external is the default.",
     url="https://github.com/kubernetes/kubernetes/pull/130162",

@@ -8,7 +8,7 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from policy.infrastructure import require_own_control_plane
-from policy.kubernetes_flags import CLUSTER, CONTROLLER_MANAGER, KUBE_PROXY, Found, flags_of
+from policy.kubernetes_flags import CLUSTER, CONTROLLER_MANAGER, KUBE_PROXY, UNKNOWN_TEXTS, Found, flags_of
 from policy.objects import dig
 from policy.pod_routes import FALSE, allocated, routes_pods
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
@@ -121,7 +121,7 @@ CLUSTER_CIDRS_AGREE = StackRule(
     ),
     unseen=(
         "Ranges in a CCM's `--config` file; kube-proxy and kube-controller-manager in different texts; who else "
-        "allocates node CIDRs (Calico, Cilium)."
+        "allocates node CIDRs (Calico, Cilium)." + UNKNOWN_TEXTS
     ),
     tags=["network"],
     remedy=(

@@ -8,7 +8,7 @@ from typing import Final
 
 from cloud_controller.clouds.common.versions import minor
 from policy.infrastructure import VERSION, cluster_version, require_own_control_plane
-from policy.kubernetes_flags import CLUSTER, CONTROLLER_MANAGER, Flags, Found, flags_of
+from policy.kubernetes_flags import CLUSTER, CONTROLLER_MANAGER, UNKNOWN_TEXTS, Flags, Found, flags_of
 from policy.rules import HIGH, MANDATORY, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem
@@ -110,7 +110,7 @@ CONTROLLER_MANAGER_LEAVES_CLOUD = StackRule(
     ),
     unseen=(
         "A configuration that a machine downloads or that its image holds, a `--config` file of "
-        "kube-controller-manager, and a value that depends on a variable set elsewhere."
+        "kube-controller-manager, and a value that depends on a variable set elsewhere." + UNKNOWN_TEXTS
     ),
     tags=["control-plane"],
     remedy=(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from policy.infrastructure import require_own_control_plane
-from policy.kubernetes_flags import KUBE_PROXY, Flags, Found, flags_of
+from policy.kubernetes_flags import KUBE_PROXY, UNKNOWN_TEXTS, Flags, Found, flags_of
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem
@@ -71,7 +71,7 @@ KUBE_PROXY_ANSWERS = StackRule(
     ),
     unseen=(
         "Of a list of addresses over several lines only the first is read. What replaces kube-proxy (Cilium), and "
-        "security groups and firewalls before the port, are not judged."
+        "security groups and firewalls before the port, are not judged." + UNKNOWN_TEXTS
     ),
     tags=["network"],
     remedy=(

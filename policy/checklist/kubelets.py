@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from policy.infrastructure import require_own_control_plane
-from policy.kubernetes_flags import KUBELET, Flags, Found, flags_of
+from policy.kubernetes_flags import KUBELET, UNKNOWN_TEXTS, Flags, Found, flags_of
 from policy.rules import HIGH, MANDATORY, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem
@@ -66,7 +66,7 @@ KUBELETS_ARE_EXTERNAL = StackRule(
     ),
     unseen=(
         "Machines whose kubelet is configured by their image, by a file that they download, or by a machine template "
-        "of another cluster (Cluster API); several kubelets in one text, of which one has the flag."
+        "of another cluster (Cluster API); several kubelets in one text, of which one has the flag." + UNKNOWN_TEXTS
     ),
     tags=["nodes"],
     remedy=(

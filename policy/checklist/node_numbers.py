@@ -9,7 +9,7 @@ from typing import Final
 
 from policy.clouds.interface import PolicyCloud
 from policy.infrastructure import clouds_of_machines, most_machines, route_quota
-from policy.kubernetes_flags import CONTROLLER_MANAGER, Found, flags_of
+from policy.kubernetes_flags import CONTROLLER_MANAGER, UNKNOWN_TEXTS, Found, flags_of
 from policy.pod_routes import allocated, routes_pods
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
 from policy.subjects import Subject
@@ -86,6 +86,7 @@ NODES_HAVE_ROOM = StackRule(
     ),
     unseen=(
         "Other routes in the table; machines that another stack, or Cluster API, adds; node CIDRs of a second family."
+        + UNKNOWN_TEXTS
     ),
     tags=["network", "quotas"],
     remedy=(

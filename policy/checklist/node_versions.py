@@ -10,7 +10,7 @@ from typing import Final
 from cloud_controller.clouds.common.versions import minor
 from policy import clouds
 from policy.infrastructure import VERSION, require_version
-from policy.kubernetes_flags import Found, flags_of
+from policy.kubernetes_flags import UNKNOWN_TEXTS, Found, flags_of
 from policy.objects import dig
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule
 from policy.subjects import Subject
@@ -73,7 +73,7 @@ NODES_FOLLOW_CONTROL_PLANE = StackRule(
         "control plane's and at most three minor versions older. Whether the CCM is newer than the control plane is "
         "`ccm-workload-fit-kubernetes`'s."
     ),
-    unseen="Versions of machine images, and of packages that a script computes.",
+    unseen="Versions of machine images, and of packages that a script computes." + UNKNOWN_TEXTS,
     tags=["versions"],
     remedy="Upgrade in order: control plane, CCM, nodes; one minor version of the control plane at a time.",
     url="https://kubernetes.io/releases/version-skew-policy/",

@@ -10,7 +10,7 @@ from typing import Final
 
 from policy import clouds
 from policy.infrastructure import control_planes
-from policy.kubernetes_flags import API_SERVER, CONTROLLER_MANAGER, Found, flags_of
+from policy.kubernetes_flags import API_SERVER, CONTROLLER_MANAGER, UNKNOWN_TEXTS, Found, flags_of
 from policy.objects import dig
 from policy.pod_routes import allocated
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
@@ -85,7 +85,7 @@ RANGES_ARE_DISJOINT = StackRule(
         "stack's networks and subnets. On EKS, and on ACK with Terway, pods have addresses of the network: their range "
         "is not judged."
     ),
-    unseen="Networks that are peered or reached by VPN, and a network that the stack does not make.",
+    unseen="Networks that are peered or reached by VPN, and a network that the stack does not make." + UNKNOWN_TEXTS,
     tags=["network"],
     remedy="Choose other ranges: podSubnet, serviceSubnet, or the managed cluster's range of Services.",
     url="https://kubernetes.io/docs/concepts/cluster-administration/networking/",

@@ -87,10 +87,14 @@ def test_a_manager_that_leaves_the_cloud_to_the_ccm_passes(pack: PolicyHost, res
     assert of(pack.analyze_stack(resources), RULE) == []
 
 
-def test_unknown_user_data_is_not_evaluated_and_hides_no_other(pack: PolicyHost) -> None:
-    found = of(pack.analyze_stack([machine(UNKNOWN, "other"), machine(WITHOUT)]), RULE)
+def test_an_unknown_flag_is_not_evaluated_and_hides_no_other(pack: PolicyHost) -> None:
+    unknown = component("kube-controller-manager", "--cloud-provider=external", UNKNOWN)
 
-    assert found == ["mandatory", "not-evaluated"]
+    assert of(pack.analyze_stack([unknown, machine(WITHOUT)]), RULE) == ["mandatory", "not-evaluated"]
+
+
+def test_user_data_that_no_preview_knows_is_not_judged_and_hides_no_other(pack: PolicyHost) -> None:
+    assert of(pack.analyze_stack([machine(UNKNOWN, "other"), machine(WITHOUT)]), RULE) == ["mandatory"]
 
 
 def test_a_message_shows_no_value_of_a_flag(pack: PolicyHost) -> None:

@@ -47,8 +47,8 @@ def test_a_kube_proxy_that_answers_passes(pack: PolicyHost, resources: list[Anal
     assert of(pack.analyze_stack(resources), RULE) == []
 
 
-def test_an_unknown_configuration_is_not_evaluated(pack: PolicyHost) -> None:
-    assert of(pack.analyze_stack([config_map(UNKNOWN)]), RULE) == ["not-evaluated"]
+def test_an_unknown_flag_is_not_evaluated(pack: PolicyHost) -> None:
+    assert of(pack.analyze_stack([component("kube-proxy", UNKNOWN)]), RULE) == ["not-evaluated"]
 
 
 def test_a_message_shows_no_value(pack: PolicyHost) -> None:

@@ -47,8 +47,10 @@ def test_a_kubelet_that_waits_for_the_ccm_passes(pack: PolicyHost, resources: li
     assert of(pack.analyze_stack(resources), RULE) == []
 
 
-def test_unknown_user_data_is_not_evaluated(pack: PolicyHost) -> None:
-    assert of(pack.analyze_stack([machine(UNKNOWN)]), RULE) == ["not-evaluated"]
+def test_user_data_that_no_preview_knows_is_not_judged_and_hides_no_other(pack: PolicyHost) -> None:
+    wrong = machine("kubeadm join 10.0.0.1:6443")
+
+    assert of(pack.analyze_stack([machine(UNKNOWN, "other"), wrong]), RULE) == ["mandatory"]
 
 
 def test_a_message_shows_nothing_of_the_text(pack: PolicyHost) -> None:

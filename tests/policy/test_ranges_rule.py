@@ -64,7 +64,8 @@ def test_disjoint_ranges_pass(pack: PolicyHost, resources: list[AnalyzedResource
 
 
 @pytest.mark.parametrize(
-    "resources", [[machine(UNKNOWN)], [machine(KUBEADM), vpc(UNKNOWN)], [services(UNKNOWN), vpc()]]
+    "resources",
+    [[component("kube-controller-manager", UNKNOWN)], [machine(KUBEADM), vpc(UNKNOWN)], [services(UNKNOWN), vpc()]],
 )
 def test_an_unknown_range_is_not_evaluated(pack: PolicyHost, resources: list[AnalyzedResource]) -> None:
     assert of(pack.analyze_stack(resources), RULE) == ["not-evaluated"]
