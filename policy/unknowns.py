@@ -7,6 +7,7 @@ only where its answer does not depend on the value. Only the functions here do t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -49,6 +50,15 @@ def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
             found.append(one)
     if unknown is not None and not found:
         raise unknown
+    return found
+
+
+def where_known(values: Iterable[Callable[[], T]]) -> list[T]:
+    """The values that are known by now. For what the update, which knows all of them, may judge first."""
+    found = []
+    for value in values:
+        with suppress(UnknownValueError):
+            found.append(value())
     return found
 
 

@@ -2,6 +2,7 @@
 
 from policy import clouds
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
+from policy.checklist.clear_credentials import NO_CLEAR_CREDENTIALS
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
@@ -14,6 +15,7 @@ from policy.checklist.resources import CCM_HAS_RESOURCES
 from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
 from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
 from policy.checklist.versions import CCM_FITS_KUBERNETES, CCM_VERSION_KNOWN
+from policy.checklist.workload_credentials import NO_CREDENTIALS_IN_PODS
 from policy.rules import Rule
 
 POLICIES: list[Rule] = [
@@ -24,6 +26,8 @@ POLICIES: list[Rule] = [
     CCM_HAS_RESOURCES,
     CCM_HAS_PRIORITY,
     CLOUD_CONFIG_IN_SECRET,
+    NO_CLEAR_CREDENTIALS,
+    NO_CREDENTIALS_IN_PODS,
     ROLES_WITHOUT_WILDCARDS,
     LOAD_BALANCERS_DEPEND_ON_CCM,
     PUBLIC_BALANCERS_LIMIT_SOURCES,

@@ -74,8 +74,6 @@ class PolicyCloud:
     """Rules about the cloud's own resources."""
     ccm: CcmMatrix | None = None
     """The versions of the vendor's own cloud controller manager, where they depend on Kubernetes'."""
-    config_files: tuple[str, ...] = ()
-    """File names, without their ending, that a cloud config commonly has."""
     internal: tuple[Mark, ...] = ()
     """The load balancer's address is for the network alone."""
     limited_elsewhere: tuple[Mark, ...] = ()

@@ -11,7 +11,6 @@ _AZURE = "service.beta.kubernetes.io/azure-"
 
 AZURE = PolicyCloud(
     name="azure",
-    config_files=("azure",),
     internal=(Mark(f"{_AZURE}load-balancer-internal", ("true",)),),
     limited_elsewhere=(Mark(f"{_AZURE}allowed-service-tags"), Mark(f"{_AZURE}allowed-ip-ranges")),
     unchecked=(Mark("service.beta.kubernetes.io/port_*_no_probe_rule", ("true",)),),
@@ -19,7 +18,6 @@ AZURE = PolicyCloud(
 
 GCP = PolicyCloud(
     name="gcp",
-    config_files=("gce",),
     internal=(
         Mark("networking.gke.io/load-balancer-type", ("internal",)),
         Mark("cloud.google.com/load-balancer-type", ("internal",)),
@@ -33,7 +31,6 @@ HUAWEI = PolicyCloud(
 
 OPENSTACK = PolicyCloud(
     name="openstack",
-    config_files=("openstack",),
     internal=(Mark("service.beta.kubernetes.io/openstack-internal-load-balancer", ("true",)),),
     unchecked=(Mark("loadbalancer.openstack.org/enable-health-monitor", ("false",)),),
 )
@@ -46,4 +43,4 @@ TENCENT = PolicyCloud(
     ),
 )
 
-VSPHERE = PolicyCloud(name="vsphere", config_files=("vsphere",))
+VSPHERE = PolicyCloud(name="vsphere")

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
-from tests.policy.mutants import MUTANTS, Mutant
+from tests.policy import mutants, mutants_credentials
+from tests.policy.mutants import Mutant
 from tests.policy.production import ROOT, STACKS, findings, resources
 from tests.policy_objects import start
 
 pytestmark = pytest.mark.integration
+
+MUTANTS = [*mutants.MUTANTS, *mutants_credentials.MUTANTS]
 
 
 @pytest.fixture(scope="module")

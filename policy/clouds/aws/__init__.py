@@ -20,7 +20,6 @@ CLOUD = PolicyCloud(
     name="aws",
     policies=(POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES),
     ccm=CcmMatrix(image=re.compile(re.escape(IMAGE)), clusters={"aws:eks/cluster:Cluster": "version"}, judge=judge),
-    config_files=("aws",),
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),
