@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from policy import clouds
 from policy.clouds.interface import PolicyCloud
-from policy.objects import dig, items
+from policy.objects import dig, each, items
 from policy.references import Reference, of_file, references
 from policy.rules import Stack
 from policy.subjects import SECRET, Subject
+from policy.unknowns import first_known, if_known
 from policy.workloads import WORKLOADS, ccm_container, flag, pod
 
 FLAG = "--cloud-config"
@@ -27,7 +29,8 @@ class CloudConfig:
     secret: Subject
     key: str
     cloud: PolicyCloud
-    text: str
+    text: Callable[[], str | None]
+    """None: unknown until the update."""
 
 
 def ccms_reading(stack: Stack, secret: Subject) -> Iterator[tuple[Subject, list[Reference]]]:
@@ -36,7 +39,7 @@ def ccms_reading(stack: Stack, secret: Subject) -> Iterator[tuple[Subject, list[
     for workload in stack.of(*WORKLOADS):
         if workload.is_patch or _cluster(workload) != _cluster(secret) or _namespace(workload) != space:
             continue
-        read = [each for each in references(pod(workload)) if (each.kind, each.name) == (SECRET, name)]
+        read = [found for found in references(pod(workload)) if (found.kind, found.name) == (SECRET, name)]
         if read and ccm_container(workload) is not None:
             yield workload, read
 
@@ -48,13 +51,13 @@ def cloud_configs(stack: Stack, secret: Subject) -> Iterator[CloudConfig]:
     for workload, _ in ccms_reading(stack, secret):
         spec = pod(workload)
         for container in items(dig(spec, "containers")):
-            cloud = next((known[name] for each in _CLOUD_FLAGS if (name := flag(container, each)) in known), None)
-            path = flag(container, FLAG) if cloud is not None else None
+            cloud = next((known[name] for word in _CLOUD_FLAGS if (name := _flag(container, word)) in known), None)
+            path = _flag(container, FLAG) if cloud is not None else None
             for source in of_file(spec, container, path) if path else ():
                 if cloud and (source.kind, source.name) == (SECRET, dig(secret.props, "metadata", "name")):
                     key = source.key or ""
                     if key in texts:
-                        yield CloudConfig(workload, secret, key, cloud, texts[key]())
+                        yield CloudConfig(workload, secret, key, cloud, partial(if_known, texts[key]))
 
 
 def entries(secret: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
@@ -63,6 +66,12 @@ def entries(secret: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
         yield key, partial(_decoded, secret, key)
     for key in dig(secret.props, "stringData") or ():
         yield key, partial(_plain, secret, key)
+
+
+def _flag(container: Mapping[str, Any], name: str) -> str | None:
+    """As `flag`; a word that is unknown is not taken for the same flag again."""
+    words = {field: [if_known(word) or "" for word in each(dig(container, field))] for field in ("command", "args")}
+    return first_known([partial(flag, {**container, **words}, name), partial(flag, container, name)])
 
 
 def _decoded(secret: Subject, key: str) -> str:

@@ -87,15 +87,20 @@ def is_credential(name: str, value: str) -> bool:
 
 def is_name(name: str) -> bool:
     """Whether a setting of this name may hold a credential."""
-    words, plain = _words(name), re.sub(r"[^a-z0-9]", "", name.lower())
+    words, whole = _words(name), plain(name)
     last, before = words[-1], words[-2]
     if "public" in words:
         return False
-    if last == "secret" and not _NAMES.search(plain):
+    if last == "secret" and not _NAMES.search(whole):
         return before in ("", *_WHOSE_SECRET)
     if last == "pass":
         return before not in _NOT_A_PASSWORD
-    return bool(last in ("ak", "sk", "pwd") or _TOKENS.fullmatch(last) or _NAMES.search(plain))
+    return bool(last in ("ak", "sk", "pwd") or _TOKENS.fullmatch(last) or _NAMES.search(whole))
+
+
+def plain(name: str) -> str:
+    """The name without case and separators: `accesskey` for `accessKey`, `ACCESS_KEY` and `access-key`."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def in_words(words: Iterable[str]) -> Iterator[str]:

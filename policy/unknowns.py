@@ -7,7 +7,6 @@ only where its answer does not depend on the value. Only the functions here do t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -53,13 +52,12 @@ def every_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
     return found
 
 
-def where_known(values: Iterable[Callable[[], T]]) -> list[T]:
-    """The values that are known by now. For what the update, which knows all of them, may judge first."""
-    found = []
-    for value in values:
-        with suppress(UnknownValueError):
-            found.append(value())
-    return found
+def if_known(value: Callable[[], T]) -> T | None:
+    """The value; None where it is unknown. For evidence that is not missed where there is none."""
+    try:
+        return value()
+    except UnknownValueError:
+        return None
 
 
 def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> str | None:

@@ -43,6 +43,7 @@ def _cluster_credential(args: PropertyMap, place: Place) -> PropertyMap:
 
 
 RULES: Final = Rules(
+    prefixes={"alicloud:vpc/network:Network": "vpc-"},
     text=_text,
     functions={"alicloud:cs/getClusterCredential:getClusterCredential": _cluster_credential},
 )

@@ -11,7 +11,7 @@ from policy.credentials import credentials, in_words, is_name
 from policy.objects import dig, each
 from policy.rules import HIGH, MANDATORY, ResourceRule
 from policy.subjects import Subject
-from policy.unknowns import Problem, every_known, where_known
+from policy.unknowns import Problem, every_known, if_known
 from policy.workloads import Container
 
 _TEMPLATE = ("spec", "template", "spec")
@@ -55,16 +55,16 @@ def _of_variable(variable: Callable[[], Any]) -> list[str]:
     name = str(dig(known, "name"))
     if not is_name(name):
         # A credential's form shows in the update at the latest.
-        values = where_known([partial(dig, known, "value")])
-        return [f"{name}: {what}" for value in values for what in credentials(name, str(value or ""))]
+        value = if_known(partial(dig, known, "value"))
+        return [f"{name}: {what}" for what in credentials(name, str(value or ""))]
     if dig(known, "valueFrom", "configMapKeyRef"):
         return [f"{name}, from a ConfigMap"]
     return credentials(name, str(dig(known, "value") or ""))
 
 
 def _in_command(spec: Mapping[str, Any]) -> list[str]:
-    words = [word for field in ("command", "args") for word in where_known(each(dig(spec, field)))]
-    return [*in_words(part for word in words for part in _split(str(word)))]
+    words = [if_known(word) for field in ("command", "args") for word in each(dig(spec, field))]
+    return [*in_words(part for word in words for part in _split(str(word or "")))]
 
 
 def _split(word: str) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
-from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
+from policy.clouds.alicloud.config import check, public_apis
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Roles
 
 
 def _marks(argument: str, *values: str, beside: tuple[str, str] | None = None) -> tuple[Mark, ...]:
@@ -24,8 +24,23 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
-    policies=(POLICIES_ARE_NARROW, NO_ACCESS_KEYS_ON_ACK),
+    policies=(POLICIES_ARE_NARROW,),
     ccm=CcmMatrix(image=IMAGE, clusters={"alicloud:cs/managedKubernetes:ManagedKubernetes": "version"}, judge=judge),
+    roles=Roles(
+        where={
+            "alicloud:cs/managedKubernetes:ManagedKubernetes": "on ACK, pods take RAM roles (RRSA)",
+            "alicloud:ecs/instance:Instance": "machines of ECS have RAM roles",
+        },
+        keys=frozenset({"alicloud:ram/accessKey:AccessKey"}),
+        # Alibaba Cloud's own controller has the names without a prefix.
+        names=frozenset(
+            f"{prefix}{name}"
+            for prefix in ("", "alibabacloud", "alicloud")
+            for name in ("accesskey", "accesskeyid", "accesskeysecret", "secretkey")
+        ),
+    ),
+    check_config=check,
+    public_apis=public_apis,
     internal=_marks("address_type", "intranet"),
     limited_elsewhere=(
         # An access list is off until it is switched on.

@@ -6,10 +6,11 @@ import re
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGE, judge
+from policy.clouds.aws.config import check, public_apis
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Roles
 
 
 def _of(argument: str) -> str:
@@ -20,6 +21,17 @@ CLOUD = PolicyCloud(
     name="aws",
     policies=(POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES),
     ccm=CcmMatrix(image=re.compile(re.escape(IMAGE)), clusters={"aws:eks/cluster:Cluster": "version"}, judge=judge),
+    roles=Roles(
+        where={
+            "aws:eks/cluster:Cluster": "on EKS, pods take IAM roles (IRSA)",
+            "aws:ec2/launchTemplate:LaunchTemplate": "machines of EC2 have IAM roles (instance profiles)",
+            "aws:ec2/instance:Instance": "machines of EC2 have IAM roles (instance profiles)",
+        },
+        keys=frozenset({"aws:iam/accessKey:AccessKey"}),
+        names=frozenset({"awsaccesskeyid", "awssecretaccesskey"}),
+    ),
+    check_config=check,
+    public_apis=public_apis,
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),

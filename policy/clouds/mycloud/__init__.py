@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from policy.clouds.interface import Mark, PolicyCloud
+from policy.clouds.mycloud.config import check
 from policy.clouds.mycloud.meaning import MEANING
 
 
@@ -13,6 +14,7 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="mycloud",
+    check_config=check,
     internal=(Mark(_of("scheme"), ("internal",)),),
     # Its own ranges decide, and the cloud refuses any that the Service brings.
     limited_elsewhere=(Mark(_of("id")),),

@@ -97,7 +97,8 @@ def test_an_update_simulates_marked_outputs_and_the_next_changes_nothing(recorde
     assert recorded.up(whole_program).ok
 
     made = recorded.resources()
-    assert made["net"].id.startswith("simulated-") and made["net"].outputs["arn"].endswith(made["net"].id)
+    assert made["a"].id.startswith("simulated-") and made["a"].outputs["arn"].endswith(made["a"].id)
+    assert made["net"].id.startswith("vpc-")
     assert made["main"].outputs["endpoint"].endswith(".simulated.invalid")
     assert made["main"].outputs["region"] == "eu-south-9"
     assert made["web"].id == "shop/web"
