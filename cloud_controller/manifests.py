@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 
-from cloud_controller import rbac, readiness_policy, service_admission
+from cloud_controller import pod_network, rbac, readiness_policy, service_admission
 from cloud_controller.clouds.descriptor import CloudDescriptor, PodIdentity
 from cloud_controller.clouds.descriptor import Manifest as Manifest
 from cloud_controller.clouds.descriptor import Text as Text
@@ -54,6 +54,10 @@ class Daemon:
     """Without those for leader election and the listening address."""
     rules: rbac.Rules
     ready_path: str = "/readyz"
+    metadata: Sequence[str] | None = None
+    """Where the pod network suffices (`pod_network`): the ranges of machines' metadata, which it must not reach.
+
+    None: it runs in its node's network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class Manifests:
     role_binding: Manifest
     workload: Manifest
     budget: Manifest | None
+    network_policy: Manifest | None
     storage: tuple[Manifest, ...]
     admission: tuple[Manifest, ...] = ()
 
@@ -74,6 +79,9 @@ class Manifests:
         # `kubectl delete` uses this order too: without the daemon, nothing would open the gates that the policy adds.
         yield from self.admission
         yield from (self.service_account, self.cluster_role, self.cluster_role_binding, self.role, self.role_binding)
+        # Before the pods that it limits.
+        if self.network_policy is not None:
+            yield self.network_policy
         yield self.workload
         if self.budget is not None:
             yield self.budget
@@ -99,6 +107,8 @@ def arguments(
         concat("--cluster-name=", cluster_name),
         *(() if cluster_cidr is None else (concat("--cluster-cidr=", cluster_cidr),)),
         f"--leader-elect-resource-name={lease}",
+        # What ships logs finds their fields (seed 002 §11.3); `further` may say otherwise.
+        "--logging-format=json",
         *further,
     ]
 
@@ -130,6 +140,7 @@ def make(
         role_binding=_object(f"{_RBAC}/v1", "RoleBinding") | _bound("Role", NAME),
         workload=_workload(machines, _template(daemon, machines > 0, checksum, identity, environment or {})),
         budget=_budget(running) if running > 1 else None,
+        network_policy=None if daemon.metadata is None else _network_policy(daemon.metadata),
         storage=storage,
         admission=admission,
     )
@@ -221,6 +232,11 @@ def _budget(running: int) -> Manifest:
     return _object("policy/v1", "PodDisruptionBudget") | {"spec": spec}
 
 
+def _network_policy(metadata: Sequence[str]) -> Manifest:
+    spec = pod_network.policy(_LABELS, SECURE_PORT, metadata)
+    return _object("networking.k8s.io/v1", "NetworkPolicy") | {"spec": spec}
+
+
 def _template(
     daemon: Daemon,
     on_control_plane: bool,
@@ -250,7 +266,7 @@ def _template(
         "priorityClassName": "system-cluster-critical",
         "tolerations": [dict(each) for each in TOLERATIONS],
         # The pod network requires routes, which this pod creates.
-        "hostNetwork": True,
+        **({"hostNetwork": True} if daemon.metadata is None else {}),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _NOBODY,

@@ -105,6 +105,8 @@ Cidr = Annotated[
     str, AfterValidator(cidr), Field(json_schema_extra=pattern_of(r"([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}"))
 ]
 Flag = Annotated[bool, BeforeValidator(no_text_for_bool)]
+AuditDays = Annotated[int, Field(strict=True, ge=90, le=3653)]
+"""How long calls of a cloud's API are kept; the clouds themselves show those of the last 90 days."""
 NotEmpty = Annotated[str, StringConstraints(min_length=1)]
 
 
@@ -114,6 +116,15 @@ class Section(BaseModel):
 
 def choice(*allowed: str) -> tuple[AfterValidator, Any]:
     return one_of(*allowed), Field(json_schema_extra={"enum": list(allowed)})
+
+
+def number_of(*allowed: int) -> tuple[AfterValidator, Any]:
+    def check(value: int) -> int:
+        if value not in allowed:
+            raise ValueError(f"allowed: {', '.join(map(str, allowed))}")
+        return value
+
+    return AfterValidator(check), Field(strict=True, json_schema_extra={"enum": list(allowed)})
 
 
 def line(path: str, value: object, why: str) -> str:

@@ -19,11 +19,12 @@ from pulumi_kubernetes.admissionregistration.v1 import (
 )
 from pulumi_kubernetes.apps.v1 import DaemonSet, Deployment
 from pulumi_kubernetes.core.v1 import Secret, ServiceAccount
+from pulumi_kubernetes.networking.v1 import NetworkPolicy
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
 
-from cloud_controller import manifests, rbac
+from cloud_controller import manifests, pod_network, rbac
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds import CloudDescriptor, descriptor
 from cloud_controller.controller_names import canonical
@@ -47,6 +48,7 @@ _KINDS: Mapping[str, Any] = {
         Deployment,
         MutatingAdmissionPolicy,
         MutatingAdmissionPolicyBinding,
+        NetworkPolicy,
         PodDisruptionBudget,
         Role,
         RoleBinding,
@@ -81,7 +83,8 @@ class CloudControllerManagerArgs(ManagerSettings):
 class CloudControllerManager(pulumi.ComponentResource):
     """A DaemonSet on the control-plane nodes, in kube-system, with the rights of its controllers and no more.
 
-    Where the cloud runs the control plane it has no nodes; then it is a Deployment on workers.
+    Where the cloud runs the control plane it has no nodes; then it is a Deployment on workers. If the cloud initialises
+    the nodes as well and the CCM has a role of its own, its pods are in the pod network, behind a NetworkPolicy.
 
     Where the daemon runs controller `volume`, the cloud's StorageClass and CSIDriver come with it.
 
@@ -140,7 +143,10 @@ class CloudControllerManager(pulumi.ComponentResource):
         namespaced = resource(name, made.role)
         binding = resource(name, made.role_binding, namespaced)
         config = resource(f"{name}-config", manifests.cloud_config(cloud_config))
-        workload = resource(name, made.workload, account, cluster_binding, binding, config)
+        needed = [account, cluster_binding, binding, config]
+        if made.network_policy is not None:
+            needed.append(resource(name, made.network_policy))
+        workload = resource(name, made.workload, *needed)
         if made.budget is not None:
             resource(name, made.budget)
         for each in made.storage:
@@ -225,4 +231,5 @@ def _daemon(
         further=[*cloud.readiness_gates.flag(mode), *args.get("arguments", ())],
         concat=pulumi.Output.concat,
     )
-    return manifests.Daemon(args.get("image", IMAGE), arguments, rules)
+    on_pods = pod_network.suffices(named, args.get("machines", 1), has_role="role" in args or "identity" in args)
+    return manifests.Daemon(args.get("image", IMAGE), arguments, rules, metadata=cloud.metadata if on_pods else None)

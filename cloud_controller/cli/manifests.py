@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from cloud_controller import clouds, manifests, rbac
+from cloud_controller import clouds, manifests, pod_network, rbac
 from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
@@ -175,7 +175,8 @@ def _daemon(
         readiness_gates=mode is not Mode.OFF,
         lease=options.leader_elect_resource_name,
     )
-    return manifests.Daemon(options.image, arguments, rules)
+    on_pods = pod_network.suffices(names, options.control_plane_machines, has_role=bool(options.role))
+    return manifests.Daemon(options.image, arguments, rules, metadata=cloud.metadata if on_pods else None)
 
 
 def _admission(given: str, names: Sequence[str]) -> Admission:

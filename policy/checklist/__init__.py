@@ -6,6 +6,7 @@ from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
 from policy.checklist.clear_credentials import NO_CLEAR_CREDENTIALS
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.config_syntax import CLOUD_CONFIG_IS_VALID
+from policy.checklist.egress import CCM_EGRESS_RESTRICTED
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
 from policy.checklist.internal_endpoints import INTERNAL_ENDPOINTS
@@ -43,5 +44,6 @@ POLICIES: list[Rule] = [
     ADDRESS_CHANGES_ACKNOWLEDGED,
     CCM_FITS_KUBERNETES,
     CCM_VERSION_KNOWN,
+    CCM_EGRESS_RESTRICTED,
     *(policy for cloud in clouds.descriptors() for policy in cloud.policies),
 ]

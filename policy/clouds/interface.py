@@ -103,4 +103,6 @@ class PolicyCloud:
     """Clients besides the source ranges; where there are no ranges, instead of everyone."""
     unchecked: tuple[Mark, ...] = ()
     """Backends get traffic whether they answer or not."""
+    limits_egress: Callable[[Stack], bool] | None = None
+    """Whether the stack has a machine whose security groups let out to less than everything."""
     meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))

@@ -173,6 +173,49 @@ def test_with_a_managed_control_plane_two_daemons_run_on_different_workers(
     assert pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
 
 
+def test_a_ccm_that_nodes_and_metadata_can_do_without_is_in_the_pod_network_behind_a_policy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = objects(
+        printed(capsys, "--control-plane-machines=0", f"--role={ROLE}", "--controllers=service", cloud="aws")
+    )
+
+    template = found["Deployment"]["spec"]["template"]
+    policy = found["NetworkPolicy"]
+    assert "hostNetwork" not in template["spec"]
+    assert policy["metadata"]["namespace"] == "kube-system"
+    assert policy["spec"]["podSelector"]["matchLabels"] == template["metadata"]["labels"]
+    assert [*found].index("NetworkPolicy") < [*found].index("Deployment")
+
+
+@pytest.mark.parametrize(
+    ("cloud", "more"),
+    [
+        ("aws", ["--control-plane-machines=0", "--controllers=service"]),  # its credentials are the machine's
+        ("aws", ["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service,node"]),
+        ("aws", ["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service,route"]),
+        ("aws", [f"--role={ROLE}", "--controllers=service"]),  # beside an API server of the cluster's own
+        ("mycloud", ["--control-plane-machines=0"]),
+    ],
+)
+def test_other_ccms_are_in_the_network_of_their_node(
+    cloud: str, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = objects(printed(capsys, *more, cloud=cloud))
+
+    workload = found.get("Deployment") or found["DaemonSet"]
+    assert workload["spec"]["template"]["spec"]["hostNetwork"]
+    assert "NetworkPolicy" not in found
+
+
+def test_logs_are_json_unless_an_option_says_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    args = container(printed(capsys))["args"]
+    own = container(printed(capsys, "--", "--logging-format=text"))["args"]
+
+    assert "--logging-format=json" in args
+    assert own.index("--logging-format=json") < own.index("--logging-format=text")  # the last one counts
+
+
 def test_a_role_is_taken_by_the_service_accounts_token(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, f"--role={ROLE}", "--env=AWS_REGION=eu-central-1", cloud="aws")
 

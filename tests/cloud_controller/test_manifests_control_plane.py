@@ -49,6 +49,7 @@ def manifests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         ("mycloud", ["--readiness-gates=inject"]),
         ("alicloud", ["--service-admission=deny"]),
         ("aws", ["--control-plane-machines=0", "--role=arn:aws:iam::123456789012:role/ccm"]),
+        ("alicloud", ["--control-plane-machines=0", "--role=acs:ram::1:role/ccm", "--controllers=service"]),
     ],
 )
 def test_the_api_server_accepts_every_object_as_it_is_written(

@@ -13,10 +13,12 @@ from components.controller_manager import CloudControllerManager
 from tests.components.conftest import unwrap
 
 CONFIGS = {
+    "alicloud": '{"Global": {"clusterID": "c-0123456789", "region": "cn-hangzhou", "vpcid": "vpc-1"}}',
     "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
     "mycloud": "[Global]\nendpoint = http://127.0.0.1:1\ntoken = a-token\ncluster-id = c-0123456789ab\n",
 }
 ROLE = "arn:aws:iam::123456789012:role/ccm"
+RAM_ROLE = "acs:ram::123456789012:role/ccm"
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,16 @@ ROLE = "arn:aws:iam::123456789012:role/ccm"
                 f"--role={ROLE}",
                 "--env=AWS_REGION=eu-central-1",
                 "--leader-elect-resource-name=ours",
+            ],
+        ),
+        (
+            "alicloud",
+            {"machines": 0, "role": RAM_ROLE, "controllers": ["service"], "readiness_gates": "by-hand"},
+            [
+                "--control-plane-machines=0",
+                f"--role={RAM_ROLE}",
+                "--controllers=service",
+                "--readiness-gates=by-hand",
             ],
         ),
     ],

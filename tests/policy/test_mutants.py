@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
-from tests.policy import mutants, mutants_credentials
-from tests.policy.mutants import Mutant
+from tests.policy.mutants import MUTANTS, Mutant
+from tests.policy.mutants_components import MUTANTS as OF_COMPONENTS
+from tests.policy.mutants_credentials import MUTANTS as OF_CREDENTIALS
 from tests.policy.production import ROOT, STACKS, findings, resources
 from tests.policy_objects import start
 
 pytestmark = pytest.mark.integration
-
-MUTANTS = [*mutants.MUTANTS, *mutants_credentials.MUTANTS]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,9 @@ def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], st
     assert findings(packs[stack], resources(stack), resources(stack)) == []
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
+@pytest.mark.parametrize(
+    "mutant", [*MUTANTS, *OF_COMPONENTS, *OF_CREDENTIALS], ids=lambda mutant: f"{mutant.rule}-{mutant.stack}"
+)
 def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, PolicyHost], mutant: Mutant) -> None:
     stack = [*resources(mutant.stack)]
     index = next(i for i, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name))

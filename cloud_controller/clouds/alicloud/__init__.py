@@ -43,4 +43,5 @@ CLOUD = CloudDescriptor(
     keeps_checkpoint=True,
     not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},
     identity=pod_identity,
+    metadata=("100.100.100.200/32",),
 )

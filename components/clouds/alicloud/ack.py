@@ -12,13 +12,14 @@ from cloud_controller.clouds.alicloud.permissions import statements
 
 from ..common.dependencies import with_what_it_needs
 from ..interface import ClusterParts, NetworkParts
-from . import ram, security_groups
+from . import audit, ram, security_groups
 from .network import machine_ranges
 from .settings import DEFAULT_SERVICE_CIDR, NAME_ON_ACK, AlicloudClusterArgs, tags
 
 SPECIFICATION = "ack.pro.small"
 """The managed control plane with a service level; `ack.standard` has none."""
 _LOGGED = ["apiserver", "kcm", "scheduler", "ccm"]
+DEFAULT_LOG_DAYS = 30
 PROVIDER_VARIABLE = "ALIBABA_CLOUD_OIDC_PROVIDER_ARN"
 
 
@@ -43,20 +44,23 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
         # The OIDC issuer by which RAM believes the tokens of ServiceAccounts.
         enable_rrsa=True,
         addons=[
-            {"name": "flannel" if pod_cidr else "terway-eniip"},
+            # Only Terway knows NetworkPolicies.
+            {"name": "flannel"} if pod_cidr else {"name": "terway-eniip", "config": '{"NetworkPolicy":"true"}'},
             {"name": "csi-plugin"},
             {"name": "managed-csiprovisioner"},
             # It would make a load balancer of its own.
             {"name": "nginx-ingress-controller", "disabled": True},
         ],
         control_plane_log_components=_LOGGED,
-        control_plane_log_ttl="30",
+        control_plane_log_ttl=str(settings.get("log_days", DEFAULT_LOG_DAYS)),
         # An administrator's key has no place in the outputs.
         skip_set_certificate_authority=True,
         tags=tags(name),
         # It counts only at creation: what ACK adds later is not taken away.
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["addons"])),
     )
+    if "audit_days" in settings:
+        audit.make(name, settings["audit_days"], opts)
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "ack",
         "region": settings["region"],

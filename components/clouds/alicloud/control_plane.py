@@ -17,7 +17,7 @@ from ..common import certificates
 from ..common.dependencies import with_what_it_needs
 from ..common.kubeconfigs import as_base64
 from ..interface import ClusterParts, NetworkParts
-from . import ram
+from . import audit, ram
 from .access import KUBECONFIG, secret_name
 from .network import machine_ranges
 from .security_groups import EVERYTHING, SecurityGroup, of_nodes
@@ -55,6 +55,8 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
         ),
         "control_plane_role": with_what_it_needs(ram.role_of_machines(f"{name}-control-plane", plane, opts), secrets),
     }
+    if "audit_days" in settings:
+        audit.make(name, settings["audit_days"], opts)
     # Unknown until the way to the control plane exists, so that nothing looks for the cluster too early.
     cluster_id = balancer.id.apply(lambda _: name)
     return ClusterParts(cluster_id, pulumi.Output.secret(kubeconfig), balancer, join)
@@ -72,6 +74,7 @@ def _groups(
     nodes.allow("control-plane", EVERYTHING, "all", group=plane)
     plane.allow("nodes", _PORTS, group=nodes)
     plane.allow("pods", _PORTS, cidr=pod_cidr)
+    plane.let_out([vpc_cidr, pod_cidr, *settings.get("control_plane_egress", ())])
     for zone, cidr in ranges.items():
         # The NLB's addresses.
         plane.allow(f"nlb-{zone}", _PORTS, cidr=cidr)

@@ -21,6 +21,9 @@ NAME_ON_ACK = "cloud-controller"
 DEFAULT_VPC_CIDR = "10.0.0.0/16"
 DEFAULT_POD_CIDR = "172.20.0.0/16"
 DEFAULT_SERVICE_CIDR = "172.21.0.0/20"
+AUDIT_PREFIX = "audit-"
+LONGEST_TRAIL = 36
+"""ActionTrail's limit: the prefix, and the cluster's name."""
 RESERVED = IPv4Network("100.64.0.0/10")
 """Alibaba Cloud's own services have these addresses, CLB's health checks among them: no network may use them."""
 _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
@@ -70,6 +73,12 @@ class AlicloudClusterArgs(TypedDict):
     """The controllers that the CCM runs: its role may do what they call, and no more."""
     autoscaling: NotRequired[Mapping[str, int]]
     """ACK: by pool, the most machines that the cluster autoscaler may make; the pool's count is the fewest."""
+    control_plane_egress: NotRequired[Sequence[str]]
+    """ECS: IPv4 ranges that machines of the control plane reach besides the VPC and, on port 443, everything."""
+    log_days: NotRequired[int]
+    """ACK: for how many days SLS keeps the control plane's logs; 30 if not given."""
+    audit_days: NotRequired[int]
+    """For how many days the account's calls of the cloud's API are kept; the program makes no trail if not given."""
 
 
 def checked_settings(settings: Mapping[str, Any]) -> AlicloudClusterArgs:

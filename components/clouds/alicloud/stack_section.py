@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from pydantic.alias_generators import to_camel
 
 from ...config_values import (
+    AuditDays,
     Cidr,
     ConfigError,
     Controller,
@@ -26,7 +27,16 @@ from ...config_values import (
 from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
 from .existing_section import AlicloudExistingConfig
-from .settings import DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, DEFAULT_VPC_CIDR, REGION, is_zone, range_problem
+from .settings import (
+    AUDIT_PREFIX,
+    DEFAULT_POD_CIDR,
+    DEFAULT_SERVICE_CIDR,
+    DEFAULT_VPC_CIDR,
+    LONGEST_TRAIL,
+    REGION,
+    is_zone,
+    range_problem,
+)
 
 KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}(\.[0-9]+-aliyun\.[0-9]+)?")
 ACK_VERSION = re.compile(r"1\.[0-9]{2}\.[0-9]+-aliyun\.[0-9]+")
@@ -73,6 +83,20 @@ class AlicloudConfig(CloudSection):
         default_factory=dict,
         description="With ack: by pool, the most machines that the autoscaler may make; count is the fewest.",
     )
+    control_plane_egress: list[Cidr] = Field(
+        default_factory=list,
+        description="With ecs: ranges that control-plane machines reach besides the VPC and, on port 443, everything;"
+        " 0.0.0.0/0 for no limit.",
+    )
+    log_days: Annotated[int, Field(strict=True, ge=1, le=3650)] | None = Field(
+        default=None,
+        description="With ack: for how many days SLS keeps the control plane's logs; 30 if not given.",
+    )
+    audit_days: AuditDays | None = Field(
+        default=None,
+        description="For how many days a trail of the stack (ActionTrail) keeps the account's calls of the cloud's API;"
+        " no trail if not given.",
+    )
     image: NotEmpty | None = Field(
         default=None, description="With ecs: the id of the machines' image, Alibaba Cloud Linux 3."
     )
@@ -99,7 +123,18 @@ class AlicloudConfig(CloudSection):
         return tuple(Controller) if self.control_plane == "ack" else (Controller.VOLUME,)
 
     of_existing: ClassVar = ("existing",)
-    of_new: ClassVar = ("vpc_cidr", "pod_cidr", "service_cidr", "public_api", "api_sources", "autoscaling", *OF_ECS)
+    of_new: ClassVar = (
+        "vpc_cidr",
+        "pod_cidr",
+        "service_cidr",
+        "public_api",
+        "api_sources",
+        "autoscaling",
+        "control_plane_egress",
+        "log_days",
+        "audit_days",
+        *OF_ECS,
+    )
 
     def check(self, stack: StackConfig) -> None:
         _check(stack, self)
@@ -169,6 +204,10 @@ def _check_version(alicloud: AlicloudConfig) -> None:
 
 
 def _check_new(config: StackConfig, alicloud: AlicloudConfig) -> None:
+    longest = LONGEST_TRAIL - len(AUDIT_PREFIX)
+    if alicloud.audit_days is not None and len(config.cluster_name) > longest:
+        why = f"too long; allowed with alicloud.auditDays: at most {longest} characters"
+        raise ConfigError(line("clusterName", config.cluster_name, why))
     vpc, services = alicloud.vpc_cidr or DEFAULT_VPC_CIDR, alicloud.service_cidr or DEFAULT_SERVICE_CIDR
     if problem := range_problem(vpc, pod_range(alicloud), services):
         setting, found, why = problem
@@ -215,6 +254,9 @@ def _check_ack(config: StackConfig, alicloud: AlicloudConfig) -> None:
     for key in OF_ECS:
         if value := getattr(alicloud, key):
             raise ConfigError(line(f"alicloud.{to_camel(key)}", value, "allowed only with controlPlane ecs"))
+    if alicloud.control_plane_egress:
+        why = "ACK runs the control plane; allowed with controlPlane ack: none"
+        raise ConfigError(line("alicloud.controlPlaneEgress", alicloud.control_plane_egress, why))
     if alicloud.api_sources:
         why = "an ACK cluster's API server cannot be limited to them; allowed with controlPlane ack: none"
         raise ConfigError(line("alicloud.apiSources", alicloud.api_sources, why))
@@ -225,7 +267,8 @@ def _check_ecs(config: StackConfig, alicloud: AlicloudConfig) -> None:
     for key in OF_ECS:
         if not getattr(alicloud, key):
             raise ConfigError(line(f"alicloud.{to_camel(key)}", None, "must be set with controlPlane ecs"))
-    for key, given in (("publicApi", alicloud.public_api), ("autoscaling", alicloud.autoscaling)):
+    only_ack = {"publicApi": alicloud.public_api, "autoscaling": alicloud.autoscaling, "logDays": alicloud.log_days}
+    for key, given in only_ack.items():
         if given:
             raise ConfigError(line(f"alicloud.{key}", given, "allowed only with controlPlane ack"))
     planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]

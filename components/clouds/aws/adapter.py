@@ -75,6 +75,9 @@ class AwsAdapter(CloudAdapter):
             "service_cidr": settings.service_cidr,
             "node_subnets": None if settings.network else settings.node_subnets,
             "api_sources": settings.api_sources,
+            "control_plane_egress": settings.control_plane_egress or None,
+            "log_days": settings.log_days,
+            "audit_days": settings.audit_days,
             "ccm": settings.ccm,
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
         }

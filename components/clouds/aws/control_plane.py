@@ -14,7 +14,7 @@ from ..common import certificates
 from ..common.dependencies import with_what_it_needs
 from ..common.kubeconfigs import as_base64
 from ..interface import ClusterParts, NetworkParts
-from . import iam, security_groups
+from . import audit, iam, security_groups
 from .access import KUBECONFIG, parameter_name
 from .settings import (
     DEFAULT_POD_CIDR,
@@ -32,7 +32,13 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
     pod_cidr = settings.get("pod_cidr", DEFAULT_POD_CIDR)
     sources = [settings.get("vpc_cidr", DEFAULT_VPC_CIDR), *settings.get("api_sources", ())]
     groups = security_groups.make(
-        name, network.id, api_port=API_PORT, api_sources=sources, pod_cidr=pod_cidr, opts=opts
+        name,
+        network.id,
+        api_port=API_PORT,
+        api_sources=sources,
+        pod_cidr=pod_cidr,
+        opts=opts,
+        machines_reach=settings.get("control_plane_egress", ()),
     )
     balancer, target_group, listener = _way_in(name, network, groups.control_plane, opts)
     address = with_what_it_needs(balancer.dns_name, [listener])
@@ -58,6 +64,8 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         "instance_profile_arn": with_what_it_needs(node_profile.arn, [*for_nodes, *parameters]),
         "control_plane_profile_arn": with_what_it_needs(plane_profile.arn, [*for_plane, *parameters]),
     }
+    if "audit_days" in settings:
+        audit.make(name, balancer.arn, settings["audit_days"], opts)
     # Unknown until the control plane exists, so that nothing looks for the cluster too early.
     cluster_id = balancer.id.apply(lambda _: name)
     return ClusterParts(cluster_id, pulumi.Output.secret(kubeconfig), balancer, join)

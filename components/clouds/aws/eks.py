@@ -11,7 +11,7 @@ from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
 from ..interface import ClusterParts, NetworkParts
-from . import iam, security_groups, volumes
+from . import audit, iam, pod_network, security_groups, volumes
 from .kubeconfigs import with_aws_cli
 from .settings import (
     DEFAULT_SERVICE_CIDR,
@@ -23,6 +23,8 @@ from .settings import (
 )
 
 API_PORT = 443
+LOGGED = ("api", "audit", "authenticator", "controllerManager", "scheduler")
+"""The logs of the control plane that go to CloudWatch; EKS's own CCM writes to that of the controller manager."""
 
 
 def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulumi.ResourceOptions) -> ClusterParts:
@@ -33,6 +35,7 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
     role, attached = iam.role_of_service(f"{name}-eks", "eks", iam.EKS_CONTROL_PLANE, opts)
     sources = list(settings.get("api_sources", ()))
     marks = {NETWORK_TAG: " ".join([settings.get("vpc_cidr", DEFAULT_VPC_CIDR), *sorted(network.subnet_ids)])}
+    logs = _logs(name, settings["log_days"], opts) if "log_days" in settings else []
     cluster = aws.eks.Cluster(
         name,
         # Its name is the cluster's id, which tags carry.
@@ -49,13 +52,13 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         # Access entries decide who may join, not the ConfigMap aws-auth.
         access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
         kubernetes_network_config={"service_ipv4_cidr": service_cidr, "ip_family": "ipv4"},
-        enabled_cluster_log_types=["api", "audit", "authenticator"],
+        enabled_cluster_log_types=list(LOGGED),
         tags=tags(name, None, **marks, **({POD_CIDR_TAG: pod_cidr} if pod_cidr else {})),
         opts=pulumi.ResourceOptions.merge(
             opts,
             pulumi.ResourceOptions(
                 # Without its policy EKS can't take down what it made in the VPC.
-                depends_on=attached,
+                depends_on=[*attached, *logs],
                 hooks=pulumi.ResourceHookBinding(before_update=[_keep_network(name)]),
             ),
         ),
@@ -84,6 +87,10 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         name, url=cluster.identities.apply(_issuer), client_id_lists=[AUDIENCE], tags=tags(name), opts=opts
     )
     volumes.make(name, cluster, issuer, opts)
+    if pod_cidr is None:
+        pod_network.make(name, cluster, opts)
+    if "audit_days" in settings:
+        audit.make(name, cluster.arn, settings["audit_days"], opts)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
@@ -91,6 +98,13 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         join,
         _ccm_role(name, issuer, settings, opts),
     )
+
+
+def _logs(name: str, days: int, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+    """The log group that EKS writes to, which EKS itself would make without an end; a destroy leaves it."""
+    group = f"/aws/eks/{name}/cluster"
+    kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True))
+    return [aws.cloudwatch.LogGroup(name, name=group, retention_in_days=days, tags=tags(name), opts=kept)]
 
 
 def _keep_network(name: str) -> pulumi.ResourceHook:

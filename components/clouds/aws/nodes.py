@@ -148,7 +148,7 @@ def _managed_group(full: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> N
 
 def _control_plane(full: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> None:
     """A group of one for each machine: etcd's members are replaced one by one, by people, never all by a group."""
-    groups = [spec.join["node_security_group_id"], spec.join["control_plane_security_group_id"]]
+    groups = [spec.join["control_plane_security_group_id"]]
     profile = spec.join["control_plane_profile_arn"]
     templates = {
         first: launch_template(label, spec, _plane_start(spec, first), groups, opts, profile)

@@ -82,6 +82,12 @@ class AwsClusterArgs(TypedDict):
     """Whose CCM runs, for its role: `ours` (default), or AWS's own."""
     controllers: NotRequired[Sequence[str]]
     """The controllers that the CCM runs: its role may do what they call, and no more."""
+    control_plane_egress: NotRequired[Sequence[str]]
+    """EC2: IPv4 ranges that machines of the control plane reach besides the cluster and, on port 443, everything."""
+    log_days: NotRequired[int]
+    """EKS: for how many days CloudWatch keeps the control plane's logs; for ever if not given."""
+    audit_days: NotRequired[int]
+    """For how many days the account's calls of AWS's API are kept; the program makes no trail if not given."""
 
 
 def checked_settings(settings: Mapping[str, Any]) -> AwsClusterArgs:

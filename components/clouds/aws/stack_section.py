@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from ...config_values import (
     NAMESPACE,
+    AuditDays,
     Cidr,
     ConfigError,
     Controller,
@@ -21,6 +22,7 @@ from ...config_values import (
     choice,
     line,
     matching,
+    number_of,
     pattern_of,
     url,
 )
@@ -45,6 +47,8 @@ LONGEST_CLUSTER_NAME = {"eks": 31, "ec2": 20}
 """By who runs the control plane. The program's roles and load balancers are called like the cluster, what they are for,
 and seven letters that Pulumi adds; AWS gives a role 64 letters and a load balancer 32."""
 
+LOG_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+"""Those that CloudWatch offers."""
 LONGEST_NODE_GROUP = 55
 """AWS's limit is 63, and Pulumi adds a hyphen and seven letters."""
 
@@ -83,6 +87,20 @@ class AwsConfig(CloudSection):
     api_sources: list[Cidr] = Field(
         default_factory=list, description="Ranges outside the VPC that may reach the API server; none if empty."
     )
+    control_plane_egress: list[Cidr] = Field(
+        default_factory=list,
+        description="With ec2: ranges that control-plane machines reach besides the cluster and, on port 443,"
+        " everything; 0.0.0.0/0 for no limit.",
+    )
+    log_days: Annotated[int, *number_of(*LOG_DAYS)] | None = Field(
+        default=None,
+        description="With eks: for how many days CloudWatch keeps the control plane's logs; for ever if not given.",
+    )
+    audit_days: AuditDays | None = Field(
+        default=None,
+        description="For how many days a trail of the stack (CloudTrail) keeps the account's calls of AWS's API; no"
+        " trail if not given.",
+    )
     ccm: Annotated[str, *choice("ours", "vendor")] = Field(
         default="ours",
         description="Which cloud controller manager runs as the daemon: this project's (ours) or AWS's (vendor).",
@@ -106,7 +124,18 @@ class AwsConfig(CloudSection):
         default=False, description="Whether the stack runs only against a local site's simulator, never against AWS."
     )
 
-    of_new: ClassVar = ("network", "nodes", "vpc_cidr", "pod_cidr", "service_cidr", "node_subnets", "api_sources")
+    of_new: ClassVar = (
+        "network",
+        "nodes",
+        "vpc_cidr",
+        "pod_cidr",
+        "service_cidr",
+        "node_subnets",
+        "api_sources",
+        "control_plane_egress",
+        "log_days",
+        "audit_days",
+    )
     of_existing: ClassVar = ("existing",)
 
     def check_existing(self, stack: StackConfig) -> None:
@@ -198,6 +227,9 @@ def pod_range(config: StackConfig, aws: AwsConfig) -> str | None:
 
 
 def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
+    if aws.control_plane_egress:
+        why = "AWS runs the control plane; allowed with controlPlane eks: none"
+        raise ConfigError(line("aws.controlPlaneEgress", aws.control_plane_egress, why))
     for index, pool in enumerate(config.node_pools):
         if pool.role is Role.CONTROL_PLANE:
             why = "AWS runs the control plane; allowed: worker"
@@ -221,6 +253,9 @@ def _check_eks(config: StackConfig, aws: AwsConfig) -> None:
 
 
 def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
+    if aws.log_days is not None:
+        why = "the logs of the control plane stay on its machines; allowed only with controlPlane eks"
+        raise ConfigError(line("aws.logDays", aws.log_days, why))
     config.check_control_plane()
     for controller, executor in config.executors.items():
         if executor is Executor.VENDOR and controller is not Controller.VOLUME:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
+from policy.clouds.alicloud.audit import CALLS_ARE_AUDITED
 from policy.clouds.alicloud.config import check, public_apis
+from policy.clouds.alicloud.egress import limits_egress
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
 from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Roles
@@ -24,7 +26,7 @@ def _names(argument: str) -> tuple[str, ...]:
 
 CLOUD = PolicyCloud(
     name="alicloud",
-    policies=(POLICIES_ARE_NARROW,),
+    policies=(POLICIES_ARE_NARROW, CALLS_ARE_AUDITED),
     ccm=CcmMatrix(image=IMAGE, clusters={"alicloud:cs/managedKubernetes:ManagedKubernetes": "version"}, judge=judge),
     roles=Roles(
         where={
@@ -48,5 +50,6 @@ CLOUD = PolicyCloud(
         *_marks("security_group_ids"),
     ),
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
+    limits_egress=limits_egress,
     meaning=MEANING,
 )

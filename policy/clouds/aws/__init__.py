@@ -6,7 +6,9 @@ import re
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGE, judge
+from policy.clouds.aws.audit import CALLS_ARE_AUDITED
 from policy.clouds.aws.config import check, public_apis
+from policy.clouds.aws.egress import limits_egress
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
@@ -19,7 +21,7 @@ def _of(argument: str) -> str:
 
 CLOUD = PolicyCloud(
     name="aws",
-    policies=(POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES),
+    policies=(POLICIES_WITHOUT_WILDCARDS, SUBNETS_HAVE_ROLES, CALLS_ARE_AUDITED),
     ccm=CcmMatrix(image=re.compile(re.escape(IMAGE)), clusters={"aws:eks/cluster:Cluster": "version"}, judge=judge),
     roles=Roles(
         where={
@@ -35,5 +37,6 @@ CLOUD = PolicyCloud(
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),
+    limits_egress=limits_egress,
     meaning=MEANING,
 )

@@ -106,7 +106,7 @@ def test_every_vswitch_reaches_the_internet_by_one_address(stack: str, run_stack
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_no_security_group_rule_admits_the_internet(stack: str, run_stack: RunStack) -> None:
-    rules = every(run_stack(stack), RULE).values()
+    rules = [rule for rule in every(run_stack(stack), RULE).values() if rule["type"] == "ingress"]
 
     assert [rule for rule in rules if rule.get("cidrIp") == "0.0.0.0/0"] == []
     # Of ranges, load balancers reach only node ports; pods of another node everything, with their own addresses.
@@ -115,10 +115,85 @@ def test_no_security_group_rule_admits_the_internet(stack: str, run_stack: RunSt
 
 
 def test_nodes_reach_only_the_api_server_of_the_control_plane(run_stack: RunStack) -> None:
-    rules = every(run_stack("alicloud-staging"), RULE).values()
+    plane = of_plane(run_stack("alicloud-staging"), "ingress")
 
-    plane = [rule for rule in rules if rule["securityGroupId"] == "alicloud-staging-control-plane-id"]
     assert {(rule["ipProtocol"], rule["portRange"]) for rule in plane} == {("tcp", "6443/6443")}
+
+
+def of_plane(recording: Any, direction: str) -> list[Any]:
+    """The rules of the security group of the control plane's machines."""
+    rules = every(recording, RULE).values()
+    group = "alicloud-staging-control-plane-id"
+    return [rule for rule in rules if rule["securityGroupId"] == group and rule["type"] == direction]
+
+
+def test_control_plane_machines_reach_their_network_the_clouds_services_and_port_443(run_stack: RunStack) -> None:
+    rules = of_plane(run_stack("alicloud-staging"), "egress")
+
+    accepted = {(rule["cidrIp"], rule["portRange"]) for rule in rules if rule["policy"] == "accept"}
+    assert accepted == {
+        ("10.1.0.0/16", "-1/-1"),
+        ("172.20.0.0/16", "-1/-1"),
+        ("100.64.0.0/10", "-1/-1"),
+        ("0.0.0.0/0", "443/443"),
+    }
+    # Without it, a basic group lets everything out; of equal priority, it would win against the others.
+    [dropped] = [rule for rule in rules if rule["policy"] == "drop"]
+    assert (dropped["cidrIp"], dropped["ipProtocol"], dropped["priority"]) == ("0.0.0.0/0", "all", 100)
+    assert {rule["priority"] for rule in rules if rule is not dropped} == {1}
+
+
+def test_the_rule_that_drops_comes_after_those_that_accept(run_stack: RunStack) -> None:
+    recording = run_stack("alicloud-staging")
+
+    dropped = recording.one(RULE, "alicloud-staging-control-plane-to-nothing-else")
+    accepted = {r.urn for r in recording.registrations if "-control-plane-to-" in r.request.name} - {dropped.urn}
+    assert accepted <= recording.dependencies(dropped.urn)
+
+
+def test_a_stack_may_let_control_plane_machines_out_to_more(run_stack: RunStack) -> None:
+    rules = of_plane(run_stack("alicloud-staging", controlPlaneEgress=["192.0.2.0/24"]), "egress")
+
+    assert ("192.0.2.0/24", "accept") in {(rule["cidrIp"], rule["policy"]) for rule in rules}
+
+
+# ----------------------------------------------------------------------------------------------------- logs and audit
+
+BUCKET = "alicloud:oss/bucket:Bucket"
+TRAIL = "alicloud:actiontrail/trail:Trail"
+
+
+def test_the_logs_of_acks_control_plane_are_kept_as_long_as_the_stack_says(run_stack: RunStack) -> None:
+    def logged(**more: Any) -> Any:
+        return run_stack("alicloud-prod", **more).one(ACK, "alicloud-prod").inputs
+
+    assert "ccm" in logged()["controlPlaneLogComponents"]
+    assert logged()["controlPlaneLogTtl"] == "365"
+    assert logged(logDays=None)["controlPlaneLogTtl"] == "30"
+
+
+def test_a_trail_records_every_call_in_a_bucket_that_is_private_encrypted_and_versioned(run_stack: RunStack) -> None:
+    recording = run_stack("alicloud-prod")
+
+    trail = recording.one(TRAIL, "alicloud-prod-audit").inputs
+    bucket = recording.one(BUCKET, "alicloud-prod-audit").inputs
+    [expiry] = bucket["lifecycleRules"]
+    blocked = recording.one("alicloud:oss/bucketPublicAccessBlock:BucketPublicAccessBlock", "alicloud-prod-audit")
+    assert (trail["eventRw"], trail["trailRegion"], trail["trailName"]) == ("All", "All", "audit-alicloud-prod")
+    assert blocked.inputs["blockPublicAccess"]
+    assert blocked.urn in recording.dependencies(recording.one(TRAIL, "alicloud-prod-audit").urn)
+    assert bucket["serverSideEncryptionRule"] == {"sseAlgorithm": "AES256"}
+    assert bucket["versioning"] == {"status": "Enabled"}
+    assert expiry["expirations"] == [{"days": 365}]
+    assert expiry["noncurrentVersionExpirations"] == [{"days": 365}]
+
+
+def test_a_destroy_leaves_the_bucket_of_the_trail(run_stack: RunStack) -> None:
+    assert run_stack("alicloud-prod", retain=False).one(BUCKET, "alicloud-prod-audit").request.retainOnDelete
+
+
+def test_a_stack_makes_no_trail_unless_it_says_so(run_stack: RunStack) -> None:
+    assert every(run_stack("alicloud-staging"), TRAIL) == {}
 
 
 def test_api_sources_enter_by_the_load_balancer_of_the_api(run_stack: RunStack) -> None:
@@ -133,12 +208,24 @@ def test_api_sources_enter_by_the_load_balancer_of_the_api(run_stack: RunStack) 
 # ------------------------------------------------------------------------------------------------------------- ACK
 
 
+def test_on_ack_our_ccm_is_in_the_pod_network_behind_a_policy_that_keeps_it_from_metadata(run_stack: RunStack) -> None:
+    recording = run_stack("alicloud-prod", executors={"service": "daemon"}, ccmImage="r/i:1")
+
+    [policy] = every(recording, "kubernetes:networking.k8s.io/v1:NetworkPolicy").values()
+    [workload] = [w for w in every(recording, DEPLOYMENT).values() if w["metadata"]["namespace"] == "kube-system"]
+    template = workload["spec"]["template"]
+    assert "hostNetwork" not in template["spec"]
+    assert policy["spec"]["podSelector"]["matchLabels"] == template["metadata"]["labels"]
+    assert "100.100.100.200/32" in policy["spec"]["egress"][0]["to"][0]["ipBlock"]["except"]
+
+
 def test_an_ack_cluster_has_rrsa_no_public_api_and_no_key_in_its_outputs(run_stack: RunStack) -> None:
     cluster = run_stack("alicloud-prod").one(ACK, "alicloud-prod").inputs
 
     assert (cluster["enableRrsa"], cluster["slbInternetEnabled"], cluster["newNatGateway"]) == (True, False, False)
     assert cluster["skipSetCertificateAuthority"]
-    assert {"name": "terway-eniip"} in cluster["addons"]
+    # Only then NetworkPolicies count.
+    assert {"name": "terway-eniip", "config": '{"NetworkPolicy":"true"}'} in cluster["addons"]
     assert len(cluster["podVswitchIds"]) == 3
     assert "podCidr" not in cluster
 

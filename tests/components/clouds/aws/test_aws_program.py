@@ -127,13 +127,61 @@ def test_the_nodes_security_group_alone_carries_the_clusters_tag(stack: str, run
     assert [name for name, g in groups.items() if f"{CLUSTER_TAG}{stack}" in g["tags"]] == [f"{stack}-nodes"]
 
 
-@pytest.mark.parametrize(("stack", "port"), [("aws-prod", 443), ("aws-staging", 6443)])
-def test_nodes_reach_only_the_api_server_of_the_control_plane(stack: str, port: int, run_stack: RunStack) -> None:
-    rules = every(run_stack(stack), INGRESS_RULE).values()
+def test_nodes_reach_only_the_api_server_of_ekss_control_plane(run_stack: RunStack) -> None:
+    rules = every(run_stack("aws-prod"), INGRESS_RULE).values()
 
-    plane = [rule for rule in rules if rule["securityGroupId"] == f"{stack}-control-plane-id"]
-    of_others = [rule for rule in plane if rule.get("referencedSecurityGroupId") != f"{stack}-control-plane-id"]
-    assert {(rule["ipProtocol"], rule["fromPort"], rule["toPort"]) for rule in of_others} == {("tcp", port, port)}
+    plane = [rule for rule in rules if rule["securityGroupId"] == "aws-prod-control-plane-id"]
+    of_others = [rule for rule in plane if rule.get("referencedSecurityGroupId") != "aws-prod-control-plane-id"]
+    assert {(rule["ipProtocol"], rule["fromPort"], rule["toPort"]) for rule in of_others} == {("tcp", 443, 443)}
+
+
+def test_only_the_cluster_itself_reaches_more_of_control_plane_machines_than_the_api_server(
+    run_stack: RunStack,
+) -> None:
+    rules = every(run_stack("aws-staging", apiSources=["192.0.2.0/24"]), INGRESS_RULE).values()
+
+    plane = [rule for rule in rules if rule["securityGroupId"] == "aws-staging-control-plane-id"]
+    by_range = {rule["cidrIpv4"]: (rule["ipProtocol"], rule.get("toPort")) for rule in plane if "cidrIpv4" in rule}
+    # Services, DNS and metrics of pods on these machines.
+    assert by_range == {
+        "10.1.0.0/16": ("tcp", 6443),
+        "192.0.2.0/24": ("tcp", 6443),
+        "100.64.0.0/16": ("-1", None),
+    }
+
+
+def test_control_plane_machines_reach_the_cluster_and_port_443(run_stack: RunStack) -> None:
+    recording = run_stack("aws-staging")
+
+    templates = [t for name, t in every(recording, TEMPLATE).items() if "control-plane" in name]
+    assert [t["vpcSecurityGroupIds"] for t in templates] == [["aws-staging-control-plane-id"]] * 2
+    assert out_of(recording, "aws-staging-control-plane") == {
+        ("aws-staging-nodes-id", "-1", None),
+        ("aws-staging-control-plane-id", "-1", None),
+        ("100.64.0.0/16", "-1", None),
+        ("0.0.0.0/0", "tcp", 443),
+    }
+
+
+def test_a_stack_may_let_control_plane_machines_out_to_more(run_stack: RunStack) -> None:
+    recording = run_stack("aws-staging", controlPlaneEgress=["192.0.2.0/24"])
+
+    assert ("192.0.2.0/24", "-1", None) in out_of(recording, "aws-staging-control-plane")
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
+def test_nodes_reach_everything_because_workloads_may(stack: str, run_stack: RunStack) -> None:
+    assert out_of(run_stack(stack), f"{stack}-nodes") == {("0.0.0.0/0", "-1", None)}
+
+
+def out_of(recording: Any, group: str) -> set[tuple[str, str, int | None]]:
+    """Whither the rules of a security group let its members out."""
+    rules = every(recording, "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule").values()
+    return {
+        (rule.get("cidrIpv4") or rule["referencedSecurityGroupId"], rule["ipProtocol"], rule.get("toPort"))
+        for rule in rules
+        if rule["securityGroupId"] == f"{group}-id"
+    }
 
 
 def test_no_security_group_rule_admits_the_internet(run_stack: RunStack) -> None:
@@ -315,9 +363,9 @@ def test_keys_and_kubeconfigs_are_secret_everywhere(run_stack: RunStack, is_secr
 def test_eks_gets_the_ebs_csi_driver_as_an_add_on(stack: str, run_stack: RunStack) -> None:
     recording = run_stack(stack, **({"endpoint": SIMULATOR} if stack == "aws-local" else {}))
 
-    [addon] = every(recording, ADDON).values()
+    [addon] = [each for each in every(recording, ADDON).values() if each["addonName"] == "aws-ebs-csi-driver"]
 
-    assert (addon["addonName"], addon["clusterName"]) == ("aws-ebs-csi-driver", stack)
+    assert addon["clusterName"] == stack
     assert addon["serviceAccountRoleArn"] == MADE[ROLE]["arn"]
     assert "addonVersion" not in addon  # EKS's default for the cluster's Kubernetes
 
@@ -350,8 +398,8 @@ def test_the_csi_driver_keeps_its_rights_until_it_is_deleted(run_stack: RunStack
     recording = run_stack("aws-prod")
 
     [attached] = [n for n in every(recording, ATTACHMENT) if n.startswith("aws-prod-ebs-csi-driver")]
-    [addon] = every(recording, ADDON)
-    assert recording.one(ATTACHMENT, attached).urn in recording.dependencies(recording.one(ADDON, addon).urn)
+    addon = recording.one(ADDON, "aws-prod-ebs-csi-driver")
+    assert recording.one(ATTACHMENT, attached).urn in recording.dependencies(addon.urn)
 
 
 def test_the_csi_driver_may_attach_volumes_to_self_managed_nodes_but_not_detach_their_root_volumes(
@@ -368,7 +416,102 @@ def test_the_csi_driver_may_attach_volumes_to_self_managed_nodes_but_not_detach_
     assert not [each for group in others for each in group["tags"] if each["key"] == tag]
 
 
+# ----------------------------------------------------------------------------------------------------- logs and audit
+
+LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
+TRAIL = "aws:cloudtrail/trail:Trail"
+
+
+def test_ekss_logs_go_to_a_group_that_the_program_made_before_the_cluster_to_keep_them_as_long_as_the_stack_says(
+    run_stack: RunStack,
+) -> None:
+    recording = run_stack("aws-prod")
+
+    cluster, group = recording.one(EKS, "aws-prod"), recording.one(LOG_GROUP, "aws-prod")
+    assert set(cluster.inputs["enabledClusterLogTypes"]) == {
+        "api",
+        "audit",
+        "authenticator",
+        "controllerManager",
+        "scheduler",
+    }
+    assert (group.inputs["name"], group.inputs["retentionInDays"]) == ("/aws/eks/aws-prod/cluster", 365)
+    assert group.urn in recording.dependencies(cluster.urn)
+    assert every(run_stack("aws-prod", logDays=None), LOG_GROUP) == {}
+
+
+def of_bucket(recording: Any, kind: str) -> Any:
+    """The inputs of a part of the trail's bucket."""
+    return recording.one(f"aws:s3/{kind}:{kind[0].upper()}{kind[1:]}", "aws-prod-audit").inputs
+
+
+def test_a_trail_records_the_calls_in_every_region(run_stack: RunStack) -> None:
+    trail = run_stack("aws-prod").one(TRAIL, "aws-prod-audit").inputs
+
+    assert trail["isMultiRegionTrail"]
+    assert trail["includeGlobalServiceEvents"]
+    assert trail["enableLogFileValidation"]
+
+
+def test_the_trails_bucket_is_private_encrypted_and_versioned_and_keeps_as_long_as_the_stack_says(
+    run_stack: RunStack,
+) -> None:
+    recording = run_stack("aws-prod")
+
+    blocked = of_bucket(recording, "bucketPublicAccessBlock")
+    [encrypted] = of_bucket(recording, "bucketServerSideEncryptionConfiguration")["rules"]
+    [expiry] = of_bucket(recording, "bucketLifecycleConfiguration")["rules"]
+    assert all(blocked[key] for key in ("blockPublicAcls", "blockPublicPolicy", "restrictPublicBuckets"))
+    assert encrypted["applyServerSideEncryptionByDefault"]["sseAlgorithm"] == "AES256"
+    assert of_bucket(recording, "bucketVersioning")["versioningConfiguration"] == {"status": "Enabled"}
+    assert expiry["expiration"] == {"days": 365}
+    assert expiry["noncurrentVersionExpiration"] == {"noncurrentDays": 365}
+
+
+def test_only_the_trail_itself_may_write_into_its_bucket(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    statements_ = json.loads(of_bucket(recording, "bucketPolicy")["policy"])["Statement"]
+    allowed = [each for each in statements_ if each["Effect"] == "Allow"]
+    arn = "arn:aws:cloudtrail:eu-central-1:123456789012:trail/aws-prod-audit"
+    assert {each["Principal"]["Service"] for each in allowed} == {"cloudtrail.amazonaws.com"}
+    assert {each["Condition"]["StringEquals"]["aws:SourceArn"] for each in allowed} == {arn}
+    policy = recording.one("aws:s3/bucketPolicy:BucketPolicy", "aws-prod-audit").urn
+    assert policy in recording.dependencies(recording.one(TRAIL, "aws-prod-audit").urn)
+
+
+def test_a_destroy_leaves_the_trails_bucket_and_the_logs(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod", retain=False)
+
+    assert recording.one("aws:s3/bucket:Bucket", "aws-prod-audit").request.retainOnDelete
+    assert recording.one(LOG_GROUP, "aws-prod").request.retainOnDelete
+    assert not recording.one(TRAIL, "aws-prod-audit").request.retainOnDelete
+
+
+def test_a_self_managed_cluster_gets_a_trail_only_if_the_stack_says_so(run_stack: RunStack) -> None:
+    assert every(run_stack("aws-staging"), TRAIL) == {}
+    assert [*every(run_stack("aws-staging", auditDays=90), TRAIL)] == ["aws-staging-audit"]
+
+
 # ------------------------------------------------------------------------------------------------------- the CCM
+
+
+def test_on_eks_the_ccm_is_in_the_pod_network_behind_a_policy_which_the_cni_enforces(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod")
+
+    [policy] = every(recording, "kubernetes:networking.k8s.io/v1:NetworkPolicy").values()
+    template = recording.one(DEPLOYMENT, MANAGER).inputs["spec"]["template"]
+    assert "hostNetwork" not in template["spec"]
+    assert policy["spec"]["podSelector"]["matchLabels"] == template["metadata"]["labels"]
+    cni = recording.one(ADDON, "aws-prod-vpc-cni").inputs
+    assert json.loads(cni["configurationValues"]) == {"enableNetworkPolicy": "true"}
+    assert cni["preserve"]  # nodes need it until the end
+
+
+def test_elsewhere_the_ccm_stays_on_its_nodes_network_because_pods_have_none_without_it(run_stack: RunStack) -> None:
+    assert run_stack("aws-staging").one(DAEMON_SET, MANAGER).inputs["spec"]["template"]["spec"]["hostNetwork"]
+    local = run_stack("aws-local", endpoint=SIMULATOR).one(DEPLOYMENT, MANAGER)
+    assert local.inputs["spec"]["template"]["spec"]["hostNetwork"]
 
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
@@ -527,6 +670,8 @@ def test_the_ccm_keeps_its_rights_and_network_until_its_load_balancers_are_delet
     }
     left = {r.request.name for r in recording.registrations if r.request.type in types and r.urn not in needed}
     left -= {name for name in left if "-ebs-csi-driver-" in name}  # rights of another program
+    if stack == "aws-staging":
+        left -= {name for name in left if name.startswith("aws-staging-nodes")}  # it runs on the control plane
     # The one NAT gateway of a cluster with pod routes stands in the first zone; the others' public subnets lead nobody.
     assert left <= {f"aws-staging-public-eu-central-1{zone}" for zone in "bc"}
 

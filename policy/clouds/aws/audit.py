@@ -1,0 +1,68 @@
+"""Rule: the calls of AWS's API are recorded by a trail (CloudTrail)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from policy.objects import dig
+from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
+from policy.subjects import Subject
+from policy.unknowns import Problem
+
+_CLUSTERS = ("aws:eks/cluster:Cluster", "aws:ec2/launchTemplate:LaunchTemplate")
+_TRAIL = "aws:cloudtrail/trail:Trail"
+
+
+def problems(stack: Stack) -> Iterator[tuple[Subject | None, Problem]]:
+    """A stack with a cluster, but without a trail; trails that are off or record only a part."""
+    if not stack.of(*_CLUSTERS):
+        stack.not_applicable("the stack makes no cluster on AWS")
+    trails = stack.of(_TRAIL)
+    if not trails and not stack.config.get("trail"):
+        yield (
+            None,
+            lambda: (
+                "no trail records the calls of AWS's API: set aws.auditDays in the stack's config, or "
+                "name the trail of the account or organization in setting `trail`"
+            ),
+        )
+    for trail in trails:
+        yield trail, partial(_problem, trail)
+
+
+def _problem(trail: Subject) -> str | None:
+    if dig(trail.props, "enableLogging") is False:
+        return "the trail is switched off"
+    return "the trail records one region only" if dig(trail.props, "isMultiRegionTrail") is not True else None
+
+
+CALLS_ARE_AUDITED = StackRule(
+    "aws-cluster-audit-cloud-calls",
+    problems,
+    why=(
+        "Calls of AWS's API must be recorded. Without a trail nobody can tell afterwards who deleted a load "
+        "balancer, or what a stolen credential did; AWS itself shows the calls of the last 90 days only."
+    ),
+    level=ADVISORY,
+    title="Calls of AWS's API are audited",
+    severity=MEDIUM,
+    lines=["11.3.6"],
+    settings={
+        "trail": setting("string", "The trail of the account or organization, where another stack manages it.", ""),
+    },
+    judges=(
+        "A stack that makes EKS clusters or launch templates has a trail that is on and records all regions, or "
+        "setting `trail` names the one that is managed elsewhere."
+    ),
+    unseen=(
+        "Whether the trail that `trail` names exists; who may read or delete what it has recorded; and selectors that "
+        "leave out a part of the calls."
+    ),
+    tags=["aws", "audit"],
+    remedy=(
+        "Set aws.auditDays in the stack's config, which makes a trail with its bucket, or make a trail with "
+        "isMultiRegionTrail."
+    ),
+    url="https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-create-and-update-a-trail.html",
+)
