@@ -25,6 +25,8 @@ NAMESPACE = rbac.LEASE_NAMESPACE
 CONFIG_SECRET = f"{NAME}-config"
 CONFIG_FILE = "cloud.conf"
 CONFIG_PATH = f"/etc/cloud/{CONFIG_FILE}"
+EXPIRES = "cloud-controller/credential-expires"
+"""The annotation of a Secret with a credential that somebody has to replace (docs/security.md)."""
 SECURE_PORT = 10258
 REPLICAS = 2
 """Replicas on workers: a leader and a standby."""
@@ -170,9 +172,11 @@ def _limits(arguments: Sequence[Text]) -> Limits:
     return Limits(Nameable.parse(found.named.split(",")), Sharing(found.shared))
 
 
-def cloud_config(text: Text) -> Manifest:
-    """The Secret with the cloud config."""
-    return _object("v1", "Secret", CONFIG_SECRET) | {"type": "Opaque", "stringData": {CONFIG_FILE: text}}
+def cloud_config(text: Text, expires: str | None = None) -> Manifest:
+    """The Secret with the cloud config; `expires`: the last day of a credential in it, YYYY-MM-DD."""
+    annotated = {"annotations": {EXPIRES: expires}} if expires is not None else {}
+    secret = _object("v1", "Secret", CONFIG_SECRET, annotated)
+    return secret | {"type": "Opaque", "stringData": {CONFIG_FILE: text}}
 
 
 def renamed(manifest: Manifest, name: str) -> Manifest:

@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Sequence
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -88,6 +89,20 @@ def cidr(value: str) -> str:
     return value
 
 
+def is_day(value: str) -> bool:
+    """Whether it is a day, as YYYY-MM-DD."""
+    try:
+        return date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
+def day(value: str) -> str:
+    if not is_day(value):
+        raise ValueError("allowed: a day, as YYYY-MM-DD")
+    return value
+
+
 def no_text_for_bool(value: object) -> object:
     # pydantic also accepts 1, "yes" and "on", YAML's old traps. A stack file has true and false.
     if not isinstance(value, bool):
@@ -104,6 +119,7 @@ DnsLabel = Annotated[str, AfterValidator(dns_label), Field(json_schema_extra=pat
 Cidr = Annotated[
     str, AfterValidator(cidr), Field(json_schema_extra=pattern_of(r"([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}"))
 ]
+Day = Annotated[str, AfterValidator(day), Field(json_schema_extra={"format": "date"})]
 Flag = Annotated[bool, BeforeValidator(no_text_for_bool)]
 AuditDays = Annotated[int, Field(strict=True, ge=90, le=3653)]
 """How long calls of a cloud's API are kept; the clouds themselves show those of the last 90 days."""

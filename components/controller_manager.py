@@ -34,6 +34,7 @@ from cloud_controller.service_admission import Admission
 from . import clouds, inputs
 from .arguments import checked
 from .clouds.interface import CloudAdapter, ManagerSettings
+from .config_values import is_day
 
 IMAGE = "registry.local/cloud-controller:0.1.0"
 """Our daemon's, where the program names no other."""
@@ -96,6 +97,8 @@ class CloudControllerManager(pulumi.ComponentResource):
         args = checked(CloudControllerManagerArgs, args)
         adapter = clouds.descriptor(args["cloud"]).adapter()
         inputs.check_cidr("cluster_cidr", args["cluster_cidr"])
+        expires = args.get("credential_expires")
+        inputs.check("credential_expires", expires, "a day, as YYYY-MM-DD", lambda v: v is None or is_day(v))
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
         cloud = descriptor(args["cloud"])
@@ -142,7 +145,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         cluster_binding = resource(name, made.cluster_role_binding, cluster_role)
         namespaced = resource(name, made.role)
         binding = resource(name, made.role_binding, namespaced)
-        config = resource(f"{name}-config", manifests.cloud_config(cloud_config))
+        config = resource(f"{name}-config", manifests.cloud_config(cloud_config, args.get("credential_expires")))
         needed = [account, cluster_binding, binding, config]
         if made.network_policy is not None:
             needed.append(resource(name, made.network_policy))

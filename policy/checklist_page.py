@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from policy import clouds
 from policy.checklist import POLICIES
 from policy.lines import LINES
-from policy.owners import COMPONENTS, OPEN
+from policy.owners import COMPONENTS, OPEN, Component
 from policy.rules import Rule, StackRule
 
 _MADE = "<!-- Made by `make docs` from policy/; edit the rules there. -->"
@@ -48,10 +49,19 @@ def rows_of(line: str) -> Iterator[str]:
             assert rule.enforcement_level is not None
             link = f"[`{rule.name}`](policy-rules.md#{rule.name})"
             yield f"{head} rule {link} | {rule.enforcement_level.value} | `{where_tested(rule)}` |"
-    for component in COMPONENTS.get(line, ()):
+    for component in components().get(line, ()):
         yield f"{head} component `{component.module}`: {component.does} | always | `{component.test}` |"
     if line in OPEN:
         yield f"{head} {OPEN[line]} | open | |"
+
+
+def components() -> dict[str, tuple[Component, ...]]:
+    """The components that hold lines, and those of every cloud, by line."""
+    found = dict(COMPONENTS)
+    for cloud in clouds.descriptors():
+        for line, held in cloud.components.items():
+            found[line] = (*found.get(line, ()), *held)
+    return found
 
 
 def rules_page() -> str:

@@ -16,8 +16,47 @@ class Component:
     """FILE::TEST."""
 
 
-COMPONENTS: Final[dict[str, tuple[Component, ...]]] = {}
-"""By line."""
+_MANIFESTS = "tests/cloud_controller/test_manifests.py::"
+_NOBODY = Component(
+    "cloud_controller.manifests",
+    "the pods run as nobody without capabilities, on a read-only filesystem",
+    f"{_MANIFESTS}test_in_every_shape_the_daemon_runs_as_nobody_without_capabilities_on_a_read_only_filesystem",
+)
+
+COMPONENTS: Final[dict[str, tuple[Component, ...]]] = {
+    "11.1.6": (
+        Component(
+            "components.controller_manager",
+            "the CCM's roles allow what its controllers call",
+            f"{_MANIFESTS}test_manifests_contain_a_daemon_set_with_the_options_and_the_rbac_rules_of_its_controllers",
+        ),
+    ),
+    "11.3.2": (
+        Component(
+            "components.controller_manager",
+            "the Secret of a static credential says when it expires",
+            "tests/components/test_program.py::test_the_ccms_secret_says_when_its_token_expires_where_the_stack_does",
+        ),
+    ),
+    "11.3.4": (
+        Component(
+            "cloud_controller.pod_network",
+            "a NetworkPolicy for CCMs in the pod network",
+            "tests/cloud_controller/test_pod_network.py"
+            "::test_it_reaches_neither_metadata_nor_kubelets_nor_etcd_nor_anything_else",
+        ),
+    ),
+    "11.3.7": (
+        Component(
+            "cloud_controller.manifests",
+            "logs are JSON, for what ships them",
+            f"{_MANIFESTS}test_logs_are_json_unless_an_option_says_otherwise",
+        ),
+    ),
+    "11.3.9": (_NOBODY,),
+    "11.3.10": (_NOBODY,),
+}
+"""By line; those of a cloud are in its descriptor (`PolicyCloud.components`)."""
 
 _CHECK = "check of `cloud-controller doctor`"
 

@@ -118,6 +118,8 @@ class ManagerSettings(TypedDict):
     """The name of its objects in the cluster, where another CCM's have the usual one."""
     lease: NotRequired[str]
     """The Lease by which one of several of our daemons leads, where another CCM of the cluster holds the usual one."""
+    credential_expires: NotRequired[str]
+    """The last day of a credential in the cloud config that somebody has to replace, as YYYY-MM-DD."""
     vendor_version: NotRequired[str]
     """Run the CCM of the cloud's own maker, of this version, instead of ours."""
 

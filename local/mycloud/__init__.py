@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,10 @@ CLOUD = LocalCloud(
     site=_site,
     is_default=True,
     placeholders={
-        "cloud-controller:mycloud": {"endpoint": "https://mycloud.invalid"},
+        "cloud-controller:mycloud": {
+            "endpoint": "https://mycloud.invalid",
+            "tokenExpires": (datetime.now(UTC) + timedelta(days=30)).date().isoformat(),
+        },
         "cloud-controller:mycloudToken": {"secure": ""},
         "cloud-controller:mycloudControllerToken": {"secure": ""},
     },

@@ -28,8 +28,8 @@ from local.waiting import wait_until
 
 ANSWER_SECONDS = 60.0
 CHANGE_SECONDS = 30.0
-CONTROLLERS_TOKEN_SECONDS = 365 * 24 * 60 * 60
-"""The longest that mycloud allows; an `up` replaces an expired token."""
+CONTROLLERS_TOKEN_SECONDS = 90 * 24 * 60 * 60
+"""The longest that the policies accept; an `up` replaces an expired token."""
 
 UNHEALTHY = "some load balancers have no healthy backend yet; `status` shows which"
 
@@ -61,12 +61,15 @@ class Site(ApiSite):
 
     def stack_config(self) -> SiteConfig:
         """The API's endpoint and token, and the token for the controllers."""
-        where = {f"{NAMESPACE}:mycloud": {"endpoint": self.endpoint}}
-        tokens = {"mycloudToken": self.token, "mycloudControllerToken": self.controllers_token()}
+        token, expires = self.controllers_token()
+        where = {f"{NAMESPACE}:mycloud": {"endpoint": self.endpoint, "tokenExpires": expires}}
+        tokens = {"mycloudToken": self.token, "mycloudControllerToken": token}
         return SiteConfig(where, {f"{NAMESPACE}:{key}": token for key, token in tokens.items()})
 
-    def controllers_token(self) -> str:
-        """The token that stacks give to their controllers: for the operations that they call only. Raises SiteError.
+    def controllers_token(self) -> tuple[str, str]:
+        """The token that stacks give to their controllers, and its last day (YYYY-MM-DD). Raises SiteError.
+
+        It is for the operations that they call only.
 
         It is kept while it is valid: a new one would restart the controllers at each `up`.
         """
@@ -74,11 +77,12 @@ class Site(ApiSite):
         with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             kept = json.loads(file.read_text())
             if kept["operations"] == allowed and self._is_valid(kept["token"]):
-                return str(kept["token"])
+                return str(kept["token"]), str(kept["last_day"])
         asked = {"ttl_seconds": CONTROLLERS_TOKEN_SECONDS, "operations": allowed}
         made = self._change("POST", "/v1/admin/tokens", "could not create the controllers' token", asked)
-        write_private(file, json.dumps({"token": made["token"], "operations": allowed}))
-        return str(made["token"])
+        found = {"token": str(made["token"]), "last_day": str(made["expires_at"]).partition("T")[0]}
+        write_private(file, json.dumps({**found, "operations": allowed}))
+        return found["token"], found["last_day"]
 
     def pending(self) -> list[str]:
         """The clusters and machines that are changing."""

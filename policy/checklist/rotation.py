@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
+from cloud_controller.manifests import EXPIRES
 from policy import clouds
 from policy.cloud_configs import ccms_reading, entries
 from policy.credentials import credentials
@@ -15,7 +16,6 @@ from policy.subjects import SECRET, Subject
 from policy.unknowns import Problem, first_known, problem_if
 from policy.workloads import IMAGES
 
-ANNOTATION = "cloud-controller/credential-expires"
 DAYS = 90
 _ROLES = frozenset(kind for cloud in clouds.descriptors() if cloud.roles for kind in cloud.roles.where)
 
@@ -43,17 +43,17 @@ def _is_read(stack: Stack, secret: Subject) -> bool:
 
 
 def _problem(secret: Subject) -> str | None:
-    found = dig(secret.props, "metadata", "annotations", ANNOTATION)
+    found = dig(secret.props, "metadata", "annotations", EXPIRES)
     days = int(secret.config.get("days") or DAYS)
     if not found:
-        return f"holds a credential of the CCM, and no annotation {ANNOTATION} says when it expires (YYYY-MM-DD)"
+        return f"holds a credential of the CCM, and no annotation {EXPIRES} says when it expires (YYYY-MM-DD)"
     try:
         expires = date.fromisoformat(str(found))
     except ValueError:
-        return f"annotation {ANNOTATION} is not a date (YYYY-MM-DD)"
+        return f"annotation {EXPIRES} is not a date (YYYY-MM-DD)"
     today = datetime.now(UTC).date()
     if expires < today:
-        return f"the CCM's credential expired on {expires}: replace it, and set annotation {ANNOTATION}"
+        return f"the CCM's credential expired on {expires}: replace it, and set annotation {EXPIRES}"
     if expires > today + timedelta(days=days):
         return f"the CCM's credential expires on {expires}, which is more than {days} days ahead"
     return None
@@ -77,7 +77,7 @@ CREDENTIALS_EXPIRE = StackRule(
     judges=(
         "In a stack where a CCM cannot take a role of the cloud, each Secret of the stack that a CCM mounts or reads "
         "variables from, and that holds a credential (a cloud config with a token, a file with a key), has the "
-        f"annotation `{ANNOTATION}: YYYY-MM-DD`, neither in the past nor more than `days` ahead. 90 days is what the "
+        f"annotation `{EXPIRES}: YYYY-MM-DD`, neither in the past nor more than `days` ahead. 90 days is what the "
         "benchmarks of the Center for Internet Security ask for access keys (AWS 1.14, Alibaba Cloud 1.4). Secrets of "
         "Kubernetes' own types (`kubernetes.io/tls` …) are left alone: certificates say themselves when they expire."
     ),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cloud_controller.clouds.common.versions import Verdict
+from policy.owners import Component
 from policy.rules import Rule, Stack
 
 
@@ -105,4 +106,6 @@ class PolicyCloud:
     """Backends get traffic whether they answer or not."""
     limits_egress: Callable[[Stack], bool] | None = None
     """Whether the stack has a machine whose security groups let out to less than everything."""
+    components: Mapping[str, tuple[Component, ...]] = field(default_factory=dict)
+    """The components that hold lines of the checklist on this cloud, by line."""
     meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))

@@ -208,6 +208,31 @@ def test_other_ccms_are_in_the_network_of_their_node(
     assert "NetworkPolicy" not in found
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--control-plane-machines=1"],
+        ["--control-plane-machines=0"],
+        ["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service"],
+    ],
+)
+def test_in_every_shape_the_daemon_runs_as_nobody_without_capabilities_on_a_read_only_filesystem(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = objects(printed(capsys, *more, cloud="aws"))
+
+    pod = (found.get("Deployment") or found["DaemonSet"])["spec"]["template"]["spec"]
+    [daemon] = pod["containers"]
+    assert (pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["runAsUser"]) == (True, 65534)
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert daemon["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not [mount for mount in daemon["volumeMounts"] if not mount["readOnly"]]
+
+
 def test_logs_are_json_unless_an_option_says_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
     args = container(printed(capsys))["args"]
     own = container(printed(capsys, "--", "--logging-format=text"))["args"]

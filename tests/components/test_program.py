@@ -312,6 +312,17 @@ def test_the_ccm_gets_the_controllers_token_where_the_stack_has_one(run_stack: A
     assert TOKEN not in text
 
 
+def test_the_ccms_secret_says_when_its_token_expires_where_the_stack_does(run_stack: Any) -> None:
+    def annotations(**mycloud: str) -> Any:
+        section = {"endpoint": "http://127.16.0.1:7070", **mycloud}
+        recording = run_stack(made=True, mycloud=section)
+        secret = recording.one("kubernetes:core/v1:Secret", "cloud-controller-manager-config").inputs
+        return secret["metadata"].get("annotations", {})
+
+    assert annotations(tokenExpires="2027-01-31") == {"cloud-controller/credential-expires": "2027-01-31"}
+    assert annotations() == {}
+
+
 def test_a_new_token_changes_the_ccms_secret_in_place(run_stack: Any) -> None:
     """By default the Kubernetes provider replaces a Secret whose data change: it is gone while the CCM restarts."""
     provider = run_stack().one("pulumi:providers:kubernetes", "local")

@@ -125,6 +125,10 @@ def test_the_token_is_not_shown() -> None:
         ({"executors": {"[key]": "pulumi"}}, 'executors["[key]"] is not a known key'),
         ({"mycloud": "http://a"}, "mycloud is text: allowed: a map of endpoint"),
         ({"mycloud": {"endpoint": "127.0.0.1"}}, 'mycloud.endpoint is "127.0.0.1": allowed: http://HOST:PORT'),
+        (
+            {"mycloud": {"endpoint": "http://a", "tokenExpires": "31.1.2027"}},
+            'mycloud.tokenExpires is "31.1.2027": allowed: a day, as YYYY-MM-DD',
+        ),
         ({"mycloud": None}, "mycloud is missing: cloud mycloud needs {endpoint"),
         ({"mycloudToken": None}, "mycloudToken is missing: cloud mycloud needs a token"),
         ({"sharedLoadBalancers": "all"}, 'sharedLoadBalancers is "all": allowed: off, tagged, any'),

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, date, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -113,6 +114,8 @@ def test_stacks_get_a_stable_controllers_token_with_only_the_controllers_rights(
     asked = ["POST /v1/load_balancers", "POST /v1/machines", "POST /v1/clusters/c-1/credentials"]
     assert client.post("access:check", {"operations": asked})["denied"] == asked[1:]
     assert shared.stack_config().secrets["cloud-controller:mycloudControllerToken"] == token
+    expires = shared.stack_config().values["cloud-controller:mycloud"]["tokenExpires"]
+    assert date.fromisoformat(expires) == (datetime.now(UTC) + timedelta(days=90)).date()
     assert shared.folder.controllers_token_file.stat().st_mode & 0o777 == 0o600
 
 

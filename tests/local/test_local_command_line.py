@@ -61,7 +61,7 @@ class Fakes:
         monkeypatch.setattr(Site, "is_running", lambda _: self.status["up"])
         monkeypatch.setattr(Site, "wait_settled", lambda *_: self.calls.append("wait") if self.crashed else None)
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
-        monkeypatch.setattr(Site, "controllers_token", lambda _: "controllers")
+        monkeypatch.setattr(Site, "controllers_token", lambda _: ("controllers", "2999-12-31"))
         monkeypatch.setattr(Site, "crashed_machines", lambda _: self.crashed)
         monkeypatch.setattr(Site, "boot_crashed_machines", lambda _: self.calls.append("boot"))
         monkeypatch.setattr(Site, "end_simulated_machines", lambda _: self.calls.append("end simulated"))

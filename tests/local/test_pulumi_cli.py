@@ -343,7 +343,7 @@ class Local:
         for name in ("wait_settled", "boot_crashed_machines", "end_simulated_machines"):
             monkeypatch.setattr(Site, name, lambda *_: None)
         monkeypatch.setattr(Site, "down", lambda *_, **__: self.started.append("down"))
-        monkeypatch.setattr(Site, "controllers_token", lambda _: "controllers")
+        monkeypatch.setattr(Site, "controllers_token", lambda _: ("controllers", "2999-12-31"))
         monkeypatch.setattr(Site, "crashed_machines", lambda _: [])
         monkeypatch.setattr(Site, "wait_answering", lambda *_: True)
         monkeypatch.setattr(Site, "status", lambda _: {"up": True, "load_balancers": []})

@@ -16,7 +16,7 @@ from cloud_controller.load_balancers.model import CLUSTER_TAG
 from ... import inputs
 from ...load_balancer_service_args import LoadBalancerServiceArgs
 from ...stack_model import StackConfig
-from ..interface import CloudAdapter, ClusterParts, MachineParts, NetworkParts, PoolSpec
+from ..interface import CloudAdapter, ClusterParts, MachineParts, ManagerSettings, NetworkParts, PoolSpec
 from .resources import Cluster, Machine, Network, Subnet
 from .stack_section import CONTROLLER_TOKEN, TOKEN, MycloudConfig
 
@@ -62,6 +62,10 @@ class MycloudAdapter(CloudAdapter):
         if any(port.get("protocol") == "UDP" for port in args["ports"]):
             return args
         return {**args, "settings": {"listener_max_qps": 10_000}}
+
+    def manager_settings(self, config: StackConfig, role: pulumi.Output[str] | None) -> ManagerSettings:
+        expires = config.section(MycloudConfig).token_expires
+        return {"credential_expires": expires} if expires is not None else {}
 
     def cloud_config(
         self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]

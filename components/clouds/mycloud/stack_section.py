@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from ...config_values import ENDPOINT, NAMESPACE, ConfigError, pattern_of, url
+from ...config_values import ENDPOINT, NAMESPACE, ConfigError, Day, pattern_of, url
 from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
 
@@ -26,6 +26,11 @@ class MycloudConfig(CloudSection):
 
     endpoint: Annotated[str, AfterValidator(url)] = Field(
         description="URL of mycloud's API.", json_schema_extra=pattern_of(ENDPOINT.pattern)
+    )
+    token_expires: Day | None = Field(
+        default=None,
+        description="The last day on which the controllers' token is valid, YYYY-MM-DD, as mycloud said when it made"
+        " it; the Secret with the cloud config carries it.",
     )
 
     def check(self, stack: StackConfig) -> None:

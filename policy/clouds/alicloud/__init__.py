@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
 from policy.clouds.alicloud.audit import CALLS_ARE_AUDITED
+from policy.clouds.alicloud.components import COMPONENTS
 from policy.clouds.alicloud.config import check, public_apis
 from policy.clouds.alicloud.egress import limits_egress
 from policy.clouds.alicloud.meaning import MEANING
@@ -51,5 +52,6 @@ CLOUD = PolicyCloud(
     ),
     unchecked=(*_marks("health_check_flag", "off"), *_marks("health_check_switch", "off")),
     limits_egress=limits_egress,
+    components=COMPONENTS,
     meaning=MEANING,
 )

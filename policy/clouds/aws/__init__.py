@@ -7,6 +7,7 @@ import re
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.versions import IMAGE, judge
 from policy.clouds.aws.audit import CALLS_ARE_AUDITED
+from policy.clouds.aws.components import COMPONENTS
 from policy.clouds.aws.config import check, public_apis
 from policy.clouds.aws.egress import limits_egress
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
@@ -38,5 +39,6 @@ CLOUD = PolicyCloud(
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),
     limits_egress=limits_egress,
+    components=COMPONENTS,
     meaning=MEANING,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from policy.clouds.interface import Mark, PolicyCloud
+from policy.clouds.mycloud.components import COMPONENTS
 from policy.clouds.mycloud.config import check
 from policy.clouds.mycloud.meaning import MEANING
 
@@ -19,5 +20,6 @@ CLOUD = PolicyCloud(
     # Its own ranges decide, and the cloud refuses any that the Service brings.
     limited_elsewhere=(Mark(_of("id")),),
     unchecked=(Mark(_of("health_check_protocol"), ("none",)),),
+    components=COMPONENTS,
     meaning=MEANING,
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -325,9 +326,26 @@ def test_apply_tells_what_is_left_when_its_time_is_over(
 # ------------------------------------------------------------------------------------------------------- the process
 
 
-def daemon(commands: Commands, *more: str, log: TextIO | int = subprocess.PIPE) -> subprocess.Popen[str]:
-    """`cloud-controller run` as a process of its own, which logs to `log`."""
+CONFINE = """\
+while read -r _ _ _ _ point options _; do
+    case $point in /proc | /proc/* | /sys | /sys/* | /dev | /dev/*) continue ;; esac
+    mount -o "remount,bind,ro,${options#rw,}" "$point" || exit
+done </proc/self/mountinfo
+exec unshare --user --map-user=65534 --map-group=65534 setpriv --no-new-privs \
+    sh -c 'id -u >&2; touch /tmp/mine; exec "$@"' sh "$@"
+"""
+"""Runs a command as nobody, without capabilities, where no file can be written: as a pod's securityContext asks.
+
+First it says who it is, and that it cannot write."""
+CONFINED = ("unshare", "--user", "--map-root-user", "--mount", "--propagation=private", "sh", "-c", CONFINE, "sh")
+
+
+def daemon(
+    commands: Commands, *more: str, log: TextIO | int = subprocess.PIPE, within: Sequence[str] = ()
+) -> subprocess.Popen[str]:
+    """`cloud-controller run` as a process of its own, which logs to `log`; `within`: a command that runs it."""
     arguments = [sys.executable, "-m", "cloud_controller.cli", "run", *commands.options, "--secure-port=0", *more]
+    arguments = [*within, *arguments]
     return subprocess.Popen(arguments, stderr=log, stdout=subprocess.DEVNULL, text=True)
 
 
@@ -336,6 +354,12 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
     return process.returncode, (err or "").splitlines()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def test_a_dry_run_logs_each_plan_and_writes_nothing_with_rights_to_read_alone(
@@ -387,6 +411,34 @@ def test_the_daemon_never_shows_a_secret_even_when_it_tells_everything(cluster: 
         assert secret.encode() not in command_line + environment
     assert any("target=service/default/web" in line for line in lines)
     assert lines[-1].endswith("released lease=kube-system/cloud-controller-manager")
+
+
+@pytest.mark.usefixtures("data_plane")
+def test_the_daemon_works_as_nobody_without_capabilities_and_without_a_file_that_it_could_write(
+    cluster: Kube, working: Commands
+) -> None:
+    if subprocess.run([*CONFINED, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine allows no user namespaces")
+    log = working.directory / "log"
+    with log.open("w") as told:
+        serving = (f"--secure-port={free_port()}", "--bind-address=127.0.0.1")
+        process = daemon(working, "--controllers=*,-volume", *serving, log=told, within=CONFINED)
+
+    def served() -> object:
+        return cluster.get(SERVICES, "web", "default")["status"]["loadBalancer"].get("ingress")
+
+    try:
+        until(lambda: process.poll() is not None or served(), "web has an address")
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines())
+    finally:
+        code, _ = ended(process)
+
+    user, refused, *lines = log.read_text().splitlines()
+    assert code == 0, lines
+    assert user == "65534"
+    assert refused.endswith("Read-only file system")
+    assert (int(status["CapEff"], 16), status["NoNewPrivs"]) == (0, "1")
+    assert any("target=service/default/web" in line for line in lines)
 
 
 @pytest.mark.usefixtures("cluster")

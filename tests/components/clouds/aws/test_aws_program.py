@@ -270,6 +270,13 @@ def test_nodes_of_a_self_managed_cluster_wait_for_the_ccm_to_initialise_them(run
         assert len(base64.b64encode(text.encode())) < 16 * 1024  # EC2 takes no more
 
 
+def test_kube_controller_manager_leaves_the_ccms_controllers_alone(run_stack: RunStack) -> None:
+    text = user_data(run_stack("aws-staging"), "aws-staging-control-plane-first")
+
+    assert "-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller" in text
+    assert "controllerManager:\n  extraArgs:\n  - {name: cloud-provider, value: external}" in text
+
+
 def test_no_user_data_holds_a_secret(run_stack: RunStack) -> None:
     recording = run_stack("aws-staging")
 
