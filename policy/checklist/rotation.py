@@ -9,10 +9,11 @@ from functools import partial
 from cloud_controller.manifests import EXPIRES
 from policy import clouds
 from policy.cloud_configs import ccms_reading, entries
-from policy.credentials import credentials
+from policy.credentials import credentials, is_name
 from policy.objects import dig
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
 from policy.subjects import SECRET, Subject
+from policy.texts import settings
 from policy.unknowns import Problem, first_known, problem_if
 from policy.workloads import IMAGES
 
@@ -35,7 +36,8 @@ def _has_credentials(secret: Subject) -> bool:
 
 
 def _of_entry(key: str, text: Callable[[], str]) -> list[str]:
-    return credentials(key, text())
+    """In a Secret, a placeholder stands for a credential that this run does not have."""
+    return [name for name, value in settings(key, text()) if value and is_name(name)] or credentials(key, text())
 
 
 def _is_read(stack: Stack, secret: Subject) -> bool:

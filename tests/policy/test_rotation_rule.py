@@ -79,10 +79,11 @@ def test_a_ccm_reads_credentials_in_every_way_a_pod_can(pack: PolicyHost, worklo
     "content",
     [
         {"texts": {"token": HUSH}},
+        {"texts": {"cloud.conf": CONFIG.replace(HUSH, '"[placeholder]"')}},
         {"texts": {}, "data": {"cloud.conf": base64.b64encode(CONFIG.encode()).decode()}},
         {"texts": {}, "data": Marked({"cloud.conf": base64.b64encode(CONFIG.encode()).decode()})},
     ],
-    ids=["one entry", "data", "marked as secret"],
+    ids=["one entry", "a placeholder of a run without secrets", "data", "marked as secret"],
 )
 def test_a_credential_is_found_in_every_form_of_a_secret(pack: PolicyHost, content: Any) -> None:
     assert of(pack.analyze_stack([reading(), secret(**content)]), RULE) == ["advisory"]
