@@ -47,7 +47,7 @@ def ccms_reading(stack: Stack, secret: Subject) -> Iterator[tuple[Subject, list[
 def cloud_configs(stack: Stack, secret: Subject) -> Iterator[CloudConfig]:
     """The cloud configs in a Secret, each with the cloud that its CCM says it is for. Raises UnknownValueError."""
     known = {cloud.name: cloud for cloud in clouds.descriptors()}
-    texts = dict(entries(secret))
+    texts = dict(known_entries(secret))
     for workload, _ in ccms_reading(stack, secret):
         spec = pod(workload)
         for container in items(dig(spec, "containers")):
@@ -66,6 +66,11 @@ def entries(secret: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
         yield key, partial(_decoded, secret, key)
     for key in dig(secret.props, "stringData") or ():
         yield key, partial(_plain, secret, key)
+
+
+def known_entries(secret: Subject) -> list[tuple[str, Callable[[], str]]]:
+    """As `entries`; none where they are unknown until the update, as all data of a new cluster's Secret."""
+    return if_known(lambda: [*entries(secret)]) or []
 
 
 def _flag(container: Mapping[str, Any], name: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from policy import clouds
-from policy.cloud_configs import ccms_reading, entries
+from policy.cloud_configs import ccms_reading, known_entries
 from policy.clouds.interface import Roles
 from policy.credentials import is_credential, plain
 from policy.objects import dig, each
@@ -47,7 +47,7 @@ def _variable(container: Container, roles: Roles) -> str | None:
 
 
 def _in_secret(stack: Stack, secret: Subject, roles: Roles, how: str) -> str | None:
-    for key, text in entries(secret):
+    for key, text in known_entries(secret):
         # A text that depends on what is yet to be made is judged in the update.
         for name, value in settings(key, if_known(text) or ""):
             if plain(name) in roles.names and is_credential(name, value) and any(ccms_reading(stack, secret)):

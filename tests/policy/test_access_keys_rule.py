@@ -77,8 +77,9 @@ def test_an_access_key_where_there_are_roles_is_reported(
         [EKS, mounting("other"), secret({"credentials": AWS_FILE})],
         [EKS, mounting(), secret({"cloud.conf": "[Global]\nKubernetesClusterID = a\n"})],
         [EKS, mounting(), secret({"cloud.conf": UNKNOWN})],
+        [EKS, mounting(), secret(UNKNOWN)],
     ],
-    ids=["roles", "exempt", "no roles", "a token", "another cloud's", "not the CCM's", "no key", "unknown text"],
+    ids=["roles", "exempt", "no roles", "a token", "another cloud's", "not the CCM's", "no key", "a text", "data"],
 )  # fmt: skip
 def test_roles_exemptions_and_other_clusters_pass(pack: PolicyHost, resources: Any) -> None:
     assert of(pack.analyze_stack(resources), RULE) == []

@@ -99,9 +99,21 @@ def test_the_cloud_config_is_found_wherever_it_is_mounted_from(
         [reading(name="other"), WRONG],
         [reading(name=EXEMPT), secret("[Global]\n", EXEMPT)],
         [reading(), secret(UNKNOWN)],
+        [reading(), resource(WRONG.type, {**WRONG.properties, "stringData": UNKNOWN}, "config")],
         [ccm(), WRONG],
     ],
-    ids=["mycloud", "token-file", "aws", "alicloud", "another cloud", "not the CCM's", "exempt", "unknown", "unread"],
+    ids=[
+        "mycloud",
+        "token-file",
+        "aws",
+        "alicloud",
+        "another cloud",
+        "not the CCM's",
+        "exempt",
+        "unknown",
+        "unknown data",
+        "unread",
+    ],
 )
 def test_valid_cloud_configs_and_other_files_pass(pack: PolicyHost, resources: Any) -> None:
     assert of(pack.analyze_stack(resources), RULE) == []

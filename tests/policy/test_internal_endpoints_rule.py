@@ -13,6 +13,7 @@ from tests.policy.test_config_syntax_rule import ALICLOUD, AWS, MYCLOUD, aliclou
 from tests.policy_objects import EXEMPT, of, resource
 
 RULE = "ccm-use-internal-endpoints"
+VPC = resource("aws:ec2/vpc:Vpc", {}, "net")
 APIS = ("ec2", "elasticloadbalancing", "sts")
 SAID = "the CCM calls these APIs by public addresses:"
 
@@ -31,11 +32,11 @@ def overridden(*services: str) -> str:
 @pytest.mark.parametrize(
     ("cloud", "text", "others", "said"),
     [
-        ("aws", AWS, [], f"{SAID} ec2, elasticloadbalancing, sts"),
-        ("aws", AWS, [endpoint("ec2"), endpoint("sts", dns=False)], f"{SAID} elasticloadbalancing, sts"),
-        ("aws", AWS, [endpoint("ec2"), endpoint("sts"), endpoint("elasticloadbalancing", kind="Gateway")],
+        ("aws", AWS, [VPC], f"{SAID} ec2, elasticloadbalancing, sts"),
+        ("aws", AWS, [VPC, endpoint("ec2"), endpoint("sts", dns=False)], f"{SAID} elasticloadbalancing, sts"),
+        ("aws", AWS, [VPC, endpoint("ec2"), endpoint("sts"), endpoint("elasticloadbalancing", kind="Gateway")],
          f"{SAID} elasticloadbalancing"),
-        ("aws", overridden("ec2", "elb", "sts"), [], f"{SAID} elasticloadbalancing"),
+        ("aws", overridden("ec2", "elb", "sts"), [VPC], f"{SAID} elasticloadbalancing"),
         ("alicloud", alicloud(), [], f"{SAID} ecs, nlb, slb, sts"),
         ("alicloud", json.dumps({"Global": ALICLOUD, "Endpoints": {"ecs": "https://ecs.internal"}}), [],
          f"{SAID} nlb, slb, sts"),
@@ -56,22 +57,25 @@ def test_apis_that_are_called_over_the_internet_are_reported(
 @pytest.mark.parametrize(
     "resources",
     [
-        [reading("--cloud=aws"), secret(AWS), *map(endpoint, APIS)],
-        [reading("--cloud=aws"), secret(overridden("ec2", "elb", "elbv2", "sts"))],
+        [VPC, reading("--cloud=aws"), secret(AWS), *map(endpoint, APIS)],
+        [VPC, reading("--cloud=aws"), secret(overridden("ec2", "elb", "elbv2", "sts"))],
+        [reading("--cloud=aws"), secret(AWS)],
         [reading("--cloud=alicloud"), secret(alicloud(network="vpc"))],
         [reading("--cloud=mycloud"), secret(MYCLOUD)],
-        [reading("--cloud=aws"), secret("[Global]\n")],
-        [reading("--cloud=aws"), secret(UNKNOWN)],
-        [reading("--cloud=aws", name=EXEMPT), secret(AWS, EXEMPT)],
+        [VPC, reading("--cloud=aws"), secret("[Global]\n")],
+        [VPC, reading("--cloud=aws"), secret(UNKNOWN)],
+        [VPC, reading("--cloud=aws", name=EXEMPT), secret(AWS, EXEMPT)],
     ],
-    ids=["endpoints", "overrides", "vpc", "mycloud", "another rule's", "unknown", "exempt"],
+    ids=["endpoints", "overrides", "a VPC of another program", "vpc", "mycloud", "another rule's", "unknown", "exempt"],
 )
 def test_internal_endpoints_pass(pack: PolicyHost, resources: Any) -> None:
     assert of(pack.analyze_stack(resources), RULE) == []
 
 
 def test_an_endpoint_for_an_unknown_service_is_not_evaluated(pack: PolicyHost) -> None:
-    assert of(pack.analyze_stack([reading("--cloud=aws"), secret(AWS), endpoint(UNKNOWN)]), RULE) == ["not-evaluated"]
+    resources = [VPC, reading("--cloud=aws"), secret(AWS), endpoint(UNKNOWN)]
+
+    assert of(pack.analyze_stack(resources), RULE) == ["not-evaluated"]
 
 
 def test_apis_that_are_reached_by_endpoints_of_another_program_are_a_setting(pack: PolicyHost) -> None:

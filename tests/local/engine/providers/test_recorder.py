@@ -162,7 +162,7 @@ def test_a_simulated_resource_is_replaced_as_the_real_provider_would(recorded: A
 def test_export_and_output_warn_about_simulated_resources(
     recorded: Any, capsys: pytest.CaptureFixture[str], view: str
 ) -> None:
-    recorded.up(lambda: pulumi.export("arn", network().arn))
+    recorded.up(lambda: pulumi.export("table", network().main_route_table_id))
     where = ["-C", str(recorded.directory), "--state", str(recorded.directory / "state")]
 
     assert main(["stack", view, "-s", "dev", *where]) == 0
