@@ -43,8 +43,8 @@ def _cluster_credential(args: PropertyMap, place: Place) -> PropertyMap:
 
 
 RULES: Final = Rules(
-    # A Service names them in its annotations.
-    prefixes={"alicloud:vpc/switch:Switch": "vsw-"},
+    # A Service names vSwitches in its annotations, and a cloud config's parser checks ids of VPCs.
+    prefixes={"alicloud:vpc/network:Network": "vpc-", "alicloud:vpc/switch:Switch": "vsw-"},
     text=_text,
     functions={"alicloud:cs/getClusterCredential:getClusterCredential": _cluster_credential},
 )

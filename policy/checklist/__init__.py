@@ -1,6 +1,7 @@
 """The rules of the policy pack, one module each, and those of every cloud; importing them starts nothing."""
 
 from policy import clouds
+from policy.checklist.access_keys import NO_ACCESS_KEYS
 from policy.checklist.access_logs import PUBLIC_BALANCERS_LOG_ACCESS
 from policy.checklist.address_changes import ADDRESS_CHANGES_ACKNOWLEDGED
 from policy.checklist.annotations import ANNOTATIONS_ARE_ACCEPTED
@@ -9,14 +10,17 @@ from policy.checklist.balancer_quotas import QUOTAS_SUFFICE
 from policy.checklist.bindings import BINDINGS_ARE_NARROW
 from policy.checklist.capabilities import CCM_DROPS_CAPABILITIES
 from policy.checklist.ccm_rights import CCM_HAS_RIGHTS, CCM_RIGHTS_ARE_NARROW
+from policy.checklist.clear_credentials import NO_CLEAR_CREDENTIALS
 from policy.checklist.cloud_config import CLOUD_CONFIG_IN_SECRET
 from policy.checklist.cluster_cidrs import CLUSTER_CIDRS_AGREE
+from policy.checklist.config_syntax import CLOUD_CONFIG_IS_VALID
 from policy.checklist.controller_manager import CONTROLLER_MANAGER_LEAVES_CLOUD
 from policy.checklist.deletion_protection import LOAD_BALANCERS_ARE_PROTECTED
 from policy.checklist.effects import ANNOTATIONS_TAKE_EFFECT
 from policy.checklist.egress import CCM_EGRESS_RESTRICTED
 from policy.checklist.health_checks import BALANCERS_CHECK_HEALTH
 from policy.checklist.images import CCM_IMAGE_PINNED
+from policy.checklist.internal_endpoints import INTERNAL_ENDPOINTS
 from policy.checklist.kube_proxy import KUBE_PROXY_ANSWERS
 from policy.checklist.kubelets import KUBELETS_ARE_EXTERNAL
 from policy.checklist.leader_election import CCM_ELECTS_LEADER
@@ -36,6 +40,7 @@ from policy.checklist.rbac import ROLES_WITHOUT_WILDCARDS
 from policy.checklist.read_only_root import CCM_HAS_READ_ONLY_ROOT
 from policy.checklist.rendering import STACK_RENDERS_OBJECTS
 from policy.checklist.resources import CCM_HAS_RESOURCES
+from policy.checklist.rotation import CREDENTIALS_EXPIRE
 from policy.checklist.seccomp import CCM_SETS_SECCOMP
 from policy.checklist.shared import SHARED_PORTS_ARE_FREE
 from policy.checklist.source_ranges import PUBLIC_BALANCERS_LIMIT_SOURCES
@@ -45,6 +50,7 @@ from policy.checklist.tolerations import CCM_TOLERATES_UNINITIALIZED
 from policy.checklist.upgrade_notes import UPGRADE_NOTES_ACKNOWLEDGED
 from policy.checklist.versions import CCM_FITS_KUBERNETES, CCM_VERSION_KNOWN
 from policy.checklist.vulnerabilities import NO_KNOWN_VULNERABILITIES
+from policy.checklist.workload_credentials import NO_CREDENTIALS_IN_PODS
 from policy.checklist.zones import LOAD_BALANCERS_SERVE_NODE_ZONES
 from policy.rules import Rule
 
@@ -63,6 +69,12 @@ POLICIES: list[Rule] = [
     CCM_LOGS_TO_OUTPUT,
     STACK_RENDERS_OBJECTS,
     CLOUD_CONFIG_IN_SECRET,
+    NO_CLEAR_CREDENTIALS,
+    NO_CREDENTIALS_IN_PODS,
+    NO_ACCESS_KEYS,
+    CREDENTIALS_EXPIRE,
+    CLOUD_CONFIG_IS_VALID,
+    INTERNAL_ENDPOINTS,
     ROLES_WITHOUT_WILDCARDS,
     ROLES_WITHOUT_POWERS,
     BINDINGS_ARE_NARROW,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cloud_controller.clouds.common.versions import Verdict
@@ -60,6 +60,18 @@ class Infrastructure:
     """Networks and their parts, with where their range stands."""
     services: Mapping[str, Path] = field(default_factory=dict)
     """Control planes, with where the range of cluster IPs stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """How a CCM takes a role of the cloud, so that it needs no key that lasts until somebody deletes it."""
+
+    where: Mapping[str, str]
+    """By the types of resources that make it possible: how."""
+    keys: frozenset[str]
+    """The types of such keys."""
+    names: frozenset[str]
+    """What variables and settings with one are called, without case and separators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +179,15 @@ class PolicyCloud:
     infrastructure: Infrastructure = field(default_factory=lambda: Infrastructure(control_planes={}, machines={}))
     ccm: CcmMatrix | None = None
     """The versions of the vendor's own cloud controller manager, where they depend on Kubernetes'."""
-    config_files: tuple[str, ...] = ()
-    """File names, without their ending, that a cloud config commonly has."""
+    roles: Roles | None = None
+    """None: the cloud has none for a CCM."""
+    check_config: Callable[[str], None] | None = None
+    """Raises InvalidConfiguration, without values, for a cloud config's text that the CCM would refuse."""
+    public_apis: Callable[[str, Stack], Iterable[str]] | None = None
+    """The APIs that a CCM with this cloud config calls by addresses on the internet, though internal ones exist.
+
+    Raises InvalidConfiguration, UnknownValueError. None: the cloud has no such addresses.
+    """
     internal: tuple[Mark, ...] = ()
     """The load balancer's address is for the network alone."""
     limited_elsewhere: tuple[Mark, ...] = ()

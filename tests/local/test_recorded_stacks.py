@@ -124,7 +124,8 @@ def test_a_new_cluster_in_an_existing_network_is_previewed_without_an_account(
     text = yaml.safe_load((PROJECT / "stacks" / "Pulumi.aws-prod.yaml").read_text())["config"]
     config = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in text.items()}
     network = {"vpcId": "vpc-1", "subnets": {f"eu-central-1{zone}": f"subnet-{zone}" for zone in "abc"}}
-    file = stack_file(tmp_path, config, network=network, vpcCidr="10.8.0.0/22", nodeSubnets=None)
+    changed = {"vpcCidr": "10.8.0.0/22", "nodeSubnets": None, "internalEndpoints": None}
+    file = stack_file(tmp_path, config, network=network, **changed)
 
     events = previewed("shop", tmp_path / "state", capsys, "--config-file", file)
 

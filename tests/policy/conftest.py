@@ -11,6 +11,7 @@ from tests.policy_objects import EXEMPT, exemption, start
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "lb-service-depend-on-ccm": {"loadBalancerClasses": ["mycloud.io/ours"]},
+    "ccm-use-internal-endpoints": {"reached": ["vpc"]},
     "ccm-workload-pin-image": {"tags": ["build-[0-9]+"]},
     "ccm-workload-set-priority": {"classes": ["platform-critical"]},
     "lb-service-check-health": {"offAnnotations": {"example.com/health-check": "never"}},

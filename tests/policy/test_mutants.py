@@ -12,6 +12,7 @@ from tests.policy import (
     mutants,
     mutants_cluster,
     mutants_components,
+    mutants_credentials,
     mutants_rights,
     mutants_services,
     mutants_workloads,
@@ -24,7 +25,15 @@ pytestmark = pytest.mark.integration
 
 MUTANTS = [
     mutant
-    for area in (mutants, mutants_cluster, mutants_components, mutants_rights, mutants_services, mutants_workloads)
+    for area in (
+        mutants,
+        mutants_cluster,
+        mutants_components,
+        mutants_credentials,
+        mutants_rights,
+        mutants_services,
+        mutants_workloads,
+    )
     for mutant in area.MUTANTS
 ]
 

@@ -37,7 +37,7 @@ import orjson
 
 from cloud_controller.clouds.alicloud.names import VERSIONS, ProviderIdFormat
 from cloud_controller.clouds.common.gcfg import Section, did_you_mean, is_url, wrong
-from cloud_controller.clouds.common.http import sendable
+from cloud_controller.clouds.common.sendable import sendable
 
 Network = Literal["public", "vpc"]
 

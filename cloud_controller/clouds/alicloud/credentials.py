@@ -21,7 +21,8 @@ from cloud_controller.cloud import AccessDenied, CallObserver, CloudError, Inval
 from cloud_controller.clouds.alicloud.client import Client, Credentials, Key
 from cloud_controller.clouds.alicloud.config import METADATA, AccessKey, Config
 from cloud_controller.clouds.alicloud.endpoints import endpoint
-from cloud_controller.clouds.common.http import Http, sendable
+from cloud_controller.clouds.common.http import Http
+from cloud_controller.clouds.common.sendable import sendable
 from cloud_controller.fence import unfenced
 from cloud_controller.retries import NeverReached
 

@@ -20,7 +20,7 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from cloud_controller import fenced_http, logs
+from cloud_controller import fenced_http
 from cloud_controller.cloud import CallObserver, CloudError, Fence, InvalidConfiguration, Unavailable
 from cloud_controller.retries import NeverReached
 
@@ -90,15 +90,6 @@ def observed(observer: CallObserver | None, operation: str, attempt: Callable[[]
         raise
     finally:
         observer(operation, time.monotonic() - started, failure)
-
-
-def sendable(field: str, secret: str) -> str:
-    """The secret, hidden from logs from now on. Raises InvalidConfiguration if no HTTP header can hold it."""
-    if not (secret.isascii() and secret.isprintable() and " " not in secret):
-        # Refused here because the HTTP library's own error would quote it.
-        raise InvalidConfiguration(field, "not valid in an HTTP header", "one line of printable ASCII without spaces")
-    logs.hide(secret)
-    return secret
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -32,7 +32,8 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 from cloud_controller.clouds.common.gcfg import is_url
-from cloud_controller.clouds.common.http import Http, observed, sendable
+from cloud_controller.clouds.common.http import Http, observed
+from cloud_controller.clouds.common.sendable import sendable
 from cloud_controller.fence import unfenced
 from cloud_controller.retries import RETRY_AFTER, RetryPolicy, retry_after
 

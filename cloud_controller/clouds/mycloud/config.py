@@ -14,6 +14,7 @@ A value that contains `#`, `;`, `"` or a backslash needs quotes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,15 +40,18 @@ class Config:
     """Where `token` was read, to be read again once the cloud does not accept it any more."""
 
 
-def parse(text: str) -> Config:
-    """Read a cloud config. Raises InvalidConfiguration that names section and key, or the line, and no value."""
+def parse(text: str, token_of: Callable[[Path], str] | None = None) -> Config:
+    """Read a cloud config. Raises InvalidConfiguration that names section and key, or the line, and no value.
+
+    `token_of`: what reads the file of `token-file`, by default `read_token`.
+    """
     sections = read(text, _KEYS)
     (one,), (balancers,) = sections["Global"], sections["LoadBalancer"]
     scheme = CATALOGUE.by_argument["scheme"]
     path = one.text("token-file")
     return Config(
         endpoint=one.required("endpoint"),
-        token=_token(one),
+        token=_token(one, token_of or read_token),
         cluster_id=_id(one, "cluster-id") or one.required("cluster-id"),
         network_id=_id(one, "network-id"),
         scheme=balancers.one_of("scheme", scheme.allowed, str(scheme.default)),
@@ -70,7 +74,7 @@ def render(config: Config) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _token(one: Section) -> str:
+def _token(one: Section, token_of: Callable[[Path], str]) -> str:
     token, path = one.text("token"), one.text("token-file")
     if token and path:
         raise wrong(one.shown, "token and token-file are mutually exclusive")
@@ -78,7 +82,7 @@ def _token(one: Section) -> str:
         return token
     if not path:
         raise one.wrong("token", "missing", "token or token-file")
-    return read_token(Path(path))
+    return token_of(Path(path))
 
 
 def read_token(path: Path) -> str:

@@ -15,7 +15,7 @@ from cloud_controller.cloud import InvalidConfiguration
 if TYPE_CHECKING:
     from pulumi.dynamic.config import Config
 
-    from cloud_controller.clouds.alicloud.config import AccessKey
+    from cloud_controller.clouds.alicloud.config import AccessKey, Network
 
 KUBECONFIG = "kubeconfig"
 """The last part of the name of the secret that holds an administrator's kubeconfig of a control plane on ECS."""
@@ -36,8 +36,14 @@ def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
     return rendered(_settings(config), cluster_id, network_id, _access_key())
 
 
-def rendered(settings: Mapping[str, Any], cluster_id: str, network_id: str, key: AccessKey | None = None) -> str:
-    """The text of a cloud config by the section `alicloud`.
+def rendered(
+    settings: Mapping[str, Any],
+    cluster_id: str,
+    network_id: str,
+    key: AccessKey | None = None,
+    network: Network = "public",
+) -> str:
+    """The text of a cloud config by the section `alicloud`, for a reader in this network.
 
     Without a key its reader has a role, of its pod or of its machine.
     """
@@ -54,6 +60,7 @@ def rendered(settings: Mapping[str, Any], cluster_id: str, network_id: str, key:
             vswitch_id=existing.get("vswitchId"),
             route_table_ids=tuple(existing.get("routeTableIds") or ()),
             access_key=key,
+            network=network,
             endpoints=dict.fromkeys((*VERSIONS, METADATA), settings["endpoint"]) if settings.get("endpoint") else {},
             # ACK's own CCM serves the class of NLBs that both know.
             serve_nlb_class=settings.get("controlPlane") == "ecs",

@@ -153,4 +153,7 @@ class AlicloudAdapter(CloudAdapter):
     ) -> pulumi.Output[str]:
         settings = config.section(AlicloudConfig)
         given = settings.model_dump(by_alias=True)
-        return pulumi.Output.all(cluster_id, network_id).apply(lambda ids: rendered(given, ids[0], ids[1]))
+        # The CCM runs in the VPC; the program, which has a config of its own, runs anywhere.
+        return pulumi.Output.all(cluster_id, network_id).apply(
+            lambda ids: rendered(given, ids[0], ids[1], network="vpc")
+        )

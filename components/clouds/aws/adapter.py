@@ -74,6 +74,7 @@ class AwsAdapter(CloudAdapter):
             "pod_cidr": pod_range(config, settings),
             "service_cidr": settings.service_cidr,
             "node_subnets": None if settings.network else settings.node_subnets,
+            "internal_endpoints": settings.internal_endpoints or None,
             "api_sources": settings.api_sources,
             "control_plane_egress": settings.control_plane_egress or None,
             "log_days": settings.log_days,

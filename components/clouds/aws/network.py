@@ -16,6 +16,7 @@ import pulumi_aws as aws
 from ... import inputs
 from ..common.dependencies import with_what_it_needs
 from ..interface import NetworkParts
+from . import endpoints
 from .settings import (
     DEFAULT_SERVICE_CIDR,
     DEFAULT_VPC_CIDR,
@@ -77,6 +78,9 @@ def make(name: str, zones: Sequence[str], settings: AwsClusterArgs, opts: pulumi
     else:
         private_ids, routes = _with_ways_out(name, vpc, public_ids, private, gateway, routed, opts)
     nodes, others = (public_ids, private_ids) if in_public else (private_ids, public_ids)
+    if settings.get("internal_endpoints"):
+        reached = endpoints.make(name, zones[0][:-1], vpc, [*nodes.values()], opts)
+        nodes = {zone: with_what_it_needs(id_, reached) for zone, id_ in nodes.items()}
     return NetworkParts(
         vpc.id,
         pulumi.Output.from_input(settings["pod_cidr"]) if "pod_cidr" in settings else vpc.cidr_block,
@@ -110,6 +114,8 @@ def _existing(zones: Sequence[str], vpc_cidr: str, settings: AwsClusterArgs, net
         raise inputs.WrongInput("settings.vpc_cidr", "is missing; allowed with network: the VPC's IPv4 range")
     if "node_subnets" in settings:
         raise inputs.WrongInput("settings.node_subnets", "must not be set with network, which names the subnets")
+    if "internal_endpoints" in settings:
+        raise inputs.WrongInput("settings.internal_endpoints", "must not be set with network, in which nothing is made")
     for zone in zones:
         known = sorted(network["subnets"])
         inputs.check("zones", zone, f"zones of settings.network.subnets: {', '.join(known)}", known.__contains__)

@@ -76,6 +76,8 @@ class AwsClusterArgs(TypedDict):
     """The range of Services' cluster IPs; 172.20.0.0/16 if not given."""
     node_subnets: NotRequired[Literal["private", "public"]]
     """`private` (default): nodes reach the internet by NAT gateways and are not reached from there."""
+    internal_endpoints: NotRequired[bool]
+    """Whether the VPC has addresses of its own for the APIs that the CCM calls; each costs by the hour and zone."""
     api_sources: NotRequired[Sequence[str]]
     """Who reaches the API server from outside of the VPC, as IPv4 ranges; nobody if not given."""
     ccm: NotRequired[Literal["ours", "vendor"]]

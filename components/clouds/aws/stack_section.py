@@ -84,6 +84,11 @@ class AwsConfig(CloudSection):
     node_subnets: Annotated[str, *choice("private", "public")] = Field(
         default="private", description="The subnets of the nodes: private (behind NAT gateways) or public."
     )
+    internal_endpoints: Flag = Field(
+        default=False,
+        description="Whether the VPC has addresses of its own (interface endpoints) for the APIs that the controllers"
+        " call; each costs by the hour and zone.",
+    )
     api_sources: list[Cidr] = Field(
         default_factory=list, description="Ranges outside the VPC that may reach the API server; none if empty."
     )
@@ -131,6 +136,7 @@ class AwsConfig(CloudSection):
         "pod_cidr",
         "service_cidr",
         "node_subnets",
+        "internal_endpoints",
         "api_sources",
         "control_plane_egress",
         "log_days",
@@ -204,6 +210,9 @@ def _check_network(config: StackConfig, aws: AwsConfig) -> None:
         if "node_subnets" in aws.model_fields_set:
             why = "aws.network.subnets are the machines' subnets; with aws.network remove the key"
             raise ConfigError(line("aws.nodeSubnets", aws.node_subnets, why))
+        if aws.internal_endpoints:
+            why = "the program makes nothing in a VPC that is there already; allowed with aws.network: false"
+            raise ConfigError(line("aws.internalEndpoints", aws.internal_endpoints, why))
         if config.executor(Controller.ROUTE) is Executor.DAEMON:
             why = "the VPC's route table outlives the cluster and its daemon; allowed with aws.network: pulumi, vendor"
             raise ConfigError(line(f"executors.{Controller.ROUTE}", Executor.DAEMON, why))

@@ -96,6 +96,7 @@ RULES: Final = Rules(
             "aws:iam/role:Role",
         }
     ),
+    prefixes={"aws:ec2/vpc:Vpc": "vpc-"},
     within={"aws:eks/cluster:Cluster": ("vpcConfig", ("clusterSecurityGroupId", "vpcId"))},
     text=_text,
     functions={

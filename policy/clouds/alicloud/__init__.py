@@ -5,17 +5,17 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotations import CATALOGUE, OWN_CLASSES
 from cloud_controller.clouds.alicloud.nlb.annotations import NLB
 from cloud_controller.clouds.alicloud.versions import IMAGE, judge
-from policy.clouds.alicloud.access_keys import NO_ACCESS_KEYS_ON_ACK
 from policy.clouds.alicloud.audit import CALLS_ARE_AUDITED
 from policy.clouds.alicloud.balancers import BALANCERS, ZONES
 from policy.clouds.alicloud.components import COMPONENTS
+from policy.clouds.alicloud.config import check, public_apis
 from policy.clouds.alicloud.egress import limits_egress
 from policy.clouds.alicloud.infrastructure import INFRASTRUCTURE
 from policy.clouds.alicloud.meaning import MEANING
 from policy.clouds.alicloud.metadata import CCM_REACHES_METADATA
 from policy.clouds.alicloud.ram import POLICIES_ARE_NARROW
 from policy.clouds.alicloud.trust import ROLES_LIMIT_TRUST
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Signs
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Roles, Signs
 
 
 def _marks(argument: str, *values: str, beside: tuple[str, str] | None = None) -> tuple[Mark, ...]:
@@ -50,9 +50,24 @@ CLOUD = PolicyCloud(
         ccm_classes=(None, *(each for each in NLB.classes if each not in OWN_CLASSES)),
     ),
     catalogue=CATALOGUE,
-    policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, NO_ACCESS_KEYS_ON_ACK, CCM_REACHES_METADATA, CALLS_ARE_AUDITED),
+    policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, CCM_REACHES_METADATA, CALLS_ARE_AUDITED),
     infrastructure=INFRASTRUCTURE,
     ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge),
+    roles=Roles(
+        where={
+            "alicloud:cs/managedKubernetes:ManagedKubernetes": "on ACK, pods take RAM roles (RRSA)",
+            "alicloud:ecs/instance:Instance": "machines of ECS have RAM roles",
+        },
+        keys=frozenset({"alicloud:ram/accessKey:AccessKey"}),
+        # Alibaba Cloud's own controller has the names without a prefix.
+        names=frozenset(
+            f"{prefix}{name}"
+            for prefix in ("", "alibabacloud", "alicloud")
+            for name in ("accesskey", "accesskeyid", "accesskeysecret", "secretkey")
+        ),
+    ),
+    check_config=check,
+    public_apis=public_apis,
     internal=_marks("address_type", "intranet"),
     limited_elsewhere=(
         # An access list is off until it is switched on.

@@ -20,7 +20,9 @@ COMPONENTS: Final = {
         "each_zone_has_a_vswitch_for_machines_and_on_ack_one_for_pods",
     ),
     "11.1.7": _made(
-        "access", "the cloud config names cluster and VPC", "the_cloud_config_names_the_cluster_and_its_vpc"
+        "access",
+        "the cloud config names cluster and VPC",
+        "the_cloud_config_names_the_cluster_and_its_vpc_in_which_it_calls_the_apis",
     ),
     "11.1.9": _made(
         "nodes",
@@ -42,6 +44,11 @@ COMPONENTS: Final = {
         "security_groups",
         "machines of the control plane reach their network, the cloud's services and port 443",
         "control_plane_machines_reach_their_network_the_clouds_services_and_port_443",
+    ),
+    "11.3.5": _made(
+        "adapter",
+        "the CCM calls the APIs' addresses inside VPCs",
+        "the_cloud_config_names_the_cluster_and_its_vpc_in_which_it_calls_the_apis",
     ),
     "11.3.6": _made(
         "audit",

@@ -7,6 +7,7 @@ from cloud_controller.clouds.aws.versions import IMAGES, judge
 from policy.clouds.aws.audit import CALLS_ARE_AUDITED
 from policy.clouds.aws.balancers import BALANCERS, ZONES
 from policy.clouds.aws.components import COMPONENTS
+from policy.clouds.aws.config import check, public_apis
 from policy.clouds.aws.egress import limits_egress
 from policy.clouds.aws.iam import POLICIES_WITHOUT_WILDCARDS
 from policy.clouds.aws.infrastructure import INFRASTRUCTURE
@@ -14,7 +15,7 @@ from policy.clouds.aws.meaning import MEANING
 from policy.clouds.aws.metadata import CCM_REACHES_METADATA
 from policy.clouds.aws.subnets import SUBNETS_HAVE_ROLES
 from policy.clouds.aws.trust import ROLES_LIMIT_TRUST
-from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Signs
+from policy.clouds.interface import CcmMatrix, Mark, PolicyCloud, Roles, Signs
 
 
 def _of(argument: str) -> str:
@@ -55,7 +56,17 @@ CLOUD = PolicyCloud(
     ),
     infrastructure=INFRASTRUCTURE,
     ccm=CcmMatrix(image=IMAGES, providers=frozenset({"aws"}), judge=judge),
-    config_files=("aws",),
+    roles=Roles(
+        where={
+            "aws:eks/cluster:Cluster": "on EKS, pods take IAM roles (IRSA)",
+            "aws:ec2/launchTemplate:LaunchTemplate": "machines of EC2 have IAM roles (instance profiles)",
+            "aws:ec2/instance:Instance": "machines of EC2 have IAM roles (instance profiles)",
+        },
+        keys=frozenset({"aws:iam/accessKey:AccessKey"}),
+        names=frozenset({"awsaccesskeyid", "awssecretaccesskey"}),
+    ),
+    check_config=check,
+    public_apis=public_apis,
     internal=(Mark(_of("internal")), Mark(_of("scheme"), ("internal",))),
     limited_elsewhere=(Mark(_of("security_groups")),),
     further_clients=(Mark(_of("security_group_prefix_lists")),),

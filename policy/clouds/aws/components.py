@@ -42,6 +42,11 @@ COMPONENTS: Final = {
         "machines of the control plane reach the cluster and port 443",
         "control_plane_machines_reach_the_cluster_and_port_443",
     ),
+    "11.3.5": _made(
+        "endpoints",
+        "interface endpoints for the APIs that the CCM calls, with internalEndpoints",
+        "the_apis_that_the_ccm_calls_have_addresses_in_each_subnet_of_the_nodes",
+    ),
     "11.3.6": _made("audit", "a trail (CloudTrail), with auditDays", "a_trail_records_the_calls_in_every_region"),
     "11.3.7": _made(
         "eks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE
 from policy.clouds.interface import Balancers, Infrastructure, Mark, PolicyCloud, Signs
 from policy.clouds.mycloud.components import COMPONENTS
+from policy.clouds.mycloud.config import check
 from policy.clouds.mycloud.meaning import MEANING
 
 
@@ -27,6 +28,7 @@ CLOUD = PolicyCloud(
         control_planes={"pulumi-python:dynamic/mycloud:Cluster": ""},
         machines={"pulumi-python:dynamic/mycloud:Machine": ()},
     ),
+    check_config=check,
     internal=(Mark(_of("scheme"), ("internal",)),),
     # Its own ranges decide, and the cloud refuses any that the Service brings.
     limited_elsewhere=(Mark(_of("id")),),

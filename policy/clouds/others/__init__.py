@@ -40,7 +40,6 @@ AZURE = PolicyCloud(
     ccm=CcmMatrix(
         image=re.compile(r"(.*/)?azure-cloud-controller-manager"), providers=frozenset({"azure"}), judge=judge_azure
     ),
-    config_files=("azure",),
     internal=(Mark(f"{_AZURE}load-balancer-internal", ("true",)),),
     limited_elsewhere=(Mark(f"{_AZURE}allowed-service-tags"), Mark(f"{_AZURE}allowed-ip-ranges")),
     unchecked=(Mark("service.beta.kubernetes.io/port_*_no_probe_rule", ("true",)),),
@@ -56,7 +55,6 @@ GCP = PolicyCloud(
         providers=frozenset({"gce", "gcp"}),
         judge=judge_gcp,
     ),
-    config_files=("gce",),
     internal=(
         Mark("networking.gke.io/load-balancer-type", ("internal",)),
         Mark("cloud.google.com/load-balancer-type", ("internal",)),
@@ -78,7 +76,6 @@ OPENSTACK = PolicyCloud(
     name="openstack",
     signs=Signs(types=("openstack:",), called="openstack"),
     catalogue=names.OPENSTACK,
-    config_files=("openstack",),
     internal=(Mark("service.beta.kubernetes.io/openstack-internal-load-balancer", ("true",)),),
     unchecked=(Mark("loadbalancer.openstack.org/enable-health-monitor", ("false",)),),
     shares=("loadbalancer.openstack.org/load-balancer-id",),
@@ -101,5 +98,4 @@ VSPHERE = PolicyCloud(
     name="vsphere",
     signs=Signs(types=("vsphere:",), called="vsphere"),
     catalogue=names.VSPHERE,
-    config_files=("vsphere",),
 )

@@ -12,7 +12,8 @@ import pytest
 
 from cloud_controller import logs
 from cloud_controller.cloud import CloudError, InvalidConfiguration, Unavailable
-from cloud_controller.clouds.common.http import Http, observed, sendable
+from cloud_controller.clouds.common.http import Http, observed
+from cloud_controller.clouds.common.sendable import sendable
 from cloud_controller.daemon.tls import ServerTls
 from cloud_controller.fence import WriteRefused, unfenced
 from cloud_controller.retries import NeverReached

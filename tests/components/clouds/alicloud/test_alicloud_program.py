@@ -523,7 +523,7 @@ def test_kubernetes_objects_are_declared_in_the_form_that_the_state_holds(stack:
     assert run_stack(stack).respelt() == {}
 
 
-def test_the_cloud_config_names_the_cluster_and_its_vpc(run_stack: RunStack) -> None:
+def test_the_cloud_config_names_the_cluster_and_its_vpc_in_which_it_calls_the_apis(run_stack: RunStack) -> None:
     recording = run_stack("alicloud-staging")
 
     data = recording.one("kubernetes:core/v1:Secret", f"{MANAGER}-config").inputs["stringData"]
@@ -531,6 +531,7 @@ def test_the_cloud_config_names_the_cluster_and_its_vpc(run_stack: RunStack) -> 
         "clusterID": "alicloud-staging",
         "region": "ap-southeast-1",
         "vpcid": "alicloud-staging-id",
+        "network": "vpc",
     }
 
 

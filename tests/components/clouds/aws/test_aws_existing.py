@@ -155,6 +155,7 @@ def in_network(stack: str, **more: Any) -> dict[str, Any]:
     given = config(stack, network=NETWORK, **more)
     given["aws"].setdefault("vpcCidr", "10.0.0.0/16")
     given["aws"].pop("nodeSubnets", None)
+    given["aws"].pop("internalEndpoints", None)
     return by_pulumi(given)
 
 
@@ -167,7 +168,8 @@ def by_pulumi(given: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
 def test_a_new_cluster_in_an_existing_network_makes_no_part_of_it(stack: str, run_stack: Any) -> None:
-    made, anew = of_aws(run_stack(in_network(stack))), of_aws(run_stack(by_pulumi(config(stack))))
+    anew = of_aws(run_stack(by_pulumi(config(stack, internalEndpoints=False))))
+    made = of_aws(run_stack(in_network(stack)))
 
     of_networks = ("vpc:Vpc", "subnet:Subnet", "routeTable", "route:Route", "internetGateway", "natGateway", "eip:Eip")
     assert {type_ for type_ in anew if any(each in type_ for each in of_networks)}
@@ -208,6 +210,10 @@ def test_machines_and_control_plane_are_in_the_subnets_that_are_named(run_stack:
     [
         ({"vpcCidr": None}, "aws.vpcCidr is missing: with aws.network it is the range of the VPC"),
         ({"nodeSubnets": "public"}, 'aws.nodeSubnets is "public": aws.network.subnets are the machines\' subnets'),
+        (
+            {"internalEndpoints": True},
+            "aws.internalEndpoints is true: the program makes nothing in a VPC that is there",
+        ),
         ({"network": {**NETWORK, "subnets": {"eu-central-1a": "subnet-a"}}}, "has no subnet; allowed: zones of aws."),
         ({"network": {**NETWORK, "vpcId": "v"}}, 'aws.network.vpcId is "v": allowed: vpc-…'),
         ({"network": {"vpcId": "vpc-1"}}, "aws.network.subnets is missing: The subnets of the machines"),

@@ -12,6 +12,7 @@ import pytest
 
 from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.versions import NEWEST
+from components.clouds.aws.endpoints import APIS
 from tests.components.stack_runs import RunStack, config, every, opened, program, runner, visible
 
 CLUSTER_TAG = "kubernetes.io/cluster/"
@@ -27,6 +28,7 @@ TABLE = "aws:ec2/routeTable:RouteTable"
 NAT = "aws:ec2/natGateway:NatGateway"
 SECURITY_GROUP = "aws:ec2/securityGroup:SecurityGroup"
 INGRESS_RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
 ROLE = "aws:iam/role:Role"
 POLICY = "aws:iam/policy:Policy"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
@@ -423,6 +425,34 @@ def test_the_csi_driver_may_attach_volumes_to_self_managed_nodes_but_not_detach_
     assert not [each for group in others for each in group["tags"] if each["key"] == tag]
 
 
+# ------------------------------------------------------------------------------------------------- internal endpoints
+
+
+@pytest.mark.parametrize("stack", ["aws-prod", "aws-staging"])
+def test_the_apis_that_the_ccm_calls_have_addresses_in_each_subnet_of_the_nodes(
+    stack: str, run_stack: RunStack
+) -> None:
+    recording = run_stack(stack)
+
+    endpoints = every(recording, ENDPOINT)
+
+    assert {each["serviceName"].removeprefix("com.amazonaws.eu-central-1.") for each in endpoints.values()} == {*APIS}
+    for each in endpoints.values():
+        assert (each["vpcEndpointType"], each["privateDnsEnabled"]) == ("Interface", True)
+        assert sorted(each["subnetIds"]) == [f"{stack}-private-eu-central-1{zone}-id" for zone in "abc"]
+        assert each["securityGroupIds"] == [f"{stack}-endpoints-id"]
+
+
+def test_only_the_vpc_reaches_the_endpoints_and_only_by_https(run_stack: RunStack) -> None:
+    rule = run_stack("aws-prod").one(INGRESS_RULE, "aws-prod-endpoints").inputs
+
+    assert (rule["cidrIpv4"], rule["ipProtocol"], rule["fromPort"], rule["toPort"]) == ("10.0.0.0/16", "tcp", 443, 443)
+
+
+def test_there_are_no_endpoints_unless_the_stack_asks_for_them(run_stack: RunStack) -> None:
+    assert not every(run_stack("aws-prod", internalEndpoints=False), ENDPOINT)
+
+
 # ----------------------------------------------------------------------------------------------------- logs and audit
 
 LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
@@ -683,6 +713,7 @@ def test_the_ccm_keeps_its_rights_and_network_until_its_load_balancers_are_delet
         "aws:ec2/route:Route",
         "aws:ec2/routeTableAssociation:RouteTableAssociation",
         NAT,
+        ENDPOINT,
         INGRESS_RULE,
         "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
         *({"aws:lb/listener:Listener", PARAMETER, "aws:iam/rolePolicy:RolePolicy"} if stack == "aws-staging" else ()),
