@@ -1,4 +1,4 @@
-"""The pods' network on EKS: the VPC CNI, which enforces NetworkPolicies only where it is told to."""
+"""The pods' network on EKS: the VPC CNI, which enforces NetworkPolicies only if its configuration says so."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class SecurityGroups:
 
 @dataclass(frozen=True)
 class _Peer:
-    """Whom a rule lets in, or whither it lets out: another group's members, or an address range."""
+    """The other side of a rule, which it lets in or lets out to: another group's members, or an address range."""
 
     name: str
     cidr: str | None = None
