@@ -11,6 +11,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 import pytest
 
+from cloud_controller.clouds.aws.config import parse
 from local.aws.provider.recorded import recorder
 from local.engine.cli import main
 from local.engine.display.words import note_of
@@ -105,6 +106,14 @@ def test_an_update_simulates_marked_outputs_and_the_next_changes_nothing(recorde
     assert all(made[name].simulated for name in ("net", "a", "main", "web"))
     assert recorded.up(whole_program).counts == {"same": 6}
     assert recorded.refresh().counts == {"same": 6}
+
+
+def test_a_simulated_vpc_has_an_id_that_a_cloud_config_may_name(recorded: Any) -> None:
+    recorded.up(network)
+
+    vpc_id = recorded.resources()["net"].id
+    text = f"[Global]\nKubernetesClusterID = shop\nRegion = eu-south-9\nVPC = {vpc_id}\n"
+    assert parse(text).vpc_id == vpc_id
 
 
 def test_two_stacks_of_the_same_program_simulate_equal_outputs(recorded: Any) -> None:
