@@ -27,7 +27,7 @@ def make(name: str, days: int, opts: pulumi.ResourceOptions) -> None:
                 "enabled": True,
                 "prefix": "",
                 "expirations": [{"days": days}],
-                # What somebody deletes or overwrites is kept as long again.
+                # What expires, and what somebody deletes or overwrites, is kept as long again.
                 "noncurrent_version_expirations": [{"days": days}],
             }
         ],

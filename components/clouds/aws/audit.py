@@ -47,7 +47,7 @@ def make(name: str, of_cluster: pulumi.Output[str], days: int, opts: pulumi.Reso
                 "status": "Enabled",
                 "filter": {},
                 "expiration": {"days": days},
-                # What somebody deletes or overwrites is kept as long again.
+                # What expires, and what somebody deletes or overwrites, is kept as long again.
                 "noncurrent_version_expiration": {"noncurrent_days": days},
             }
         ],
