@@ -164,7 +164,8 @@ def test_a_deleted_service_leaves_a_protected_load_balancer_to_whoever_takes_the
     assert load_balancers(account)
     assert cluster.objects["services"]
 
-    off = [{"Key": "deletion_protection.enabled", "Value": "false"}]
-    account.elbv2.modify_load_balancer_attributes(LoadBalancerArn=lb["LoadBalancerArn"], Attributes=off)
+    account.elbv2.modify_load_balancer_attributes(
+        LoadBalancerArn=lb["LoadBalancerArn"], Attributes=[{"Key": "deletion_protection.enabled", "Value": "false"}]
+    )
     running.settle(rounds=6)
     assert load_balancers(account) == []
