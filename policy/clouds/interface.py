@@ -41,6 +41,8 @@ class CcmMatrix:
     """What `--cloud-provider` calls the cloud: that tells whose an image without a vendor's name is."""
     judge: Callable[[str, str], Verdict]
     """Says whether a version, the image's tag, goes with a Kubernetes version."""
+    follows_upstream: bool = True
+    """Whether its controllers with upstream's names are those of upstream's framework, and need the same rights."""
 
 
 Path = tuple[str, ...]

@@ -52,7 +52,7 @@ CLOUD = PolicyCloud(
     catalogue=CATALOGUE,
     policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, CCM_REACHES_METADATA, CALLS_ARE_AUDITED),
     infrastructure=INFRASTRUCTURE,
-    ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge),
+    ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge, follows_upstream=False),
     roles=Roles(
         where={
             "alicloud:cs/managedKubernetes:ManagedKubernetes": "on ACK, pods take RAM roles (RRSA)",
