@@ -212,5 +212,5 @@ class PolicyCloud:
     zones: Zones | None = None
     """Where its load balancers and nodes are; None: a load balancer is in every zone."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What a rule of the checklist judges in this cloud, by the rule's name: for its page."""
+    """What a rule of the checklist judges in this cloud and how to follow it, by the rule's name: for its page."""
     meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))
