@@ -55,9 +55,9 @@ INTERNAL_ENDPOINTS = StackRule(
     judges=(
         "The CCM's cloud config, from a Secret of the stack, leads to addresses inside the network. On Alibaba Cloud "
         "`network` is `vpc`, or `Endpoints` names others than `PRODUCT.REGION.aliyuncs.com` (the API of quotas has "
-        "only a public address and is left alone). On AWS a stack with a VPC makes interface endpoints with private "
-        "DNS for `ec2`, `elasticloadbalancing` and `sts`, or the config has a `ServiceOverride` for each. mycloud has "
-        "one address, which is the network's own. A text that is unknown in a preview is judged in the update."
+        "only a public address and is left alone). On AWS a stack with a VPC makes interface endpoints, with private "
+        "DNS, for `ec2`, `elasticloadbalancing` and `sts`, or the config has a `ServiceOverride` for each. mycloud "
+        "has one address, which is the network's own. A text that is unknown in a preview is judged in the update."
     ),
     unseen="a VPC of AWS that another program makes; which network an endpoint is in, and whether it admits the CCM.",
     tags=["network"],
