@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
+from policy.checklist import POLICIES
 from tests.policy import (
     mutants,
     mutants_cluster,
@@ -63,12 +64,21 @@ def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, P
     assert {finding.level for finding in found} == {"mandatory"}
 
 
+def test_every_rule_has_a_mutant() -> None:
+    # It compares with an exported state, which no production stack's settings name.
+    without = {"lb-service-acknowledge-address-change"}
+
+    assert {rule.name for rule in POLICIES} - {mutant.rule for mutant in MUTANTS} == without
+
+
 def damage(stack: list[Seen], mutant: Mutant) -> list[Seen]:
     """Damage the stack in place; gives the damaged resources, without those beside."""
     matching = [index for index, each in enumerate(stack) if mutant.is_of(each.alone.type, each.alone.name)]
     changed = matching if mutant.every else matching[:1]
     for index in changed:
         stack[index] = stack[index].changed(mutant.damaged, mutant.becomes)
+        if mutant.alone:
+            stack[index] = stack[index].without_dependencies()
     if mutant.beside is not None:
         damage(stack, mutant.beside)
     return [stack[index] for index in changed]

@@ -46,7 +46,7 @@ NOTES = {
     "ccm-credential-set-expiry": "90 days are control 1.14 of the CIS benchmark.",
     "ccm-cloud-config-valid": "the parser also knows the file of AWS's own controller.",
     "ccm-use-internal-endpoints": (
-        "a stack with a VPC makes interface endpoints with private DNS for `ec2`, `elasticloadbalancing` and `sts`, "
+        "a stack with a VPC makes interface endpoints, with private DNS, for `ec2`, `elasticloadbalancing` and `sts`, "
         "or the cloud config has a `ServiceOverride` for each ([interface endpoints]"
         "(https://docs.aws.amazon.com/vpc/latest/privatelink/aws-services-privatelink-support.html))."
     ),
