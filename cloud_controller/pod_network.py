@@ -10,7 +10,8 @@ _NEEDED = frozenset({"node", "route"})
 _API_SERVER = (443, 6443)
 """Ports of API servers; the clouds' APIs have the first."""
 _DNS = 53
-_LINK_LOCAL = "169.254.0.0/16"
+_ANYWHERE = {"0.0.0.0/0": "169.254.0.0/16", "::/0": "fe80::/10"}
+"""Every address of a family, and its link-local ones. CNIs skip the blocks of a family that their cluster lacks."""
 _NODE_LOCAL_DNS = "169.254.20.10/32"
 
 
@@ -27,8 +28,12 @@ def policy(labels: Mapping[str, str], port: int, metadata: Sequence[str]) -> dic
     """The spec of the NetworkPolicy: out to API servers, the cloud's API and the cluster's DNS, in to `port`.
 
     The clouds' APIs have no lasting addresses, so port 443 is open to all but machines' metadata (`metadata`: ranges
-    beside the link-local one). Another policy for the same pods adds to this one, such as a way to a proxy.
+    beside the link-local ones). Another policy for the same pods adds to this one, such as a way to a proxy.
     """
+    everything = [
+        {"ipBlock": {"cidr": cidr, "except": [local, *(each for each in metadata if (":" in each) == (":" in cidr))]}}
+        for cidr, local in _ANYWHERE.items()
+    ]
     dns = [
         {"podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}},
         {"ipBlock": {"cidr": _NODE_LOCAL_DNS}},
@@ -40,7 +45,7 @@ def policy(labels: Mapping[str, str], port: int, metadata: Sequence[str]) -> dic
         "ingress": [{"ports": [{"port": port, "protocol": "TCP"}]}],
         "egress": [
             {
-                "to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": [_LINK_LOCAL, *metadata]}}],
+                "to": everything,
                 "ports": [{"port": each, "protocol": "TCP"} for each in _API_SERVER],
             },
             {"to": dns, "ports": [{"port": _DNS, "protocol": protocol} for protocol in ("UDP", "TCP")]},

@@ -92,6 +92,6 @@ class CloudDescriptor:
     identity: Callable[[Text, str], PodIdentity] | None = None
     """Takes a role's name and the path of the token. None: pods cannot assume a role in this cloud."""
     metadata: tuple[str, ...] = ()
-    """The ranges where machines read their metadata, beside the link-local one (169.254.0.0/16)."""
+    """The ranges where machines read their metadata, beside the link-local ones (169.254.0.0/16, fe80::/10)."""
     file_keys: tuple[str, ...] = ()
     """The keys of the cloud config that name files, which the CCM's pods do not have."""

@@ -86,7 +86,7 @@ def diff(
     if current.state is LoadBalancerState.READY:
         others = (lb for lb in _by_age(observed) if lb is not current)
         why = f"{current.id} serves in its place"
-        altered += [action for lb in others for action in _end(lb, catalogue, target, why)]
+        altered += [action for lb in others for action in _end(lb, catalogue, target, why, replaced=True)]
     return Plan.of(altered)
 
 
@@ -159,7 +159,9 @@ def _given(values: Iterable[tuple[str, object]]) -> Iterator[FieldChange]:
     return (FieldChange(name, None, value) for name, value in values if value)
 
 
-def _end(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) -> Iterator[Action]:
+def _end(
+    lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str, *, replaced: bool = False
+) -> Iterator[Action]:
     """Delete it, or remove only its owner's parts if others use it."""
     if lb.state is LoadBalancerState.DELETING:
         yield Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason="it is already being deleted")
@@ -173,7 +175,7 @@ def _end(lb: ObservedLoadBalancer, catalogue: Catalogue, target: str, why: str) 
         target,
         f"delete {left}load balancer {lb.id} ({lb.model.name})",
         reason=why,
-        operation=DeleteLoadBalancer(lb.id),
+        operation=DeleteLoadBalancer(lb.id, replaced),
     )
 
 
@@ -192,7 +194,8 @@ def _end_in_the_way(
             why = f"{shared} cannot be moved to a new load balancer: {lb.id} has it, and other Services use {lb.id}"
             raise InvalidConfiguration(f"annotation {entry.name}", why, "values that no load balancer has")
         why = f"the address changes: the new load balancer can be created only when {shared} is free"
-        yield from _end(lb, catalogue, target, f"{why}; until it serves, clients cannot connect")
+        why += "; until it serves, clients cannot connect"
+        yield from _end(lb, catalogue, target, why, replaced=True)
         return
 
 

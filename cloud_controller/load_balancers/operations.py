@@ -110,9 +110,14 @@ class DeletePool:
 
 @dataclass(frozen=True, slots=True)
 class DeleteLoadBalancer:
-    """Start deleting it with all its parts; a missing one is ignored."""
+    """Start deleting it with all its parts; a missing one is ignored.
+
+    `replaced`: its Service stays and has, or gets, another one, so deletion protection that the Service asked for does
+    not hold it.
+    """
 
     id: str
+    replaced: bool = False
 
 
 Operation = (

@@ -35,11 +35,19 @@ def test_it_reaches_the_apis_of_the_cloud_and_of_the_cluster_and_dns(cloud: str)
     assert reaches(cloud, "169.254.20.10", 53, "UDP")
 
 
+@pytest.mark.parametrize("cloud", clouds.names())
+def test_in_a_cluster_with_ipv6_addresses_it_reaches_the_same(cloud: str) -> None:
+    assert reaches(cloud, "2600:1f14::1", 443)
+    assert reaches(cloud, "fd9c:5ee0::1", 443)  # EKS gives Services such addresses, the API server's first of all
+
+
 @pytest.mark.parametrize(
     ("cloud", "address", "port"),
     [
         ("aws", "169.254.169.254", 80),
         ("aws", "169.254.169.254", 443),
+        ("aws", "fd00:ec2::254", 443),
+        ("aws", "fe80::1", 443),
         ("alicloud", "100.100.100.200", 80),
         ("alicloud", "100.100.100.200", 443),
         ("mycloud", "10.0.0.1", 10250),

@@ -50,4 +50,5 @@ CLOUD = CloudDescriptor(
     keeps_checkpoint=True,
     not_offered={"volume": "AWS's volumes are the EBS CSI driver's"},
     identity=pod_identity,
+    metadata=("fd00:ec2::254/128",),
 )

@@ -41,6 +41,7 @@ DEFAULT_SUCCESS_CODES = "200-399"
 
 ENABLED, BUCKET, PREFIX = "access_logs.s3.enabled", "access_logs.s3.bucket", "access_logs.s3.prefix"
 EMIT_INTERVAL = "access_logs.s3.emit_interval"
+DELETION_PROTECTION = "deletion_protection.enabled"
 CROSS_ZONE = "load_balancing.cross_zone.enabled"
 IDLE_TIMEOUT = "idle_timeout.timeout_seconds"
 DRAINING, DRAINING_TIMEOUT = "connection_draining.enabled", "connection_draining.timeout_seconds"
@@ -103,7 +104,7 @@ LOAD_BALANCER: Mapping[str, Rule] = {
     BUCKET: Rule(free=True),
     PREFIX: Rule(free=True),
     CROSS_ZONE: _FLAG,
-    "deletion_protection.enabled": _FLAG,
+    DELETION_PROTECTION: _FLAG,
     "dns_record.client_routing_policy": Rule(
         ("any_availability_zone", "availability_zone_affinity", "partial_availability_zone_affinity"),
         default="any_availability_zone",

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from cloud_controller.cloud import Conflict, NotFound
+from cloud_controller.clouds.aws.attributes import DELETION_PROTECTION
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
@@ -22,6 +24,7 @@ from cloud_controller.clouds.aws.network_model import name_of, observed
 from cloud_controller.clouds.aws.network_reads import NetworkReads
 from cloud_controller.clouds.aws.node_rules import NodeRules
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
+from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.target_groups import TargetGroups
 from cloud_controller.clouds.aws.upstream import model_name, not_adopted
 from cloud_controller.clouds.aws.vpc_state import VpcState
@@ -178,6 +181,8 @@ class NetworkLoadBalancers:
             raise Conflict(f"load balancer {lb_id} no longer has the tags of its Service")
         with self.memory.cache.changing(lb_id):
             for arn in owned & {*balancers}:
+                if operation.replaced:
+                    self._take_protection_off(lb_id, arn)
                 self._api.call("elbv2", "DeleteLoadBalancer", LoadBalancerArn=arn)
                 self.memory.tags.forget(arn)
             self._nodes.close(lb_id)
@@ -186,6 +191,13 @@ class NetworkLoadBalancers:
             if self._security_groups.delete(lb_id):
                 self._delete_groups([arn for arn in groups.values() if arn in owned])
         self.memory.forget(lb_id)
+
+    def _take_protection_off(self, lb_id: str, arn: str) -> None:
+        known = self.memory.get(lb_id)
+        if known is not None and known.attributes.get(DELETION_PROTECTION) == "true":
+            off = tag_list({DELETION_PROTECTION: "false"})
+            with suppress(NotFound):  # Deleting what is gone already succeeds.
+                self._api.call("elbv2", "ModifyLoadBalancerAttributes", LoadBalancerArn=arn, Attributes=off)
 
     # -------------------------------------------------------------------------------------------- pools and members
 

@@ -88,7 +88,7 @@ class AlicloudConfig(CloudSection):
         description="With ecs: ranges that control-plane machines reach besides the VPC and, on port 443, everything;"
         " 0.0.0.0/0 for no limit.",
     )
-    log_days: Annotated[int, Field(strict=True, ge=1, le=3650)] | None = Field(
+    log_days: Annotated[int, Field(strict=True, ge=1, le=3000)] | None = Field(
         default=None,
         description="With ack: for how many days SLS keeps the control plane's logs; 30 if not given.",
     )

@@ -171,7 +171,7 @@ def test_a_replaced_load_balancer_serves_until_the_new_one_is_ready() -> None:
     done = changed(model(80), old, replace(new, state=LoadBalancerState.READY))
 
     assert operations(waiting) == []
-    assert operations(done) == [DeleteLoadBalancer("lb-1")]
+    assert operations(done) == [DeleteLoadBalancer("lb-1", replaced=True)]
 
 
 def test_a_load_balancer_is_deleted_first_if_the_new_one_needs_its_addresses() -> None:
@@ -180,7 +180,7 @@ def test_a_load_balancer_is_deleted_first_if_the_new_one_needs_its_addresses() -
 
     (action,) = changed(desired, old)
 
-    assert action.operation == DeleteLoadBalancer("lb-1")
+    assert action.operation == DeleteLoadBalancer("lb-1", replaced=True)
     assert action.reason == (
         "the address changes: the new load balancer can be created only when a-2 is free; until it serves, clients"
         " cannot connect"
@@ -195,7 +195,7 @@ def test_addresses_that_the_model_has_zone_by_zone_are_as_exclusive() -> None:
     (deletion,) = changed(model(80, **{"eip.a": "eip-2"}), old)
     (creation,) = changed(model(80, **{"eip.a": "eip-3", "eip.b": "eip-4"}), old)
 
-    assert deletion.operation == DeleteLoadBalancer("lb-1")
+    assert deletion.operation == DeleteLoadBalancer("lb-1", replaced=True)
     assert "eip-2 is free" in str(deletion.reason)
     assert creation.kind is ActionKind.REPLACE
 
@@ -259,7 +259,7 @@ def test_a_failed_load_balancer_does_not_replace_others() -> None:
 def test_of_two_ready_load_balancers_the_older_one_is_kept() -> None:
     plan = changed(model(80), observed(model(80), "lb-2", created_at="2"), observed(model(80), "lb-1", created_at="1"))
 
-    assert operations(plan) == [DeleteLoadBalancer("lb-2")]
+    assert operations(plan) == [DeleteLoadBalancer("lb-2", replaced=True)]
 
 
 def test_all_load_balancers_are_deleted_if_none_is_wanted() -> None:
@@ -289,7 +289,7 @@ def test_the_remains_of_another_load_balancer_are_deleted_once_one_is_ready() ->
 
     assert operations(changed(model(80), left, wanted)) == []
     assert operations(changed(model(80), left, replace(wanted, state=LoadBalancerState.READY))) == [
-        DeleteLoadBalancer("lb-0")
+        DeleteLoadBalancer("lb-0", replaced=True)
     ]
 
 

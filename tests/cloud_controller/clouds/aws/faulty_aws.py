@@ -79,6 +79,23 @@ def security_groups_in_use() -> Refusing:
     return Refusing.of("DeleteSecurityGroup", "DependencyViolation", "resource has a dependent object")
 
 
+class DeletionProtection(Refusing):
+    """AWS, where a load balancer with deletion protection is not deleted."""
+
+    def __init__(self, account: AwsAccount) -> None:
+        super().__init__(self._protected)
+        self._account = account
+
+    def _protected(self, operation: str, params: dict[str, Any]) -> Refusal | None:
+        if operation != "DeleteLoadBalancer" or "LoadBalancerArn" not in params:
+            return None
+        found = self._account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=params["LoadBalancerArn"])
+        if {"Key": "deletion_protection.enabled", "Value": "true"} not in found["Attributes"]:
+            return None
+        why = f"Load balancer '{params['LoadBalancerArn']}' cannot be deleted because deletion protection is enabled"
+        return "OperationNotPermitted", why
+
+
 class LeavingZones(Refusing):
     """AWS, where the removal of a subnet is not complete until `free`, and nothing of its zone is taken before."""
 

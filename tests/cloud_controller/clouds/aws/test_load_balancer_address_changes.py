@@ -11,7 +11,7 @@ from cloud_controller.controllers.service.address_changes import ANNOTATION, CON
 from cloud_controller.controllers.service.controller import NODES_CHANGED, ServiceOptions
 from cloud_controller.kube import Object
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.faulty_aws import STEP, Died, Faults
+from tests.cloud_controller.clouds.aws.faulty_aws import STEP, DeletionProtection, Died, Faults
 from tests.cloud_controller.clouds.aws.in_the_account import (
     classic_load_balancers,
     listeners,
@@ -60,6 +60,25 @@ def test_the_scheme_waits_and_with_it_the_subnets_that_come_with_it(account: Aws
     assert new["Scheme"] == "internal" and subnets_of(account) == {*account.private_subnets}
     assert cluster.ingress == [{"hostname": new["DNSName"]}]
     assert conditions(cluster) == []
+
+
+@pytest.mark.parametrize("to", [named(internal=True), {TYPE: "classic"}], ids=["scheme", "kind"])
+def test_an_acknowledged_change_takes_the_deletion_protection_off_the_old_load_balancer(
+    account: AwsAccount, cluster: Cluster, to: dict[str, str]
+) -> None:
+    protected = named(attributes=("deletion_protection.enabled=true",))
+    running = served(account, cluster, nlb(protected), options=ACKNOWLEDGE, wrap=DeletionProtection(account))
+    (old,) = load_balancers(account)
+
+    changed(cluster, to)
+    running.settle()
+    assert [each["LoadBalancerArn"] for each in load_balancers(account)] == [old["LoadBalancerArn"]]
+
+    changed(cluster, {ANNOTATION: held(running)})
+    running.settle(rounds=6)
+
+    assert old["LoadBalancerArn"] not in {each["LoadBalancerArn"] for each in load_balancers(account)}
+    assert cluster.ingress not in ([], [{"hostname": old["DNSName"]}])
 
 
 @pytest.mark.parametrize("service", [nlb(), classic()], ids=["network", "classic"])

@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.binding import Binding
+from cloud_controller.cloud import Conflict
 from cloud_controller.controllers.service.controller import POLL
 from tests.cloud_controller import load_balancing
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
-from tests.cloud_controller.clouds.aws.faulty_aws import security_groups_in_use
+from tests.cloud_controller.clouds.aws.faulty_aws import DeletionProtection, security_groups_in_use
 from tests.cloud_controller.clouds.aws.in_the_account import (
     assert_nothing_left,
     groups_made,
     load_balancers,
     target_groups,
 )
-from tests.cloud_controller.clouds.aws.services import nlb
+from tests.cloud_controller.clouds.aws.services import named, nlb
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.guard import guard
-from tests.cloud_controller.load_balancing import Running, changed, port
+from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 
 @pytest.fixture
@@ -148,3 +149,22 @@ def test_a_service_that_wants_one_again_takes_over_what_is_left(account: AwsAcco
     assert len(groups_made(account)) == len(left)
     assert len(target_groups(account)) == 2
     assert cluster.ingress == [{"hostname": lb["DNSName"]}]
+
+
+def test_a_deleted_service_leaves_a_protected_load_balancer_to_whoever_takes_the_protection_off(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    protected = named(attributes=("deletion_protection.enabled=true",))
+    running = served(account, cluster, nlb(protected), wrap=DeletionProtection(account))
+    (lb,) = load_balancers(account)
+
+    cluster.delete_service()
+    with pytest.raises(Conflict, match="deletion protection is enabled"):
+        running.settle()
+    assert load_balancers(account)
+    assert cluster.objects["services"]
+
+    off = [{"Key": "deletion_protection.enabled", "Value": "false"}]
+    account.elbv2.modify_load_balancer_attributes(LoadBalancerArn=lb["LoadBalancerArn"], Attributes=off)
+    running.settle(rounds=6)
+    assert load_balancers(account) == []

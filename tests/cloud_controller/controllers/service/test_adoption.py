@@ -171,7 +171,10 @@ def test_beside_one_of_its_own_it_stays_until_the_service_goes() -> None:
 def test_what_is_left_of_one_is_deleted_when_the_service_has_its_own() -> None:
     left = replace(foreign(), state=LoadBalancerState.PARTIAL, model=LoadBalancerModel("lb-0"))
 
-    assert operations(web(), own(), left) == [AdoptLoadBalancer("lb-0", OWNER.tags), DeleteLoadBalancer("lb-0")]
+    assert operations(web(), own(), left) == [
+        AdoptLoadBalancer("lb-0", OWNER.tags),
+        DeleteLoadBalancer("lb-0", replaced=True),
+    ]
 
 
 @pytest.mark.parametrize(
