@@ -1,9 +1,9 @@
 """A pytest plugin: tests of anybody's policy pack, by Pulumi's real analyzer server (pulumi-policy#445).
 
-    def test_a_bucket_is_private(policy_pack: PolicyPack) -> None:
-        findings = policy_pack.check(Resource("aws:s3/bucket:Bucket", {"acl": "public-read"}))
+    def test_a_password_belongs_in_a_secret(policy_pack: PolicyPack) -> None:
+        findings = policy_pack.check(Resource("kubernetes:core/v1:ConfigMap", {"data": {"password": "hunter2"}}))
 
-        assert [finding.policy for finding in findings] == ["bucket-private"]
+        assert [finding.policy for finding in findings] == ["object-avoid-credentials"]
 
 The pack runs as the CLI runs it, in a process of its own: defaults of settings, levels, unknown values and secrets are
 Pulumi's. `Unknown` and `Secret` stand for values that a preview does not know, or that are secret.

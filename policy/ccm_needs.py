@@ -15,6 +15,7 @@ from typing import Any, Final
 from cloud_controller import clouds, rbac
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import canonical, controllers
+from policy import clouds as policy_clouds
 from policy import upstream_rights
 from policy.objects import dig, each
 from policy.powers import power_of_ccm
@@ -25,8 +26,12 @@ from policy.workloads import ccm_name, containers, repository
 
 OURS: Final = "cloud-controller"
 """The last part of our image's repository, and our command."""
-# Alibaba Cloud's has controllers of its own under some of upstream's names.
-_NOT_UPSTREAM: Final = frozenset({"alicloud"})
+_NOT_UPSTREAM: Final = frozenset(
+    provider
+    for cloud in policy_clouds.descriptors()
+    if cloud.ccm and not cloud.ccm.follows_upstream
+    for provider in cloud.ccm.providers
+)
 _OUR_NAMES: Final = frozenset({"node", "node-lifecycle"})
 _FALSE: Final = frozenset({"0", "f", "false"})
 _READS: Final = frozenset({"get", "list", "watch"})

@@ -1,6 +1,6 @@
 """Finds credentials in clear in a text, whatever its format, and names them without their values. Pure.
 
-A credential is a filled setting with a telling name (`password`, `AWS_SECRET_ACCESS_KEY`), or something that shows by
+A credential is a filled setting with a telling name (`password`, `SECRET_ACCESS_KEY`), or something that shows by
 its form what it is (a private key, a URL with a password).
 """
 
@@ -41,7 +41,7 @@ _ELSEWHERE = re.compile(
     r"(file:)?[~.]{0,2}(/[\w.@-]+)+/?|https?://\S+|(arn|env|op|ref\+\w+|secretref|vault|projects/[\w-]+/secrets)[:/].*"
     r"|ENC\[.*|[A-Za-z_][\w.]*(\(.*\)|\[.*\]);?"
 )
-# Base64 may look like a path: an AWS secret access key has 40 characters.
+# Base64 may look like a path: a secret access key may have these 40 characters.
 _KEY = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9/+=]{40}")
 _A_WORD = re.compile(
     r"true|false|yes|no|on|off|null|nil|none|enabled?|disabled?|required|optional|auto|default|[\d.]+(ms|[smhdw])?",

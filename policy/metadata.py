@@ -39,26 +39,27 @@ def rule(name: str, metadata: Metadata, url: str) -> StackRule:
         name,
         partial(problems, metadata),
         why=(
-            "A CCM without credentials of its own takes its machine's role from the metadata service, and must reach "
-            "it: else it never starts. Everybody else must not: the service requires a session token."
+            "A CCM without credentials of its own takes its machine's role from the metadata service, and does not "
+            "start if it cannot reach the service. Nobody else may take the role: the service must require a session "
+            "token."
         ),
         level=ADVISORY,
         settings={"images": IMAGES},
-        title=f"The CCM reaches {metadata.cloud}'s metadata service, by sessions",
+        title=f"The CCM reaches {metadata.cloud}'s metadata service, with sessions",
         severity=MEDIUM,
         lines=["11.1.3"],
         judges=(
             "Machines and their templates set `httpTokens` to `required`. A CCM that is given no credentials (by "
-            "variables, or by its ServiceAccount) runs where the service answers: it is not switched off; without "
+            "variables, or by its ServiceAccount) runs where the service answers: it is not switched off, and without "
             f"`hostNetwork`, no NetworkPolicy for the CCM's pods keeps it from {metadata.address}{hops}."
         ),
         unseen=(
-            "Node pools whose options the cloud chooses, rules of firewalls on machines, and credentials in a cloud "
+            "Node pools whose options the cloud chooses, firewalls on machines, and credentials in a cloud "
             "config or a mounted file that no variable names."
         ),
         tags=[metadata.cloud, "network"],
         remedy=(
-            "Give the CCM a role by its ServiceAccount, which needs no metadata; else run it with hostNetwork. Set "
+            "Give the CCM a role by its ServiceAccount, which needs no metadata, or run it with hostNetwork. Set "
             "httpTokens to required."
         ),
         url=url,

@@ -30,7 +30,7 @@ from policy.exemptions import SETTING, expired, is_judged
 from policy.lines import LINES
 from policy.objects import plain
 from policy.subjects import Subject, subjects
-from policy.unknowns import Problem, collect, judge
+from policy.unknowns import ODD, UNREADABLE, Problem, collect, judge, unreadable
 
 ADVISORY, MANDATORY = EnforcementLevel.ADVISORY, EnforcementLevel.MANDATORY
 LOW, MEDIUM, HIGH, CRITICAL = Severity.LOW, Severity.MEDIUM, Severity.HIGH, Severity.CRITICAL
@@ -184,7 +184,7 @@ def _remediate(
         messages: list[str] = []
         subject = judged()
         judge([partial(is_judged, subject)], problems(subject), partial(_keep, messages))
-        if messages:
+        if messages and UNREADABLE not in messages[0]:
             wrong.append(handed())
     changed = [apply(subject) for subject in wrong]
     return args.props if any(changed) else None
@@ -209,6 +209,8 @@ def _check_stack(problems: WholeStack, args: StackValidationArgs, report: Report
             by_subject.setdefault(id(subject), (subject, []))[1].append(problem)
     except UnknownValueError as error:
         unknown = unknown or error
+    except ODD as error:
+        report(unreadable(error), None)
     for subject, found_problems in by_subject.values():
         try:
             _judge(subject, found_problems, report)

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from policy.documents import Statement, allows, texts
 from policy.objects import dig
 
-_LIMITING = re.compile(r"(aws|acs):(Principal|Source(Account|Arn|Org))\w*", re.IGNORECASE)
-"""Keys of conditions that say who, besides the principal."""
+_WHO = re.compile(r"(Principal|Source(Account|Arn|Org))\w*", re.IGNORECASE)
+"""The keys of conditions on who takes a role, without their prefix."""
 _POSITIVE = re.compile(r"(For(Any|All)Values?:)?(String(Equals|Like)(IgnoreCase)?|Arn(Equals|Like))(IfExists)?", re.I)
 """Operators that let only the values pass."""
 _ANY_ACCOUNT = re.compile(r"system:serviceaccount:(\*(:.*)?|[^:]*:\*+)|\*+")
 """Subjects of every ServiceAccount, or of every one of a namespace."""
-_EVERYONE = re.compile(r"\*|acs:ram::\*:\w+|arn:[\w-]*:iam::\*:\w+")
 
 
-def too_open(statement: Statement) -> str | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """How a cloud's trust policies name what they have in common with those of others."""
+
+    prefix: str
+    """Of the keys of its own conditions, such as `PREFIX:PrincipalArn`."""
+    every_account: re.Pattern[str]
+    """The principals of all accounts, besides `*`."""
+
+
+def too_open(words: Words, statement: Statement) -> str | None:
     """Why a statement of a trust policy lets too many take the role; None if it does not."""
     if not allows(statement):
         return None
     if dig(statement, "NotPrincipal"):
         return "lets everyone but its NotPrincipal take the role"
-    if _is_for_everyone(statement) and not any(_LIMITING.fullmatch(key) for key, _, _ in _conditions(statement)):
+    if _is_for_everyone(words, statement) and not any(_limits(words, key) for key, _, _ in _conditions(statement)):
         return "lets everyone take the role (Principal *)"
     return _of_tokens(statement) if _is_for_tokens(statement) else None
 
@@ -49,10 +59,16 @@ def _is_for_tokens(statement: Statement) -> bool:
     return any(":oidc-provider/" in name or (web and name.startswith("arn:")) for name in names)
 
 
-def _is_for_everyone(statement: Statement) -> bool:
+def _is_for_everyone(words: Words, statement: Statement) -> bool:
     principal = dig(statement, "Principal")
-    kinds = [principal] if isinstance(principal, str) else [*_values(principal)]
-    return any(_EVERYONE.fullmatch(name) for name in kinds)
+    names = [principal] if isinstance(principal, str) else [*_values(principal)]
+    return any(name == "*" or words.every_account.fullmatch(name) for name in names)
+
+
+def _limits(words: Words, key: str) -> bool:
+    """Whether a condition with this key says who may take the role, besides the principal."""
+    prefix, _, rest = key.partition(":")
+    return prefix.lower() == words.prefix and bool(_WHO.fullmatch(rest))
 
 
 def _values(principal: Any) -> Iterator[str]:

@@ -6,15 +6,23 @@ only where its answer does not depend on the value. Only the functions here do t
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from pulumi_policy import ReportViolation
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
 
 T = TypeVar("T")
+
+ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading a value of the wrong type raises: a text for a number, a number for an object. The rule is violated:
+"not evaluated" would pass, and a crash would end the run without saying where."""
+UNREADABLE = "cannot be judged"
+"""How the message of such a violation starts."""
 
 Problem = Callable[[], str | None]
 """What is wrong with one part of a resource, as a message; None if nothing is. Raises UnknownValueError."""
@@ -117,6 +125,8 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
             # Judge the others all the same; this one makes the rule "not evaluated" besides.
             unknown = unknown or error
             continue
+        except ODD as error:
+            message = unreadable(error)
         if message:
             messages.append(message)
     if messages:
@@ -126,15 +136,22 @@ def judge(conditions: Iterable[Callable[[], object]], problems: Iterable[Problem
 
 
 def collect(values: Iterable[Callable[[], T]]) -> list[Callable[[], T]]:
-    """The values as a list, whose last one raises UnknownValueError where `values` did."""
+    """The values as a list, whose last one raises what `values` did because of an unknown or an odd value."""
     found: list[Callable[[], T]] = []
     try:
         for value in values:
-            found.append(value)  # noqa: PERF402 - keeps what came before the unknown value
-    except UnknownValueError as error:
+            found.append(value)  # noqa: PERF402 - keeps what came before that value
+    except (UnknownValueError, *ODD) as error:
         found.append(partial(_raise, error))
     return found
 
 
-def _raise(error: UnknownValueError) -> NoReturn:
+def unreadable(error: Exception) -> str:
+    """What to report where a rule stumbles over an odd value; its text is left out, which may be a secret."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+    return f"{UNREADABLE}: a value is of another type than its field has ({place})"
+
+
+def _raise(error: Exception) -> NoReturn:
     raise error

@@ -69,19 +69,17 @@ NO_ACCESS_KEYS = StackRule(
     lines=["11.3.1"],
     sections="4.6.2, 5.1",
     judges=(
-        "A stack with an EKS or ACK cluster, or with machines of EC2 or ECS, makes no access key of a user "
-        "(`aws:iam/accessKey:AccessKey`, `alicloud:ram/accessKey:AccessKey`), and its CCM gets none: by a variable "
-        "(`AWS_ACCESS_KEY_ID`, `ALIBABA_CLOUD_ACCESS_KEY_ID`, `ACCESS_KEY_ID` …), also from a Secret's entry of that "
-        "name, or by a file in a Secret of the stack (a cloud config, a file of AWS credentials). A Secret's text that "
-        "is unknown in a preview is judged in the update. mycloud has no roles: there, "
-        "`ccm-credential-set-expiry` holds."
+        "A stack whose CCM can take a role, because it has a managed cluster whose pods take roles or machines that "
+        "have them, makes no access key of a user, and its CCM gets none: by a variable, also from a Secret's entry of "
+        "that name, or by a file in a Secret of the stack (a cloud config, a file of credentials). A Secret's text "
+        "that is unknown in a preview is judged in the update. Where the cloud has no roles for a CCM, "
+        "`ccm-credential-set-expiry` holds instead."
     ),
-    unseen="keys in a Secret that another program makes, and those of the machine (`~/.aws/credentials`).",
+    unseen="Keys in a Secret that another program makes, and those in files of the machine.",
     tags=["credentials", "iam", "ram"],
     remedy=(
-        "On EKS make a role that trusts the cluster's OIDC provider and the CCM's ServiceAccount "
-        "(components/clouds/aws/iam.py); on ACK set enableRrsa and do the same (components/clouds/alicloud/ram.py); on "
-        "machines of your own give these a role. Then delete the key."
+        "On a managed cluster, make a role that trusts the cluster's OIDC provider and the CCM's ServiceAccount, as "
+        "components/clouds do; give machines of your own a role. Then delete the key."
     ),
-    url="https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html",
+    url="https://kubernetes.io/docs/concepts/security/service-accounts/#use-cases",
 )

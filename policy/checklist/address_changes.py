@@ -95,8 +95,8 @@ ADDRESS_CHANGES_ACKNOWLEDGED = ResourceRule(
     problems,
     why=(
         "A change for which a load balancer must be replaced gives its Service another address, and clients that know "
-        "the old one lose it. Such a change must be acknowledged. It is compared with the stack's state, which the "
-        "setting stateBefore names; without that setting the rule has nothing to compare."
+        "the old one lose it. Such a change must be acknowledged. The rule compares with the stack's state in the file "
+        "that the setting stateBefore names, and does nothing without that setting."
     ),
     level=ADVISORY,
     settings={
@@ -109,11 +109,11 @@ ADDRESS_CHANGES_ACKNOWLEDGED = ResourceRule(
     sections="11.3",
     judges=(
         "An annotation whose change replaces the load balancer, and so the address, comes with a new value of "
-        "`cloud-controller/acknowledge-address-change` ([addresses](address-changes.md)). A rule sees only what "
-        "will be, so it compares with a file: `pulumi stack export --file /tmp/before.json` (here: `python -m "
-        "local.engine stack export`), and setting `stateBefore` names it by its absolute path. Without the setting "
-        "the rule compares nothing. It cannot check the digest itself; the controller and `LoadBalancerService` "
-        "do. Services of other controllers' classes are left alone."
+        "`cloud-controller/acknowledge-address-change` ([addresses](address-changes.md)). A rule sees only what will "
+        "be, so this one compares with a file that `pulumi stack export --file /tmp/before.json` writes (with the "
+        "embedded engine, `python -m local.engine stack export`). The setting `stateBefore` gives the file's absolute "
+        "path; without it, the rule does nothing. It cannot check the digest itself; the controller and "
+        "`LoadBalancerService` do. Services of other controllers' classes are left alone."
     ),
     tags=["network", "availability"],
     remedy=(

@@ -100,13 +100,14 @@ ANNOTATIONS_ARE_ACCEPTED = StackRule(
     lines=["11.2.6"],
     sections="4.3, 4.4, 5.3, 6.2, 7.2",
     judges=(
-        "What the parser of the Service's cloud refuses: unknown names (with the nearest one), invalid values, two "
-        "names of one annotation that contradict each other. Where this project's controller serves the Service, also "
-        "what its annotations and ports ask for together, and unknown annotations that restrict access. The cloud is "
-        "that of the cluster's CCM, of the class, of the stack's managed clusters or of its resources; if they do not "
-        "tell, each cloud's names are judged by themselves. Of Azure, Google, Huawei, OpenStack and Tencent the names "
-        "alone are known. What the cluster refuses at `kubectl apply` by its admission policy is refused here, in the "
-        "same words without the values."
+        "No Service has annotations that its cloud's parser refuses: unknown names (reported with the nearest one), "
+        "invalid values, two names of one annotation that contradict each other. Where this project's controller "
+        "serves the Service, the rule also reports what its annotations and ports cannot have together, and unknown "
+        "annotations that restrict access. The Service's cloud is that of the cluster's CCM, of the class, of the "
+        "stack's managed clusters or of its resources; if none of these shows it, each annotation is judged by the "
+        "cloud that its name belongs to. Of clouds without controllers in this project, only the names are known. What "
+        "the cluster refuses at `kubectl apply` by its admission policy is refused here, in the same words without the "
+        "values."
     ),
     unseen=(
         "Services of Helm charts and of other controllers' classes; what only the cloud or the administrator's "

@@ -65,7 +65,7 @@ QUOTAS_SUFFICE = StackRule(
     "lb-service-stay-within-quotas",
     problems,
     why=(
-        "A load balancer beyond the account's quota is not made, and its Service waits for an address without end. "
+        "A load balancer beyond the account's quota is not created, and its Service waits for an address forever. "
         "Higher quotas take days to be granted."
     ),
     level=ADVISORY,
@@ -85,13 +85,13 @@ QUOTAS_SUFFICE = StackRule(
     severity=LOW,
     lines=["11.4.6"],
     judges=(
-        "The number of load balancers of each kind that the stack's Services ask for, of elastic IPs that it makes, "
-        "and of ports of each Service, against the cloud's default quotas of a region (November 2026). The setting "
-        "`quotas` gives the account's own."
+        "The numbers of load balancers of each kind that the stack's Services ask for, of elastic IPs that it makes, "
+        "and of ports of each Service stay within the cloud's default quotas for a region (as of November 2026). The "
+        "setting `quotas` gives the account's own."
     ),
     unseen=(
-        "What else the account has: other stacks, load balancers of Ingresses, public addresses that the cloud gives "
-        "to load balancers."
+        "What else counts against the account's quotas: other stacks, load balancers of Ingresses, public addresses "
+        "that the cloud gives to load balancers."
     ),
     tags=["network"],
     remedy="Request a higher quota, and give it in the setting `quotas`; or let Services share a load balancer.",

@@ -90,7 +90,7 @@ BINDINGS_ARE_NARROW = StackRule(
     problems,
     why=(
         "A binding must give a role that is made for its subjects. Kubernetes' own broad roles grant far more than a "
-        "program needs, and a role for everyone is one for any pod that somebody takes over."
+        "program needs, and a role for everyone is also one for any pod that is broken into."
     ),
     level=ADVISORY,
     title="Bindings of narrow roles to few",
@@ -106,7 +106,7 @@ BINDINGS_ARE_NARROW = StackRule(
     ),
     unseen=(
         "Broad roles under another name that the stack does not make. Members of groups: `system:masters` needs no "
-        "binding, and is given by certificates."
+        "binding, because certificates confer it."
     ),
     tags=["rbac"],
     remedy=(

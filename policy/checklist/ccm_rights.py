@@ -161,10 +161,10 @@ CCM_HAS_RIGHTS = StackRule(
         "Where the stack makes the CCM's workload and its ServiceAccount, the account's bindings lead to roles with "
         "every right that the controllers of `--controllers` need, verb by verb: for this project's CCM those of "
         "`cloud_controller/rbac.py`, which depend on its other flags too, for a vendor's of upstream's framework "
-        "(`--cloud-provider`) those of `policy/upstream_rights.py`, which has date and source. Bindings count by "
-        "account, user name and group; aggregated roles as the roles of the stack that they select; `resourceNames` "
-        "only for that object, and never for `create`. A CCM with `--kubeconfig` acts as somebody else and passes; "
-        "one with `--dry-run` only needs to read."
+        "(`--cloud-provider`) those of `policy/upstream_rights.py`, which gives their date and source. Bindings count "
+        "by account, user name and group; aggregated roles as the roles of the stack that they select; `resourceNames` "
+        "only for that object, and never for `create`. A CCM with `--kubeconfig` acts as somebody else and passes; one "
+        "with `--dry-run` only needs to read."
     ),
     unseen=_UNSEEN,
     tags=["rbac"],

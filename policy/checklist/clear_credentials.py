@@ -68,18 +68,18 @@ NO_CLEAR_CREDENTIALS = ResourceRule(
     sections="8.1, corrected",
     judges=(
         "No entry of a ConfigMap, and no annotation with a telling name, holds a credential in clear. An entry may be "
-        "the credential itself (`AWS_SECRET_ACCESS_KEY`, `auth-token`, `password.txt`), or a file with one: JSON, "
-        "YAML of several documents (a kubeconfig, a manifest), INI (a cloud config, a file of AWS credentials), an env "
+        "the credential itself (`SECRET_ACCESS_KEY`, `auth-token`, `password.txt`), or a file with one: JSON, YAML of "
+        "several documents (a kubeconfig, a manifest), INI (a cloud config, a cloud's file of credentials), an env "
         "file, properties, TOML. Private keys, access keys, JSON web tokens, Authorization headers and URLs with a "
-        "password are known by their form. `kubectl.kubernetes.io/last-applied-configuration` is read like a file; "
-        "at a Secret it is a copy of that. Placeholders (`${PASSWORD}`, `{{ .password }}`, `<password>`), paths, URLs "
-        "and references (`$dex.github.clientSecret`, `vault:…`, `arn:…`) do not count, nor do certificates, public "
-        "keys, or values of fewer than four characters. Messages name keys, never values."
+        "password are recognised by their form. `kubectl.kubernetes.io/last-applied-configuration` is read like a "
+        "file; on a Secret it is reported, because it repeats the Secret. Placeholders (`${PASSWORD}`, `{{ .password "
+        "}}`, `<password>`), paths, URLs and references (`$dex.github.clientSecret`, `vault:…`, `arn:…`) do not count, "
+        "nor do certificates, public keys, or values of fewer than four characters. Messages name keys, never values."
     ),
     unseen=(
-        "a credential under a name that says nothing and without a form of its own, in an encoding or an archive "
-        "inside of an entry, behind a YAML alias, or one that looks like a name (`secret: blue-house`); credentials "
-        "in other objects' fields, such as a custom resource's, and in annotations whose names say nothing."
+        "A credential under a name that says nothing and without a form that tells, in an encoding or an archive "
+        "inside an entry, behind a YAML alias, or one that looks like a name (`secret: blue-house`); credentials in "
+        "other objects' fields, such as a custom resource's, and in annotations whose names say nothing."
     ),
     tags=["credentials"],
     remedy=(

@@ -64,12 +64,12 @@ CLOUD_CONFIG_IN_SECRET = ResourceRule(
     lines=["11.1.1"],
     sections="8.1, corrected",
     judges=(
-        "A CCM reads its cloud config from a Secret: the file of `--cloud-config` is in no mounted ConfigMap, also by "
-        "projection (a ConfigMap that is projected beside a Secret, without a list of items, is assumed to hold "
-        "certificates), and no ConfigMap that is called a cloud config is mounted. `object-avoid-credentials` judges "
-        "what is in the stack's ConfigMaps."
+        "A CCM reads its cloud config from a Secret: the file of `--cloud-config` comes from no mounted or projected "
+        "ConfigMap (one that is projected beside a Secret, without a list of items, is assumed to hold certificates), "
+        "and no ConfigMap with the name of a cloud config (`cloud-config`, `cloud-provider`) is mounted. "
+        "`object-avoid-credentials` judges what is in the stack's ConfigMaps."
     ),
-    unseen="a cloud config on the node (`hostPath`), in the image, or made by an init container.",
+    unseen="A cloud config on the node (`hostPath`), in the image, or made by an init container.",
     tags=["credentials"],
     remedy=(
         "Put the file into a Secret (stringData, from a secret of the stack's config), mount that, delete the "

@@ -120,8 +120,8 @@ CLUSTER_CIDRS_AGREE = StackRule(
         "cloud runs."
     ),
     unseen=(
-        "Ranges in a CCM's `--config` file; kube-proxy and kube-controller-manager in different texts; who else "
-        "allocates node CIDRs (Calico, Cilium)." + UNKNOWN_TEXTS
+        "Ranges in a CCM's `--config` file; kube-proxy and kube-controller-manager in different texts; other programs "
+        "that allocate node CIDRs (Calico, Cilium)." + UNKNOWN_TEXTS
     ),
     tags=["network"],
     remedy=(

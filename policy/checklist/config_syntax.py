@@ -50,14 +50,14 @@ CLOUD_CONFIG_IS_VALID = StackRule(
     lines=["11.1.7"],
     judges=(
         "The cloud config of each CCM whose Secret is in the stack (the file of `--cloud-config`, for the cloud of "
-        "`--cloud` or `--cloud-provider`) is read with the cloud's own parser, that of this project's daemon: unknown "
-        "sections and keys, with the nearest name, what is missing, and values that cannot be right. The parsers of "
-        "AWS and Alibaba Cloud know the files of these clouds' own controllers. Messages name lines, sections and "
-        "keys, never values. A text that is unknown in a preview, as that of a new cluster, is judged in the update."
+        "`--cloud` or `--cloud-provider`) is read with the cloud's own parser, the one of this project's daemon. "
+        "Reported are unknown sections and keys, with the nearest name, what is missing, and values that cannot be "
+        "right. Messages name lines, sections and keys, never values. A text that is unknown in a preview, such as "
+        "that of a new cluster, is judged in the update."
     ),
     unseen=(
-        "cloud configs of other clouds, in ConfigMaps, on the node, or in a Secret that another program makes; and "
-        "whether what a config names exists."
+        "Cloud configs of clouds without a parser here, in ConfigMaps, on the node, or in a Secret that another "
+        "program makes; and whether what a config names exists."
     ),
     tags=["cloud-config"],
     remedy="Correct the section or key that the message names; docs/clouds has a page for each cloud's config.",

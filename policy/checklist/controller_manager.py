@@ -102,11 +102,10 @@ CONTROLLER_MANAGER_LEAVES_CLOUD = StackRule(
     judges=(
         "kubeadm's `ClusterConfiguration` and the flags of kube-controller-manager, in user data, ConfigMaps, Secrets "
         "and workloads: `--cloud-provider` is `external`, and `--controllers` names no cloud controller. With "
-        "`external`, no cloud controller runs in any version; to turn them off as well is allowed where the names "
-        "exist: `cloud-node-lifecycle`, `route`, `service` up to 1.36, "
-        "`cloud-node-lifecycle-controller`, `node-route-controller`, `service-lb-controller` from 1.28 to 1.36. "
-        "Since 1.37 kube-controller-manager refuses all of them. The rule skips a stack whose control plane a cloud "
-        "runs."
+        "`external`, no cloud controller runs in any version; turning them off as well is allowed where their names "
+        "exist: `cloud-node-lifecycle`, `route`, `service` up to 1.36, `cloud-node-lifecycle-controller`, "
+        "`node-route-controller`, `service-lb-controller` from 1.28 to 1.36. Since 1.37 kube-controller-manager "
+        "refuses all of them. The rule skips a stack whose control plane a cloud runs."
     ),
     unseen=(
         "A configuration that a machine downloads or that its image holds, a `--config` file of "

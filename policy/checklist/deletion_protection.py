@@ -42,8 +42,8 @@ LOAD_BALANCERS_ARE_PROTECTED = StackRule(
     "lb-service-protect-from-deletion",
     problems,
     why=(
-        "A load balancer that someone deletes in the console takes its address along, which clients and DNS know. "
-        "With deletion protection the cloud refuses."
+        "When someone deletes a load balancer in the console, the address that clients and DNS know is gone. With "
+        "deletion protection, the cloud refuses to delete it."
     ),
     level=ADVISORY,
     title="Load balancers are protected from deletion",

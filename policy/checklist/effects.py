@@ -47,22 +47,22 @@ ANNOTATIONS_TAKE_EFFECT = StackRule(
     "lb-service-annotations-take-effect",
     problems,
     why=(
-        "An annotation without effect promises what the load balancer does not have. One of another cloud's may even "
-        "make its author believe that the load balancer is internal, or limited."
+        "An annotation without effect promises what the load balancer does not have. An annotation of another cloud "
+        "may even make its author believe that the load balancer is internal, or limited."
     ),
     level=ADVISORY,
     title="Annotations take effect",
     severity=LOW,
     sections="4.3, 4.4, 5.3, 6.2, 7.2",
     judges=(
-        "Every annotation of a LoadBalancer Service whose cloud is known (see `lb-service-fit-annotations`): one of "
-        "another kind of load balancer than that of its class, one that only other clouds have, and one that this "
-        "project's controller knows and does not support, if it serves the Service. Annotations without text, or "
+        "No LoadBalancer Service whose cloud is known (see `lb-service-fit-annotations`) has an annotation for another "
+        "kind of load balancer than that of its class, one that only other clouds have, or, where this project's "
+        "controller serves it, one that this controller knows and does not support. Annotations without text, or "
         "`false`, pass."
     ),
     unseen=(
-        "Settings that have no effect beside others, such as a bandwidth of an internal load balancer: "
-        "`cloud-controller plan -f` and an event at the Service report those."
+        "Settings that have no effect beside others, such as the bandwidth of an internal load balancer: "
+        "`cloud-controller plan -f` and an event on the Service report those."
     ),
     tags=["network"],
     remedy=(

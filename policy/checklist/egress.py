@@ -97,9 +97,9 @@ CCM_EGRESS_RESTRICTED = StackRule(
     },
     judges=(
         "A CCM in the pod network has a NetworkPolicy in its namespace that selects its pods by labels and limits "
-        "egress: no rule of it lets out to every address on every port. A CCM in its machine's network (`hostNetwork`) "
-        "passes if the stack has a machine whose security groups let out to less than everything, or if `limitedBy` "
-        "says what limits it."
+        "egress: none of its rules allows every address on every port. A CCM in its machine's network (`hostNetwork`) "
+        "passes if the stack has a machine whose security groups do not allow all egress, or if `limitedBy` says what "
+        "limits it."
     ),
     unseen=(
         "Whether the cluster's network enforces NetworkPolicies; other policies for the same pods, which add to what "
@@ -108,7 +108,7 @@ CCM_EGRESS_RESTRICTED = StackRule(
     tags=["network"],
     remedy=(
         "In the pod network, add a NetworkPolicy (cloud_controller/pod_network.py has one). On machines, let their "
-        "security group out to the cluster's own ranges and to port 443 only, as components/clouds do."
+        "security group allow egress to the cluster's own ranges and to port 443 only, as components/clouds do."
     ),
     url="https://kubernetes.io/docs/concepts/services-networking/network-policies/",
 )

@@ -38,8 +38,8 @@ BALANCERS_CHECK_HEALTH = ResourceRule(
     severity=MEDIUM,
     sections="2.2",
     judges=(
-        "No annotation switches a load balancer's health check off, by the descriptors of the clouds; "
-        "`offAnnotations` adds to them."
+        "No annotation switches a load balancer's health check off, as far as the clouds' descriptors know them; "
+        "`offAnnotations` adds more."
     ),
     tags=["availability"],
     remedy=(

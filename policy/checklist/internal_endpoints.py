@@ -41,8 +41,8 @@ INTERNAL_ENDPOINTS = StackRule(
     "ccm-use-internal-endpoints",
     problems,
     why=(
-        "Calls of the cloud's API over the internet need a way out for the control plane, fail with it, and leave the "
-        "network with signed requests. Inside the network, egress can be closed."
+        "Calls to the cloud's API over the internet need a way out of the control plane's network, fail where it "
+        "fails, and carry signed requests outside. With endpoints inside the network, egress can be closed."
     ),
     level=ADVISORY,
     settings={
@@ -53,17 +53,18 @@ INTERNAL_ENDPOINTS = StackRule(
     severity=MEDIUM,
     lines=["11.3.5"],
     judges=(
-        "The CCM's cloud config, from a Secret of the stack, leads to addresses inside the network. On Alibaba Cloud "
-        "`network` is `vpc`, or `Endpoints` names others than `PRODUCT.REGION.aliyuncs.com` (the API of quotas has "
-        "only a public address and is left alone). On AWS a stack with a VPC makes interface endpoints with private "
-        "DNS for `ec2`, `elasticloadbalancing` and `sts`, or the config has a `ServiceOverride` for each. mycloud has "
-        "one address, which is the network's own. A text that is unknown in a preview is judged in the update."
+        "The CCM's cloud config, from a Secret of the stack, leads to addresses inside the network, or the stack makes "
+        "internal endpoints for the cloud's APIs. A text that is unknown in a preview is judged in the update. The "
+        "rule skips clouds whose API has no public addresses."
     ),
-    unseen="a VPC of AWS that another program makes; which network an endpoint is in, and whether it admits the CCM.",
+    unseen=(
+        "Networks and endpoints that another program makes; which network an endpoint is in, and whether it admits the "
+        "CCM."
+    ),
     tags=["network"],
     remedy=(
-        "On Alibaba Cloud set network to vpc in the cloud config; on AWS make an interface VPC endpoint with private "
-        "DNS for each API that the message names, in the CCM's subnets, or name those that exist in `reached`."
+        "Set the internal addresses in the cloud config, or make an internal endpoint for each API that the message "
+        "names, in the CCM's subnets. Name those that another program makes in `reached`."
     ),
-    url="https://docs.aws.amazon.com/vpc/latest/privatelink/aws-services-privatelink-support.html",
+    url="https://kubernetes.io/docs/concepts/security/security-checklist/#network-security",
 )

@@ -57,7 +57,7 @@ KUBE_PROXY_ANSWERS = StackRule(
     problems,
     why=(
         "Load balancers send health checks to kube-proxy's port 10256 and traffic to node ports. Where kube-proxy "
-        "serves them at local addresses alone, no node ever becomes healthy."
+        "serves them on local addresses only, no node ever becomes healthy."
     ),
     level=ADVISORY,
     title="kube-proxy answers load balancers",
@@ -66,12 +66,12 @@ KUBE_PROXY_ANSWERS = StackRule(
     judges=(
         "kube-proxy's flags and `KubeProxyConfiguration`, in user data, ConfigMaps, Secrets and workloads: "
         "`healthzBindAddress` is neither a local address nor port 0, `nodePortAddresses` has more than local "
-        "addresses, and the mode exists (`userspace` was removed in 1.26). `cluster-cidr-agree` holds its cluster "
+        "addresses, and the mode exists (`userspace` was removed in 1.26). `cluster-cidr-agree` judges its cluster "
         "CIDR. The rule skips a stack whose control plane a cloud runs: there kube-proxy is an add-on."
     ),
     unseen=(
-        "Of a list of addresses over several lines only the first is read. What replaces kube-proxy (Cilium), and "
-        "security groups and firewalls before the port, are not judged." + UNKNOWN_TEXTS
+        "Addresses after the first in a list that spans several lines; what replaces kube-proxy (Cilium); security "
+        "groups and firewalls in front of the port." + UNKNOWN_TEXTS
     ),
     tags=["network"],
     remedy=(

@@ -69,14 +69,14 @@ CCM_ELECTS_LEADER = ResourceRule(
     lines=["11.1.8"],
     sections="8.1",
     judges=(
-        "A CCM that may run more than once does not set `--leader-elect=false` (in command or arguments, also as "
-        "two words; the last one counts; the default is on). It may run more than once as a DaemonSet, with two or "
-        "more replicas, and as a Deployment of one whose update starts the new pod before the old one has ended. A "
+        "A CCM that may run more than once does not set `--leader-elect=false` (in command or arguments, also as two "
+        "words; the last one counts; the default is on). It may run more than once as a DaemonSet, with two or more "
+        "replicas, and as a Deployment of one replica whose update starts the new pod before the old one has ended. A "
         "Pod, a Deployment of one with strategy `Recreate`, and a ReplicaSet or StatefulSet of one run alone."
     ),
     unseen=(
-        "Two workloads that run one each, an autoscaler that adds replicas, and a variable (`$(NAME)`) whose value "
-        "comes from a ConfigMap or a Secret. A file of options is another rule's: `ccm-config-elect-leader`."
+        "Two workloads with one replica each, an autoscaler that adds replicas, and a variable (`$(NAME)`) whose value "
+        "comes from a ConfigMap or a Secret. `ccm-config-elect-leader` judges files of options."
     ),
     tags=["availability"],
     remedy=(

@@ -128,6 +128,8 @@ CCM_FILE_ELECTS_LEADER = StackRule(
     ),
     unseen="A file that is in the image, on the machine, or in an object that the stack does not make.",
     tags=["availability"],
-    remedy="Remove the option from the file, or set it to true (and let the ServiceAccount get and update leases).",
+    remedy=(
+        "Remove the option from the file, or set it to true (and let the ServiceAccount get, create and update leases)."
+    ),
     url="https://kubernetes.io/docs/concepts/architecture/leases/",
 )

@@ -72,7 +72,7 @@ NODES_HAVE_ROOM = StackRule(
     settings={
         "images": IMAGES,
         "routeQuota": setting(
-            "integer", "The routes that a table of the account takes, if other than the cloud's default; 0.", 0
+            "integer", "How many routes a route table of the account takes; 0: the cloud's default.", 0
         ),
     },
     title="Ranges and routes suffice for all nodes",
@@ -81,8 +81,9 @@ NODES_HAVE_ROOM = StackRule(
     sections="2.3.2",
     judges=(
         "With every pool at its largest, the nodes are no more than the cluster CIDR has parts (`node-cidr-mask-size`; "
-        "/24 and /64 by default), and, where the CCM runs the route controller, than a route table takes. The clouds' "
-        "quotas, with their sources, are `policy/data/limits.json`; `routeQuota` is the account's."
+        "/24 and /64 by default), and, where the CCM runs the route controller, than a route table takes. "
+        "`policy/data/limits.json` has the clouds' quotas and their sources; the setting `routeQuota` gives the "
+        "account's."
     ),
     unseen=(
         "Other routes in the table; machines that another stack, or Cluster API, adds; node CIDRs of a second family."
@@ -93,5 +94,5 @@ NODES_HAVE_ROOM = StackRule(
         "Choose a larger cluster CIDR or smaller parts, lower the pools' largest sizes, or let the cloud raise the "
         "quota and set routeQuota; or use a pod network without routes."
     ),
-    url="https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+    url="https://kubernetes.io/docs/concepts/architecture/cloud-controller/#route-controller",
 )

@@ -59,8 +59,8 @@ NODES_FOLLOW_CONTROL_PLANE = StackRule(
     "node-follow-control-plane-version",
     problems,
     why=(
-        "An upgrade goes from the control plane to the CCM to the nodes. A kubelet newer than the API server is not "
-        "supported, nor one more than three minor versions older."
+        "An upgrade goes from the control plane to the CCM to the nodes. A kubelet that is newer than the API server "
+        "is not supported, and neither is one that is more than three minor versions older."
     ),
     level=ADVISORY,
     settings=VERSION,
@@ -69,9 +69,9 @@ NODES_FOLLOW_CONTROL_PLANE = StackRule(
     lines=["11.1.5"],
     sections="12.3",
     judges=(
-        "The version of EKS's node groups, and of the package `kubelet` that user data installs, is at most the "
-        "control plane's and at most three minor versions older. Whether the CCM is newer than the control plane is "
-        "`ccm-workload-fit-kubernetes`'s."
+        "The version of the cloud's node pools that have one of their own, and of the package `kubelet` that user data "
+        "installs, is at most the control plane's and at most three minor versions older. "
+        "`ccm-workload-fit-kubernetes` judges whether the CCM is newer than the control plane."
     ),
     unseen="Versions of machine images, and of packages that a script computes." + UNKNOWN_TEXTS,
     tags=["versions"],

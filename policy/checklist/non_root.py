@@ -43,7 +43,8 @@ CCM_RUNS_AS_NON_ROOT = ResourceRule(
     problems,
     why=(
         "A cloud controller manager must not run as root. It holds credentials of the whole cloud account and often "
-        "runs on the control plane's network; as root, a hole in it is a hole in the machine beside etcd."
+        "runs on the control plane's network; as root, whoever breaks into it has the machine, often the one that etcd "
+        "runs on."
     ),
     level=ADVISORY,
     settings={"images": IMAGES},
@@ -54,9 +55,9 @@ CCM_RUNS_AS_NON_ROOT = ResourceRule(
     judges=(
         "Every container of the CCM's pods, including init containers, has `runAsNonRoot: true` or a `runAsUser` other "
         "than 0, its own or its pod's (its own wins), and its own `allowPrivilegeEscalation: false`, whose default is "
-        "true. A patch passes unless it sets root, or allows to become root."
+        "true. A patch passes unless it sets root, or allows privilege escalation."
     ),
-    unseen="An image whose user has another number and rights of root on mounted files of the machine (`hostPath`).",
+    unseen="A user other than root that has root's rights on files of the machine that are mounted (`hostPath`).",
     tags=["security"],
     remedy=(
         "Set runAsNonRoot: true and runAsUser: 65534 in the pod's securityContext, and allowPrivilegeEscalation: false "

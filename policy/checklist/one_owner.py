@@ -72,8 +72,8 @@ SERVICES_HAVE_ONE_OWNER = StackRule(
     sections="2.2, 4.1",
     judges=(
         "No two controllers in one cluster serve the same `spec.loadBalancerClass`: this project's CCM, which serves "
-        "its own classes and, without `--require-load-balancer-class`, Services without a class; a vendor's CCM; that "
-        "of the stack's managed cluster. A CCM whose `--controllers` leaves out the service controller passes. And no "
+        "its own classes and, without `--require-load-balancer-class`, Services without a class; a vendor's CCM; the "
+        "one of the stack's managed cluster. A CCM whose `--controllers` leaves out the service controller passes. No "
         "two resources make a LoadBalancer Service of the same name in the same cluster."
     ),
     unseen=(
@@ -82,8 +82,8 @@ SERVICES_HAVE_ONE_OWNER = StackRule(
     ),
     tags=["network"],
     remedy=(
-        "Run one controller of Services, or give each its own classes: `--require-load-balancer-class` beside a "
-        "vendor's CCM, and spec.loadBalancerClass at the Services. Remove the second resource of a Service."
+        "Run one service controller, or give each its own classes: `--require-load-balancer-class` beside a vendor's "
+        "CCM, and spec.loadBalancerClass on the Services. Remove the second resource that makes the same Service."
     ),
     url="https://kubernetes.io/docs/concepts/services-networking/service/#load-balancer-class",
 )

@@ -88,8 +88,8 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackRule(
     problems,
     why=(
         "A LoadBalancer Service must depend on the cloud controller manager. Otherwise a destroy may delete the "
-        "manager first, and the Service's finalizer then keeps the Service, its namespace and its load balancer for "
-        "ever."
+        "manager first, and the Service's finalizer then keeps the Service, its namespace and its load balancer "
+        "forever."
     ),
     level=MANDATORY,
     settings={
@@ -109,12 +109,10 @@ LOAD_BALANCERS_DEPEND_ON_CCM = StackRule(
     sections="2.2",
     judges=(
         "Each Service of type LoadBalancer depends on the CCM's workload in the same cluster (the same provider), "
-        "through dependencies, the dependencies of properties, and those of its parents, at any distance. "
-        "Otherwise a destroy may delete the CCM first, and the Service's finalizer then keeps Service, namespace "
-        "and load balancer forever. The rule skips Services with a `spec.loadBalancerClass` that is neither ours "
-        "nor in `loadBalancerClasses`, because another controller creates their load balancers. It also skips a "
-        "stack that has no CCM for the Service's cluster (it runs outside of the stack, as on a managed cluster), "
-        "unless `requireController` is set."
+        "through dependencies, the dependencies of properties, and those of its parents, at any distance. The rule "
+        "skips Services with a `spec.loadBalancerClass` that is neither ours nor in `loadBalancerClasses`, because "
+        "another controller creates their load balancers. It also skips a stack that has no CCM for the Service's "
+        "cluster (it runs outside of the stack, as on a managed cluster), unless `requireController` is set."
     ),
     tags=["destroy"],
     remedy=(

@@ -57,12 +57,12 @@ ROLES_WITHOUT_POWERS = ResourceRule(
         "No role of the stack names one of these rights: `get`, `list` or `watch` of Secrets without `resourceNames`; "
         "`create` of serviceaccounts/token without names; `escalate`, or `bind` without names, of roles; `impersonate` "
         "without names; exec, attach and ephemeral containers of pods; nodes/proxy; approval of certificate requests; "
-        "changes of admission webhooks. Every role counts, not only the CCM's. Wildcards are "
-        "`rbac-role-avoid-wildcards`'."
+        "changes of admission webhooks. Every role counts, not only the CCM's. `rbac-role-avoid-wildcards` judges "
+        "wildcards."
     ),
     unseen=(
-        "`create` of pods and workloads, with which one runs as any ServiceAccount of the namespace: too many programs "
-        "rightly have it. The CCM may not (`ccm-rbac-avoid-excess`)."
+        "The right to `create` pods and workloads, by which a program can run as any ServiceAccount of the namespace: "
+        "too many programs need it. The CCM may not (`ccm-rbac-avoid-excess`)."
     ),
     tags=["rbac"],
     remedy=(

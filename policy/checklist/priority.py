@@ -49,9 +49,8 @@ CCM_HAS_PRIORITY = ResourceRule(
     severity=MEDIUM,
     sections="8.1",
     judges=(
-        "The CCM's pods have the priority class `system-cluster-critical` or `system-node-critical`, or a class "
-        "listed in the setting `classes`. Otherwise a full machine evicts the CCM, and the new machines that would "
-        "make room are never initialised. A patch passes unless it sets another class."
+        "The CCM's pods have the priority class `system-cluster-critical` or `system-node-critical`, or a class listed "
+        "in the setting `classes`. A patch passes unless it sets another class."
     ),
     tags=["availability"],
     remedy="Set priorityClassName: system-cluster-critical in the pod template.",

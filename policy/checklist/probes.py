@@ -136,7 +136,7 @@ CCM_HAS_PROBES = ResourceRule(
     ),
     unseen=(
         "Commands and scripts that always succeed in other ways (`ls /`), a startup probe that never ends, and paths "
-        "that answer whatever happens."
+        "that always answer with success."
     ),
     tags=["availability"],
     remedy=(

@@ -72,7 +72,7 @@ RANGES_ARE_DISJOINT = StackRule(
     problems,
     why=(
         "Pods, Services and machines need ranges of their own. A pod's range within the network cannot be routed, and "
-        "a Service's address that a machine has as well hides that machine from the nodes."
+        "a Service's address that is also a machine's hides that machine from the nodes."
     ),
     level=ADVISORY,
     title="Ranges are disjoint",
@@ -81,9 +81,8 @@ RANGES_ARE_DISJOINT = StackRule(
     sections="2.3",
     judges=(
         "The ranges of pods (`podSubnet`, `--cluster-cidr` of kube-controller-manager) and of Services "
-        "(`serviceSubnet`, `--service-cluster-ip-range`, EKS's and ACK's) overlap neither each other nor those of the "
-        "stack's networks and subnets. On EKS, and on ACK with Terway, pods have addresses of the network: their range "
-        "is not judged."
+        "(`serviceSubnet`, `--service-cluster-ip-range`, the managed cluster's) overlap neither each other nor those "
+        "of the stack's networks and subnets. Where pods have addresses of the network, their range is not judged."
     ),
     unseen="Networks that are peered or reached by VPN, and a network that the stack does not make." + UNKNOWN_TEXTS,
     tags=["network"],

@@ -80,9 +80,9 @@ ROLES_WITHOUT_WILDCARDS = ResourceRule(
         "No role of the stack has `*` among its verbs, resources (also `*/scale`, and `pods/*`, which grants nothing), "
         "API groups or paths (also `/*`; `/metrics/*` covers only a part of the paths). Every role counts, not only "
         "the CCM's: bindings are separate objects, and may be added later. The selectors of an aggregated role, by "
-        "labels and expressions, may not take in `cluster-admin` (an empty selector, or the label "
-        "`kubernetes.io/bootstrapping`), nor the rules of `admin` or `edit`. Bindings are "
-        "`rbac-binding-avoid-broad-roles`'."
+        "labels and expressions, select neither `cluster-admin` (an empty selector, or the label "
+        "`kubernetes.io/bootstrapping`) nor the rules of `admin` or `edit`. `rbac-binding-avoid-broad-roles` judges "
+        "bindings."
     ),
     unseen="A role that lists every verb, resource or group by its name.",
     tags=["rbac"],

@@ -28,7 +28,7 @@ CCM_HAS_READ_ONLY_ROOT = ResourceRule(
     problems,
     why=(
         "A cloud controller manager's root filesystem must be read-only. Otherwise whoever breaks into it can replace "
-        "its program, and what it writes there is lost with the container, unseen."
+        "its program, and files that it writes there are lost with the container."
     ),
     level=ADVISORY,
     settings={"images": IMAGES},

@@ -66,15 +66,15 @@ STACK_RENDERS_OBJECTS = StackRule(
     severity=HIGH,
     sections="8.1, 8.2",
     judges=(
-        "The stack has no `kubernetes.helm.v3.Release`, no objects of which Flux, Argo CD, the Helm controller or "
-        "Pulumi's operator make others, and no `command.local.Command` or `command.remote.Command` that runs `kubectl "
-        "apply` or `helm install`. A component that renders in the program (`helm.v4.Chart`, `yaml.v2.ConfigGroup`, "
-        "`kustomize.v2.Directory` and their predecessors) has at least one object: where one of its inputs is unknown, "
-        "a preview renders none, and only the update shows them."
+        "The stack has no `kubernetes.helm.v3.Release`, no objects from which Flux, Argo CD, the Helm controller or "
+        "Pulumi's operator create others, and no `command.local.Command` or `command.remote.Command` that runs "
+        "`kubectl apply` or `helm install`. A component that renders in the program (`helm.v4.Chart`, "
+        "`yaml.v2.ConfigGroup`, `kustomize.v2.Directory` and their predecessors) has at least one object: where one of "
+        "its inputs is unknown, a preview renders none, and only the update shows them."
     ),
     unseen=(
-        "Scripts that create objects, other operators, dynamic providers, and the add-ons of a managed cluster, "
-        "which are the cloud's to keep right."
+        "Scripts that create objects, other operators, dynamic providers, and the add-ons of a managed cluster, which "
+        "the cloud maintains."
     ),
     tags=["coverage"],
     remedy=(

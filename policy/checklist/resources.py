@@ -72,12 +72,11 @@ CCM_HAS_RESOURCES = ResourceRule(
     lines=["11.3.11"],
     sections="8.1",
     judges=(
-        "Every container of the CCM's pods, including init containers, has requests for CPU and memory and a "
-        "memory limit, its own or its pod's. A limit counts as a request, as in Kubernetes; zero does not count, in "
-        "whatever notation (`0m`, `0e3`, `0.0Gi`). A patch passes unless it sets them to zero. "
-        "The rule does not require a CPU limit, because a CPU limit throttles the CCM when there is most to do, "
-        "until the leader misses the renewal of its lease. Memory cannot be throttled: without a limit, a leak "
-        "ends in etcd or the API server beside it."
+        "Every container of the CCM's pods, including init containers, has requests for CPU and memory and a memory "
+        "limit, its own or its pod's. A limit counts as a request, as in Kubernetes; zero does not count, in whatever "
+        "notation (`0m`, `0e3`, `0.0Gi`). A patch passes unless it sets them to zero. The rule does not require a CPU "
+        "limit, because a CPU limit throttles the CCM when there is most to do, until the leader misses the renewal of "
+        "its lease. Memory cannot be throttled: without a limit, a leak takes down etcd or the API server beside it."
     ),
     tags=["availability"],
     remedy=(

@@ -79,12 +79,12 @@ CREDENTIALS_EXPIRE = StackRule(
     judges=(
         "In a stack where a CCM cannot take a role of the cloud, each Secret of the stack that a CCM mounts or reads "
         "variables from, and that holds a credential (a cloud config with a token, a file with a key), has the "
-        f"annotation `{EXPIRES}: YYYY-MM-DD`, neither in the past nor more than `days` ahead. 90 days is what the "
-        "benchmarks of the Center for Internet Security ask for access keys (AWS 1.14, Alibaba Cloud 1.4). Secrets of "
-        "Kubernetes' own types (`kubernetes.io/tls` …) are left alone: certificates say themselves when they expire."
+        f"annotation `{EXPIRES}: YYYY-MM-DD`, neither in the past nor more than `days` ahead. The benchmarks of the "
+        "Center for Internet Security ask for new access keys every 90 days. Secrets of Kubernetes' own types "
+        "(`kubernetes.io/tls` …) are left alone: certificates carry their own date of expiry."
     ),
     unseen=(
-        "whether the cloud agrees with the date, credentials in a Secret that another program makes, and those in "
+        "Whether the cloud agrees with the date, credentials in a Secret that another program makes, and those in "
         "files that the cloud config names (`token-file`)."
     ),
     tags=["credentials"],

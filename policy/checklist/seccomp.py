@@ -40,8 +40,9 @@ CCM_SETS_SECCOMP = ResourceRule(
     "ccm-workload-set-seccomp",
     problems,
     why=(
-        "Filter a cloud controller manager's system calls with the runtime's profile. Without a profile a container "
-        "may call all of the kernel, unless every kubelet sets a default, and holes in rarely used calls are reachable."
+        "Filter a cloud controller manager's system calls with the runtime's profile. Without a profile, a container "
+        "may make every system call, unless its kubelet sets a default: vulnerabilities in rarely used calls are then "
+        "within reach."
     ),
     level=ADVISORY,
     settings={"images": IMAGES},
@@ -52,9 +53,12 @@ CCM_SETS_SECCOMP = ResourceRule(
     judges=(
         "Every container of the CCM's pods, including init containers, has a seccomp profile of type `RuntimeDefault` "
         "or `Localhost`, its own or its pod's (its own wins), and is not privileged. A patch passes unless it sets "
-        "another one. The annotations of before Kubernetes 1.27 have no effect and do not count."
+        "another one. The annotations that did this before Kubernetes 1.27 have no effect and do not count."
     ),
-    unseen="Kubelets with `--seccomp-default`, which filter what has no profile: the rule reports it all the same.",
+    unseen=(
+        "Kubelets with `--seccomp-default`, which filter containers without a profile: the rule reports such "
+        "containers all the same."
+    ),
     tags=["security"],
     remedy="Set securityContext.seccompProfile: {type: RuntimeDefault} in the pod template.",
     url="https://kubernetes.io/docs/tutorials/security/seccomp/",

@@ -25,7 +25,7 @@ CLOUDS: Mapping[str, PolicyCloud] = {cloud.name: cloud for cloud in clouds.descr
 _OURS = {cloud.name: frozenset(cloud.load_balancer_classes) for cloud in controllers.descriptors()}
 _BY_CALLED = {cloud.signs.called: cloud.name for cloud in CLOUDS.values()}
 _SERVICE_CONTROLLERS = ("service", "service-lb-controller", "cloud-service-controller", "*")
-"""How `--controllers` names the controller of Services: ours, upstream's, Alibaba Cloud's older ones."""
+"""How `--controllers` names the controller of Services: ours, upstream's, and a vendor's older ones."""
 
 
 @dataclass(frozen=True, slots=True)

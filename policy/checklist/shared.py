@@ -72,10 +72,9 @@ SHARED_PORTS_ARE_FREE = StackRule(
     severity=HIGH,
     sections="4.3, 5.3",
     judges=(
-        "Two Services whose annotation names the same existing load balancer (`dlb-id`, "
-        "`alibaba-cloud-loadbalancer-id`, and those of Huawei, OpenStack and Tencent) have no port in common, TCP and "
-        "UDP apart. Two Services of one cluster do not both claim the same value of an annotation that is exclusive, "
-        "by the cloud's catalogue: elastic IPs, private addresses, names of load balancers."
+        "Two Services whose annotation names the same existing load balancer have no port in common, where TCP and UDP "
+        "count apart. Two Services of one cluster do not both claim the same value of an annotation that the cloud's "
+        "catalogue calls exclusive: elastic IPs, private addresses, names of load balancers."
     ),
     unseen=(
         "Services of other stacks; ports that a load balancer's owner serves; an ID that is known only after the "

@@ -109,8 +109,8 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = StackRule(
     "lb-service-limit-sources",
     problems,
     why=(
-        "A public load balancer must limit its clients: otherwise a Service meant for partners or an office is open "
-        "to the whole internet unnoticed. Exempt by name the Services that are meant for everyone."
+        "A public load balancer must limit its clients: otherwise a Service meant for partners or an office is open to "
+        "the whole internet unnoticed. Exempt the Services that are meant for everyone."
     ),
     level=ADVISORY,
     settings={
@@ -136,11 +136,10 @@ PUBLIC_BALANCERS_LIMIT_SOURCES = StackRule(
         "annotation `service.beta.kubernetes.io/load-balancer-source-ranges`), and the ranges together do not cover "
         "all of IPv4 or IPv6, nor more of it than a /8 or /16 (`widestPrefix`, `widestPrefixIPv6`): `0.0.0.0/1` is no "
         "limit. An address is public unless an annotation of its own cloud makes it internal (see "
-        "`lb-service-fit-annotations` for how the cloud is found; where it is not, any cloud's counts). "
-        "`internalAnnotations` and `internalClasses` add to them. The rule skips Services that limit their clients in "
-        "another way: a reused load balancer that keeps its own ranges, white lists (that are on), security groups, "
-        "prefix lists (without ranges), service tags, and the annotations in `limitingAnnotations`. Exempt a Service "
-        "that is meant for everyone by its name."
+        "`lb-service-fit-annotations` for how the cloud is found; if it is not found, the annotations of every cloud "
+        "count). `internalAnnotations` and `internalClasses` add to them. The rule skips Services that limit their "
+        "clients in another way: a reused load balancer that keeps its own ranges, white lists (that are on), security "
+        "groups, prefix lists (without ranges), service tags, and the annotations in `limitingAnnotations`."
     ),
     tags=["network"],
     remedy=(

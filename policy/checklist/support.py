@@ -45,8 +45,8 @@ CLUSTER_IS_SUPPORTED = StackRule(
     "cluster-version-stay-supported",
     problems,
     why=(
-        "A version of Kubernetes gets no fixes after its end of support, and the CCM's of its minor version neither. "
-        "Managed clusters are then upgraded by the cloud, on its day."
+        "A version of Kubernetes gets no fixes after its end of support, and neither does the CCM of that minor "
+        "version. A managed cluster is then upgraded by the cloud, on a day that the cloud chooses."
     ),
     level=ADVISORY,
     settings={
@@ -58,9 +58,9 @@ CLUSTER_IS_SUPPORTED = StackRule(
     lines=["11.1.5", "11.4.8"],
     sections="12.1",
     judges=(
-        "The support of the cluster's minor version does not end within `days`: by EKS's calendar (standard support) "
-        "or ACK's for their clusters, else by upstream's. A version without a date is reported as unknown. The dates, "
-        "with their sources, are `policy/data/support.json`."
+        "The support of the cluster's minor version does not end within `days`: for a managed cluster by its cloud's "
+        "calendar, otherwise by upstream's. A version without a date is reported as unknown. "
+        "`policy/data/support.json` has the dates and their sources."
     ),
     unseen="Extended support that an account pays for; distributions with a calendar of their own.",
     tags=["versions"],

@@ -51,9 +51,8 @@ PUBLIC_PORTS_ARE_ENCRYPTED = StackRule(
     "lb-service-encrypt-https",
     problems,
     why=(
-        "Who connects to port 443 expects TLS. A load balancer that passes the port on, to pods that serve plain "
-        "HTTP, shows passwords to everyone in between. The Service must say that TLS ends at the load balancer, or at "
-        "the pods."
+        "Clients of port 443 expect TLS. A load balancer that passes the port on to pods that serve plain HTTP shows "
+        "passwords to everyone on the way. The Service must say that TLS ends at the load balancer, or at the pods."
     ),
     level=ADVISORY,
     title="Public HTTPS ports are encrypted",

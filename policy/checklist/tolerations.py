@@ -65,10 +65,9 @@ CCM_TOLERATES_UNINITIALIZED = ResourceRule(
     severity=CRITICAL,
     sections="8.1",
     judges=(
-        "The CCM tolerates `node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule`. Every node starts "
-        "with this taint and only the CCM removes it; without the toleration the CCM waits for itself. A "
-        "toleration with this key but without a value (`operator` is then `Equal`) does not match. A patch passes "
-        "unless it replaces the tolerations."
+        "The CCM tolerates `node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule`. A toleration with this "
+        "key but without a value (`operator` is then `Equal`) does not match. A patch passes unless it replaces the "
+        "tolerations."
     ),
     tags=["bootstrap"],
     remedy=(

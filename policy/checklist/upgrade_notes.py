@@ -47,22 +47,22 @@ UPGRADE_NOTES_ACKNOWLEDGED = StackRule(
     problems,
     why=(
         "Some versions of cloud controller managers change defaults: how load balancers are billed, which kind they "
-        "are, when a rollout goes on. The change arrives with the image, on every Service at once."
+        "are, when a rollout continues. The change arrives with the image, on every Service at once."
     ),
     level=ADVISORY,
     settings={
-        "acknowledged": setting("texts", "The notes that were taken care of, such as `aws-1.30`.", []),
+        "acknowledged": setting("texts", "The names of the notes that were taken care of, as messages give them.", []),
     },
     title="Changes of a CCM's version are acknowledged",
     severity=LOW,
     lines=["11.1.5"],
     sections="4.1, 12.3",
     judges=(
-        "For the version of AWS's, Alibaba Cloud's or Azure's own manager that the stack runs, every note of "
+        "For the version of a vendor's own cloud controller manager that the stack runs, every note of "
         "`policy/data/upgrades.json` up to it is among `acknowledged`. A preview does not show which version runs "
         "today, so a new stack acknowledges them once."
     ),
-    unseen="Images by digest alone, and managers that the cloud runs (EKS, ACK).",
+    unseen="Images by digest alone, and managers that the cloud runs.",
     tags=["versions"],
     remedy="Do what the note says, then add its name to `acknowledged` in the stack's policies.",
     url="https://kubernetes.io/releases/version-skew-policy/#cloud-controller-manager",

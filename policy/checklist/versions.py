@@ -55,13 +55,12 @@ CCM_FITS_KUBERNETES = StackRule(
     lines=["11.1.5"],
     sections="4.1, 5.1, 6.1, 7.1, 12.1",
     judges=(
-        "A vendor's own controller goes with the cluster's version of Kubernetes: AWS's "
-        "(`…/provider-aws/cloud-controller-manager`), Azure's and GCP's have its minor version, Alibaba's "
-        "(`…/cloud-controller-manager-amd64`) a row that includes it. The registry does not matter, so mirrors are "
-        "recognised; an image that is only called `cloud-controller-manager` is `--cloud-provider`'s. The cluster's "
-        "version comes from the stack's EKS or ACK cluster, from a kubeadm configuration, or from the setting "
-        "`kubernetesVersion`; the rule skips a stack that has none. The matrices are `versions.py` of each cloud in "
-        "`cloud_controller/clouds/`, which the program reads too, and of `policy/clouds/others/`."
+        "A vendor's own controller goes with the cluster's version of Kubernetes, by the vendor's matrix. The registry "
+        "does not matter, so mirrors are recognised; an image that is only called `cloud-controller-manager` belongs "
+        "to the cloud that `--cloud-provider` names. The cluster's version comes from the stack's managed cluster, "
+        "from a kubeadm configuration, or from the setting `kubernetesVersion`; the rule skips a stack that has none. "
+        "The matrices are `versions.py` of each cloud in `cloud_controller/clouds/`, which the program reads too, and "
+        "of `policy/clouds/others/`."
     ),
     tags=["versions"],
     remedy=(

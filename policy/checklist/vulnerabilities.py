@@ -74,8 +74,8 @@ NO_KNOWN_VULNERABILITIES = StackRule(
     "cluster-version-avoid-vulnerabilities",
     problems,
     why=(
-        "Vulnerabilities of the control plane and of cloud controller managers are mended in patch versions. A cluster "
-        "on an older patch stays open to what everybody can read about."
+        "Vulnerabilities of the control plane and of cloud controller managers are fixed in patch versions. A cluster "
+        "on an older patch stays open to attacks that anybody can look up."
     ),
     level=ADVISORY,
     settings=VERSION,
@@ -87,11 +87,11 @@ NO_KNOWN_VULNERABILITIES = StackRule(
         "that `policy/data/vulnerabilities.json` names. The file has its date, its sources and what was searched."
     ),
     unseen=(
-        "A minor version alone (EKS's `1.36`, kubeadm's `stable-1.36`) and a vendor's build (`1.34.1-aliyun.1`), whose "
-        "patches are the vendor's; vulnerabilities of libraries in an image, which scanners of images find; whatever "
-        "is newer than the file."
+        "A minor version alone (a managed cluster's `1.36`, kubeadm's `stable-1.36`) and a vendor's build "
+        "(`1.34.1-VENDOR.1`), whose patches are the vendor's; vulnerabilities of libraries in an image, which image "
+        "scanners find; whatever is newer than the file."
     ),
     tags=["versions", "supply-chain"],
-    remedy="Upgrade to a mended patch version, or move on to a newer minor version.",
+    remedy="Upgrade to a fixed patch version, or move on to a newer minor version.",
     url="https://kubernetes.io/docs/reference/issues-security/official-cve-feed/",
 )

@@ -98,8 +98,8 @@ NO_CREDENTIALS_IN_PODS = ResourceRule(
         "judged in the update, which knows them."
     ),
     unseen=(
-        "credentials in short flags (`-pX`), under names that say nothing and without a form of their own, in scripts "
-        "of hooks and probes, on the node (`hostPath`), and in a ConfigMap that another program makes."
+        "Credentials in short flags (`-pX`), under names that say nothing and without a form that tells, in scripts of "
+        "hooks and probes, on the node (`hostPath`), and in a ConfigMap that another program makes."
     ),
     tags=["credentials"],
     remedy=(

@@ -68,8 +68,8 @@ LOAD_BALANCERS_SERVE_NODE_ZONES = StackRule(
     "lb-service-serve-node-zones",
     problems,
     why=(
-        "A network load balancer that does not balance across zones sends from each of its zones to the nodes there. "
-        "Nodes in other zones get no traffic, and clients of a zone without nodes are refused."
+        "A network load balancer that does not balance across zones sends traffic from each of its zones to the nodes "
+        "of that zone only. Nodes in other zones get no traffic, and clients of a zone without nodes are refused."
     ),
     level=ADVISORY,
     title="Load balancers serve the nodes' zones",
@@ -87,6 +87,6 @@ LOAD_BALANCERS_SERVE_NODE_ZONES = StackRule(
         "a cluster beside another in the same stack."
     ),
     tags=["network", "availability"],
-    remedy="Name a subnet in each zone that has nodes, and in no other; or switch balancing across zones on.",
+    remedy="Name a subnet in each zone that has nodes, and in no other; or turn on balancing across zones.",
     url=("https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer"),
 )

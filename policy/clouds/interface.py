@@ -41,6 +41,8 @@ class CcmMatrix:
     """What `--cloud-provider` calls the cloud: that tells whose an image without a vendor's name is."""
     judge: Callable[[str, str], Verdict]
     """Says whether a version, the image's tag, goes with a Kubernetes version."""
+    follows_upstream: bool = True
+    """Whether its controllers with upstream's names are those of upstream's framework, and need the same rights."""
 
 
 Path = tuple[str, ...]
@@ -210,5 +212,5 @@ class PolicyCloud:
     zones: Zones | None = None
     """Where its load balancers and nodes are; None: a load balancer is in every zone."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What a rule of the checklist judges in this cloud, by the rule's name: for its page."""
+    """What a rule of the checklist judges in this cloud and how to follow it, by the rule's name: for its page."""
     meaning: Meaning = field(default_factory=lambda: Meaning(billed={}))

@@ -93,8 +93,8 @@ def with_policies(kube: Kube) -> Callable[..., Cluster]:
     """Makes each cluster once: an API server takes seconds of processor time for each policy."""
 
     @functools.cache
-    def make(cloud: str, limits: Limits | None = None) -> Cluster:
-        return Cluster(kube, cloud, limits=limits)
+    def make(cloud: str, nameable: Nameable | None = None) -> Cluster:
+        return Cluster(kube, cloud, limits=Limits(nameable) if nameable else None)
 
     return make
 
@@ -311,7 +311,7 @@ _LOGS = {"type": "nlb", "attributes": "access_logs.s3.enabled=true,access_logs.s
 def test_what_the_administrators_list_does_not_name_is_refused_in_the_controllers_words(
     kube: Kube, with_policies: Callable[..., Cluster], cloud: str, wrong: Asked, right: Asked
 ) -> None:
-    cluster = with_policies(cloud, Limits(LISTED))
+    cluster = with_policies(cloud, LISTED)
     service = stored(kube, wrong.service())
 
     with pytest.raises(InvalidConfiguration) as refused:

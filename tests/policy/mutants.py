@@ -27,6 +27,8 @@ class Mutant:
     """Other rules that rightly have something to say about the same change."""
     becomes: str = ""
     """The resource's type after the change; empty: the same."""
+    alone: bool = False
+    """Whether the resource loses its dependencies and its parent."""
     beside: Mutant | None = None
     """Another resource of the stack that changes with it."""
 
@@ -42,6 +44,7 @@ class Mutant:
 
 
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
+SERVICE = "kubernetes:core/v1:Service"
 
 
 def _pod(properties: Any) -> Any:
@@ -50,6 +53,16 @@ def _pod(properties: Any) -> Any:
 
 def _container(properties: Any) -> Any:
     return _pod(properties)["containers"][0]
+
+
+def _annotate(properties: Any, name: str, value: str) -> None:
+    properties["metadata"].setdefault("annotations", {})[f"service.beta.kubernetes.io/{name}"] = value
+
+
+def _untag(properties: Any, part: str) -> None:
+    for tags in (properties["tags"], properties.get("tagsAll", {})):
+        for name in [each for each in tags if part in each]:
+            del tags[name]
 
 
 MUTANTS = [
@@ -68,4 +81,9 @@ MUTANTS = [
     Mutant("ccm-workload-set-probes", "mycloud-prod", DAEMON_SET, lambda p: _container(p).pop("livenessProbe")),
     Mutant("ccm-workload-set-resources", "mycloud-ha", DAEMON_SET, lambda p: _container(p)["resources"].pop("limits")),
     Mutant("ccm-workload-set-priority", "alicloud-staging", DAEMON_SET, lambda p: _pod(p).pop("priorityClassName")),
+    Mutant("lb-service-depend-on-ccm", "mycloud-prod", SERVICE, lambda _: None, alone=True),
+    Mutant(
+        "lb-service-check-health", "mycloud-prod", SERVICE, lambda p: _annotate(p, "dlb-health-check-protocol", "NONE")
+    ),
+    Mutant("subnet-tag-load-balancer-role", "aws-prod", "aws:ec2/subnet:Subnet", lambda p: _untag(p, "/role/")),
 ]

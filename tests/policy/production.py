@@ -30,6 +30,10 @@ class Seen:
     alone: AnalyzedResource
     in_stack: AnalyzedResource
 
+    def without_dependencies(self) -> Seen:
+        """The same, on which nothing waits and which waits for nothing."""
+        return Seen(self.alone, replace(self.in_stack, parent="", dependencies=(), property_dependencies={}))
+
     def changed(self, change: Callable[[PropertyMap], PropertyMap], type: str = "") -> Seen:
         """The same with other properties, and perhaps of another type."""
         return Seen(

@@ -403,6 +403,15 @@ def test_vendors_own_controllers_are_judged_without_upstreams_needs(pack: Policy
     assert messages(pack, NEEDS, stack(running=vendors("--controllers=node,ingress"), made=([], []))) == []
 
 
+@pytest.mark.parametrize("provider", ["alicloud", "alibabacloud"])
+def test_a_ccm_with_controllers_of_its_own_under_upstreams_names_is_judged_without_upstreams_needs(
+    pack: PolicyHost, provider: str
+) -> None:
+    running = workload(f"--cloud-provider={provider}", "--controllers=service", image="x/cloud-controller-manager:v2")
+
+    assert messages(pack, NEEDS, stack(running=running, made=([], []))) == []
+
+
 def test_a_stack_without_a_ccm_is_left_alone(pack: PolicyHost) -> None:
     other = ccm(container={"image": "registry.example/web:1"})
 

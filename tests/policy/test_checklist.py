@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,7 +76,8 @@ def test_rules_and_components_hold_only_lines_that_exist() -> None:
 def test_every_rule_has_a_reason_a_remedy_and_a_source() -> None:
     for policy in POLICIES:
         assert len(policy.description) > 80
-        assert policy.about["judges"]
+        for text in (policy.about["judges"], policy.about.get("unseen", "None."), policy.remediation_steps or ""):
+            assert re.match(r"[A-Z`]|kube", text), f"{policy.name}: a sentence starts with a capital: {text}"
         assert policy.remediation_steps
         assert policy.url
         assert policy.framework is not None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from local.engine.policies.host import PolicyHost
+from policy.checklist import POLICIES
 from tests.policy import (
     mutants,
     mutants_cluster,
@@ -37,6 +38,9 @@ MUTANTS = [
     for mutant in area.MUTANTS
 ]
 
+DATED = {"cluster-version-stay-supported"}
+"""A stack's version comes to the end of its support one day: that is for the stack's owner, not for this test."""
+
 
 @pytest.fixture(scope="module")
 def packs() -> Iterator[dict[str, PolicyHost]]:
@@ -49,7 +53,9 @@ def packs() -> Iterator[dict[str, PolicyHost]]:
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], stack: str) -> None:
-    assert findings(packs[stack], resources(stack), resources(stack)) == []
+    found = findings(packs[stack], resources(stack), resources(stack))
+
+    assert [finding for finding in found if finding.policy not in DATED] == []
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
@@ -59,8 +65,15 @@ def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, P
 
     found = findings(packs[mutant.stack], damaged, stack)
 
-    assert {finding.policy for finding in found} - mutant.also == {mutant.rule}
+    assert {finding.policy for finding in found} - mutant.also - (DATED - {mutant.rule}) == {mutant.rule}
     assert {finding.level for finding in found} == {"mandatory"}
+
+
+def test_every_rule_has_a_mutant() -> None:
+    # It compares with an exported state, which no production stack's settings name.
+    without = {"lb-service-acknowledge-address-change"}
+
+    assert {rule.name for rule in POLICIES} - {mutant.rule for mutant in MUTANTS} == without
 
 
 def damage(stack: list[Seen], mutant: Mutant) -> list[Seen]:
@@ -69,6 +82,8 @@ def damage(stack: list[Seen], mutant: Mutant) -> list[Seen]:
     changed = matching if mutant.every else matching[:1]
     for index in changed:
         stack[index] = stack[index].changed(mutant.damaged, mutant.becomes)
+        if mutant.alone:
+            stack[index] = stack[index].without_dependencies()
     if mutant.beside is not None:
         damage(stack, mutant.beside)
     return [stack[index] for index in changed]

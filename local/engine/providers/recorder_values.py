@@ -1,8 +1,8 @@
 """The recorder's ids and outputs: by a few rules, from the URN, the inputs and the SDK's own types. Pure.
 
-- An id consists of `simulated` and a digest of URN and inputs. A Kubernetes object has its own (NAMESPACE/NAME); a
-  resource whose id is its name in the real cloud has its name (`Rules.named`); one whose form others check has the
-  cloud's prefix and the digest alone (`Rules.prefixes`).
+- An id consists of `simulated` and a digest of URN and inputs; where something checks its form, of the cloud's prefix
+  and the digest (`Rules.prefixes`). A Kubernetes object has its own (NAMESPACE/NAME); a resource whose id is its name
+  in the real cloud has its name (`Rules.named`).
 - An output with the name of an input has the input's value. Of the others, those that the SDK's class declares as
   always present have a value of their type: false, 0, a text; an object with all its fields, a list of one object, or
   an empty one.
@@ -68,7 +68,7 @@ class Rules:
     """The types whose id is their name in the cloud, and which other resources refer to by it."""
 
     prefixes: Mapping[str, str] = field(default_factory=dict)
-    """What the cloud's ids of a type begin with, before hexadecimal digits, where others check that."""
+    """What the cloud's ids of a type begin with, where something checks their form."""
 
     within: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """What the cloud adds inside an input that is an object: by type, the input and the fields."""
@@ -93,8 +93,8 @@ def id_of(urn: str, inputs: PropertyMap, rules: Rules) -> str:
     if kind in rules.named:
         return _name_of(name_of(urn), urn, plain)
     # Ids are public: no secret goes into them.
-    of = (urn, json.dumps(mask(inputs), sort_keys=True))
-    return f"{rules.prefixes[kind]}{_digest(*of)}" if kind in rules.prefixes else simulated_text(*of)
+    made_of = (urn, json.dumps(mask(inputs), sort_keys=True))
+    return f"{rules.prefixes[kind]}{_digest(*made_of)}" if kind in rules.prefixes else simulated_text(*made_of)
 
 
 def outputs_of(urn: str, id: str, inputs: PropertyMap, place: Place, rules: Rules) -> PropertyMap:

@@ -36,6 +36,30 @@ NOTES = {
         "`protocol-port` makes the port one of https (CLB) or tcpssl (NLB); CLB redirects by `forward-port`."
     ),
     "lb-service-serve-node-zones": "NLB's `zone-maps`, with `cross-zone-enabled: off`.",
+    "lb-service-share-without-clash": "`alibaba-cloud-loadbalancer-id` names the load balancer.",
+    "ccm-avoid-access-key": (
+        "ACK clusters and ECS instances take RAM roles; a key is `alicloud:ram/accessKey:AccessKey`, and the variables "
+        "are `ALIBABA_CLOUD_ACCESS_KEY_ID`, `ACCESS_KEY_ID` and the like. On ACK, set `enableRrsa` and make a RAM role "
+        "for the ServiceAccount, as components/clouds/alicloud/ram.py does "
+        "([RRSA](https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/"
+        "use-rrsa-to-authorize-pods-to-access-different-cloud-services))."
+    ),
+    "ccm-credential-set-expiry": "90 days are control 1.4 of the CIS benchmark.",
+    "ccm-cloud-config-valid": "the parser also knows the file of Alibaba Cloud's own controller.",
+    "ccm-use-internal-endpoints": (
+        "`network` in the cloud config is `vpc`, or `Endpoints` names other addresses than "
+        "`PRODUCT.REGION.aliyuncs.com`; the API of quotas has only a public address and is left alone."
+    ),
+    "ccm-workload-fit-kubernetes": (
+        "the image is `…/cloud-controller-manager-amd64` (or `-arm64`); its version has a row in the matrix that "
+        "includes the cluster's. An ACK cluster shows its version."
+    ),
+    "cluster-version-stay-supported": "ACK's calendar.",
+    "cluster-version-avoid-vulnerabilities": "ACK's own builds, such as `1.34.1-aliyun.1`, are not judged.",
+    "ccm-version-acknowledge-changes": "the CCM of an ACK cluster, which the cloud runs, is not judged.",
+    "cluster-ranges-avoid-overlap": (
+        "the range of Services is an ACK cluster's `serviceCidr`; with Terway, pods have addresses of the network."
+    ),
 }
 
 CLOUD = PolicyCloud(
@@ -52,7 +76,7 @@ CLOUD = PolicyCloud(
     catalogue=CATALOGUE,
     policies=(POLICIES_ARE_NARROW, ROLES_LIMIT_TRUST, CCM_REACHES_METADATA, CALLS_ARE_AUDITED),
     infrastructure=INFRASTRUCTURE,
-    ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge),
+    ccm=CcmMatrix(image=IMAGE, providers=frozenset({"alicloud", "alibabacloud"}), judge=judge, follows_upstream=False),
     roles=Roles(
         where={
             "alicloud:cs/managedKubernetes:ManagedKubernetes": "on ACK, pods take RAM roles (RRSA)",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 
 from policy.documents import of_statements
 from policy.objects import dig
 from policy.rules import HIGH, MANDATORY, ResourceRule
 from policy.subjects import Subject
-from policy.trust import too_open
+from policy.trust import Words, too_open
 from policy.unknowns import Problem
+
+_WORDS = Words(prefix="acs", every_account=re.compile(r"acs:ram::\*:\w+"))
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -17,7 +21,7 @@ def problems(subject: Subject) -> Iterator[Problem]:
     if subject.kind == "alicloud:ram/role:Role":
         # `document` is the property's former name.
         for key in ("assumeRolePolicyDocument", "document"):
-            yield from of_statements(dig(subject.props, key), too_open, where=key)
+            yield from of_statements(dig(subject.props, key), partial(too_open, _WORDS), where=key)
 
 
 ROLES_LIMIT_TRUST = ResourceRule(

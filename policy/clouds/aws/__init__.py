@@ -36,6 +36,34 @@ NOTES = {
         "`internal`, `scheme`; the class `service.k8s.aws/nlb` is internal by its own controller's default "
         "(setting `internalClasses`)."
     ),
+    "ccm-avoid-access-key": (
+        "EKS clusters, launch templates and EC2 instances take IAM roles; a key is `aws:iam/accessKey:AccessKey`, and "
+        "the variables are `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, also in a file of credentials. On EKS, "
+        "make an IAM role for the ServiceAccount, as components/clouds/aws/iam.py does "
+        "([IRSA](https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html)). Not seen: "
+        "`~/.aws/credentials` on a machine."
+    ),
+    "ccm-credential-set-expiry": "90 days are control 1.14 of the CIS benchmark.",
+    "ccm-cloud-config-valid": "the parser also knows the file of AWS's own controller.",
+    "ccm-use-internal-endpoints": (
+        "a stack with a VPC makes interface endpoints, with private DNS, for `ec2`, `elasticloadbalancing` and `sts`, "
+        "or the cloud config has a `ServiceOverride` for each ([interface endpoints]"
+        "(https://docs.aws.amazon.com/vpc/latest/privatelink/aws-services-privatelink-support.html))."
+    ),
+    "ccm-workload-fit-kubernetes": (
+        "the image is `…/provider-aws/cloud-controller-manager`; it has the cluster's minor version. An EKS cluster "
+        "shows its version."
+    ),
+    "node-follow-control-plane-version": "the version of EKS's node groups.",
+    "cluster-version-stay-supported": "EKS's calendar of standard support.",
+    "cluster-version-avoid-vulnerabilities": "EKS's versions, minor ones such as `1.36`, are not judged.",
+    "ccm-version-acknowledge-changes": "the CCM of an EKS cluster, which the cloud runs, is not judged.",
+    "cluster-ranges-avoid-overlap": (
+        "the range of Services is an EKS cluster's `serviceIpv4Cidr`; pods of EKS have addresses of the network."
+    ),
+    "cluster-cidr-cover-nodes": (
+        "[quotas of a VPC](https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html)."
+    ),
 }
 
 CLOUD = PolicyCloud(

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 
 from policy.documents import of_statements
 from policy.objects import dig
 from policy.rules import HIGH, MANDATORY, ResourceRule
 from policy.subjects import Subject
-from policy.trust import too_open
+from policy.trust import Words, too_open
 from policy.unknowns import Problem
+
+_WORDS = Words(prefix="aws", every_account=re.compile(r"arn:[\w-]*:iam::\*:\w+"))
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
     """Statements of trust policies that are for too many."""
     if subject.kind == "aws:iam/role:Role":
-        yield from of_statements(dig(subject.props, "assumeRolePolicy"), too_open, where="assumeRolePolicy")
+        yield from of_statements(
+            dig(subject.props, "assumeRolePolicy"), partial(too_open, _WORDS), where="assumeRolePolicy"
+        )
 
 
 ROLES_LIMIT_TRUST = ResourceRule(

@@ -16,6 +16,9 @@ def _of(argument: str) -> str:
 NOTES = {
     "lb-service-check-health": "`dlb-health-check-protocol: NONE`.",
     "lb-service-limit-sources": "`dlb-id`: the reused load balancer keeps its own ranges.",
+    "lb-service-share-without-clash": "`dlb-id` names the load balancer.",
+    "ccm-avoid-access-key": "there are no roles for a CCM.",
+    "ccm-use-internal-endpoints": "its API has one address, which is the network's own.",
 }
 
 CLOUD = PolicyCloud(

@@ -24,6 +24,10 @@ def _with_one_of(*annotations: str) -> Callable[[Asked], bool]:
     return ends_tls
 
 
+_NOTES = {"lb-service-fit-annotations": "only the names of the annotations are known."}
+_FITS = "ccm-workload-fit-kubernetes"
+_SHARES = "lb-service-share-without-clash"
+
 _AZURE = "service.beta.kubernetes.io/azure-"
 
 AZURE = PolicyCloud(
@@ -44,6 +48,7 @@ AZURE = PolicyCloud(
     limited_elsewhere=(Mark(f"{_AZURE}allowed-service-tags"), Mark(f"{_AZURE}allowed-ip-ranges")),
     unchecked=(Mark("service.beta.kubernetes.io/port_*_no_probe_rule", ("true",)),),
     check_ports=("service.beta.kubernetes.io/port_*_health-probe_port",),
+    notes={**_NOTES, _FITS: "the image is `…/azure-cloud-controller-manager`; it has the cluster's minor version."},
 )
 
 GCP = PolicyCloud(
@@ -59,6 +64,10 @@ GCP = PolicyCloud(
         Mark("networking.gke.io/load-balancer-type", ("internal",)),
         Mark("cloud.google.com/load-balancer-type", ("internal",)),
     ),
+    notes={
+        **_NOTES,
+        _FITS: "the image is `…/cloud-provider-gcp/cloud-controller-manager`; `v32` of it is for Kubernetes 1.32.",
+    },
 )
 
 HUAWEI = PolicyCloud(
@@ -70,6 +79,7 @@ HUAWEI = PolicyCloud(
     balancers=Balancers(
         ends_tls=_with_one_of("kubernetes.io/elb.default-tls-container-ref", "kubernetes.io/elb.cert-id")
     ),
+    notes={**_NOTES, _SHARES: "`kubernetes.io/elb.id` names the load balancer."},
 )
 
 OPENSTACK = PolicyCloud(
@@ -80,6 +90,7 @@ OPENSTACK = PolicyCloud(
     unchecked=(Mark("loadbalancer.openstack.org/enable-health-monitor", ("false",)),),
     shares=("loadbalancer.openstack.org/load-balancer-id",),
     balancers=Balancers(ends_tls=_with_one_of("loadbalancer.openstack.org/default-tls-container-ref")),
+    notes={**_NOTES, _SHARES: "`loadbalancer.openstack.org/load-balancer-id` names the load balancer."},
 )
 
 TENCENT = PolicyCloud(
@@ -92,6 +103,7 @@ TENCENT = PolicyCloud(
     ),
     shares=("service.kubernetes.io/tke-existed-lbid",),
     balancers=Balancers(ends_tls=_with_one_of("service.cloud.tencent.com/tke-service-config")),
+    notes={**_NOTES, _SHARES: "`service.kubernetes.io/tke-existed-lbid` names the load balancer."},
 )
 
 VSPHERE = PolicyCloud(

@@ -16,6 +16,13 @@ def test_every_cloud_with_controllers_is_known_to_the_rules_by_its_own_name() ->
     assert {*controllers.names()} <= {*known}
 
 
+def test_every_note_of_a_cloud_is_about_a_rule_of_the_pack() -> None:
+    rules = {policy.name for policy in POLICIES}
+    strays = {(cloud.name, rule) for cloud in clouds.descriptors() for rule in cloud.notes if rule not in rules}
+
+    assert strays == set()
+
+
 def test_the_pack_has_the_rules_of_every_cloud_after_those_of_all() -> None:
     own = [policy for cloud in clouds.descriptors() for policy in cloud.policies]
 

@@ -36,7 +36,7 @@ def annotated(prefix: str, values: dict[str, str]) -> Any:
 def test_a_load_balancer_that_everyone_reaches_is_reported(
     prefix: str, values: dict[str, str], reported: bool, pack: PolicyHost
 ) -> None:
-    found = of(pack.analyze(annotated(prefix, values)), "lb-service-limit-sources")
+    found = of(pack.analyze_stack([annotated(prefix, values)]), "lb-service-limit-sources")
 
     assert found == (["advisory"] if reported else [])
 
