@@ -57,6 +57,9 @@ _FORMS = {
     "a URL with a password": re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@\"'<>]*:([^\s/@\"'<>]+)@[\w.$\[]"),
     "an Authorization header": re.compile(r"(?i:authorization)\W{1,5}(?:Bearer|Basic|bearer|basic)\s+([\w.~+/=-]{8,})"),
 }
+_TRANSLATIONS = re.compile(
+    r"(^|[-_./])(i18n|l10n|lang|locales?|messages|translations?)([-_.][\w-]+)*\.(ftl|json|po|properties|ya?ml)$", re.I
+)
 _HINT = re.compile(r"pass|pwd|secret|token|key|auth|\bsk\b|://|AKI|LTAI|eyJ", re.I)
 
 
@@ -67,7 +70,9 @@ def credentials(name: str, text: str) -> list[str]:
     """
     if not _HINT.search(name) and not _HINT.search(text):
         return []
-    found = [_shown(setting) for setting, value in settings(name, text) if is_credential(setting, value)]
+    # What a page says of a password: `login.password=Your password`.
+    named = () if _TRANSLATIONS.search(name) else settings(name, text)
+    found = [_shown(setting) for setting, value in named if is_credential(setting, value)]
     return [*dict.fromkeys((*found, *_by_form(text)))]
 
 

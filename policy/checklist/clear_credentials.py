@@ -74,7 +74,8 @@ NO_CLEAR_CREDENTIALS = ResourceRule(
         "password are known by their form. `kubectl.kubernetes.io/last-applied-configuration` is read like a file; "
         "at a Secret it is a copy of that. Placeholders (`${PASSWORD}`, `{{ .password }}`, `<password>`), paths, URLs "
         "and references (`$dex.github.clientSecret`, `vault:…`, `arn:…`) do not count, nor do certificates, public "
-        "keys, or values of fewer than four characters. Messages name keys, never values."
+        "keys, values of fewer than four characters, or the texts of a file of translations (`messages_de.properties`, "
+        "`i18n.json`), where only forms count. Messages name keys, never values."
     ),
     unseen=(
         "a credential under a name that says nothing and without a form of its own, in an encoding or an archive "
