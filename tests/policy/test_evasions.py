@@ -128,6 +128,7 @@ EVASIONS: dict[str, tuple[str, list[AnalyzedResource]]] = {
     # What runs it.
     "sh -c": (TOLERATES, [runs("sh", "-c", "exec /bin/aws-cloud-controller-manager --v=2")]),
     "python -m": (TOLERATES, [runs("python3", "-m", "cloud_controller")]),
+    "a Python package": (TOLERATES, [runs("/usr/bin/python3", "/app/cloud_controller/__main__.py")]),
     "-manager-amd64": (TOLERATES, [runs("/cloud-controller-manager-amd64")]),
     "an image for one machine": (
         TOLERATES,
@@ -165,7 +166,12 @@ EVASIONS: dict[str, tuple[str, list[AnalyzedResource]]] = {
         ],
     ),
     "a secret in env": (IN_PODS, [ccm(container={"env": [{"name": "DB_PASSWORD", "value": "hUsh4Ever"}]})]),
+    "a token under a name that says nothing": (
+        IN_PODS,
+        [ccm(container={"env": [{"name": "GITHUB_PAT", "value": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}]})],
+    ),
     "a secret in args": (IN_PODS, [ccm(container={"args": ["run", "--cloud=mycloud", "--token=hUsh4Ever"]})]),
+    "a header in args": (IN_PODS, [ccm(container={"args": ["curl", "-H", "Authorization: Bearer hUsh4Ever99"]})]),
     "a secret in the args of an init container": (
         IN_PODS,
         [ccm(initContainers=[{**CONTAINER, "name": "init", "args": ["--password", "hUsh4Ever"]}])],
@@ -249,6 +255,7 @@ EVASIONS: dict[str, tuple[str, list[AnalyzedResource]]] = {
     ),
     # The CCM's own settings.
     "1.2.3-latest": (PINNED, [ccm(container={"image": "r.example/cloud-controller:1.2.3-latest"})]),
+    "1.2.3-latest-amd64": (PINNED, [ccm(container={"image": "r.example/cloud-controller:1.2.3-latest-amd64"})]),
     "a probe that cannot fail": (NO_PROBES, [ccm(container={"livenessProbe": ALWAYS})]),
     "liveness on /readyz": (
         NO_PROBES,
