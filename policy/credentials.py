@@ -54,10 +54,16 @@ _FORMS = {
     "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----(?:\s|\\n)*([A-Za-z0-9+/]{16})"),
     "an access key": re.compile(r"\b((?:AKIA[A-Z2-7]{16}|LTAI[A-Za-z0-9]{12,26}|AKID[A-Za-z0-9]{32}))\b"),
     "a JSON web token": re.compile(r"\b(eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"),
+    "a token": re.compile(r"\b((?:gh[oprsu]_|github_pat_|glpat-|npm_|sk_live_|xox[abprs]-)[A-Za-z0-9][\w-]{15,})"),
     "a URL with a password": re.compile(r"\b[A-Za-z][\w+.-]*://[^\s/:@\"'<>]*:([^\s/@\"'<>]+)@[\w.$\[]"),
     "an Authorization header": re.compile(r"(?i:authorization)\W{1,5}(?:Bearer|Basic|bearer|basic)\s+([\w.~+/=-]{8,})"),
 }
-_HINT = re.compile(r"pass|pwd|secret|token|key|auth|\bsk\b|://|AKI|LTAI|eyJ", re.I)
+_TRANSLATIONS = re.compile(
+    r"(^|[-_./])(i18n|l10n|lang|locales?|messages|translations?)([-_.][\w-]+)*\.(ftl|json|po|properties|ya?ml)$", re.I
+)
+_HINT = re.compile(
+    r"pass|pwd|secret|token|key|auth|\bsk\b|://|AKI|LTAI|eyJ|gh[oprsu]_|glpat-|npm_|xox[abprs]-|sk_live_", re.I
+)
 
 
 def credentials(name: str, text: str) -> list[str]:
@@ -67,8 +73,10 @@ def credentials(name: str, text: str) -> list[str]:
     """
     if not _HINT.search(name) and not _HINT.search(text):
         return []
-    found = [_shown(setting) for setting, value in settings(name, text) if is_credential(setting, value)]
-    return [*dict.fromkeys((*found, *_by_form(text)))]
+    # What a page says of a password: `login.password=Your password`.
+    named = () if _TRANSLATIONS.search(name) else settings(name, text)
+    found = [_shown(setting) for setting, value in named if is_credential(setting, value)]
+    return [*dict.fromkeys((*found, *by_form(text)))]
 
 
 def is_credential(name: str, value: str) -> bool:
@@ -116,10 +124,11 @@ def in_words(words: Iterable[str]) -> Iterator[str]:
         for name, given in ((flag, value), (inner, rest)):
             if given and is_credential(name, given):
                 yield _shown(name)
-        yield from _by_form(word)
+        yield from by_form(word)
 
 
-def _by_form(text: str) -> Iterator[str]:
+def by_form(text: str) -> Iterator[str]:
+    """What the credentials are that show by their form, whatever they are called."""
     for what, form in _FORMS.items():
         if any(_is_filled(value) for value in form.findall(text)):
             yield what

@@ -36,7 +36,8 @@ class Command:
     @property
     def names(self) -> tuple[str, ...]:
         """The program's name, without folder, machine and ending; of a Python module, each of its parts."""
-        plain = bare(self.words[0])
+        # Python runs a folder by its `__main__.py`.
+        plain = bare(self.words[0].removesuffix("/__main__.py"))
         return tuple(part.replace("_", "-") for part in ([plain] if "/" in self.words[0] else plain.split(".")))
 
 

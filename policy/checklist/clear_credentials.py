@@ -70,11 +70,13 @@ NO_CLEAR_CREDENTIALS = ResourceRule(
         "No entry of a ConfigMap, and no annotation with a telling name, holds a credential in clear. An entry may be "
         "the credential itself (`SECRET_ACCESS_KEY`, `auth-token`, `password.txt`), or a file with one: JSON, YAML of "
         "several documents (a kubeconfig, a manifest), INI (a cloud config, a cloud's file of credentials), an env "
-        "file, properties, TOML. Private keys, access keys, JSON web tokens, Authorization headers and URLs with a "
-        "password are recognised by their form. `kubectl.kubernetes.io/last-applied-configuration` is read like a "
-        "file; on a Secret it is reported, because it repeats the Secret. Placeholders (`${PASSWORD}`, `{{ .password "
-        "}}`, `<password>`), paths, URLs and references (`$dex.github.clientSecret`, `vault:…`, `arn:…`) do not count, "
-        "nor do certificates, public keys, or values of fewer than four characters. Messages name keys, never values."
+        "file, properties, TOML. Private keys, access keys, tokens of well-known services, JSON web tokens, "
+        "Authorization headers and URLs with a password are recognised by their form. "
+        "`kubectl.kubernetes.io/last-applied-configuration` is read like a file; on a Secret it is reported, because "
+        "it repeats the Secret. Placeholders (`${PASSWORD}`, `{{ .password }}`, `<password>`), paths, URLs and "
+        "references (`$dex.github.clientSecret`, `vault:…`, `arn:…`) do not count, nor do certificates, public keys, "
+        "values of fewer than four characters, or the texts of a file of translations (`messages_de.properties`, "
+        "`i18n.json`), of which only forms count. Messages name keys, never values."
     ),
     unseen=(
         "A credential under a name that says nothing and without a form that tells, in an encoding or an archive "

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from policy.objects import dig
+from policy.programs import bare
 from policy.rules import ADVISORY, MEDIUM, ResourceRule, setting
 from policy.subjects import Subject
 from policy.unknowns import Problem
@@ -15,7 +16,7 @@ from policy.workloads import IMAGES, WORKLOADS, Container, containers, of_ccm
 _DIGEST = re.compile(r"[a-z0-9+._-]+:[0-9a-f]{32,}")
 # Three numbers and whatever follows: v1.36.0, 2.9.1-provider.2. Two of them (v1.36) move with each patch.
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+")
-# `1.2.3-latest` moves all the same.
+# `1.2.3-latest` moves all the same, also with a machine's name behind it.
 _MOVES = re.compile(r"[-_.](latest|main|master|head|stable|edge|dev|nightly|snapshot|canary|rolling|current)$", re.I)
 
 
@@ -40,7 +41,7 @@ def _problem(container: Container, tags: Sequence[str], is_patch: bool) -> str |
         return None
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
-    is_version = _VERSION.match(tag) and not _MOVES.search(tag)
+    is_version = _VERSION.match(tag) and not _MOVES.search(bare(tag))
     if _DIGEST.fullmatch(digest) or is_version or any(re.fullmatch(each, tag) for each in tags):
         return None
     # Without the image itself: the program may have made it a secret, which is plain text here.

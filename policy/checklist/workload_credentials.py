@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from policy.credentials import credentials, in_words, is_name
+from policy.credentials import by_form, credentials, in_words, is_name
 from policy.objects import dig, each
 from policy.rules import HIGH, MANDATORY, ResourceRule
 from policy.subjects import Subject
@@ -64,7 +64,10 @@ def _of_variable(variable: Callable[[], Any]) -> list[str]:
 
 def _in_command(spec: Mapping[str, Any]) -> list[str]:
     words = [if_known(word) for field in ("command", "args") for word in each(dig(spec, field))]
-    return [*in_words(part for word in words for part in _split(str(word or "")))]
+    texts = [str(word or "") for word in words]
+    # `curl -H "Authorization: Bearer X"` is one word, whose parts have no form.
+    forms = (form for text in texts for form in by_form(text))
+    return [*in_words(part for text in texts for part in _split(text)), *forms]
 
 
 def _split(word: str) -> list[str]:

@@ -10,6 +10,8 @@ MIIDBTCCAe2gAwIBAgIIUe7fdc3CcoowDQYJKoZIhvcNAQELBQAwFTETMBEGA1UE
 """
 
 ORDINARY = {
+    "shop: messages_de.properties": "login.password=Passwort eingeben\npassword=Passwort\nlabel.token=Token\n",
+    "shop: i18n.json": json.dumps({"password": "Your password", "errors": {"invalid_password": "It is wrong"}}),
     "coredns: Corefile": """
 .:53 {
     errors

@@ -155,7 +155,8 @@ def _linked(stack: Sequence[_Seen]) -> list[PolicyResource]:
 
 def _defaults(rule: Rule) -> dict[str, Any]:
     """What the server gives a rule without settings."""
-    return {name: schema["default"] for name, schema in rule.config_schema.properties.items()}
+    schema = rule.config_schema
+    return {name: each["default"] for name, each in schema.properties.items()} if schema else {}
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
