@@ -16,8 +16,6 @@ from cloud_controller.load_balancers.terms import literal
 ANNOTATIONS = "(has(object.metadata.annotations) ? object.metadata.annotations : {})"
 _DIGITS = 18
 """Of an integer in CEL; no bound in a catalogue has more."""
-_AT_ONCE = 4
-"""Rules in one expression: the time for which the API server checks an expression grows with the square of its size."""
 
 
 def sentences(catalogue: Catalogue) -> dict[str, str]:
@@ -77,11 +75,11 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
             found |= _settings(entry, catalogue)
     found |= shared
     # Like the controller, which looks at several settings only if each is valid, and says the first that is wrong.
+    # A variable for each rule: the time in which the API server checks an expression grows with the square of its size.
     conflicts = "[]"
-    for start in reversed(range(0, len(rules), _AT_ONCE)):
-        some = ", ".join(rules[start : start + _AT_ONCE])
-        found[f"conflicts_{start}"] = f"[{some}].filter(each, each.size() > 0).map(each, each[0])"
-        conflicts = f"variables.conflicts_{start}.size() > 0 ? variables.conflicts_{start} : ({conflicts})"
+    for index, rule in reversed([*enumerate(rules)]):
+        found[f"conflicts_{index}"] = rule
+        conflicts = f"variables.conflicts_{index}.size() > 0 ? variables.conflicts_{index} : {conflicts}"
     found["conflicts"] = f"variables.faults.size() > 0 ? [] : ({conflicts})"
     return found
 
