@@ -316,8 +316,10 @@ def told(run: AwsRun, name: str, *words: str) -> bool:
 
 
 def warnings_of(run: AwsRun, name: str) -> list[Json]:
-    """The warnings at the Service."""
-    events = run.kube.list(EVENTS, SPACE).items
+    """The daemon's warnings at the Service; the API server's check of node ports may write one of its own."""
+    events = [
+        each for each in run.kube.list(EVENTS, SPACE).items if each.get("reportingComponent") == "service-controller"
+    ]
     return [each for each in events if each["involvedObject"]["name"] == name and each["type"] == "Warning"]
 
 
