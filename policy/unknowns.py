@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -84,12 +83,7 @@ def if_known(value: Callable[[], T]) -> T | None:
 
 def only_known(values: Iterable[Callable[[], T | None]]) -> list[T]:
     """The known values that are not empty: as evidence, which an unknown value neither adds nor refutes."""
-    found: list[T] = []
-    for value in values:
-        with suppress(UnknownValueError):
-            if one := value():
-                found.append(one)
-    return found
+    return known(values)[0]
 
 
 def problem_if(conditions: Iterable[Callable[[], object]], problem: Problem) -> str | None:

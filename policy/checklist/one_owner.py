@@ -8,7 +8,7 @@ from functools import partial
 from itertools import combinations
 
 from policy.checklist.load_balancers import is_balanced
-from policy.checklist.serving import Server, Serving, cluster
+from policy.checklist.serving import Server, Serving
 from policy.objects import dig
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
 from policy.subjects import SERVICE, Subject
@@ -24,7 +24,7 @@ def problems(stack: Stack) -> Iterator[tuple[Subject | None, Problem]]:
     services = [each for each in stack.of(SERVICE) if not each.is_patch]
     for index, service in enumerate(services):
         for earlier in services[:index]:
-            if cluster(earlier) == cluster(service):
+            if earlier.cluster == service.cluster:
                 conditions = [partial(is_balanced, service.props)]
                 yield service, partial(problem_if, conditions, partial(_made_twice, service, earlier))
 

@@ -56,7 +56,7 @@ class Serving:
         Raises UnknownValueError if that depends on its class.
         """
         of_class = dig(service.props, "spec", "loadBalancerClass")
-        here = cluster(service)
+        here = service.cluster
         for found in (
             {server.cloud for server in self.servers if server.cluster == here},
             {name for name in CLOUDS if of_class in _classes(name)},
@@ -71,7 +71,7 @@ class Serving:
     def of(self, service: Subject) -> list[Server]:
         """The controllers that would serve the Service. Raises UnknownValueError as `cloud`."""
         of_class = dig(service.props, "spec", "loadBalancerClass")
-        here = cluster(service)
+        here = service.cluster
         return [each for each in self.servers if each.cluster in (here, None) and of_class in each.classes]
 
     def is_ours(self, service: Subject, cloud: PolicyCloud) -> bool:
@@ -90,12 +90,6 @@ class Serving:
         """Whether a controller of this cloud, known here, makes it: not one of a class of other people's."""
         of_class = dig(service.props, "spec", "loadBalancerClass")
         return of_class is None or of_class in _classes(cloud.name) or bool(self.of(service))
-
-
-def cluster(subject: Subject) -> str:
-    """The URN of the object's provider: objects with the same one are in the same cluster."""
-    provider = subject.resource.provider if subject.resource is not None else None
-    return provider.urn if provider is not None else ""
 
 
 def _classes(cloud: str) -> frozenset[str | None]:
@@ -133,7 +127,7 @@ def _in_container(
         of_none = [] if _flag(words, "--require-load-balancer-class") is not None else [None]
         classes = (*_OURS.get(cloud, ()), *of_none)
     name = f"the cloud controller manager {object_name(workload.props)}"
-    return Server(workload, name, cloud, bool(ours), frozenset(classes), cluster(workload))
+    return Server(workload, name, cloud, bool(ours), frozenset(classes), workload.cluster)
 
 
 def _words(container: Mapping[str, Any]) -> Iterator[str]:

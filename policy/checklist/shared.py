@@ -8,7 +8,6 @@ from itertools import combinations
 
 from cloud_controller.load_balancers.annotation import Annotation, Value
 from policy.checklist.asked import Wanted, every_wanted
-from policy.checklist.serving import cluster
 from policy.objects import object_name
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
 from policy.subjects import Subject
@@ -21,7 +20,7 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
         if one.cloud is other.cloud:
             yield other.service, partial(_ports, one, other)
             for entry in one.cloud.catalogue:
-                if entry.exclusive and cluster(one.service) == cluster(other.service):
+                if entry.exclusive and one.service.cluster == other.service.cluster:
                     yield other.service, partial(_exclusive, one, other, entry)
 
 

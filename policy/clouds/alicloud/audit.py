@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
+from policy.audit import audited
 from policy.objects import dig
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
 from policy.subjects import Subject
@@ -16,19 +16,7 @@ _TRAIL = "alicloud:actiontrail/trail:Trail"
 
 def problems(stack: Stack) -> Iterator[tuple[Subject | None, Problem]]:
     """A stack with a cluster, but without a trail; trails that are off or record only a part."""
-    if not stack.of(*_CLUSTERS):
-        stack.not_applicable("the stack makes no cluster on Alibaba Cloud")
-    trails = stack.of(_TRAIL)
-    if not trails and not stack.config.get("trail"):
-        yield (
-            None,
-            lambda: (
-                "no trail records the calls of Alibaba Cloud's API: set alicloud.auditDays in the stack's config, or "
-                "name the trail of the account or organization in setting `trail`"
-            ),
-        )
-    for trail in trails:
-        yield trail, partial(_problem, trail)
+    return audited(stack, "Alibaba Cloud", "alicloud.auditDays", _CLUSTERS, _TRAIL, _problem)
 
 
 def _problem(trail: Subject) -> str | None:
