@@ -37,7 +37,7 @@ def ccms_reading(stack: Stack, secret: Subject) -> Iterator[tuple[Subject, list[
     """The CCMs that read a Secret, with what they read of it. Raises UnknownValueError."""
     name, space = dig(secret.props, "metadata", "name"), _namespace(secret)
     for workload in stack.of(*WORKLOADS):
-        if workload.is_patch or _cluster(workload) != _cluster(secret) or _namespace(workload) != space:
+        if workload.is_patch or workload.cluster != secret.cluster or _namespace(workload) != space:
             continue
         read = [found for found in references(pod(workload)) if (found.kind, found.name) == (SECRET, name)]
         if read and ccm_container(workload) is not None:
@@ -92,8 +92,3 @@ def _plain(secret: Subject, key: str) -> str:
 
 def _namespace(subject: Subject) -> str:
     return str(dig(subject.props, "metadata", "namespace") or "default")
-
-
-def _cluster(subject: Subject) -> str:
-    provider = subject.resource.provider if subject.resource is not None else None
-    return provider.urn if provider is not None else ""

@@ -27,7 +27,7 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
 def _problem(workload: Subject, stack: Stack) -> str | None:
     if dig(pod(workload), "hostNetwork"):
         return _on_machine(stack)
-    policies = [policy for policy in stack.of(_POLICY) if _cluster(policy) == _cluster(workload)]
+    policies = [policy for policy in stack.of(_POLICY) if policy.cluster == workload.cluster]
     limited = first_known(partial(_limits, policy, workload) for policy in policies)
     return None if limited else "no NetworkPolicy selects its pods and limits their egress"
 
@@ -41,11 +41,6 @@ def _on_machine(stack: Stack) -> str | None:
         "it is in its machine's network, and no machine of the stack has a security group that limits egress: "
         "limit it, or name in setting `limitedBy` what does"
     )
-
-
-def _cluster(subject: Subject) -> str:
-    provider = subject.resource.provider if subject.resource is not None else None
-    return provider.urn if provider is not None else ""
 
 
 def _limits(policy: Subject, workload: Subject) -> bool:
