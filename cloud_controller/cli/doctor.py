@@ -18,7 +18,7 @@ from cloud_controller.cloud import Cloud, InvalidConfiguration
 from cloud_controller.controller_names import not_offered
 from cloud_controller.doctor import report
 from cloud_controller.doctor.checks import ALL
-from cloud_controller.doctor.findings import Check, Result, examine
+from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
 from cloud_controller.doctor.seen import Daemon, Seen, Target
 from cloud_controller.kube import Kube
 
@@ -94,14 +94,22 @@ def _show(output: str, results: Sequence[Result], *, lines: bool) -> None:
 def _seen(options: argparse.Namespace) -> Seen:
     target = Target(options.leader_elect_resource_namespace, options.workload, options.leader_elect_resource_name)
 
-    def daemon(kube: Kube, cloud: Cloud | None, arguments: Sequence[str] | None) -> Daemon:
+    def cloud() -> Cloud:
+        try:
+            return cli_options.cloud(options)
+        except InvalidConfiguration:
+            if options.cloud_config is not None:
+                raise
+            raise Unreadable("no cloud config was given: pass --cloud-config") from None
+
+    def daemon(kube: Kube, opened: Cloud | None, arguments: Sequence[str] | None) -> Daemon:
         given = options if arguments is None else _of_daemon(arguments, options)
-        left_out = frozenset() if cloud is None else not_offered(cloud)
+        left_out = frozenset() if opened is None else not_offered(opened)
         names = cli_options.chosen(given, left_out)
         settings, _ = cli_options.plan_settings(given, kube, names)
         return Daemon(options.cloud, names, settings)
 
-    return Seen(lambda: kubernetes(options), lambda: cli_options.cloud(options), daemon, target)
+    return Seen(lambda: kubernetes(options), cloud, daemon, target)
 
 
 def _of_daemon(arguments: Sequence[str], options: argparse.Namespace) -> argparse.Namespace:

@@ -56,14 +56,14 @@ class Seen:
     def __init__(
         self,
         open_kube: Callable[[], Kube],
-        open_cloud: Callable[[], Cloud] | None,
+        open_cloud: Callable[[], Cloud],
         open_daemon: Callable[[Kube, Cloud | None, Sequence[str] | None], Daemon],
         target: Target,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`open_cloud` None: no cloud config was given. `open_daemon`: from the arguments of the daemon's container, or
-        None if it has none in the cluster."""
+        """`open_daemon`: from the cloud, where it can be opened, and the arguments of the daemon's container, where it
+        has one in the cluster."""
         self._open_kube = open_kube
         self._open_cloud = open_cloud
         self._open_daemon = open_daemon
@@ -148,7 +148,10 @@ class Seen:
         """What the daemon is told to do."""
 
         def read() -> Daemon:
-            cloud = None if self._open_cloud is None else self.cloud()
+            try:
+                cloud = self.cloud()
+            except Unreadable:
+                cloud = None
             return self._open_daemon(self.once("kube", self._answering_kube), cloud, self.arguments())
 
         return self.once("daemon", read)
@@ -157,8 +160,6 @@ class Seen:
         """The cloud, which cannot be written to."""
 
         def read() -> Cloud:
-            if self._open_cloud is None:
-                raise Unreadable("no cloud config was given: --cloud and --cloud-config")
             cloud = self._open_cloud()
             cloud.fence_writes(read_only)
             return cloud
