@@ -1,0 +1,68 @@
+"""A cluster as `cloud-controller doctor` sees it, run as a user runs it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cloud_controller.kube import SECRETS, Kube
+from tests.e2e.local_stack import eventually
+
+
+class Patient:
+    """`last` is the latest report."""
+
+    def __init__(
+        self, cloud: str, kube: Kube, kubeconfig: str, folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """The cloud config is the CCM's own; `environment`: with the credentials, where it has none."""
+        secret = kube.get(SECRETS, "cloud-controller-manager-config", "kube-system")
+        (folder / "kubeconfig").write_text(kubeconfig)
+        (folder / "cloud.conf").write_bytes(base64.b64decode(secret["data"]["cloud.conf"]))
+        self._command = [
+            *(sys.executable, "-m", "cloud_controller.cli", "doctor", f"--cloud={cloud}", "--output=json"),
+            *(f"--kubeconfig={folder / 'kubeconfig'}", f"--cloud-config={folder / 'cloud.conf'}", "--grace=1s"),
+        ]
+        self._environment = {**os.environ, **(environment or {})}
+        self.last: dict[str, Any] = {}
+
+    def examined(self, *options: str) -> int:
+        """Examine; returns the exit code."""
+        done = subprocess.run(
+            [*self._command, *options],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode in (0, 3, 4), done.stderr
+        self.last = json.loads(done.stdout)
+        return done.returncode
+
+    def recovered(self) -> Patient:
+        """Wait until nothing is found and every check is done."""
+        try:
+            eventually(lambda: self.examined() == 0, "nothing is wrong")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.complaints()}") from None
+        return self
+
+    def complaints(self) -> list[str]:
+        """The latest report in short."""
+        findings = [f"{each['check']}: {each['subject']}: {each['what']}" for each in self.last["findings"]]
+        return findings + [f"not checked: {each['check']}: {each['reason']}" for each in self.last["notChecked"]]
+
+    def finds(self, check: str, subject: str, *, first: bool = False) -> bool:
+        """Whether a new report has a finding of this check about this subject, as one of its first causes."""
+        self.examined()
+        return any(
+            each["check"] == check and subject in each["subject"] and (not first or not each["followsFrom"])
+            for each in self.last["findings"]
+        )
