@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl
 from local.aws.signatures import Refused, Request
 
 EKS = "eks"
-SERVICES = frozenset({"autoscaling", "ec2", EKS, "elasticloadbalancing", "iam", "ssm", "sts"})
-"""As signatures and policies name them. State of other services would be lost with moto's process."""
+SERVICES = frozenset({"autoscaling", "ec2", EKS, "elasticloadbalancing", "iam", "servicequotas", "ssm", "sts"})
+"""As signatures and policies name them. State of other services would be lost with moto's process; quotas are constants."""
 
 _READS = re.compile(r"(Describe|Get|List|Lookup|Simulate|Decode)")
 
