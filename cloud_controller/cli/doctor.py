@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import NoReturn
 
 import orjson
@@ -54,7 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=30.0,
         metavar="TIME",
-        help="examine again and again, with this pause in between (default with --watch: 30s)",
+        help="examine again and again, with this pause, and show the report when it has changed (with --watch: 30s)",
     )
 
 
@@ -64,12 +66,15 @@ def run(options: argparse.Namespace) -> int:
     not be done, and 4 for critical findings."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     checks = _chosen(options.only)
-    while True:
-        results = examine(checks, _seen(options))
-        _show(options.output, results, lines=options.watch is not None)
-        if options.watch is None:
-            return report.exit_code(results)
-        time.sleep(options.watch)
+    results = examine(checks, _seen(options))
+    _show(options.output, results, lines=options.watch is not None)
+    with suppress(KeyboardInterrupt):
+        while options.watch is not None:
+            time.sleep(options.watch)
+            before, results = results, examine(checks, _seen(options))
+            if report.document(results) != report.document(before):
+                _show(options.output, results, lines=True)
+    return report.exit_code(results)
 
 
 def _chosen(names: Sequence[str]) -> list[Check]:
@@ -88,7 +93,8 @@ def _show(output: str, results: Sequence[Result], *, lines: bool) -> None:
         case "junit":
             print(report.junit(results), end="", flush=True)
         case _:
-            print("\n".join(report.text(results)), flush=True)
+            head = [f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"] if lines else []
+            print("\n".join([*head, *report.text(results)]), flush=True)
 
 
 def _seen(options: argparse.Namespace) -> Seen:
@@ -103,7 +109,7 @@ def _seen(options: argparse.Namespace) -> Seen:
             raise Unreadable("no cloud config was given: pass --cloud-config") from None
 
     def daemon(kube: Kube, opened: Cloud | None, arguments: Sequence[str] | None) -> Daemon:
-        given = options if arguments is None else _of_daemon(arguments, options)
+        given = options if arguments is None else with_arguments(arguments, options)
         left_out = frozenset() if opened is None else not_offered(opened)
         names = cli_options.chosen(given, left_out)
         settings, _ = cli_options.plan_settings(given, kube, names)
@@ -112,7 +118,7 @@ def _seen(options: argparse.Namespace) -> Seen:
     return Seen(lambda: kubernetes(options), cloud, daemon, target)
 
 
-def _of_daemon(arguments: Sequence[str], options: argparse.Namespace) -> argparse.Namespace:
+def with_arguments(arguments: Sequence[str], options: argparse.Namespace) -> argparse.Namespace:
     """The options of `doctor`, with those of the daemon's container in their place. Raises InvalidConfiguration."""
     parser = _Lenient(forwards=True, add_help=False)
     cli_options.add_controllers(parser)
