@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 import orjson
@@ -21,7 +21,7 @@ from cloud_controller.controller_names import not_offered
 from cloud_controller.doctor import report
 from cloud_controller.doctor.checks import ALL
 from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
-from cloud_controller.doctor.seen import Daemon, Seen, Target
+from cloud_controller.doctor.seen import GRACE, Daemon, Seen, Target
 from cloud_controller.kube import Kube
 
 _OWN = ("--bind-address", "--config", "--cloud-config", "--kubeconfig")
@@ -45,6 +45,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="LIST",
         help=f"comma-separated checks (default: all): {', '.join(check.name for check in ALL)}",
+    )
+    what.add_argument(
+        "--grace",
+        type=values.duration,
+        default=GRACE.total_seconds(),
+        metavar="TIME",
+        help="how long new nodes and Services may take before they are findings (default: 2m)",
     )
     shown = parser.add_argument_group("output")
     shown.add_argument(
@@ -115,7 +122,7 @@ def _seen(options: argparse.Namespace) -> Seen:
         settings, _ = cli_options.plan_settings(given, kube, names)
         return Daemon(options.cloud, names, settings)
 
-    return Seen(lambda: kubernetes(options), cloud, daemon, target)
+    return Seen(lambda: kubernetes(options), cloud, daemon, target, grace=timedelta(seconds=options.grace))
 
 
 def with_arguments(arguments: Sequence[str], options: argparse.Namespace) -> argparse.Namespace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from cloud_controller.cloud import Cloud, CloudError
@@ -26,6 +26,8 @@ from cloud_controller.kube import (
     Resource,
 )
 from cloud_controller.planning import Found, PlanSettings, find
+
+GRACE = timedelta(minutes=2)
 
 T = TypeVar("T")
 
@@ -60,14 +62,16 @@ class Seen:
         open_daemon: Callable[[Kube, Cloud | None, Sequence[str] | None], Daemon],
         target: Target,
         *,
+        grace: timedelta = GRACE,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`open_daemon`: from the cloud, where it can be opened, and the arguments of the daemon's container, where it
-        has one in the cluster."""
+        has one in the cluster. `grace`: how long what is new or has just changed may take."""
         self._open_kube = open_kube
         self._open_cloud = open_cloud
         self._open_daemon = open_daemon
         self.target = target
+        self.grace = grace
         self.now = now()
         self._read: dict[Any, Any] = {}
 

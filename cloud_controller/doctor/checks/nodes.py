@@ -11,9 +11,6 @@ from cloud_controller.kube import Object
 from cloud_controller.kube.resources import name
 
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-_JOINING = timedelta(minutes=2)
-"""How long a new node may take."""
-
 _FAILED = ("NodeNotSynced", "FailedToGetInstanceMetadata")
 _CCM_DOWN = frozenset(
     {"api-server", "cloud-config", "cloud-api", "cloud-rights", "ccm-pods", "daemon-health", "leader"}
@@ -28,7 +25,7 @@ def uninitialised(node: Object) -> bool:
 def _initialised(seen: Seen) -> Iterator[Finding]:
     for node in filter(uninitialised, seen.nodes()):
         waits = seen.now - datetime.fromisoformat(node["metadata"]["creationTimestamp"])
-        if waits < _JOINING:
+        if waits < seen.grace:
             continue
         said = [event for event in seen.events(node) if event.get("reason") in _FAILED][:1]
         yield Finding(
