@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -85,6 +86,7 @@ class Instance:
     """A machine of the cloud. `addresses`: in the order for the node's status.
 
     `additional_annotations`: node annotations that only the cloud may set; None removes one that someone else has set.
+    `created_at`: when it was created or last started; None if the cloud does not say.
     """
 
     id: str
@@ -98,6 +100,7 @@ class Instance:
     additional_labels: Mapping[str, str] = field(default_factory=dict)
     additional_annotations: Mapping[str, str | None] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = field(default=None, compare=False)
 
 
 class Instances(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_controller.doctor.checks import api_server, cloud_api, leader, nodes, pods
+from cloud_controller.doctor.checks import api_server, cloud_api, leader, node_facts, node_machines, nodes, pods
 from cloud_controller.doctor.findings import Check
 
 ALL: Final[tuple[Check, ...]] = (
@@ -14,5 +14,9 @@ ALL: Final[tuple[Check, ...]] = (
     pods.CHECK,
     leader.CHECK,
     nodes.INITIALISED,
+    node_facts.PROVIDER_IDS,
+    node_facts.LABELS,
+    node_facts.ADDRESSES,
+    node_machines.CHECK,
 )
 """In the order of a report."""
