@@ -44,11 +44,14 @@ __all__ = [
     "NodeAddress",
     "NotFound",
     "Postponed",
+    "Quota",
     "QuotaExceeded",
+    "Quotas",
     "Route",
     "RouteFailure",
     "Routes",
     "Selective",
+    "TellsRights",
     "Throttled",
     "Unavailable",
 ]
@@ -241,4 +244,31 @@ class Cloud(Protocol):
 
     def cluster_access(self) -> str:
         """A short-lived kubeconfig as YAML. Raises `NotFound` if the cloud does not run the control plane."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A quota of the account: how many `used` of at most `limit`. `of`: what it counts, such as `load balancers`."""
+
+    of: str
+    used: int
+    limit: int
+
+
+@runtime_checkable
+class Quotas(Protocol):
+    """A `Cloud` that tells how much of its quotas is used, besides that of `Routes` (optional)."""
+
+    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+        """The quotas of what these controllers create."""
+        ...
+
+
+@runtime_checkable
+class TellsRights(Protocol):
+    """A `Cloud` that tells which rights its credentials have (optional); others only verify the credentials."""
+
+    def lacking_rights(self, controllers: Collection[str]) -> Sequence[str]:
+        """The operations that these controllers need and the credentials do not allow."""
         ...

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_controller.doctor.checks import api_server, cloud_api, leader, node_facts, node_machines, nodes, pods
+from cloud_controller.doctor.checks import (
+    api_server,
+    cloud_api,
+    cloud_rights,
+    egress,
+    leader,
+    node_facts,
+    node_machines,
+    nodes,
+    pods,
+    quotas,
+)
 from cloud_controller.doctor.findings import Check
 
 ALL: Final[tuple[Check, ...]] = (
     api_server.CHECK,
     cloud_api.CONFIG,
     cloud_api.CALLS,
+    cloud_rights.CHECK,
+    egress.CHECK,
     pods.CHECK,
     leader.CHECK,
+    quotas.CHECK,
     nodes.INITIALISED,
     node_facts.PROVIDER_IDS,
     node_facts.LABELS,
