@@ -6,15 +6,21 @@ from typing import Final
 
 from cloud_controller.doctor.checks import (
     api_server,
+    backend_health,
+    backends,
     cloud_api,
     cloud_rights,
+    drift,
     egress,
+    held,
     leader,
+    load_balancers,
     node_facts,
     node_machines,
     nodes,
     pods,
     quotas,
+    routes,
 )
 from cloud_controller.doctor.findings import Check
 
@@ -32,5 +38,11 @@ ALL: Final[tuple[Check, ...]] = (
     node_facts.LABELS,
     node_facts.ADDRESSES,
     node_machines.CHECK,
+    routes.CHECK,
+    load_balancers.CHECK,
+    backends.CHECK,
+    backend_health.CHECK,
+    held.CHECK,
+    drift.CHECK,
 )
 """In the order of a report."""

@@ -22,7 +22,12 @@ def uninitialised(node: Object) -> bool:
 
 def age(seen: Seen, obj: Object) -> timedelta:
     """For how long the object has existed."""
-    return seen.now - datetime.fromisoformat(obj["metadata"]["creationTimestamp"])
+    return since(seen, obj["metadata"]["creationTimestamp"])
+
+
+def since(seen: Seen, time: str) -> timedelta:
+    """The span from a time, as in an object, to this look."""
+    return seen.now - datetime.fromisoformat(time)
 
 
 def refusals(seen: Seen) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cloud_controller.cloud import Quota, Quotas, Routes
 from cloud_controller.controllers.route_plan import QUOTA_WARNING
@@ -19,12 +19,12 @@ def _run(seen: Seen) -> Iterator[Finding]:
         yield from _judged(seen.once("quotas", lambda: cloud.quotas(controllers)))
 
 
-def _of_routes(routes: Routes) -> list[Quota]:
+def _of_routes(routes: Routes) -> Sequence[Quota]:
     limit = routes.quota()
     return [] if limit is None else [Quota("routes of the cluster's table", len(routes.list()), limit)]
 
 
-def _judged(quotas: list[Quota]) -> Iterator[Finding]:
+def _judged(quotas: Sequence[Quota]) -> Iterator[Finding]:
     for quota in quotas:
         if quota.used < QUOTA_WARNING * quota.limit:
             continue
