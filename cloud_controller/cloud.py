@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,11 +44,14 @@ __all__ = [
     "NodeAddress",
     "NotFound",
     "Postponed",
+    "Quota",
     "QuotaExceeded",
+    "Quotas",
     "Route",
     "RouteFailure",
     "Routes",
     "Selective",
+    "TellsRights",
     "Throttled",
     "Unavailable",
 ]
@@ -85,6 +89,7 @@ class Instance:
     """A machine of the cloud. `addresses`: in the order for the node's status.
 
     `additional_annotations`: node annotations that only the cloud may set; None removes one that someone else has set.
+    `created_at`: when it was created or last started; None if the cloud does not say.
     """
 
     id: str
@@ -98,6 +103,7 @@ class Instance:
     additional_labels: Mapping[str, str] = field(default_factory=dict)
     additional_annotations: Mapping[str, str | None] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = field(default=None, compare=False)
 
 
 class Instances(Protocol):
@@ -238,4 +244,31 @@ class Cloud(Protocol):
 
     def cluster_access(self) -> str:
         """A short-lived kubeconfig as YAML. Raises `NotFound` if the cloud does not run the control plane."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A quota of the account: how many `used` of at most `limit`. `of`: what it counts, such as `load balancers`."""
+
+    of: str
+    used: int
+    limit: int
+
+
+@runtime_checkable
+class Quotas(Protocol):
+    """A `Cloud` that tells how much of its quotas is used, besides that of `Routes` (optional)."""
+
+    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+        """The quotas of what these controllers create."""
+        ...
+
+
+@runtime_checkable
+class TellsRights(Protocol):
+    """A `Cloud` that tells which rights its credentials have (optional); others only verify the credentials."""
+
+    def lacking_rights(self, controllers: Collection[str]) -> Sequence[str]:
+        """The operations that these controllers need and the credentials do not allow."""
         ...

@@ -27,6 +27,9 @@ from cloud_controller.safeguard import Safeguard
 _CONCURRENT = 8
 """Calls for the health of load balancers at a time."""
 
+Health = Mapping[tuple[str, str, int], bool]
+"""Whether members are healthy, by pool, address and port; those of unknown health are absent."""
+
 
 @dataclass(frozen=True)
 class PlanSettings:
@@ -60,22 +63,24 @@ class Found:
 
 def without_healthy_backend(cloud: Cloud, found: Found) -> Plan:
     """The findings about Services all of whose checked backends are unhealthy: one call for each load balancer."""
-    load_balancers = cloud.load_balancers
-    if load_balancers is None:
-        return Plan()
-    serving = [lb for lb in found.load_balancers.values() if lb.state is LoadBalancerState.READY]
-    with ThreadPoolExecutor(_CONCURRENT) as pool:
-        healths = [*pool.map(lambda lb: load_balancers.health(lb.id), serving)]
     return Plan.of(
         finding
-        for lb, health in zip(serving, healths, strict=True)
-        for finding in unhealthy(lb, health, cloud.cluster_id)
+        for lb_id, health in healths(cloud, found).items()
+        for finding in unhealthy(found.load_balancers[lb_id], health, cloud.cluster_id)
     )
 
 
-def unhealthy(
-    lb: ObservedLoadBalancer, health: Mapping[tuple[str, str, int], bool], cluster_id: str
-) -> Iterator[Action]:
+def healths(cloud: Cloud, found: Found) -> dict[str, Health]:
+    """The health of the members of each load balancer that serves, by its ID: one call for each."""
+    load_balancers = cloud.load_balancers
+    if load_balancers is None:
+        return {}
+    serving = [lb.id for lb in found.load_balancers.values() if lb.state is LoadBalancerState.READY]
+    with ThreadPoolExecutor(_CONCURRENT) as pool:
+        return dict(zip(serving, pool.map(load_balancers.health, serving), strict=True))
+
+
+def unhealthy(lb: ObservedLoadBalancer, health: Health, cluster_id: str) -> Iterator[Action]:
     """The findings about the Services of this cluster that use this load balancer. Pure."""
     checked: dict[Owner, list[bool]] = {}
     for pool in lb.model.pools:

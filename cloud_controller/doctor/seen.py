@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, cast
 
@@ -25,9 +27,15 @@ from cloud_controller.kube import (
     Object,
     Resource,
 )
+from cloud_controller.plan import Plan
 from cloud_controller.planning import Found, PlanSettings, find
 
 GRACE = timedelta(minutes=2)
+BETWEEN_LOOKS = 6.0
+"""Seconds: longer than the passes of the node-lifecycle controller are apart."""
+
+_ONE_LOOK = 3600.0
+"""Seconds for which a look keeps what it knows of the machines: for as long as it takes."""
 
 T = TypeVar("T")
 
@@ -64,6 +72,7 @@ class Seen:
         *,
         grace: timedelta = GRACE,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`open_daemon`: from the cloud, where it can be opened, and the arguments of the daemon's container, where it
         has one in the cluster. `grace`: how long what is new or has just changed may take."""
@@ -73,6 +82,7 @@ class Seen:
         self.target = target
         self.grace = grace
         self.now = now()
+        self._pause = pause
         self._read: dict[Any, Any] = {}
 
     # ------------------------------------------------------------------------------------------------- Kubernetes
@@ -170,19 +180,40 @@ class Seen:
 
         return self.once("cloud", read)
 
-    def machines(self) -> InstanceSnapshot:
-        """The cloud's machines, each read once."""
-        return self.once("machines", lambda: InstanceSnapshot(self.cloud().instances, lifetime=3600.0))
-
     def plan(self, controller: str) -> Found | None:
-        """What this controller would do now; None if the daemon does not run it."""
+        """What this controller would do now; None if the daemon does not run it.
+
+        Only changes that a second look, some seconds later, still shows: a daemon in the middle of its work makes the
+        others meanwhile.
+        """
         if controller not in self.daemon().controllers:
             return None
 
         def read() -> Found:
-            return find(controller, self.kube(), self.cloud(), self.machines(), self.daemon().settings)
+            found = self._look(controller)
+            if not found.plan.changes:
+                return found
+            self.once("pause", self._wait)
+            return _lasting(found, self._look(controller, again=True))
 
         return self.once(("plan", controller), read)
+
+    def _look(self, controller: str, *, again: bool = False) -> Found:
+        def read() -> Found:
+            # Controllers share what is known of the machines in one look.
+            machines = self.once(
+                ("machines", again), lambda: InstanceSnapshot(self.cloud().instances, lifetime=_ONE_LOOK)
+            )
+            return find(controller, self.kube(), self.cloud(), machines, self.daemon().settings)
+
+        return self.once(("look", controller, again), read)
+
+    def _wait(self) -> None:
+        # All first looks before the pause: then one is enough.
+        for controller in self.daemon().controllers:
+            with suppress(Unreadable):  # The check that needs it says so.
+                self._look(controller)
+        self._pause(BETWEEN_LOOKS)
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -204,6 +235,13 @@ class Seen:
         kube = self._open_kube()
         kube.version()
         return kube
+
+
+def _lasting(first: Found, second: Found) -> Found:
+    """The second, without changes that the first does not have."""
+    known = {str(action.to_json()) for action in first.plan}
+    lasting = (action for action in second.plan if not action.pending or str(action.to_json()) in known)
+    return replace(second, plan=Plan.of(lasting))
 
 
 def _unreadable(error: Exception) -> Unreadable:

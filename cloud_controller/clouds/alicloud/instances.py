@@ -8,6 +8,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -221,6 +222,7 @@ class EcsInstances:
             addresses=tuple(_addresses(instance)),
             additional_labels=dict(_labels(instance)),
             tags=_tags(instance),
+            created_at=datetime.fromisoformat(made) if (made := instance.get("CreationTime")) else None,
         )
 
 

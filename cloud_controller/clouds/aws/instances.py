@@ -177,6 +177,7 @@ class AwsInstances:
             addresses=addresses(instance, self._api.config.node_ip_families),
             additional_labels=labels,
             tags=tags_of(instance),
+            created_at=instance.get("LaunchTime"),
         )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 
-from cloud_controller.cloud import CallObserver, Fence
+from cloud_controller.cloud import CallObserver, Fence, Quota
 from cloud_controller.clouds.mycloud import access
 from cloud_controller.clouds.mycloud.annotations import CLASSES
 from cloud_controller.clouds.mycloud.client import Client
@@ -76,6 +76,17 @@ class MyCloud:
     def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:
         """See `Cloud.check_access`. Raises InvalidConfiguration for an unknown cluster."""
         access.check(self._client, self._scope, controllers, read_only=read_only)
+
+    def lacking_rights(self, controllers: Collection[str]) -> Sequence[str]:
+        """See `TellsRights`."""
+        return access.lacking(self._client, self._scope, controllers)
+
+    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+        """The quotas of load balancers and volumes, which count those of the whole account."""
+        collections = {"service": ("load_balancers", "load balancers"), "volume": ("volumes", "volumes")}
+        counted = [collections[each] for each in controllers if each in collections]
+        limits = self._client.get_path("quotas")["quotas"] if counted else {}
+        return [Quota(of, len(self._client.list(name)), int(limits[name])) for name, of in counted]
 
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from cloud_controller.cloud import (
     Conflict,
@@ -126,4 +127,5 @@ def _instance(machine: Object) -> Instance:
         # Without the machine's tag, a kubelet must not attract the load balancers' traffic by itself.
         additional_annotations={INGRESS_NODE: tags.get(INGRESS_NODE)},
         tags=tags,
+        created_at=datetime.fromisoformat(machine["created_at"]),
     )

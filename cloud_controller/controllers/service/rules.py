@@ -104,10 +104,14 @@ def lacks_endpoints(
     service: Object, slices: Iterable[Mapping[str, Any]], rules: Rules, builder: LoadBalancerBuilder
 ) -> bool:
     """Whether the Service should have a load balancer, and none of its endpoints is ready."""
+    return wants_load_balancer(service, rules, builder) and not ready_nodes(slices)
+
+
+def ready_nodes(slices: Iterable[Mapping[str, Any]]) -> list[str | None]:
+    """The node of each ready endpoint, whatever its port; None for one that is not on a node."""
     endpoints = (endpoint for each in slices for endpoint in each.get("endpoints") or ())
     # By the API's definition, an unset condition means ready.
-    ready = ((each.get("conditions") or {}).get("ready") is not False for each in endpoints)
-    return wants_load_balancer(service, rules, builder) and not any(ready)
+    return [each.get("nodeName") for each in endpoints if (each.get("conditions") or {}).get("ready") is not False]
 
 
 def may_keep(service: Object, rules: Rules) -> bool:
@@ -231,9 +235,14 @@ def _may_serve(node: Object, rules: Rules) -> bool:
     metadata = node["metadata"]
     if metadata.get("deletionTimestamp"):
         return False
-    excluded = (metadata.get("labels") or {}).get(EXCLUDE_LABEL)
+    return not is_excluded(node)
+
+
+def is_excluded(node: Object) -> bool:
+    """Whether a label excludes the node from load balancers."""
+    excluded = (node["metadata"].get("labels") or {}).get(EXCLUDE_LABEL)
     # As upstream parses it: any value except a clear "false" excludes the node, even an empty one.
-    return excluded is None or excluded in _FALSE_WORDS
+    return excluded is not None and excluded not in _FALSE_WORDS
 
 
 def _is_ready_worker(node: Object) -> bool:

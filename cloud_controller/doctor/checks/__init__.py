@@ -4,15 +4,45 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_controller.doctor.checks import api_server, cloud_api, leader, nodes, pods
+from cloud_controller.doctor.checks import (
+    api_server,
+    backend_health,
+    backends,
+    cloud_api,
+    cloud_rights,
+    drift,
+    egress,
+    held,
+    leader,
+    load_balancers,
+    node_facts,
+    node_machines,
+    nodes,
+    pods,
+    quotas,
+    routes,
+)
 from cloud_controller.doctor.findings import Check
 
 ALL: Final[tuple[Check, ...]] = (
     api_server.CHECK,
     cloud_api.CONFIG,
     cloud_api.CALLS,
+    cloud_rights.CHECK,
+    egress.CHECK,
     pods.CHECK,
     leader.CHECK,
+    quotas.CHECK,
     nodes.INITIALISED,
+    node_facts.PROVIDER_IDS,
+    node_facts.LABELS,
+    node_facts.ADDRESSES,
+    node_machines.CHECK,
+    routes.CHECK,
+    load_balancers.CHECK,
+    backends.CHECK,
+    backend_health.CHECK,
+    held.CHECK,
+    drift.CHECK,
 )
 """In the order of a report."""

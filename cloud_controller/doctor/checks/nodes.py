@@ -1,42 +1,79 @@
-"""Whether nodes are joined to their machines: initialised, with provider ID, labels and addresses."""
+"""Whether nodes are initialised: without the taint that keeps pods away until a CCM has found their machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
-from cloud_controller.doctor.findings import Check, Finding
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
+from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
+from cloud_controller.doctor.findings import Check, Finding, Unreadable
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import Object
-from cloud_controller.kube.resources import name
+from cloud_controller.kube import Object, name
+from cloud_controller.plan import ActionKind
 
-UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 _FAILED = ("NodeNotSynced", "FailedToGetInstanceMetadata")
-_CCM_DOWN = frozenset(
-    {"api-server", "cloud-config", "cloud-api", "cloud-rights", "ccm-pods", "daemon-health", "leader"}
-)
 
 
 def uninitialised(node: Object) -> bool:
     """Whether the node waits for a CCM."""
-    return any(taint["key"] == UNINITIALIZED for taint in node["spec"].get("taints") or ())
+    return has_taint(node, UNINITIALIZED_TAINT)
 
 
-def _initialised(seen: Seen) -> Iterator[Finding]:
-    for node in filter(uninitialised, seen.nodes()):
-        waits = seen.now - datetime.fromisoformat(node["metadata"]["creationTimestamp"])
-        if waits < seen.grace:
-            continue
-        said = [event for event in seen.events(node) if event.get("reason") in _FAILED][:1]
+def age(seen: Seen, obj: Object) -> timedelta:
+    """For how long the object has existed."""
+    return since(seen, obj["metadata"]["creationTimestamp"])
+
+
+def since(seen: Seen, time: str) -> timedelta:
+    """The span from a time, as in an object, to this look."""
+    return seen.now - datetime.fromisoformat(time)
+
+
+def refusals(seen: Seen) -> Mapping[str, str]:
+    """Why the node controller leaves nodes as they are, by name."""
+    found = seen.plan("node")
+    plan = found.plan if found else ()
+    return {a.target.removeprefix("node/"): a.reason or "" for a in plan if a.kind is ActionKind.IGNORE}
+
+
+def _run(seen: Seen) -> Iterator[Finding]:
+    waiting = [node for node in seen.nodes() if uninitialised(node) and age(seen, node) >= seen.grace]
+    if not waiting:
+        return
+    try:
+        refused = refusals(seen)
+        runs = seen.plan("node") is not None
+    except Unreadable:  # Another check says so; that the node waits is seen without the cloud.
+        refused, runs = {}, True
+    for node in waiting:
+        events = [event for event in seen.events(node) if event.get("reason") in _FAILED][:1]
+        said = tuple(f"event {event['reason']}: {event.get('message')}" for event in events)
+        reason = refused.get(name(node))
+        if reason:
+            remedy, causes = _remedy(reason), NONE
+        elif not runs:
+            remedy, causes = "run a CCM with controller node: the arguments of this one leave it out", NONE
+        else:
+            remedy, causes = "see the causes above; without any, the CCM's log about this node", None
         yield Finding(
             subject=f"node/{name(node)}",
-            what=f"it has waited for {_minutes(waits)} to be initialised, and pods do not get there",
-            evidence=(
-                f"taint {UNINITIALIZED}",
-                *(f"event {event['reason']}: {event.get('message')}" for event in said),
-            ),
-            remedy="correct what the event names" if said else "see the causes above, or the CCM's log about this node",
+            what=f"it has waited for {_minutes(age(seen, node))} to be initialised, and pods do not get there",
+            evidence=(f"taint {UNINITIALIZED_TAINT}", *((reason,) if reason else said)),
+            remedy=remedy,
+            follows_from=causes,
         )
+
+
+def _remedy(reason: str) -> str:
+    if reason.startswith("the cloud has no machine"):
+        return (
+            "delete the node if its machine is gone; otherwise register it with the machine's provider ID, or name, "
+            "and check that the machine has the cluster's tag"
+        )
+    if "belongs to the older node" in reason:
+        return "delete the node that does not run on this machine, and correct its kubelet's provider ID"
+    return "correct what the reason names; the CCM then initialises the node by itself"
 
 
 def _minutes(span: timedelta) -> str:
@@ -50,6 +87,6 @@ INITIALISED = Check(
     why="pods are not scheduled on a node with the taint `uninitialized`",
     lines=("11.2.3", "11.4.5", "10.1.1"),
     page="runbooks/nodes-initialised.md",
-    run=_initialised,
-    after=_CCM_DOWN,
+    run=_run,
+    after=CCM_DOWN,
 )

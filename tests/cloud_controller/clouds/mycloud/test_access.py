@@ -58,3 +58,11 @@ def test_a_token_that_may_not_even_see_the_cluster_is_told_so(site: MyCloudSite)
 def test_a_cluster_that_does_not_exist_is_told_by_the_configs_field(site: MyCloudSite) -> None:
     with pytest.raises(InvalidConfiguration, match="cluster c-000000000000 does not exist"):
         MyCloud(Config(site.endpoint, site.token, "c-000000000000")).check_access(["node"])
+
+
+def test_the_rights_that_a_token_lacks_can_be_listed(site: MyCloudSite) -> None:
+    cloud = with_rights(site, "GET *", "POST /v1/route_tables/*:batch_create")
+
+    table = site.network["route_table_id"]
+    assert cloud.lacking_rights(["node", "route"]) == [f"POST /v1/route_tables/{table}/routes:batch_delete"]
+    assert site.cloud.lacking_rights(NAMES) == []

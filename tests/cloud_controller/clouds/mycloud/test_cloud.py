@@ -13,6 +13,7 @@ from cloud_controller.cloud import (
     InstanceState,
     InvalidConfiguration,
     NodeAddress,
+    Quota,
     QuotaExceeded,
     Route,
 )
@@ -191,6 +192,18 @@ def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:
 
     assert len(routes.list()) == 120
     assert site.calls("POST /v1/route_tables/{id}/routes:batch_create") == 3
+
+
+# ------------------------------------------------------------------------------------------------------------ quotas
+
+
+def test_quotas_count_what_the_controllers_create_in_the_whole_account(site: MyCloudSite) -> None:
+    site.client.create("load_balancers", {"name": "somebody's", "network_id": site.network["id"]})
+    site.set_quotas(load_balancers=5)
+    cloud = site.cloud
+
+    assert cloud.quotas(["service", "volume"]) == [Quota("load balancers", 1, 5), Quota("volumes", 0, 200)]
+    assert cloud.quotas(["node", "route"]) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ access

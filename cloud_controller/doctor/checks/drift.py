@@ -1,0 +1,69 @@
+"""Whether anything else differs from what the CCM makes: changed by hand, or left undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cloud_controller.controllers.route_plan import SetNetworkAvailable
+from cloud_controller.controllers.service.status import SetIngress
+from cloud_controller.doctor.checks.causes import CCM_DOWN
+from cloud_controller.doctor.checks.load_balancers import ingress, subject
+from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.seen import Seen
+from cloud_controller.load_balancers.operations import AddMembers, RemoveMembers
+from cloud_controller.plan import Action, ActionKind, object_of
+
+_OTHERS = AddMembers | RemoveMembers | SetIngress
+"""What other checks find about Services."""
+_OF_NODES = ("spec.", "status.", "metadata.labels")
+"""What other checks find about nodes."""
+
+
+def _run(seen: Seen) -> Iterator[Finding]:
+    hidden = None
+    for controller in seen.daemon().controllers:
+        try:
+            found = seen.plan(controller)
+        except Unreadable as error:  # The others may be readable.
+            hidden = hidden or error
+            continue
+        about: dict[str, list[Action]] = {}
+        for action in found.plan.changes if found else ():
+            if _is_drift(seen, controller, action):
+                about.setdefault(object_of(action.target), []).append(action)
+        for of, actions in about.items():
+            yield Finding(
+                subject=of,
+                what="it differs from what the CCM makes of it",
+                evidence=tuple(str(action).strip() for action in actions),
+                remedy="find out who changed it: a running CCM undoes it with its next full look, within minutes",
+                severity=Severity.WARNING,
+            )
+    if hidden is not None:
+        raise hidden
+
+
+def _is_drift(seen: Seen, controller: str, action: Action) -> bool:
+    match controller:
+        case "node":
+            return not any(change.field.startswith(_OF_NODES) for change in action.changes)
+        case "node-lifecycle":  # The taint of a machine that runs again.
+            return action.kind is ActionKind.UPDATE and action.changes[0].after is None
+        case "route":
+            marked = isinstance(action.operation, SetNetworkAvailable) and action.operation.available
+            return marked and action.changes[0].before != "True"
+        case "service":
+            served = {subject(service) for service in seen.services() if ingress(service)}
+            return object_of(action.target) in served and not isinstance(action.operation, _OTHERS)
+    return True
+
+
+CHECK = Check(
+    name="drift",
+    holds="nothing differs for long from what the CCM makes",
+    why="somebody, or another controller, changes what the CCM owns; or the CCM does not do its work",
+    lines=("10.4",),
+    page="runbooks/drift.md",
+    run=_run,
+    after=CCM_DOWN | {"quotas", "load-balancers", "backends", "routes"},
+)

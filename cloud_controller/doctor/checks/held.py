@@ -1,0 +1,57 @@
+"""Whether changes wait for somebody: an administrator's confirmation, or an author's acknowledgement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cloud_controller.doctor.checks.causes import NONE
+from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.seen import Seen
+from cloud_controller.plan import Action, object_of
+
+
+def _run(seen: Seen) -> Iterator[Finding]:
+    hidden = None
+    for controller in seen.daemon().controllers:
+        try:
+            found = seen.plan(controller)
+        except Unreadable as error:  # The others may be readable.
+            hidden = hidden or error
+            continue
+        # Actions that are held together have one digest.
+        held: dict[str, list[Action]] = {}
+        for action in found.plan.held if found else ():
+            held.setdefault(str(action.held), []).append(action)
+        yield from (_finding(digest, actions) for digest, actions in held.items())
+    if hidden is not None:
+        raise hidden
+
+
+def _finding(digest: str, actions: list[Action]) -> Finding:
+    first = actions[0]
+    asked = first.acknowledgement
+    return Finding(
+        subject=object_of(first.target),
+        what=f"a change waits for {'an acknowledgement' if asked else 'a confirmation'}: {first.summary}",
+        evidence=(
+            first.reason or "",
+            *(str(change) for change in first.changes),
+            *(f"with it: {action.target}: {action.summary}" for action in actions[1:]),
+        ),
+        remedy=f"if it is meant, set annotation {asked} on the Service; otherwise undo what asks for it"
+        if asked
+        else f"if it is meant: cloud-controller confirm {digest}; otherwise restore the object that is missing",
+        severity=Severity.WARNING,
+        follows_from=NONE,
+    )
+
+
+CHECK = Check(
+    name="held-actions",
+    holds="no change waits for a confirmation or an acknowledgement",
+    why="the CCM does nothing about these objects until somebody decides",
+    lines=("10.4",),
+    page="runbooks/held-actions.md",
+    run=_run,
+    after=frozenset({"api-server", "cloud-config", "cloud-api"}),
+)

@@ -1,0 +1,93 @@
+"""Nodes whose machines are gone or stopped are found, and machines that never became nodes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from cloud_controller.cloud import InstanceState, Unavailable
+from cloud_controller.doctor.checks.node_machines import CHECK
+from cloud_controller.doctor.findings import Unreadable
+from cloud_controller.kube import NODES
+from tests.cloud_controller.doctor.looks import NOW, World, not_ready
+
+SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
+
+
+@pytest.fixture
+def world() -> World:
+    """A healthy node `a`, and `b`, which is not ready."""
+    world = World()
+    world.node("a", created_at=NOW - timedelta(hours=12))
+    world.node("b", 1)
+    world.change("b", not_ready)
+    return world
+
+
+def test_a_node_that_is_not_ready_while_its_machine_runs_is_not_the_clouds_matter(world: World) -> None:
+    assert world.findings(CHECK) == []
+
+
+def test_a_node_whose_machine_is_gone_is_found(world: World) -> None:
+    del world.cloud.machines["b"]
+
+    (finding,) = world.findings(CHECK)
+    assert finding.subject == "node/b"
+    assert finding.evidence == ("delete the node: it does not exist in the cloud provider",)
+
+
+def test_a_node_that_the_ccm_deletes_meanwhile_is_none(world: World) -> None:
+    del world.cloud.machines["b"]
+    world.meanwhile = lambda: world.api.remove(NODES, "b")
+
+    assert world.findings(CHECK) == []
+
+
+def test_a_deletion_that_is_held_is_another_checks(world: World) -> None:
+    world.cloud.machines.clear()
+
+    assert world.findings(CHECK) == []
+
+
+@pytest.mark.parametrize("tainted", [True, False])
+def test_a_node_whose_machine_is_stopped_is_found(world: World, tainted: bool) -> None:
+    world.cloud.machine("b", state=InstanceState.STOPPED)
+    if tainted:
+        world.change("b", lambda node: node["spec"].update(taints=[SHUTDOWN]))
+
+    (finding,) = world.findings(CHECK)
+    assert (finding.subject, finding.what) == ("node/b", "its machine is stopped")
+
+
+def test_a_machine_that_never_became_a_node_is_found(world: World) -> None:
+    world.cloud.machine("c", created_at=NOW - timedelta(minutes=11))
+
+    (finding,) = world.findings(CHECK)
+    assert finding.subject == "machine/i-c"
+    assert finding.evidence == ("it has run since 2026-01-01 11:49:00 UTC",)
+
+
+def test_a_machine_may_take_ten_minutes_to_join(world: World) -> None:
+    world.cloud.machine("c", created_at=NOW - timedelta(minutes=9))
+
+    assert world.findings(CHECK) == []
+
+
+def test_a_machine_of_unknown_age_may_just_have_been_started(world: World) -> None:
+    world.cloud.machine("c")
+
+    assert world.findings(CHECK) == []
+
+
+def test_a_machine_whose_node_has_no_provider_id_yet_has_joined(world: World) -> None:
+    world.change("a", lambda node: node["spec"].pop("providerID"))
+
+    assert [each.subject for each in world.findings(CHECK) if "machine/" in each.subject] == []
+
+
+def test_nothing_is_said_about_machines_that_cannot_be_read(world: World) -> None:
+    world.cloud.error = Unavailable("GET machines: no answer")
+
+    with pytest.raises(Unreadable, match="no answer"):
+        world.findings(CHECK)
