@@ -138,6 +138,15 @@ class Seen:
         all_pods = self.list(PODS, self.target.namespace)
         return [each for each in all_pods if wanted <= (each["metadata"].get("labels") or {}).items()]
 
+    def running_pods(self) -> Sequence[Object]:
+        """The CCM's pods, without those that have ended or are being deleted: others take their place."""
+        return [
+            each
+            for each in self.pods()
+            if not each["metadata"].get("deletionTimestamp")
+            and each["status"].get("phase") not in ("Failed", "Succeeded")
+        ]
+
     # ------------------------------------------------------------------------------------------ the daemon and plans
 
     def ours(self) -> bool:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_controller.doctor.checks import api_server, cloud_api, leader, nodes, pods
+from cloud_controller.doctor.checks import api_server, cloud_api, kubernetes_rights, leader, nodes, pods, serving
 from cloud_controller.doctor.findings import Check
 
 ALL: Final[tuple[Check, ...]] = (
     api_server.CHECK,
     cloud_api.CONFIG,
     cloud_api.CALLS,
+    kubernetes_rights.CHECK,
+    serving.HEALTH,
     pods.CHECK,
     leader.CHECK,
+    serving.METRICS,
     nodes.INITIALISED,
 )
 """In the order of a report."""

@@ -109,5 +109,5 @@ CHECK = Check(
     lines=("11.2.2", "11.4.4", "10.4"),
     page="runbooks/leader.md",
     run=_run,
-    after=frozenset({"api-server", "ccm-pods"}),
+    after=frozenset({"api-server", "kubernetes-rights", "daemon-health", "ccm-pods"}),
 )

@@ -9,11 +9,13 @@ from typing import Any
 from cloud_controller import logs
 from cloud_controller.doctor.checks.leader import holder
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.pod_http import is_up
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import PODS, Object, key, name
 
 _MANY_RESTARTS = 5
 _RECENTLY = timedelta(hours=1)
+_CAUSES = frozenset({"api-server", "cloud-config", "cloud-api", "kubernetes-rights"})
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
@@ -28,7 +30,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
                 remedy="install the CCM (docs/install.md), or name its workload with --workload",
             )
         return
-    pods = running(seen)
+    pods = seen.running_pods()
     wanted = _wanted(workload)
     if not pods:
         yield _no_pods(seen, workload, wanted)
@@ -65,15 +67,6 @@ def _no_pods(seen: Seen, workload: Object, wanted: int) -> Finding:
     )
 
 
-def running(seen: Seen) -> list[Object]:
-    """The CCM's pods, without those that have ended or are being deleted: others take their place."""
-    return [
-        each
-        for each in seen.pods()
-        if not each["metadata"].get("deletionTimestamp") and each["status"].get("phase") not in ("Failed", "Succeeded")
-    ]
-
-
 def _of_pod(seen: Seen, pod: Object) -> Iterator[Finding]:
     if is_ready(pod):
         restarted = [each for each in _containers(pod) if each.get("restartCount", 0) >= _MANY_RESTARTS]
@@ -94,6 +87,8 @@ def _of_pod(seen: Seen, pod: Object) -> Iterator[Finding]:
         what=f"it is not ready: {reason}",
         evidence=(*filter(None, evidence), *_warnings(seen, pod)),
         remedy=remedy,
+        # A pod that runs says itself what it lacks.
+        follows_from=_CAUSES | {"daemon-health"} if is_up(pod) else None,
     )
 
 
@@ -194,5 +189,5 @@ CHECK = Check(
     lines=("11.2.1", "11.4.1", "10.1.1"),
     page="runbooks/ccm-pods.md",
     run=_run,
-    after=frozenset({"api-server", "cloud-config", "cloud-api"}),
+    after=_CAUSES,
 )

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from cloud_controller import rbac
 from cloud_controller.cloud import Cloud
+from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.doctor.findings import Check, Finding, Result, Unreadable, examine
 from cloud_controller.doctor.seen import Daemon, Seen, Target
 from cloud_controller.kube import DAEMON_SETS, EVENTS, LEASES, NODES, PODS, Kube, Object
@@ -111,7 +112,7 @@ def look(api: FakeKubernetes, *, controllers: Sequence[str] = ("node", "service"
     """What the checks see of it."""
 
     def daemon(*_: object) -> Daemon:
-        return Daemon("mycloud", tuple(controllers), PlanSettings(None, cast("Any", None), safeguard=cast("Any", None)))
+        return Daemon("mycloud", tuple(controllers), PlanSettings(None, ServiceOptions(), safeguard=cast("Any", None)))
 
     open_kube: Callable[[], Kube] = lambda: cast("Kube", api)  # noqa: E731
     target = Target(NAMESPACE, NAME, rbac.LEASE_NAME)

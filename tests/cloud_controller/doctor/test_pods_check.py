@@ -170,6 +170,13 @@ def test_a_pod_that_runs_and_is_not_ready_is_to_be_asked_why() -> None:
     assert (finding.what, finding.evidence) == ("it is not ready: phase Running", ("probe failed",))
 
 
+def test_a_pod_that_runs_and_is_not_ready_follows_from_what_its_daemon_says() -> None:
+    api = cluster()
+    api.put(PODS, pod(conditions=[{"type": "Ready", "status": "False"}]))
+
+    assert "daemon-health" in (found(CHECK, api).follows_from or ())
+
+
 def test_a_ready_pod_that_restarted_often_and_recently_is_a_warning() -> None:
     api = cluster()
     api.put(PODS, pod(containerStatuses=[{"name": NAME, "restartCount": 7, "lastState": {"terminated": ENDED}}]))
