@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from cloud_controller.doctor.checks import api_server, cloud_api, kubernetes_rights, leader, nodes, pods, serving
+from cloud_controller.doctor.checks import (
+    api_server,
+    cloud_api,
+    kubernetes_rights,
+    leader,
+    nodes,
+    pods,
+    serving,
+    versions,
+)
 from cloud_controller.doctor.findings import Check
 
 ALL: Final[tuple[Check, ...]] = (
@@ -17,5 +26,6 @@ ALL: Final[tuple[Check, ...]] = (
     leader.CHECK,
     serving.METRICS,
     nodes.INITIALISED,
+    versions.CHECK,
 )
 """In the order of a report."""

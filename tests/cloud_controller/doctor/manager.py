@@ -108,11 +108,17 @@ def no_cloud() -> Cloud:
     raise Unreadable("no cloud config was given")
 
 
-def look(api: FakeKubernetes, *, controllers: Sequence[str] = ("node", "service"), **further: Any) -> Seen:
+def look(
+    api: FakeKubernetes,
+    *,
+    controllers: Sequence[str] = ("node", "service"),
+    cloud: str = "mycloud",
+    **further: Any,
+) -> Seen:
     """What the checks see of it."""
 
     def daemon(*_: object) -> Daemon:
-        return Daemon("mycloud", tuple(controllers), PlanSettings(None, ServiceOptions(), safeguard=cast("Any", None)))
+        return Daemon(cloud, tuple(controllers), PlanSettings(None, ServiceOptions(), safeguard=cast("Any", None)))
 
     open_kube: Callable[[], Kube] = lambda: cast("Kube", api)  # noqa: E731
     target = Target(NAMESPACE, NAME, rbac.LEASE_NAME)
