@@ -36,6 +36,8 @@ class ApiError(Exception):
         """The Status object's `details`: name, kind, causes."""
         self.retry_after: float | None = None
         """Seconds to wait, from the response's Retry-After (429 and 503)."""
+        self.body = b""
+        """The response's body, as it came."""
 
 
 class NotFoundError(ApiError):
@@ -107,7 +109,9 @@ def from_response(status: int, body: bytes, asked: str, retry_after: float | Non
         answer = {"message": body[:500].decode(errors="replace")}
     if not isinstance(answer, dict):
         answer = {"message": str(answer)[:500]}
-    return from_status(answer, asked, status, retry_after)
+    error = from_status(answer, asked, status, retry_after)
+    error.body = body
+    return error
 
 
 def from_status(

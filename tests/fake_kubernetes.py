@@ -16,9 +16,10 @@ import copy
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from cloud_controller.fence import Fence, unfenced
 from cloud_controller.kube import (
@@ -76,6 +77,10 @@ class FakeKubernetes:
         """Object, reason and message of each Event that was written or counted again."""
         self.reviews: dict[Resource, Callable[[Object], Object]] = {}
         """Resources whose objects are answered and not stored."""
+        self.raws: dict[str, bytes | Exception] = {}
+        """What a request of any other path gets, by the path and its query; others do not exist."""
+        self.git_version = "v0.0.0-fake"
+        self.server = "https://fake:6443"
         self.before: list[Hook] = []
         self.after: list[Hook] = []
         self._fence: Fence = unfenced
@@ -155,7 +160,15 @@ class FakeKubernetes:
         self._carry_out(request, delete)
 
     def version(self) -> dict[str, str]:
-        return {"gitVersion": "v0.0.0-fake"}
+        return {"gitVersion": self.git_version}
+
+    def raw(self, method: str, path: str, *, query: Mapping[str, str] | None = None) -> bytes:
+        assert method == "GET", method
+        asked = f"{path}?{urlencode(query)}" if query else path
+        answer = self.raws.get(asked, NotFoundError(404, "NotFound", f"GET {asked}: not found"))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def fenced(self, fence: Fence) -> FakeKubernetes:
         fenced = copy.copy(self)

@@ -5,9 +5,10 @@ Plain values: importing a descriptor loads neither the cloud's SDK nor an HTTP c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.facts import Facts
@@ -42,6 +43,22 @@ class FromConfig:
     """All served values of `spec.loadBalancerClass`."""
     refusals: Mapping[str, tuple[Refusal, ...]]
     """The rules after those of the catalogue, by its `kind`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a matrix says about a pair; `why` is empty where it fits. What it does not know is `unknown`."""
+
+    kind: Literal["fits", "unknown", "wrong"]
+    why: str = ""
+
+
+class VendorManager(NamedTuple):
+    """The cloud's own cloud controller manager: its image's repository, and the matrix of its versions."""
+
+    image: re.Pattern[str]
+    judge: Callable[[str, str], Verdict]
+    """Says whether a version, the image's tag, goes with a Kubernetes version."""
 
 
 class Assumed(NamedTuple):
@@ -95,3 +112,5 @@ class CloudDescriptor:
     """The ranges where machines read their metadata, beside the link-local ones (169.254.0.0/16, fe80::/10)."""
     file_keys: tuple[str, ...] = ()
     """The keys of the cloud config that name files, which the CCM's pods do not have."""
+    vendor_manager: VendorManager | None = None
+    """The cloud's own cloud controller manager, where its version depends on Kubernetes'."""

@@ -115,6 +115,10 @@ class Seen:
 
         return self.once(("get", resource.plural, namespace, name), read)
 
+    def raw(self, path: str, **query: str) -> bytes:
+        """What a GET of any path returns: a pod's log, or what a pod serves, through the API server."""
+        return self.once(("raw", path, tuple(query.items())), lambda: self.kube().raw("GET", path, query=query))
+
     def nodes(self) -> Sequence[Object]:
         """All nodes."""
         return self.list(NODES)
@@ -148,7 +152,29 @@ class Seen:
         all_pods = self.list(PODS, self.target.namespace)
         return [each for each in all_pods if wanted <= (each["metadata"].get("labels") or {}).items()]
 
+    def running_pods(self) -> Sequence[Object]:
+        """The CCM's pods, without those that have ended or are being deleted: others take their place."""
+        return [
+            each
+            for each in self.pods()
+            if not each["metadata"].get("deletionTimestamp")
+            and each["status"].get("phase") not in ("Failed", "Succeeded")
+        ]
+
     # ------------------------------------------------------------------------------------------ the daemon and plans
+
+    def ours(self) -> bool:
+        """Whether the CCM in the cluster is this project's daemon."""
+        return "run" in (self.arguments() or ())
+
+    def argument(self, name: str, default: str = "") -> str:
+        """The value of one of the CCM's options (`--secure-port`); `default` if its container does not set it."""
+        arguments = list(self.arguments() or ())
+        for at, given in reversed([*enumerate(arguments)]):
+            option, equals, value = given.partition("=")
+            if option == name:
+                return value if equals else "".join(arguments[at + 1 : at + 2])
+        return default
 
     def arguments(self) -> Sequence[str] | None:
         """The arguments of the CCM's container; None if it does not run in the cluster."""

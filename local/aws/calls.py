@@ -15,7 +15,7 @@ from local.aws.signatures import Refused, Request
 
 EKS = "eks"
 SERVICES = frozenset({"autoscaling", "ec2", EKS, "elasticloadbalancing", "iam", "servicequotas", "ssm", "sts"})
-"""As signatures and policies name them. Quotas are constants; state of other services would be lost with moto's process."""
+"""As signatures and policies name them. Quotas are constants; state of others would be lost with moto's process."""
 
 _READS = re.compile(r"(Describe|Get|List|Lookup|Simulate|Decode)")
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
-from policy.data import load
+from cloud_controller.known_versions import image_vulnerabilities, kubernetes_vulnerabilities
 from policy.infrastructure import VERSION, cluster_version
 from policy.objects import dig
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
@@ -15,59 +13,21 @@ from policy.subjects import Subject
 from policy.unknowns import Problem
 from policy.workloads import WORKLOADS, Container, containers
 
-_PLAIN = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
-Version = tuple[int, int, int]
-
 
 def problems(stack: Stack) -> Iterator[tuple[Subject | None, Problem]]:
     """Versions that an entry of the data names."""
-    entries = load("vulnerabilities")["entries"]
-    kubernetes = [each for each in entries if each["component"] == "kubernetes"]
-    yield None, partial(_of_cluster, stack, kubernetes)
+    yield None, partial(_of_cluster, stack)
     for workload in stack.of(*WORKLOADS):
         for container in containers(workload):
-            for entry in entries:
-                if entry not in kubernetes:
-                    yield workload, partial(_of_image, container, entry)
+            yield workload, partial(_of_image, container)
 
 
-def affects(entry: Mapping[str, Any], text: str) -> bool:
-    """Whether the vulnerability is in this version; a vendor's build (1.34.1-vendor.1) may have the fix, or not."""
-    version = _parsed(text)
-    if version is None:
-        return False
-    if "versions" in entry:
-        return version in map(_parsed, entry["versions"])
-    introduced = _parsed(entry.get("introduced", "0.0.0"))
-    fixed = sorted(filter(None, map(_parsed, entry["fixed"])))
-    assert introduced is not None
-    # Of a newer minor version than all of them, no patch is older than the first mended one.
-    mended = next((each for each in fixed if each[:2] == version[:2]), fixed[0])
-    return introduced <= version < mended
+def _of_cluster(stack: Stack) -> str | None:
+    return "; ".join(kubernetes_vulnerabilities(cluster_version(stack) or "")) or None
 
 
-def _of_cluster(stack: Stack, entries: Sequence[Mapping[str, Any]]) -> str | None:
-    version = cluster_version(stack) or ""
-    return "; ".join(filter(None, (_problem(entry, "Kubernetes", version) for entry in entries))) or None
-
-
-def _of_image(container: Container, entry: Mapping[str, Any]) -> str | None:
-    name, _, tag = str(dig(container(), "image") or "").partition("@")[0].rpartition(":")
-    if not f"/{name}".endswith(f"/{entry['component']}"):
-        return None
-    return _problem(entry, str(entry["component"]), tag)
-
-
-def _problem(entry: Mapping[str, Any], what: str, version: str) -> str | None:
-    if not affects(entry, version):
-        return None
-    fixed = f"mended in {', '.join(entry['fixed'])}" if "fixed" in entry else "no mended version is known"
-    return f"{what} {version.removeprefix('v')} has {entry['id']} ({entry['summary']}; {fixed})"
-
-
-def _parsed(text: str) -> Version | None:
-    found = _PLAIN.fullmatch(text)
-    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+def _of_image(container: Container) -> str | None:
+    return "; ".join(image_vulnerabilities(str(dig(container(), "image") or ""))) or None
 
 
 NO_KNOWN_VULNERABILITIES = StackRule(
@@ -84,7 +44,8 @@ NO_KNOWN_VULNERABILITIES = StackRule(
     lines=["11.4.8"],
     judges=(
         "The cluster's full version (`1.33.1`), and the tags of cloud controller managers' images, are not among those "
-        "that `policy/data/vulnerabilities.json` names. The file has its date, its sources and what was searched."
+        "that `cloud_controller/known_versions/vulnerabilities.json` names. The file has its date, its sources and "
+        "what was searched."
     ),
     unseen=(
         "A minor version alone (a managed cluster's `1.36`, kubeadm's `stable-1.36`) and a vendor's build "

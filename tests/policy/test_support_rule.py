@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
+from cloud_controller.known_versions import support_problem
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN
-from policy.checklist.support import problem
 from tests.policy.cluster_objects import KUBEADM, eks, machine
 from tests.policy_objects import exemption, of, start
 
@@ -30,7 +30,7 @@ RULE = "cluster-version-stay-supported"
     ids=["over", "last day", "60 days ahead", "61 days ahead", "ACK", "EKS", "EKS without a row", "unknown"],
 )
 def test_the_end_of_support_is_reported_ahead(version: str, cloud: str, today: date, said: str | None) -> None:
-    message = problem(version, cloud, 60, today)
+    message = support_problem(version, cloud, 60, today)
 
     assert message is None if said is None else said in (message or "")
 

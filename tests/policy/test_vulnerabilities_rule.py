@@ -6,10 +6,11 @@ from datetime import date
 
 import pytest
 
+from cloud_controller import known_versions
+from cloud_controller.known_versions import affects
 from local.engine.policies.host import AnalyzedResource, PolicyHost
 from local.engine.values import UNKNOWN
-from policy.checklist.vulnerabilities import affects
-from policy.data import load
+from policy import data
 from tests.policy.cluster_objects import KUBEADM, eks, machine
 from tests.policy_objects import EXEMPT, ccm, of
 
@@ -36,7 +37,7 @@ def test_a_version_is_affected_until_the_patch_of_its_minor_version(version: str
     assert affects(ENTRY, version) is affected
 
 
-@pytest.mark.parametrize("entry", load("vulnerabilities")["entries"], ids=lambda entry: str(entry["id"]))
+@pytest.mark.parametrize("entry", known_versions.load("vulnerabilities")["entries"], ids=lambda entry: str(entry["id"]))
 def test_each_entry_says_which_versions_are_affected(entry: dict[str, list[str]]) -> None:
     if "fixed" in entry:
         assert not any(affects(entry, version) for version in entry["fixed"])
@@ -44,9 +45,14 @@ def test_each_entry_says_which_versions_are_affected(entry: dict[str, list[str]]
         assert all(affects(entry, version) for version in entry["versions"])
 
 
-@pytest.mark.parametrize("name", ["limits", "support", "upgrades", "vulnerabilities"])
+@pytest.mark.parametrize("name", ["limits", "upgrades"])
 def test_each_file_of_dated_facts_has_its_day(name: str) -> None:
-    assert date.fromisoformat(load(name)["as_of"])
+    assert date.fromisoformat(data.load(name)["as_of"])
+
+
+@pytest.mark.parametrize("name", known_versions.FILES)
+def test_each_file_of_versions_has_its_day(name: str) -> None:
+    assert known_versions.as_of(name)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
 from cloud_controller.clouds.alicloud.permissions import actions
 from cloud_controller.clouds.alicloud.pod_identity import pod_identity
 from cloud_controller.clouds.alicloud.readiness_gates import GATES
-from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor, FromConfig
+from cloud_controller.clouds.alicloud.versions import IMAGE, judge
+from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor, FromConfig, VendorManager
 from cloud_controller.load_balancers.model import Object
 
 if TYPE_CHECKING:
@@ -55,4 +56,5 @@ CLOUD = CloudDescriptor(
     not_offered={"volume": "Alibaba Cloud's volumes are its CSI driver's"},
     identity=pod_identity,
     metadata=("100.100.100.200/32",),
+    vendor_manager=VendorManager(IMAGE, judge),
 )

@@ -9,7 +9,8 @@ from cloud_controller.clouds.aws.config_refusals import of_config, served_classe
 from cloud_controller.clouds.aws.permissions import actions
 from cloud_controller.clouds.aws.pod_identity import pod_identity
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
-from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor, FromConfig
+from cloud_controller.clouds.aws.versions import IMAGES, judge
+from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor, FromConfig, VendorManager
 from cloud_controller.load_balancers.model import Object
 
 if TYPE_CHECKING:
@@ -51,4 +52,5 @@ CLOUD = CloudDescriptor(
     not_offered={"volume": "AWS's volumes are the EBS CSI driver's"},
     identity=pod_identity,
     metadata=("fd00:ec2::254/128",),
+    vendor_manager=VendorManager(IMAGES, judge),
 )

@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
 
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a matrix says about a pair; `why` is empty where it fits. What it does not know is `unknown`."""
-
-    kind: Literal["fits", "unknown", "wrong"]
-    why: str = ""
+from cloud_controller.clouds.descriptor import Verdict as Verdict
 
 
 def minor(version: str) -> int | None:

@@ -13,6 +13,7 @@ from cloud_controller.doctor.checks import (
     drift,
     egress,
     held,
+    kubernetes_rights,
     leader,
     load_balancers,
     node_facts,
@@ -21,6 +22,8 @@ from cloud_controller.doctor.checks import (
     pods,
     quotas,
     routes,
+    serving,
+    versions,
 )
 from cloud_controller.doctor.findings import Check
 
@@ -29,9 +32,13 @@ ALL: Final[tuple[Check, ...]] = (
     cloud_api.CONFIG,
     cloud_api.CALLS,
     cloud_rights.CHECK,
+    kubernetes_rights.CHECK,
     egress.CHECK,
+    serving.HEALTH,
     pods.CHECK,
     leader.CHECK,
+    serving.METRICS,
+    versions.CHECK,
     quotas.CHECK,
     nodes.INITIALISED,
     node_facts.PROVIDER_IDS,

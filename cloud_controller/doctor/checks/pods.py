@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from cloud_controller import logs
 from cloud_controller.doctor.checks.leader import holder
-from cloud_controller.doctor.findings import Check, Finding, Severity
+from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.pod_http import is_up
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import Object
-from cloud_controller.kube.resources import key
+from cloud_controller.kube import PODS, Object, key, name
 
 _MANY_RESTARTS = 5
 _RECENTLY = timedelta(hours=1)
+_CAUSES = frozenset({"api-server", "cloud-config", "cloud-api", "kubernetes-rights"})
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
@@ -28,16 +30,10 @@ def _run(seen: Seen) -> Iterator[Finding]:
                 remedy="install the CCM (docs/install.md), or name its workload with --workload",
             )
         return
-    pods = seen.pods()
+    pods = seen.running_pods()
     wanted = _wanted(workload)
     if not pods:
-        yield Finding(
-            subject=_subject(workload),
-            what=f"it has no pods, of {wanted} wanted",
-            evidence=_warnings(seen, workload) or (f"status: {_short(workload.get('status') or {})}",),
-            remedy="nothing runs the CCM: "
-            + ("scale it up" if not wanted else "see why no pod is created or scheduled"),
-        )
+        yield _no_pods(seen, workload, wanted)
     for pod in pods:
         yield from _of_pod(seen, pod)
     ready = sum(1 for pod in pods if is_ready(pod))
@@ -46,9 +42,29 @@ def _run(seen: Seen) -> Iterator[Finding]:
             subject=_subject(workload),
             what=f"{len(pods)} of {wanted} pods exist",
             evidence=_warnings(seen, workload) or (f"{ready} of {wanted} are ready",),
-            remedy=f"kubectl describe {_subject(workload).replace('/', ' -n ', 1)} says why the rest is missing",
+            remedy=f"see why the rest is missing: {_describe(workload)}",
             severity=Severity.WARNING,
         )
+
+
+def _no_pods(seen: Seen, workload: Object, wanted: int) -> Finding:
+    selector = workload["spec"]["template"]["spec"].get("nodeSelector")
+    evidence = _warnings(seen, workload) or (f"status: {_short(workload.get('status') or {})}",)
+    if wanted:
+        remedy = f"see why no pod is created: {_describe(workload)}"
+    elif workload["kind"] == "Deployment":
+        remedy = f"scale it up: kubectl scale -n {seen.target.namespace} deployment {name(workload)} --replicas=2"
+    else:
+        remedy = "correct its node selector and tolerations, or label the control-plane nodes so that they match"
+        labels = ", ".join(f"{label}={value}" for label, value in (selector or {}).items())
+        matching = [node for node in seen.nodes() if (selector or {}).items() <= node["metadata"]["labels"].items()]
+        evidence = (f"{len(matching)} of {len(seen.nodes())} nodes match its node selector {labels or '(none)'}",)
+    return Finding(
+        subject=_subject(workload),
+        what=f"it has no pods, of {wanted} wanted, so nothing runs the CCM",
+        evidence=evidence,
+        remedy=remedy,
+    )
 
 
 def _of_pod(seen: Seen, pod: Object) -> Iterator[Finding]:
@@ -60,24 +76,24 @@ def _of_pod(seen: Seen, pod: Object) -> Iterator[Finding]:
                 yield Finding(
                     subject=f"pod/{key(pod)}",
                     what=f"it restarted {container['restartCount']} times, the last time within the hour",
-                    evidence=_ended(last),
-                    remedy=f"read why it ended: kubectl logs --previous -n {pod['metadata']['namespace']} "
-                    f"{pod['metadata']['name']}",
+                    evidence=(*_ended(last), *_last_line(seen, pod, container)),
+                    remedy=f"read why it ended: {_logs(pod)} --previous",
                     severity=Severity.WARNING,
                 )
         return
-    reason, evidence, remedy = _why_not_ready(pod)
+    reason, evidence, remedy = _why_not_ready(seen, pod)
     yield Finding(
         subject=f"pod/{key(pod)}",
         what=f"it is not ready: {reason}",
-        evidence=(*evidence, *_warnings(seen, pod)),
+        evidence=(*filter(None, evidence), *_warnings(seen, pod)),
         remedy=remedy,
+        # A pod that runs says itself what it lacks.
+        follows_from=_CAUSES | {"daemon-health"} if is_up(pod) else None,
     )
 
 
-def _why_not_ready(pod: Object) -> tuple[str, tuple[str, ...], str]:
+def _why_not_ready(seen: Seen, pod: Object) -> tuple[str, tuple[str, ...], str]:
     """The reason, what shows it, and what to do."""
-    logs = f"kubectl logs -n {pod['metadata']['namespace']} {pod['metadata']['name']}"
     conditions = {each["type"]: each for each in pod["status"].get("conditions") or ()}
     scheduled = conditions.get("PodScheduled") or {}
     if scheduled.get("status") == "False":
@@ -91,16 +107,19 @@ def _why_not_ready(pod: Object) -> tuple[str, tuple[str, ...], str]:
         waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
         last = (container.get("lastState") or {}).get("terminated") or ended
         why = str(waiting.get("reason") or ended.get("reason") or "")
+        said = (str(waiting.get("message") or ""),)
         if "Image" in why:
-            remedy = f"correct the image {container.get('image')!r}, or give the node access to its registry"
-            return why, (str(waiting.get("message") or ""),), remedy
-        if why == "CreateContainerConfigError" or why == "ContainerCreating":
-            return why, (str(waiting.get("message") or ""),), "create the Secret or ConfigMap that the pod mounts"
+            return why, said, f"correct the image {container.get('image')!r}, or give the node access to its registry"
+        if why == "CreateContainerConfigError":
+            return why, said, "create the Secret or ConfigMap that the container's environment names"
+        if why == "ContainerCreating":
+            return why, said, "correct what the event names: a Secret or volume that the pod mounts, or its network"
         if why:
-            return why, _ended(last), f"correct what its last line names: {logs} --previous"
+            evidence = (*_ended(last), *_last_line(seen, pod, container))
+            return why, evidence, f"correct what its last line names: {_logs(pod)} --previous"
     ready = conditions.get("Ready") or {}
     started = f"phase {pod['status'].get('phase') or 'Pending'}"
-    return started, (str(ready.get("message") or ""),), f"ask it what it waits for: {logs}"
+    return started, (str(ready.get("message") or ""),), f"ask it what it waits for: {_logs(pod)}"
 
 
 def is_ready(pod: Object) -> bool:
@@ -122,8 +141,27 @@ def _containers(pod: Object) -> list[Mapping[str, Any]]:
 def _ended(last: Mapping[str, Any]) -> tuple[str, ...]:
     if not last:
         return ()
-    said = str(last.get("message") or "").strip()
+    said = logs.redacted(str(last.get("message") or "").strip())
     return (f"it ended with exit code {last.get('exitCode')} ({last.get('reason')})", *((said,) if said else ()))
+
+
+def _last_line(seen: Seen, pod: Object, container: Mapping[str, Any]) -> tuple[str, ...]:
+    """The last line of its log before it ended. The log is a further right; without it, the rest still counts."""
+    path = PODS.path(pod["metadata"]["namespace"], name(pod), "log")
+    try:
+        said = seen.raw(path, container=str(container["name"]), previous="true", tailLines="1")
+    except Unreadable:
+        return ()
+    line = logs.redacted(said.decode(errors="replace").strip())
+    return (f"its last line: {line}",) if line else ()
+
+
+def _logs(pod: Object) -> str:
+    return f"kubectl logs -n {pod['metadata']['namespace']} {name(pod)}"
+
+
+def _describe(workload: Object) -> str:
+    return f"kubectl describe -n {workload['metadata']['namespace']} {workload['kind'].lower()} {name(workload)}"
 
 
 def _warnings(seen: Seen, obj: Object) -> tuple[str, ...]:
@@ -151,5 +189,5 @@ CHECK = Check(
     lines=("11.2.1", "11.4.1", "10.1.1"),
     page="runbooks/ccm-pods.md",
     run=_run,
-    after=frozenset({"api-server", "cloud-config", "cloud-api"}),
+    after=_CAUSES,
 )

@@ -1,0 +1,95 @@
+"""leader: whether one of the CCM's pods leads."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.doctor.checks.leader import CHECK
+from cloud_controller.doctor.findings import Severity
+from cloud_controller.kube import DAEMON_SETS, LEASES, NODES, ForbiddenError
+from tests.cloud_controller.doctor.manager import (
+    ARGUMENTS,
+    NAME,
+    NAMESPACE,
+    ago,
+    cluster,
+    daemon_set,
+    found,
+    lease,
+    node,
+    passes,
+    run,
+)
+
+
+@pytest.mark.parametrize("holder", ["control-plane-0_1", "control-plane-0.example.com_1", f"{NAME}-a_1"])
+def test_a_lease_held_by_a_pod_is_no_finding(holder: str) -> None:
+    api = cluster()
+    api.put(LEASES, lease(holder))
+
+    assert passes(CHECK, api)
+
+
+def test_a_machine_may_have_another_name_than_its_node() -> None:
+    api = cluster()
+    control_plane = node()
+    control_plane["metadata"]["labels"]["kubernetes.io/hostname"] = "ip-10-0-0-1"
+    api.put(NODES, control_plane)
+    api.put(LEASES, lease("ip-10-0-0-1_1"))
+
+    assert passes(CHECK, api)
+
+
+def test_a_lease_that_does_not_exist_is_a_finding() -> None:
+    api = cluster()
+    api.remove(LEASES, f"{NAMESPACE}/{NAME}")
+
+    assert "its Lease does not exist" in found(CHECK, api).what
+
+
+def test_a_lease_that_ran_out_names_its_last_holder() -> None:
+    api = cluster()
+    api.put(LEASES, lease(renewed=ago(minutes=5)))
+
+    [evidence] = found(CHECK, api).evidence
+
+    assert evidence.endswith("for 15 s by control-plane-0_1")
+
+
+def test_a_released_lease_is_a_finding() -> None:
+    api = cluster()
+    api.put(LEASES, lease(""))
+
+    assert "its holder released it" in found(CHECK, api).evidence[0]
+
+
+def test_a_ccm_without_leader_election_needs_no_lease() -> None:
+    api = cluster()
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, "--leader-elect=false"))
+    api.remove(LEASES, f"{NAMESPACE}/{NAME}")
+
+    assert passes(CHECK, api)
+
+
+def test_a_holder_that_is_none_of_the_pods_is_a_warning() -> None:
+    api = cluster()
+    api.put(LEASES, lease("laptop_1"))
+
+    finding = found(CHECK, api)
+
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence == ("holder laptop_1", f"pods {NAME}-a")
+
+
+def test_a_leader_that_changes_every_few_minutes_is_a_warning() -> None:
+    api = cluster()
+    api.put(LEASES, lease(leaseTransitions=480))
+
+    assert found(CHECK, api).what == "the leader changes every 6 min on average"
+
+
+def test_a_lease_that_may_not_be_read_is_not_checked() -> None:
+    api = cluster()
+    api.fail(ForbiddenError(403, "Forbidden", "cannot get leases"), "get")
+
+    assert run(CHECK, api).not_done == "cannot get leases"
