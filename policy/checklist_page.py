@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from policy import clouds
 from policy.checklist import POLICIES
 from policy.lines import LINES
-from policy.owners import COMPONENTS, OPEN, Component
+from policy.owners import CHECKS, COMPONENTS, OPEN, Component
 from policy.rules import Rule, StackRule
 
 _MADE = "<!-- Made by `make docs` from policy/; edit the rules there. -->"
@@ -51,6 +51,10 @@ def rows_of(line: str) -> Iterator[str]:
             yield f"{head} rule {link} | {rule.enforcement_level.value} | `{where_tested(rule)}` |"
     for component in components().get(line, ()):
         yield f"{head} component `{component.module}`: {component.does} | always | `{component.test}` |"
+    for check in CHECKS:
+        if line in check.lines:
+            link = f"[`{check.name}`](doctor-checks.md#{check.name})"
+            yield f"{head} check {link} of doctor: {check.holds} | on request | `{check.test}` |"
     if line in OPEN:
         yield f"{head} {OPEN[line]} | open | |"
 

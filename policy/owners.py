@@ -1,9 +1,11 @@
-"""What holds the lines of the checklist besides rules: components, and what is still to be built."""
+"""What holds the lines of the checklist besides rules: components, checks of doctor, and what is still to be built."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+
+from policy.data import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,32 @@ COMPONENTS: Final[dict[str, tuple[Component, ...]]] = {
 }
 """By line; those of a cloud are in its descriptor (`PolicyCloud.components`)."""
 
-_CHECK = "check of `cloud-controller doctor`"
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of `cloud-controller doctor`: its name, what holds if it finds nothing, and the file of its tests."""
+
+    name: str
+    holds: str
+    lines: tuple[str, ...]
+    test: str
+
+
+CHECKS: Final = tuple(
+    Check(each["name"], each["holds"], tuple(each["lines"]), each["test"]) for each in load("doctor")["checks"]
+)
+"""In the order of doctor's reports."""
+
+_OF_A_RUNNING_CLUSTER: Final = (
+    *(f"11.1.{number}" for number in range(1, 4)),
+    *(f"11.2.{number}" for number in range(1, 10)),
+    *(f"11.4.{number}" for number in range(1, 9)),
+)
+"""The lines that only a running cluster can show."""
+_CHECKED: Final = frozenset(line for check in CHECKS for line in check.lines)
 
 OPEN: Final = {
-    **dict.fromkeys(("11.1.1", "11.1.2", "11.1.3"), _CHECK),
-    **{f"11.2.{number}": _CHECK for number in range(1, 10)},
     "11.3.8": "component of alert rules",
-    **{f"11.4.{number}": _CHECK for number in range(1, 9)},
+    **{line: "check of `cloud-controller doctor`" for line in _OF_A_RUNNING_CLUSTER if line not in _CHECKED},
 }
 """What is still to be built for a line, beside what holds it already."""

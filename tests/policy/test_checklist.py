@@ -13,7 +13,7 @@ from local.engine.policies.host import AnalyzedResource, PolicyHost
 from policy.checklist import POLICIES
 from policy.checklist_page import components, lines_page, rows_of, rules_page, where_tested
 from policy.lines import LINES
-from policy.owners import OPEN
+from policy.owners import CHECKS, OPEN
 from tests.policy_objects import ccm, resource, service, start, workload
 
 ROOT = Path(__file__).parents[2]
@@ -61,16 +61,24 @@ def test_every_owner_has_a_test() -> None:
     rules = [where_tested(rule) for rule in POLICIES]
     of_components = [each.test for owners in components().values() for each in owners]
 
-    assert [test for test in rules if not (ROOT / test).exists()] == []
+    assert [test for test in [*rules, *(check.test for check in CHECKS)] if not (ROOT / test).exists()] == []
     for test in of_components:
         file, _, name = test.partition("::")
         assert f"def {name}(" in (ROOT / file).read_text()
 
 
-def test_rules_and_components_hold_only_lines_that_exist() -> None:
+def test_rules_components_and_checks_hold_only_lines_that_exist() -> None:
     held = {line for rule in POLICIES for line in rule.about.get("lines", ())} | {*components(), *OPEN}
+    # Checks name rows of section 10 too.
+    checked = {line for check in CHECKS for line in check.lines if line.startswith("11.")}
 
-    assert held <= {*LINES}
+    assert held | checked <= {*LINES}
+
+
+def test_every_symptom_of_seed_002_has_a_check() -> None:
+    checked = {line for check in CHECKS for line in check.lines}
+
+    assert {f"10.1.{row}" for row in range(1, 9)} <= checked
 
 
 def test_every_rule_has_a_reason_a_remedy_and_a_source() -> None:

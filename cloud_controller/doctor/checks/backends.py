@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cloud_controller.controllers.service.endpoints import by_service
 from cloud_controller.controllers.service.rules import EXCLUDE_LABEL, is_excluded, ready_nodes
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
-from cloud_controller.doctor.checks.load_balancers import subject
+from cloud_controller.doctor.checks.load_balancers import subject, would
 from cloud_controller.doctor.findings import Check, Finding
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import ENDPOINT_SLICES, Object, key, name
@@ -57,7 +57,7 @@ def _of_service(service: Object, found: Found, ready: list[str | None], excluded
         yield Finding(
             subject=subject(service),
             what="the members of its load balancer are not the nodes or pods that they should be",
-            evidence=tuple(f"the CCM would {str(action).strip(' ~+-')}" for action in stale),
+            evidence=tuple(map(would, stale)),
             remedy="a running CCM corrects them; its events and log say what keeps it from that",
         )
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from cloud_controller.controllers.route_plan import SetNetworkAvailable
 from cloud_controller.controllers.service.status import SetIngress
 from cloud_controller.doctor.checks.causes import CCM_DOWN
-from cloud_controller.doctor.checks.load_balancers import ingress, subject
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.checks.held import plans
+from cloud_controller.doctor.checks.load_balancers import ingress, subject, would
+from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.load_balancers.operations import AddMembers, RemoveMembers
 from cloud_controller.plan import Action, ActionKind, object_of
@@ -20,27 +21,19 @@ _OF_NODES = ("spec.", "status.", "metadata.labels")
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
-    hidden = None
-    for controller in seen.daemon().controllers:
-        try:
-            found = seen.plan(controller)
-        except Unreadable as error:  # The others may be readable.
-            hidden = hidden or error
-            continue
+    for controller, plan in plans(seen):
         about: dict[str, list[Action]] = {}
-        for action in found.plan.changes if found else ():
+        for action in plan.changes:
             if _is_drift(seen, controller, action):
                 about.setdefault(object_of(action.target), []).append(action)
         for of, actions in about.items():
             yield Finding(
                 subject=of,
                 what="it differs from what the CCM makes of it",
-                evidence=tuple(str(action).strip() for action in actions),
+                evidence=tuple(map(would, actions)),
                 remedy="find out who changed it: a running CCM undoes it with its next full look, within minutes",
                 severity=Severity.WARNING,
             )
-    if hidden is not None:
-        raise hidden
 
 
 def _is_drift(seen: Seen, controller: str, action: Action) -> bool:
@@ -65,5 +58,5 @@ CHECK = Check(
     lines=("10.4",),
     page="runbooks/drift.md",
     run=_run,
-    after=CCM_DOWN | {"quotas", "load-balancers", "backends", "routes"},
+    after=CCM_DOWN,
 )

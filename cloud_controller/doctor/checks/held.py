@@ -7,24 +7,30 @@ from collections.abc import Iterator
 from cloud_controller.doctor.checks.causes import NONE
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.plan import Action, object_of
+from cloud_controller.plan import Action, Plan, object_of
 
 
-def _run(seen: Seen) -> Iterator[Finding]:
+def plans(seen: Seen) -> Iterator[tuple[str, Plan]]:
+    """What each controller of the CCM would do now. Raises Unreadable at the end if one of them cannot be read."""
     hidden = None
     for controller in seen.daemon().controllers:
         try:
             found = seen.plan(controller)
-        except Unreadable as error:  # The others may be readable.
+        except Unreadable as error:
             hidden = hidden or error
             continue
-        # Actions that are held together have one digest.
-        held: dict[str, list[Action]] = {}
-        for action in found.plan.held if found else ():
-            held.setdefault(str(action.held), []).append(action)
-        yield from (_finding(digest, actions) for digest, actions in held.items())
+        yield controller, found.plan if found else Plan()
     if hidden is not None:
         raise hidden
+
+
+def _run(seen: Seen) -> Iterator[Finding]:
+    for _, plan in plans(seen):
+        # Actions that are held together have one digest.
+        held: dict[str, list[Action]] = {}
+        for action in plan.held:
+            held.setdefault(str(action.held), []).append(action)
+        yield from (_finding(digest, actions) for digest, actions in held.items())
 
 
 def _finding(digest: str, actions: list[Action]) -> Finding:

@@ -63,6 +63,12 @@ def subject(service: Object) -> str:
     return target_of(service["metadata"]["namespace"], service["metadata"]["name"])
 
 
+def would(action: Action) -> str:
+    """What a plan's action says of the present."""
+    changes = "; ".join(map(str, action.changes))
+    return f"the CCM would {action.summary}" + (f": {changes}" if changes else "")
+
+
 def _of_service(seen: Seen, service: Object, found: Found) -> Iterator[Finding]:
     mine = [action for action in found.plan if object_of(action.target) == subject(service)]
     attention = {action.attention: action for action in mine if action.attention in _TEXTS}
@@ -100,10 +106,8 @@ def _attended(service: Object, action: Action) -> Finding:
 def _addressless(seen: Seen, service: Object, found: Found, mine: list[Action]) -> Finding:
     own = [lb for lb in found.load_balancers.values() if any(owner.uid == uid(service) for owner in lb.owners)]
     states = [f"load balancer {lb.id} is {lb.state.value}" for lb in own] or ["it has no load balancer"]
-    plan = [str(action) for action in mine if action.pending][:1]
-    return _without_address(
-        service, *states, *(f"the CCM would {each.strip()}" for each in plan), *_said(seen, service)
-    )
+    plan = [would(action) for action in mine if action.pending][:1]
+    return _without_address(service, *states, *plan, *_said(seen, service))
 
 
 def _without_plan(seen: Seen, service: Object) -> Finding:

@@ -82,3 +82,12 @@ def world(site: MyCloudSite) -> ServiceWorld:
         machine = next(each for each in cloud.instances.list() if each.name == name)
         world.api.put(NODES, node_of(machine, number))
     return world
+
+
+@pytest.fixture
+def nodes() -> World:
+    """Two nodes of the fake cloud, in order."""
+    world = World()
+    world.node("a")
+    world.node("b", 1)
+    return world

@@ -1,4 +1,4 @@
-"""Changes that wait for somebody are found, and so is what differs from what the CCM makes."""
+"""What differs from what the CCM makes is found, unless another check finds it."""
 
 from __future__ import annotations
 
@@ -8,111 +8,41 @@ from dataclasses import replace
 import pytest
 
 from cloud_controller.cloud import InstanceState, Route, Unavailable
-from cloud_controller.controllers.service.address_changes import AddressChanges
-from cloud_controller.controllers.service.controller import ServiceOptions
-from cloud_controller.doctor.checks import drift, held
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.checks import drift
+from cloud_controller.doctor.findings import Finding, Severity, Unreadable
 from cloud_controller.kube import SERVICES
-from cloud_controller.load_balancers.sharing import Sharing
-from cloud_controller.planning import PlanSettings
-from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME, named, web
+from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, web
 from tests.cloud_controller.doctor.conftest import ServiceWorld
 from tests.cloud_controller.doctor.looks import World, not_ready
-from tests.cloud_controller.load_balancing import port
-
-BOTH = pytest.mark.parametrize("check", [held.CHECK, drift.CHECK], ids=lambda check: check.name)
 
 
-@pytest.fixture
-def nodes() -> World:
-    """Two nodes in order."""
-    world = World()
-    world.node("a")
-    world.node("b", 1)
-    return world
-
-
-@BOTH
-def test_nodes_in_order_are_no_finding(nodes: World, check: Check) -> None:
-    assert nodes.findings(check) == []
+def test_nodes_in_order_are_no_finding(nodes: World) -> None:
+    assert nodes.findings(drift.CHECK) == []
     assert nodes.pauses == 0
 
 
-@BOTH
-def test_a_service_in_order_is_no_finding(world: ServiceWorld, check: Check) -> None:
+def test_a_service_in_order_is_no_finding(world: ServiceWorld) -> None:
     world.serve()
 
-    assert world.findings(check) == []
+    assert world.findings(drift.CHECK) == []
 
 
-@BOTH
 def test_what_one_controller_cannot_read_does_not_hide_what_another_finds(
-    world: ServiceWorld, check: Check, monkeypatch: pytest.MonkeyPatch
+    world: ServiceWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: object) -> None:
         raise Unavailable("GET machines: no answer")
 
     world.serve()
-    changed = world.load_balancer()["id"]
-    world.serve(name="lost")
-    world.rename(changed)
-    world.api.objects(SERVICES).pop("default/lost")
+    world.rename(world.load_balancer()["id"])
     monkeypatch.setattr(world.cloud.instances, "describe", refuse)
     world.controllers = ("node", "service")
     found: list[Finding] = []
 
     with pytest.raises(Unreadable, match="GET machines"):
-        found.extend(check.run(world.look()))
+        found.extend(drift.CHECK.run(world.look()))
 
     assert len(found) == 1
-
-
-# ------------------------------------------------------------------------------------------------------------ held
-
-
-def test_a_deletion_that_waits_for_a_confirmation_is_found_with_its_command(world: ServiceWorld) -> None:
-    world.serve()
-    world.api.objects(SERVICES).clear()
-
-    (finding,) = world.findings(held.CHECK)
-    assert finding.subject == "service/default/web"
-    assert finding.what.startswith("a change waits for a confirmation: delete load balancer")
-    assert finding.evidence[0] == "its Service no longer exists, and its deletion was not seen"
-    assert "cloud-controller confirm " in finding.remedy
-    assert finding.severity is Severity.WARNING
-
-
-def test_actions_that_are_held_together_are_one_finding(world: ServiceWorld) -> None:
-    world.settings = PlanSettings(service=ServiceOptions(sharing=Sharing.ANY))
-    world.serve()
-    world.serve(named(id=world.load_balancer()["id"]), name="guest", ports=[port(8081)])
-    world.api.objects(SERVICES).pop("default/guest")
-
-    (finding,) = world.findings(held.CHECK)
-    assert finding.subject == "service/default/guest"
-    assert "with it: service/default/guest" in finding.evidence[-1]
-
-
-def test_a_change_of_address_that_waits_is_found_with_its_annotation(world: ServiceWorld) -> None:
-    world.settings = PlanSettings(service=ServiceOptions(address_changes=AddressChanges.ACKNOWLEDGE))
-    world.serve()
-    internal = {SCHEME: "internal"}
-    world.api.change(SERVICES, "default/web", lambda service: service["metadata"].update(annotations=internal))
-
-    (finding,) = world.findings(held.CHECK)
-    assert "acknowledgement" in finding.what
-    assert "cloud-controller/acknowledge-address-change" in finding.remedy
-
-
-def test_a_node_of_another_cluster_is_held(nodes: World) -> None:
-    nodes.cloud.machines.clear()
-    nodes.change("a", not_ready)
-
-    subjects = [each.subject for each in nodes.findings(held.CHECK)]
-    assert "node/a" in subjects
-
-
-# ----------------------------------------------------------------------------------------------------------- drift
 
 
 def test_a_load_balancer_that_somebody_changed_is_found(world: ServiceWorld) -> None:

@@ -1,0 +1,68 @@
+"""A cloud config that is invalid and a cloud that refuses calls are found."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled, Unavailable
+from cloud_controller.doctor.checks import cloud_api
+from cloud_controller.doctor.findings import Severity, Unreadable
+from cloud_controller.doctor.seen import Daemon, Seen, Target
+from cloud_controller.planning import PlanSettings
+from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.doctor.looks import NOW, World
+
+
+def opened(error: CloudError | Unreadable) -> Seen:
+    """A look for which the cloud config leads to this error."""
+
+    def cloud() -> FakeCloud:
+        raise error
+
+    return Seen(World().look().kube, cloud, lambda *_: Daemon("", (), PlanSettings()), Target(), now=lambda: NOW)
+
+
+def test_a_valid_cloud_config_is_no_finding() -> None:
+    assert World().findings(cloud_api.CONFIG) == []
+
+
+def test_an_invalid_cloud_config_is_found_with_its_field() -> None:
+    (finding,) = cloud_api.CONFIG.run(opened(InvalidConfiguration("[Global] endpoint", "missing")))
+
+    assert finding.evidence == ("[Global] endpoint: missing",)
+
+
+def test_without_a_cloud_config_nothing_is_said_about_it() -> None:
+    with pytest.raises(Unreadable, match="no cloud config"):
+        [*cloud_api.CONFIG.run(opened(Unreadable("no cloud config was given")))]
+
+
+def test_a_cloud_that_answers_is_no_finding() -> None:
+    assert World().findings(cloud_api.CALLS) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "severity", "remedy"),
+    [
+        (AccessDenied("the token has expired"), Severity.CRITICAL, "replace the credentials"),
+        (Throttled("too many calls", 1.0), Severity.WARNING, "who else calls"),
+        (InvalidConfiguration("cluster-id", "c-9 does not exist"), Severity.CRITICAL, "correct the field"),
+        (Unavailable("no answer"), Severity.CRITICAL, "check the endpoint"),
+    ],
+    ids=["denied", "throttled", "invalid", "unavailable"],
+)
+def test_a_cloud_that_refuses_calls_is_found_with_what_to_do(
+    error: CloudError, severity: Severity, remedy: str
+) -> None:
+    world = World()
+    world.cloud.error = error
+
+    (finding,) = world.findings(cloud_api.CALLS)
+    assert finding.evidence == (str(error),)
+    assert finding.severity is severity
+    assert remedy in finding.remedy
+
+
+def test_nothing_is_said_about_the_answers_of_a_cloud_without_a_config() -> None:
+    with pytest.raises(Unreadable, match="no cloud config"):
+        [*cloud_api.CALLS.run(opened(Unreadable("no cloud config was given")))]
