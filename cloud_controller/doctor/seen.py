@@ -189,19 +189,29 @@ class Seen:
 
         def read() -> Daemon:
             try:
-                cloud = self.cloud()
+                cloud = self.opened_cloud()
             except Unreadable:
                 cloud = None
             return self._open_daemon(self.once("kube", self._answering_kube), cloud, self.arguments())
 
         return self.once("daemon", read)
 
-    def cloud(self) -> Cloud:
-        """The cloud, which cannot be written to."""
+    def opened_cloud(self) -> Cloud:
+        """The cloud by its cloud config, which cannot be written to and has not been called yet."""
 
         def read() -> Cloud:
             cloud = self._open_cloud()
             cloud.fence_writes(read_only)
+            return cloud
+
+        return self.once("opened cloud", read)
+
+    def cloud(self) -> Cloud:
+        """The cloud, once it has answered: with one that does not, every further call would wait for its deadline."""
+
+        def read() -> Cloud:
+            cloud = self.opened_cloud()
+            cloud.instances.list()
             return cloud
 
         return self.once("cloud", read)

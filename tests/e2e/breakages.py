@@ -22,6 +22,7 @@ from cloud_controller.kube import (
     PatchType,
     Resource,
 )
+from cloud_controller.load_balancers.model import SERVICE_TAG, SERVICE_UID_TAG
 from tests.e2e.local_stack import LocalStack, eventually
 
 NAME = "cloud-controller-manager"
@@ -207,11 +208,13 @@ def node(name: str, *, provider_id: str = "", tainted: bool = False, kubelet: st
         spec: Object = {"providerID": provider_id} if provider_id else {}
         if tainted:
             spec["taints"] = [{"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"}]
-        made = kube.create(NODES, {"metadata": {"name": name}, "spec": spec})
-        made["status"]["nodeInfo"] = {**_NODE_INFO, "kubeletVersion": kubelet}
-        # Not ready nodes whose machines are gone are deleted.
-        made["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}]
-        kube.replace(NODES, made, subresource="status")
+        kube.create(NODES, {"metadata": {"name": name}, "spec": spec})
+        status = {
+            "nodeInfo": {**_NODE_INFO, "kubeletVersion": kubelet},
+            # Nodes that are not ready are deleted, because their machines do not exist.
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}],
+        }
+        kube.patch(NODES, name, {"status": status}, type=PatchType.MERGE, subresource="status")
         try:
             yield
         finally:
@@ -311,8 +314,7 @@ def load_balancer_of_nobody(stack: LocalStack) -> Iterator[None]:
     """A load balancer of this cluster whose Service nobody knows, as after a restored etcd."""
     cloud = stack.cloud
     template = cloud.list("load_balancers")[0]
-    tags = {**template["tags"], "kubernetes.io/service-uid": "00000000-0000-0000-0000-000000000000"}
-    tags["kubernetes.io/service-name"] = "default/nobody"
+    tags = {**template["tags"], SERVICE_UID_TAG: "00000000-0000-0000-0000-000000000000", SERVICE_TAG: "default/nobody"}
     made = cloud.create(
         "load_balancers",
         {"name": "nobody", "network_id": template["network_id"], "scheme": "internet-facing", "tags": tags},
@@ -369,7 +371,7 @@ BREAKAGES: Sequence[Breakage] = (
     Breakage("the quota of routes is used up", quota(routes_per_table=3), "quotas", "", "quotas"),
     Breakage(
         "a route cannot be written again",
-        together(fault("POST */routes*", kind="error", status=403, code="PermissionDenied"), without_route),
+        together(fault("POST *routes:batch_create", kind="error", status=403, code="PermissionDenied"), without_route),
         "routes",
         "route/",
         "faults",

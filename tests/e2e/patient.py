@@ -59,10 +59,20 @@ class Patient:
         findings = [f"{each['check']}: {each['subject']}: {each['what']}" for each in self.last["findings"]]
         return findings + [f"not checked: {each['check']}: {each['reason']}" for each in self.last["notChecked"]]
 
-    def finds(self, check: str, subject: str, *, first: bool = False) -> bool:
-        """Whether a new report has a finding of this check about this subject, as one of its first causes."""
-        self.examined()
-        return any(
-            each["check"] == check and subject in each["subject"] and (not first or not each["followsFrom"])
-            for each in self.last["findings"]
-        )
+    def wait_for(self, *wanted: tuple[str, str], first: bool = False) -> None:
+        """Wait for a report with findings of these checks about these subjects, each as one of its first causes."""
+
+        def found() -> bool:
+            self.examined()
+            return all(
+                any(
+                    each["check"] == check and subject in each["subject"] and (not first or not each["followsFrom"])
+                    for each in self.last["findings"]
+                )
+                for check, subject in wanted
+            )
+
+        try:
+            eventually(found, f"findings {wanted}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.complaints()}") from None

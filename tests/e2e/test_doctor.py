@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.breakages import BREAKAGES, Breakage
-from tests.e2e.local_stack import ROOT, LocalStack, eventually
+from tests.e2e.local_stack import ROOT, LocalStack
 from tests.e2e.patient import Patient
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -62,9 +62,7 @@ def test_a_healthy_stack_has_no_finding_and_every_check_is_done(patient: Patient
 @pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda each: each.name)
 def test_a_breakage_is_named_as_a_first_cause(stack: LocalStack, patient: Patient, breakage: Breakage) -> None:
     with breakage.apply(stack):
-        eventually(
-            lambda: patient.finds(breakage.found_by, breakage.subject, first=True), f"{breakage.found_by} names it"
-        )
+        patient.wait_for((breakage.found_by, breakage.subject), first=True)
 
     patient.recovered()
 
@@ -74,7 +72,7 @@ def test_both_of_a_pair_are_named_and_one_of_them_first(
     stack: LocalStack, patient: Patient, pair: tuple[Breakage, Breakage]
 ) -> None:
     with pair[0].apply(stack), pair[1].apply(stack):
-        eventually(lambda: all(patient.finds(each.found_by, each.subject) for each in pair), "both are named")
+        patient.wait_for(*((each.found_by, each.subject) for each in pair))
         first = patient.last["findings"][0]
 
     assert first["check"] in {each.found_by for each in pair}

@@ -11,7 +11,7 @@ from cloud_controller.doctor.seen import Seen
 
 def _config(seen: Seen) -> Iterator[Finding]:
     try:
-        seen.cloud()
+        seen.opened_cloud()
     except Unreadable as error:
         if not isinstance(error.__cause__, InvalidConfiguration):
             raise
@@ -23,9 +23,9 @@ def _config(seen: Seen) -> Iterator[Finding]:
 
 
 def _calls(seen: Seen) -> Iterator[Finding]:
-    cloud = seen.cloud()
+    seen.opened_cloud()
     try:
-        seen.once("machines of the cloud", lambda: cloud.instances.list())
+        seen.cloud()
     except Unreadable as unreadable:
         error = unreadable.__cause__
         if not isinstance(error, CloudError):
