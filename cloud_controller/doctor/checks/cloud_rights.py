@@ -10,7 +10,12 @@ from cloud_controller.doctor.seen import Seen
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
-    cloud, controllers = seen.cloud(), seen.daemon().controllers
+    try:
+        seen.cloud()
+    except Unreadable as error:
+        if not isinstance(error.__cause__, AccessDenied):
+            raise
+    cloud, controllers = seen.opened_cloud(), seen.daemon().controllers
     try:
         if isinstance(cloud, TellsRights):
             lacking = seen.once("rights in the cloud", lambda: cloud.lacking_rights(controllers))
