@@ -73,6 +73,6 @@ class Patient:
             )
 
         try:
-            eventually(found, f"findings {wanted}")
+            eventually(found, f"findings {wanted}", 60)
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.complaints()}") from None
