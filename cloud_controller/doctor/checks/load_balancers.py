@@ -11,7 +11,7 @@ from cloud_controller.doctor.checks.nodes import age, since
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import SERVICES, Object, key, uid
-from cloud_controller.plan import Action, Attention, object_of
+from cloud_controller.plan import Action, ActionKind, Attention, object_of
 from cloud_controller.planning import Found
 
 _TEXTS = {
@@ -65,7 +65,7 @@ def subject(service: Object) -> str:
 
 def would(action: Action) -> str:
     """What a plan's action says of the present."""
-    changes = "; ".join(map(str, action.changes))
+    changes = "; ".join(map(str, action.changes)) if action.kind is ActionKind.UPDATE else ""
     return f"the CCM would {action.summary}" + (f": {changes}" if changes else "")
 
 

@@ -9,6 +9,7 @@ from cloud_controller.cloud import Instance, InstanceState
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.node_lifecycle import NAME as LIFECYCLE
 from cloud_controller.doctor.checks.causes import CCM_DOWN
+from cloud_controller.doctor.checks.nodes import uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import name
@@ -46,6 +47,7 @@ def _lost(seen: Seen) -> Iterator[Finding]:
                 evidence=(f"{action.summary}: {action.reason}",),
                 remedy="a running CCM deletes the node once it is sure that the machine is gone; otherwise correct "
                 "what the reason names",
+                follows_from=frozenset({"nodes-initialised"}) if uninitialised(node) else None,
             )
 
 

@@ -53,7 +53,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
         if reason:
             remedy, causes = _remedy(reason), NONE
         elif not runs:
-            remedy, causes = "run a CCM with controller node: the arguments of this one leave it out", NONE
+            remedy, causes = "run what initialises nodes here: this CCM's arguments leave out controller node", NONE
         else:
             remedy, causes = "see the causes above; without any, the CCM's log about this node", None
         yield Finding(

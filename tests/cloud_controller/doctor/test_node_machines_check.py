@@ -10,7 +10,7 @@ from cloud_controller.cloud import InstanceState, Unavailable
 from cloud_controller.doctor.checks.node_machines import CHECK
 from cloud_controller.doctor.findings import Unreadable
 from cloud_controller.kube import NODES
-from tests.cloud_controller.doctor.looks import NOW, World, not_ready
+from tests.cloud_controller.doctor.looks import NOW, World, not_ready, uninitialised
 
 SHUTDOWN = {"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}
 
@@ -35,6 +35,14 @@ def test_a_node_whose_machine_is_gone_is_found(world: World) -> None:
     (finding,) = world.findings(CHECK)
     assert finding.subject == "node/b"
     assert finding.evidence == ("delete the node: it does not exist in the cloud provider",)
+
+
+def test_a_node_that_was_never_initialised_lacks_its_machine_for_that_reason(world: World) -> None:
+    del world.cloud.machines["b"]
+    world.change("b", uninitialised)
+
+    (finding,) = world.findings(CHECK)
+    assert finding.follows_from == frozenset({"nodes-initialised"})
 
 
 def test_a_node_that_the_ccm_deletes_meanwhile_is_none(world: World) -> None:
