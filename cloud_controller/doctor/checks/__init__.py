@@ -7,6 +7,7 @@ from typing import Final
 from cloud_controller.doctor.checks import (
     api_server,
     cloud_api,
+    kubernetes_flags,
     kubernetes_rights,
     leader,
     nodes,
@@ -25,6 +26,7 @@ ALL: Final[tuple[Check, ...]] = (
     pods.CHECK,
     leader.CHECK,
     serving.METRICS,
+    kubernetes_flags.CHECK,
     nodes.INITIALISED,
     versions.CHECK,
 )
