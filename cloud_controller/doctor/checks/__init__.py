@@ -7,6 +7,7 @@ from typing import Final
 from cloud_controller.doctor.checks import (
     api_server,
     cloud_api,
+    expiry,
     kubernetes_flags,
     kubernetes_rights,
     leader,
@@ -29,5 +30,6 @@ ALL: Final[tuple[Check, ...]] = (
     kubernetes_flags.CHECK,
     nodes.INITIALISED,
     versions.CHECK,
+    expiry.CHECK,
 )
 """In the order of a report."""
