@@ -46,7 +46,8 @@ class Check:
     """One question about a running cluster.
 
     `holds`: what is true when it finds nothing. `why`: why that matters. `lines`: the rows of seed 002 that it is for
-    (`11.2.3`, `10.1.1`). `after`: the checks whose findings explain this one's. `page`: its page under docs/.
+    (`11.2.3`, `10.1.1`). `after`: the checks whose findings explain this one's. `page`: its page under docs/. `needs`:
+    the option of `doctor` without which it is left out; empty: it always runs.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Check:
     page: str
     run: Callable[[Seen], Iterable[Finding]]
     after: frozenset[str] = frozenset()
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

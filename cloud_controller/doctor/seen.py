@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
@@ -26,6 +26,9 @@ from cloud_controller.kube import (
     Resource,
 )
 from cloud_controller.planning import Found, PlanSettings, find
+
+if TYPE_CHECKING:
+    from cloud_controller.doctor.scraping import Scrape
 
 T = TypeVar("T")
 
@@ -60,14 +63,16 @@ class Seen:
         open_daemon: Callable[[Kube, Cloud | None, Sequence[str] | None], Daemon],
         target: Target,
         *,
+        scrape: Scrape | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`open_daemon`: from the cloud, where it can be opened, and the arguments of the daemon's container, where it
-        has one in the cluster."""
+        has one in the cluster. `scrape`: None: metrics are not read."""
         self._open_kube = open_kube
         self._open_cloud = open_cloud
         self._open_daemon = open_daemon
         self.target = target
+        self.scrape = scrape
         self.now = now()
         self._read: dict[Any, Any] = {}
 

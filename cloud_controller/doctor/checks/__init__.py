@@ -11,6 +11,7 @@ from cloud_controller.doctor.checks import (
     kubernetes_flags,
     kubernetes_rights,
     leader,
+    metrics,
     nodes,
     pods,
     serving,
@@ -29,6 +30,9 @@ ALL: Final[tuple[Check, ...]] = (
     serving.METRICS,
     kubernetes_flags.CHECK,
     nodes.INITIALISED,
+    metrics.ERRORS,
+    metrics.LATENCY,
+    metrics.QUEUES,
     versions.CHECK,
     expiry.CHECK,
 )
