@@ -80,7 +80,8 @@ class FakeKubernetes:
         self.raws: dict[str, bytes | Exception] = {}
         """What a request of any other path gets, by the path and its query; others do not exist."""
         self.git_version = "v0.0.0-fake"
-        self.server = "https://fake:6443"
+        self.server = "http://fake:6443"
+        self.bearer: str | None = None
         self.before: list[Hook] = []
         self.after: list[Hook] = []
         self._fence: Fence = unfenced
@@ -169,6 +170,9 @@ class FakeKubernetes:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def token(self) -> str | None:
+        return self.bearer
 
     def fenced(self, fence: Fence) -> FakeKubernetes:
         fenced = copy.copy(self)

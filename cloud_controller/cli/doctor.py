@@ -21,6 +21,7 @@ from cloud_controller.controller_names import not_offered
 from cloud_controller.doctor import report
 from cloud_controller.doctor.checks import ALL
 from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
+from cloud_controller.doctor.scraping import Scrape
 from cloud_controller.doctor.seen import GRACE, Daemon, Seen, Target
 from cloud_controller.kube import Kube
 
@@ -44,7 +45,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=values.words,
         default=[],
         metavar="LIST",
-        help=f"comma-separated checks (default: all): {', '.join(check.name for check in ALL)}",
+        help="comma-separated checks (default: all for which the options suffice): "
+        f"{', '.join(check.name for check in ALL)}",
+    )
+    what.add_argument(
+        "--scrape",
+        type=values.duration,
+        nargs="?",
+        const=10.0,
+        metavar="TIME",
+        help="also read the CCM's metrics twice, so long apart (default with --scrape: 10s): "
+        f"{', '.join(check.name for check in ALL if check.needs == 'scrape')}. Where its pods require a token "
+        "for them, SENDS THE BEARER TOKEN of the kubeconfig or the pod to the pods' addresses; without --scrape-ca it "
+        "does not verify their certificates, as Prometheus with insecure_skip_verify",
+    )
+    what.add_argument(
+        "--scrape-ca", metavar="FILE", help="PEM file with the CA of the CCM's certificates, which name its addresses"
     )
     what.add_argument(
         "--grace",
@@ -72,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     only read access, and works while the CCM is down. Exits with 0 if all is well, 3 for warnings or if a check could
     not be done, and 4 for critical findings."""
     logs.configure(cli_options.log_level(options), options.logging_format)
-    checks = _chosen(options.only)
+    checks = _chosen(options)
     results = examine(checks, _seen(options))
     _show(options.output, results, lines=options.watch is not None)
     with suppress(KeyboardInterrupt):
@@ -84,12 +100,14 @@ def run(options: argparse.Namespace) -> int:
     return report.exit_code(results)
 
 
-def _chosen(names: Sequence[str]) -> list[Check]:
+def _chosen(options: argparse.Namespace) -> list[Check]:
     known = {check.name: check for check in ALL}
-    for name in names:
+    for name in options.only:
         if name not in known:
             raise InvalidConfiguration("only", f"{name!r} is not a check{nearest(name, [*known])}", ", ".join(known))
-    return [check for check in ALL if not names or check.name in names]
+    if options.only:
+        return [check for check in ALL if check.name in options.only]
+    return [check for check in ALL if not check.needs or getattr(options, check.needs) is not None]
 
 
 def _show(output: str, results: Sequence[Result], *, lines: bool) -> None:
@@ -122,7 +140,9 @@ def _seen(options: argparse.Namespace) -> Seen:
         settings, _ = cli_options.plan_settings(given, kube, names)
         return Daemon(options.cloud, names, settings)
 
-    return Seen(lambda: kubernetes(options), cloud, daemon, target, grace=timedelta(seconds=options.grace))
+    scrape = None if options.scrape is None else Scrape(options.scrape, options.scrape_ca)
+    grace = timedelta(seconds=options.grace)
+    return Seen(lambda: kubernetes(options), cloud, daemon, target, grace=grace, scrape=scrape)
 
 
 def with_arguments(arguments: Sequence[str], options: argparse.Namespace) -> argparse.Namespace:

@@ -41,12 +41,17 @@ class Unreadable(Exception):
     """Something that a check needs cannot be read; the message says why. The check then counts as not done."""
 
 
+class OutOfReach(Exception):
+    """The rest of what a check asks nobody can know, because the cloud does not tell; the message says what."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One question about a running cluster.
 
     `holds`: what is true when it finds nothing. `why`: why that matters. `lines`: the rows of seed 002 that it is for
-    (`11.2.3`, `10.1.1`). `after`: the checks whose findings explain this one's. `page`: its page under docs/.
+    (`11.2.3`, `10.1.1`). `after`: the checks whose critical findings explain this one's. `page`: its page under docs/.
+    `needs`: the option of `doctor` without which it is left out; empty: it always runs.
     """
 
     name: str
@@ -56,15 +61,18 @@ class Check:
     page: str
     run: Callable[[Seen], Iterable[Finding]]
     after: frozenset[str] = frozenset()
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a check found; `not_done`: why it could not look, or could not finish."""
+    """What a check found. `not_done`: why it could not look, or could not finish. `out_of_reach`: what it could not ask
+    in this cloud, with any rights."""
 
     check: Check
     findings: tuple[Finding, ...] = ()
     not_done: str | None = None
+    out_of_reach: str | None = None
 
 
 def examine(checks: Iterable[Check], seen: Seen) -> list[Result]:
@@ -78,13 +86,15 @@ def _run(check: Check, seen: Seen) -> Result:
         # One by one: what was found before something could not be read still counts.
         found.extend(check.run(seen))
     except Unreadable as error:
-        return Result(check, tuple(found), str(error))
+        return Result(check, tuple(found), not_done=str(error))
+    except OutOfReach as error:
+        return Result(check, tuple(found), out_of_reach=str(error))
     return Result(check, tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A finding in a report. `causes`: the names of the checks with findings that explain it; none: a first cause."""
+    """A finding in a report. `causes`: the checks whose critical findings explain it; none: a first cause."""
 
     check: Check
     finding: Finding
@@ -110,11 +120,12 @@ def explained(results: Iterable[Result]) -> list[Explained]:
     """All findings, first causes first, then critical before warning, then in the order of the checks."""
     results = list(results)
     after = {each.check.name: each.check.after for each in results}
-    wrong = {each.check.name for each in results if each.findings}
+    # What only warns has broken nothing yet.
+    broken = {each.check.name for each in results if any(f.severity is Severity.CRITICAL for f in each.findings)}
 
     def causes(names: frozenset[str]) -> frozenset[str]:
-        """Those of these checks, and of the checks before them, that found something."""
-        direct = names & wrong
+        """Those of these checks, and of the checks before them, that found something broken."""
+        direct = names & broken
         further = [causes(after[name]) for name in names - direct if name in after]
         return direct.union(*further)
 

@@ -32,6 +32,9 @@ def text(results: Sequence[Result], docs: str = "docs/") -> Iterator[str]:
     not_done = [each for each in results if each.not_done]
     for result in not_done:
         yield f"not checked: {result.check.name} ({result.check.holds}): {result.not_done}"
+    for result in results:
+        if result.out_of_reach:
+            yield f"out of reach: {result.check.name}: {result.out_of_reach}"
     passed = sum(1 for each in results if not each.findings and not each.not_done)
     yield summary(found, len(not_done), passed)
 
@@ -63,6 +66,9 @@ def document(results: Sequence[Result]) -> dict[str, Any]:
     return {
         "findings": [each.to_json() for each in explained(results)],
         "notChecked": [{"check": each.check.name, "reason": each.not_done} for each in results if each.not_done],
+        "outOfReach": [
+            {"check": each.check.name, "reason": each.out_of_reach} for each in results if each.out_of_reach
+        ],
         "passed": [each.check.name for each in results if not each.findings and not each.not_done],
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
@@ -29,6 +29,9 @@ from cloud_controller.kube import (
 )
 from cloud_controller.plan import Plan
 from cloud_controller.planning import Found, PlanSettings, find
+
+if TYPE_CHECKING:
+    from cloud_controller.doctor.scraping import Scrape
 
 GRACE = timedelta(minutes=2)
 BETWEEN_LOOKS = 6.0
@@ -71,16 +74,19 @@ class Seen:
         target: Target,
         *,
         grace: timedelta = GRACE,
+        scrape: Scrape | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         """`open_daemon`: from the cloud, where it can be opened, and the arguments of the daemon's container, where it
-        has one in the cluster. `grace`: how long what is new or has just changed may take."""
+        has one in the cluster. `grace`: how long what is new or has just changed may take. `scrape`
+        None: metrics are not read."""
         self._open_kube = open_kube
         self._open_cloud = open_cloud
         self._open_daemon = open_daemon
         self.target = target
         self.grace = grace
+        self.scrape = scrape
         self.now = now()
         self._pause = pause
         self._read: dict[Any, Any] = {}

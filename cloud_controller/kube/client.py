@@ -87,6 +87,10 @@ class Kube:
         """The API server's URL."""
         return self._transport.server
 
+    def token(self) -> str | None:
+        """The bearer token that requests carry now, A SECRET; None where a client certificate or nothing does."""
+        return None if self._connection.token is None else self._connection.token()
+
     @property
     def namespace(self) -> str:
         """The namespace of objects that name none, by the kubeconfig's context or the service account."""

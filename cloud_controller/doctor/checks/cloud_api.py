@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Throttled
-from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.findings import Check, Finding, Unreadable
 from cloud_controller.doctor.seen import Seen
 
 
@@ -34,7 +34,6 @@ def _calls(seen: Seen) -> Iterator[Finding]:
             what="the cloud does not answer the CCM's calls",
             evidence=(str(error),),
             remedy=_remedy(error),
-            severity=Severity.WARNING if isinstance(error, Throttled) else Severity.CRITICAL,
         )
 
 
@@ -64,5 +63,5 @@ CALLS = Check(
     lines=("11.1.1", "11.2.6", "10.1.1", "10.1.2", "10.4"),
     page="runbooks/cloud-api.md",
     run=_calls,
-    after=frozenset({"cloud-config"}),
+    after=frozenset({"cloud-config", "credential-expiry"}),
 )

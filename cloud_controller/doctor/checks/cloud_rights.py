@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.cloud import AccessDenied, TellsRights
-from cloud_controller.doctor.findings import Check, Finding, Unreadable
+from cloud_controller.doctor.findings import Check, Finding, OutOfReach, Unreadable
 from cloud_controller.doctor.seen import Seen
 
 
@@ -29,7 +29,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
             raise
         yield _finding(str(error))
         return
-    raise Unreadable("every read is allowed; this cloud does not tell which changes its credentials may make")
+    raise OutOfReach("every read is allowed, but this cloud does not tell which changes its credentials may make")
 
 
 def _finding(*evidence: str) -> Finding:

@@ -45,7 +45,7 @@ def test_a_cloud_that_answers_is_no_finding() -> None:
     ("error", "severity", "remedy"),
     [
         (AccessDenied("the token has expired"), Severity.CRITICAL, "replace the credentials"),
-        (Throttled("too many calls", 1.0), Severity.WARNING, "who else calls"),
+        (Throttled("too many calls", 1.0), Severity.CRITICAL, "who else calls"),
         (InvalidConfiguration("cluster-id", "c-9 does not exist"), Severity.CRITICAL, "correct the field"),
         (Unavailable("no answer"), Severity.CRITICAL, "check the endpoint"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import AccessDenied, Unavailable
 from cloud_controller.doctor.checks import cloud_rights
-from cloud_controller.doctor.findings import Unreadable
+from cloud_controller.doctor.findings import OutOfReach, Unreadable
 from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.doctor.looks import World
 
@@ -51,8 +51,8 @@ def test_a_read_that_is_refused_is_a_right_that_is_missing(kind: type[FakeCloud]
     assert finding.evidence == ("not allowed: DescribeInstances",)
 
 
-def test_where_the_cloud_does_not_tell_rights_they_are_not_checked() -> None:
-    with pytest.raises(Unreadable, match="does not tell which changes"):
+def test_where_the_cloud_does_not_tell_rights_they_are_out_of_reach() -> None:
+    with pytest.raises(OutOfReach, match="does not tell which changes"):
         World().findings(cloud_rights.CHECK)
 
 

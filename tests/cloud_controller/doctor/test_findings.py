@@ -55,6 +55,10 @@ def test_a_finding_can_say_that_nothing_explains_it() -> None:
     assert order(wrong("pods"), wrong("nodes", "pods", of=frozenset())) == [("pods", ()), ("nodes", ())]
 
 
+def test_a_warning_explains_nothing() -> None:
+    assert order(wrong("pods", severity=Severity.WARNING), wrong("nodes", "pods")) == [("nodes", ()), ("pods", ())]
+
+
 def test_critical_first_causes_come_before_warnings() -> None:
     assert [name for name, _ in order(wrong("a", severity=Severity.WARNING), wrong("b"))] == ["b", "a"]
 

@@ -24,6 +24,7 @@ def check(name: str, *after: str) -> Check:
 
 PASSED = Result(check("leader"))
 UNDONE = Result(check("routes"), not_done="GET routes: forbidden")
+PARTLY = Result(check("rights"), out_of_reach="nobody can ask")
 WARNED = Result(check("quotas"), (Finding(what="9 of 10 routes", remedy="ask for more", severity=Severity.WARNING),))
 PODS = Result(check("pods"), (Finding(subject="pod/a/b", what="it waits", evidence=("one\ntwo",), remedy="mend it"),))
 NODES = Result(check("nodes", "pods"), (Finding(subject="node/c", what="it is <new>", remedy="wait"),))
@@ -33,11 +34,12 @@ NODES = Result(check("nodes", "pods"), (Finding(subject="node/c", what="it is <n
     ("results", "code"),
     [
         ([PASSED], 0),
+        ([PASSED, PARTLY], 0),
         ([PASSED, UNDONE], 3),
         ([PASSED, WARNED], 3),
         ([PODS, UNDONE, WARNED], 4),
     ],
-    ids=["well", "not checked", "warning", "critical"],
+    ids=["well", "out of reach", "not checked", "warning", "critical"],
 )
 def test_the_exit_code_says_how_bad_it_is(results: list[Result], code: int) -> None:
     assert report.exit_code(results) == code
@@ -67,12 +69,16 @@ not checked: routes (routes are well): GET routes: forbidden
     )
 
 
+def test_what_nobody_can_ask_is_told_and_passes() -> None:
+    assert [*report.text([PARTLY])] == ["out of reach: rights: nobody can ask", "no findings, 1 checks passed"]
+
+
 def test_a_healthy_cluster_is_one_line() -> None:
     assert [*report.text([PASSED])] == ["no findings, 1 checks passed"]
 
 
 def test_programs_read_every_part_of_a_finding() -> None:
-    assert report.document([NODES, PODS, PASSED, UNDONE]) == {
+    assert report.document([NODES, PODS, PASSED, UNDONE, PARTLY]) == {
         "findings": [
             {
                 "check": "pods",
@@ -98,7 +104,8 @@ def test_programs_read_every_part_of_a_finding() -> None:
             },
         ],
         "notChecked": [{"check": "routes", "reason": "GET routes: forbidden"}],
-        "passed": ["leader"],
+        "outOfReach": [{"check": "rights", "reason": "nobody can ask"}],
+        "passed": ["leader", "rights"],
     }
 
 

@@ -1,0 +1,122 @@
+"""Whether credentials and certificates that somebody has to replace are about to expire."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+from cryptography import x509
+
+from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
+from cloud_controller.doctor.seen import Seen
+from cloud_controller.kube import SECRETS
+from cloud_controller.manifests import EXPIRES
+
+_SOON, _VERY_SOON = timedelta(days=30), timedelta(days=7)
+_RENEWED = timedelta(days=30)
+"""A token with a shorter life is made anew by something."""
+_TIMEOUT = 5.0
+
+
+def _run(seen: Seen) -> Iterator[Finding]:
+    yield from _secrets(seen)
+    if (ends := _token_ends(seen.kube().token())) is not None:
+        yield from _judged(seen, "", "the token of the kubeconfig", ends, "put a new token into the kubeconfig")
+    url = urlsplit(seen.kube().server)
+    if url.scheme == "https":
+        host, port = url.hostname or "", url.port or 443
+        ends = seen.once(("certificate", host, port), lambda: certificate_ends(host, port))
+        what = f"the API server's certificate at {host}:{port}"
+        yield from _judged(seen, "", what, ends, "renew it (kubeadm: kubeadm certs renew all), and restart it")
+
+
+def _secrets(seen: Seen) -> Iterator[Finding]:
+    """Those that the CCM's pods mount. Not everybody may read them, and only their annotation is of use here."""
+    workload = seen.workload()
+    volumes = workload["spec"]["template"]["spec"].get("volumes") or () if workload else ()
+    for name in (each["secret"]["secretName"] for each in volumes if "secret" in each):
+        try:
+            secret = seen.get(SECRETS, name, seen.target.namespace)
+        except Unreadable:
+            continue
+        given = ((secret or {}).get("metadata", {}).get("annotations") or {}).get(EXPIRES)
+        if given is None:
+            continue
+        subject = f"secret/{seen.target.namespace}/{name}"
+        try:
+            # The day is the last on which it is valid.
+            ends = datetime.fromisoformat(given).replace(tzinfo=UTC) + timedelta(days=1)
+        except ValueError:
+            yield Finding(
+                subject=subject,
+                what=f"its annotation {EXPIRES} is not a day",
+                evidence=(f"{EXPIRES}: {given!r}; allowed: YYYY-MM-DD",),
+                remedy="correct the annotation",
+                severity=Severity.WARNING,
+            )
+            continue
+        remedy = "put a new credential into the Secret, and set the annotation to its last day"
+        yield from _judged(seen, subject, "its credential for the cloud", ends, remedy)
+
+
+def _judged(seen: Seen, subject: str, what: str, ends: datetime, remedy: str) -> Iterator[Finding]:
+    left = ends - seen.now
+    if left >= _SOON:
+        return
+    when = "expired" if left < timedelta(0) else f"expires in {left.days} days"
+    yield Finding(
+        subject=subject,
+        what=f"{what} {when}",
+        evidence=(f"valid until {ends.astimezone(UTC):%Y-%m-%d %H:%M} UTC",),
+        remedy=remedy,
+        severity=Severity.CRITICAL if left < _VERY_SOON else Severity.WARNING,
+    )
+
+
+def _token_ends(token: str | None) -> datetime | None:
+    """When a long-lived JWT ends; None for other tokens, and for those that something renews."""
+    parts = (token or "").split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        issued, ends = (datetime.fromtimestamp(float(claims[claim]), UTC) for claim in ("iat", "exp"))
+    except (binascii.Error, ValueError, LookupError, TypeError):
+        return None
+    return ends if ends - issued > _RENEWED else None
+
+
+def certificate_ends(host: str, port: int) -> datetime:
+    """When the certificate that a server shows is no longer valid. Raises Unreadable."""
+    # Nothing is sent: an expired certificate, or one of an unknown CA, is to be read too.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((host, port), _TIMEOUT) as connection,
+            context.wrap_socket(connection, server_hostname=host) as secured,
+        ):
+            shown = secured.getpeercert(binary_form=True)
+    except OSError as error:
+        raise Unreadable(f"cannot read the certificate of {host}:{port}: {error}") from error
+    if shown is None:
+        raise Unreadable(f"{host}:{port} shows no certificate")
+    return x509.load_der_x509_certificate(shown).not_valid_after_utc
+
+
+CHECK = Check(
+    name="credential-expiry",
+    holds="no credential or certificate that somebody has to replace expires within 30 days",
+    why="once it has expired, every call that uses it is refused",
+    lines=("11.4.7", "11.3.2"),
+    page="runbooks/credential-expiry.md",
+    run=_run,
+    after=frozenset({"api-server"}),
+)

@@ -1,0 +1,153 @@
+"""credential-expiry: credentials and certificates that somebody has to replace."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cloud_controller.daemon.tls import ServerTls
+from cloud_controller.doctor.checks.expiry import CHECK
+from cloud_controller.doctor.findings import Result, Severity, examine
+from cloud_controller.kube import SECRETS, ForbiddenError
+from cloud_controller.manifests import EXPIRES
+from tests.cloud_controller.doctor.manager import NAME, NAMESPACE, NOW, cluster, found, look, passes
+from tests.fake_kubernetes import FakeKubernetes
+
+SECRET = f"{NAME}-config"
+
+
+def with_secret(expires: str) -> FakeKubernetes:
+    api = cluster()
+    metadata = {"name": SECRET, "namespace": NAMESPACE, "annotations": {EXPIRES: expires}}
+    api.put(SECRETS, {"metadata": metadata})
+    return api
+
+
+def in_days(days: int) -> str:
+    return f"{NOW + timedelta(days=days):%Y-%m-%d}"
+
+
+def jwt(*, lives: timedelta, left: timedelta) -> str:
+    claims = {"iat": (NOW + left - lives).timestamp(), "exp": (NOW + left).timestamp()}
+    return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.sig"
+
+
+@pytest.mark.parametrize(
+    ("days", "severity", "when"),
+    [
+        (20, Severity.WARNING, "expires in 20 days"),
+        (5, Severity.CRITICAL, "expires in 5 days"),
+        (-1, Severity.CRITICAL, "expired"),
+    ],
+)
+def test_a_credential_is_reported_ahead_of_its_last_day(days: int, severity: Severity, when: str) -> None:
+    finding = found(CHECK, with_secret(in_days(days)))
+
+    assert finding.subject == f"secret/{NAMESPACE}/{SECRET}"
+    assert (finding.severity, finding.what) == (severity, f"its credential for the cloud {when}")
+
+
+def test_a_credential_is_valid_on_its_last_day() -> None:
+    assert found(CHECK, with_secret(in_days(0))).what.endswith("expires in 0 days")
+
+
+def test_a_credential_with_time_left_is_no_finding() -> None:
+    assert passes(CHECK, with_secret(in_days(31)))
+
+
+def test_a_secret_that_does_not_say_when_it_expires_is_no_finding() -> None:
+    api = with_secret(in_days(0))
+    api.change(SECRETS, f"{NAMESPACE}/{SECRET}", lambda secret: secret["metadata"].pop("annotations"))
+
+    assert passes(CHECK, api)
+
+
+def test_an_annotation_that_is_no_day_is_a_warning() -> None:
+    assert found(CHECK, with_secret("soon")).evidence == (f"{EXPIRES}: 'soon'; allowed: YYYY-MM-DD",)
+
+
+def test_a_secret_that_may_not_be_read_is_left_out() -> None:
+    api = with_secret(in_days(0))
+    api.before.append(lambda request: _forbid() if request.resource == SECRETS else None)
+
+    assert passes(CHECK, api)
+
+
+def _forbid() -> None:
+    raise ForbiddenError(403, "Forbidden", "cannot get secrets")
+
+
+def test_a_long_lived_token_is_reported_before_it_expires() -> None:
+    api = cluster()
+    api.bearer = jwt(lives=timedelta(days=365), left=timedelta(days=20, hours=1))
+
+    finding = found(CHECK, api)
+
+    assert (finding.severity, finding.what) == (Severity.WARNING, "the token of the kubeconfig expires in 20 days")
+
+
+@pytest.mark.parametrize(
+    "token",
+    [None, "opaque", "a.b.c", jwt(lives=timedelta(hours=1), left=timedelta(minutes=5))],
+    ids=["none", "opaque", "no claims", "short-lived"],
+)
+def test_other_tokens_are_no_finding(token: str | None) -> None:
+    api = cluster()
+    api.bearer = token
+
+    assert passes(CHECK, api)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A server whose certificate is valid for a year from now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        tls = ServerTls(None, "127.0.0.1")
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            connection.settimeout(10)
+            with tls.wrap(connection):
+                pass
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield int(server.getsockname()[1])
+        thread.join()
+
+
+def at(port: int, days: float) -> Result:
+    api = cluster()
+    api.server = f"https://127.0.0.1:{port}"
+    seen = look(api)
+    seen.now = datetime.now(UTC) + timedelta(days=days)
+    return examine([CHECK], seen)[0]
+
+
+def test_a_certificate_of_the_api_server_with_time_left_is_no_finding(port: int) -> None:
+    result = at(port, days=0)
+
+    assert (result.findings, result.not_done) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("days", "severity"), [(345, Severity.WARNING), (360, Severity.CRITICAL), (370, Severity.CRITICAL)]
+)
+def test_a_certificate_of_the_api_server_is_reported_ahead(port: int, days: int, severity: Severity) -> None:
+    [finding] = at(port, days).findings
+
+    assert finding.severity is severity
+    assert f"the API server's certificate at 127.0.0.1:{port}" in finding.what
+
+
+def test_an_api_server_that_cannot_be_reached_directly_is_not_checked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = int(server.getsockname()[1])
+
+    assert "cannot read the certificate" in (at(port, days=0).not_done or "")
