@@ -83,7 +83,7 @@ _log = logging.getLogger(__name__)
 def observe(kube: KubeApi, cloud: Cloud, machines: InstanceSnapshot) -> RouteObservation:
     """Read the route table and all nodes. Raises `InvalidConfiguration` if the cloud does not support routes."""
     observation = observe_nodes(kube.list(NODES).items, cloud, machines)
-    return replace(observation, quota=_table(cloud).quota())
+    return replace(observation, quota=_quota(cloud))
 
 
 def observe_nodes(
@@ -258,11 +258,7 @@ class RouteController(LoopController):
     def _known_quota(self, cloud: Cloud, *, everything: bool) -> int | None:
         now = time.monotonic()
         if everything and now >= self._quota_until:
-            try:
-                self._quota = _table(cloud).quota()
-            except CloudError as error:
-                _log.warning("could not read route quota error=%r", str(error))
-                self._quota = None
+            self._quota = _quota(cloud)
             self._quota_until = now + _QUOTA_AGE
         return self._quota
 
@@ -324,6 +320,15 @@ def _write_condition(node: Object, state: tuple[str, str, str], run: apply.Run) 
 def _errors(routes: Sequence[Route], failures: Sequence[RouteFailure]) -> list[apply.ActionError | None]:
     by_cidr = {failure.route.destination_cidr: failure.error for failure in failures}
     return [by_cidr.get(route.destination_cidr) for route in routes]
+
+
+def _quota(cloud: Cloud) -> int | None:
+    """The route quota; None if it is unknown: that prevents no route."""
+    try:
+        return _table(cloud).quota()
+    except CloudError as error:
+        _log.warning("could not read route quota error=%r", str(error))
+        return None
 
 
 def _table(cloud: Cloud) -> Routes:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from cloud_controller.cloud import CloudError
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.kube import NODES, Object
@@ -16,7 +19,7 @@ from cloud_controller.load_balancers.model import (
 )
 from cloud_controller.plan import Attention
 from cloud_controller.planning import PlanSettings, find, unhealthy
-from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.conftest import FakeCloud, FakeRoutes
 from tests.fake_kubernetes import FakeKubernetes
 
 
@@ -36,6 +39,22 @@ def test_the_plans_of_all_controllers_ask_the_cloud_for_each_machine_once(cloud:
         find(controller, api, cloud, machines, settings)
 
     assert cloud.describes == [1]
+
+
+def test_a_route_quota_that_cannot_be_read_prevents_no_plan(cloud: FakeCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: FakeRoutes) -> None:
+        raise CloudError("the account has no quota service")
+
+    monkeypatch.setattr(FakeRoutes, "quota", refuse)
+    machine = cloud.machine("worker")
+    api = FakeKubernetes()
+    api.put(
+        NODES, {"metadata": {"name": "worker"}, "spec": {"providerID": machine.provider_id, "podCIDR": "10.1.0.0/24"}}
+    )
+
+    found = find("route", api, cloud, InstanceSnapshot(cloud), PlanSettings(route=RouteOptions(("10.1.0.0/16",))))
+
+    assert next(action.target for action in found.plan) == "route/10.1.0.0/24"
 
 
 def test_a_service_without_a_healthy_backend_is_a_finding() -> None:

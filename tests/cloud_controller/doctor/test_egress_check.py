@@ -94,6 +94,18 @@ def test_an_exception_of_a_range_closes_the_api_server(world: World) -> None:
     assert "API server" in kept_from(world)
 
 
+def test_a_rule_without_ports_and_ranges_opens_everything(world: World) -> None:
+    limit(world, {})
+
+    assert kept_from(world) == ""
+
+
+def test_a_single_address_may_be_the_clouds(world: World) -> None:
+    limit(world, API, DNS, {"to": [{"ipBlock": {"cidr": "192.0.2.1/32"}}], "ports": [{"port": 443}]})
+
+    assert kept_from(world) == ""
+
+
 def test_a_range_of_ports_opens_those_in_it(world: World) -> None:
     limit(world, DNS, {"ports": [{"port": 1000, "endPort": 7000}]})
 

@@ -161,3 +161,17 @@ def test_a_kubelets_address_that_its_machine_does_not_have_is_found(world: World
     (finding,) = world.findings(ADDRESSES)
     assert finding.what == "its kubelet's --node-ip is not an address of its machine"
     assert world.findings(PROVIDER_IDS) == []
+
+
+def test_what_is_wrong_with_a_provider_id_says_nothing_of_addresses(world: World) -> None:
+    world.node("b", 1, created=ago(hours=1))
+    world.change("b", lambda node: node["spec"].update(providerID="fake://zone-a/i-a"))
+
+    assert world.findings(ADDRESSES) == []
+
+
+def test_a_node_that_waits_for_its_addresses_is_another_checks(world: World) -> None:
+    world.change("a", uninitialised)
+    world.change("a", lambda node: node["status"].update(addresses=[]))
+
+    assert world.findings(ADDRESSES) == []

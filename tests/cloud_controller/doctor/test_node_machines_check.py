@@ -68,6 +68,12 @@ def test_a_node_whose_machine_is_stopped_is_found(world: World, tainted: bool) -
     assert (finding.subject, finding.what) == ("node/b", "its machine is stopped")
 
 
+def test_a_node_that_is_ready_again_is_none_although_its_taint_is_still_there(world: World) -> None:
+    world.change("a", lambda node: node["spec"].update(taints=[SHUTDOWN]))
+
+    assert world.findings(CHECK) == []
+
+
 def test_a_machine_that_never_became_a_node_is_found(world: World) -> None:
     world.cloud.machine("c", created_at=NOW - timedelta(minutes=11))
 
