@@ -19,6 +19,7 @@ from cloud_controller.controller_names import not_offered
 from cloud_controller.doctor import report
 from cloud_controller.doctor.checks import ALL
 from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
+from cloud_controller.doctor.push import push
 from cloud_controller.doctor.scraping import Scrape
 from cloud_controller.doctor.seen import Daemon, Seen, Target
 from cloud_controller.kube import Kube
@@ -72,17 +73,24 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="examine again and again, with this pause in between (default with --watch: 30s)",
     )
+    shown.add_argument(
+        "--push-gateway",
+        metavar="URL",
+        help="also send the findings to this Prometheus Pushgateway: cloud_controller_doctor_findings{check,severity}",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Find what is wrong with a cluster's cloud controller manager (CCM), first causes first. Changes nothing, needs
     only read access, and works while the CCM is down. Exits with 0 if all is well, 3 for warnings or if a check could
-    not be done, and 4 for critical findings."""
+    not be done, 4 for critical findings, and 1 if the findings cannot be pushed."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     checks = _chosen(options)
     while True:
         results = examine(checks, _seen(options))
         _show(options.output, results, lines=options.watch is not None)
+        if options.push_gateway is not None:
+            push(options.push_gateway, results, time.time())
         if options.watch is None:
             return report.exit_code(results)
         time.sleep(options.watch)
