@@ -21,6 +21,8 @@ from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.service_admission import Admission, Limits
 
 NAME = "cloud-controller-manager"
+DOCTOR = f"{NAME}-doctor"
+"""The name of the objects that run `cloud-controller doctor` on a schedule."""
 NAMESPACE = rbac.LEASE_NAMESPACE
 CONFIG_SECRET = f"{NAME}-config"
 CONFIG_FILE = "cloud.conf"
@@ -36,6 +38,7 @@ _TOKEN_SECONDS = 3600
 _NOBODY = 65534
 _LABELS = {"k8s-app": NAME}
 ADDRESS_VARIABLE = "POD_IP"
+_NAMES = (NAME, CONFIG_SECRET, DOCTOR)
 _RBAC = "rbac.authorization.k8s.io"
 
 # Seed 002 §8.1: the daemon must come up before any node is initialised or ready, and on the control plane.
@@ -133,13 +136,13 @@ def make(
     """
     annotated = {"annotations": dict(identity.annotations)} if identity else {}
     running = machines or REPLICAS
+    account, cluster_role, cluster_binding, role, binding = account_with(NAME, _LABELS, daemon.rules)
     return Manifests(
-        service_account=_object("v1", "ServiceAccount", NAME, annotated),
-        # Names of cluster roles start with `system:`, like those of Kubernetes' own components.
-        cluster_role=_cluster_wide("ClusterRole") | {"rules": [rule.to_json() for rule in daemon.rules.cluster]},
-        cluster_role_binding=_cluster_wide("ClusterRoleBinding") | _bound("ClusterRole", f"system:{NAME}"),
-        role=_object(f"{_RBAC}/v1", "Role") | {"rules": [rule.to_json() for rule in daemon.rules.namespaced]},
-        role_binding=_object(f"{_RBAC}/v1", "RoleBinding") | _bound("Role", NAME),
+        service_account=account | {"metadata": account["metadata"] | annotated},
+        cluster_role=cluster_role,
+        cluster_role_binding=cluster_binding,
+        role=role,
+        role_binding=binding,
         workload=_workload(machines, _template(daemon, machines > 0, checksum, identity, environment or {})),
         budget=_budget(running) if running > 1 else None,
         network_policy=None if daemon.metadata is None else _network_policy(daemon.metadata),
@@ -190,7 +193,7 @@ def cloud_config(text: Text, expires: str | None = None) -> Manifest:
 
 def renamed(manifest: Manifest, name: str) -> Manifest:
     """One of the objects in a cluster in which another CCM's objects have the usual names; references follow."""
-    names = {NAME: name, f"system:{NAME}": f"system:{name}", CONFIG_SECRET: f"{name}-config"}
+    names = {prefix + each: prefix + each.replace(NAME, name, 1) for prefix in ("", "system:") for each in _NAMES}
 
     def replaced(value: Text) -> Text:
         if isinstance(value, dict):
@@ -203,24 +206,31 @@ def renamed(manifest: Manifest, name: str) -> Manifest:
     return found
 
 
+def account_with(name: str, labels: Mapping[str, str], rules: rbac.Rules) -> tuple[Manifest, ...]:
+    """A ServiceAccount, and the roles that give it these rights, each with its binding after it."""
+    namespaced = {"name": name, "namespace": NAMESPACE, "labels": dict(labels)}
+    # Names of cluster roles start with `system:`, like those of Kubernetes' own components.
+    wide: Manifest = {"name": f"system:{name}", "labels": dict(labels)}
+
+    def bound(kind: str, role: str) -> Manifest:
+        subjects = [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}]
+        return {"roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role}, "subjects": subjects}
+
+    def of_rbac(kind: str, metadata: Manifest, content: Manifest) -> Manifest:
+        return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": dict(metadata), **content}
+
+    return (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(namespaced)},
+        of_rbac("ClusterRole", wide, {"rules": [rule.to_json() for rule in rules.cluster]}),
+        of_rbac("ClusterRoleBinding", wide, bound("ClusterRole", wide["name"])),
+        of_rbac("Role", namespaced, {"rules": [rule.to_json() for rule in rules.namespaced]}),
+        of_rbac("RoleBinding", namespaced, bound("Role", name)),
+    )
+
+
 def _object(api_version: str, kind: str, name: str = NAME, more: Manifest | None = None) -> Manifest:
     named = {"name": name, "namespace": NAMESPACE, "labels": dict(_LABELS), **(more or {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": named}
-
-
-def _cluster_wide(kind: str) -> Manifest:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": kind,
-        "metadata": {"name": f"system:{NAME}", "labels": dict(_LABELS)},
-    }
-
-
-def _bound(kind: str, name: str) -> Manifest:
-    return {
-        "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}],
-    }
 
 
 def _workload(machines: int, template: Manifest) -> Manifest:
@@ -264,6 +274,31 @@ def _template(
         "prometheus.io/path": "/metrics",
         "prometheus.io/scheme": "https",
     }
+    given = {**(identity.environment if identity else {}), **environment}
+    spec = pod_spec(
+        _container(daemon, given),
+        account=NAME,
+        on_control_plane=on_control_plane,
+        # The pod network requires routes, which this pod creates.
+        host_network=daemon.metadata is None,
+        identity=identity,
+    )
+    if not on_control_plane:
+        # Two pods on one machine would conflict on the host port.
+        apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(_LABELS)}}
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    return {"metadata": {"labels": dict(_LABELS), "annotations": annotations}, "spec": spec}
+
+
+def pod_spec(
+    container: Manifest,
+    *,
+    account: str,
+    on_control_plane: bool,
+    host_network: bool,
+    identity: PodIdentity | None = None,
+) -> Manifest:
+    """A pod with this container, as nobody, with the cloud config and, for an identity, the token of its account."""
     mounts: list[Manifest] = [{"name": "cloud-config", "mountPath": "/etc/cloud", "readOnly": True}]
     volumes: list[Manifest] = [
         {"name": "cloud-config", "secret": {"secretName": CONFIG_SECRET, "defaultMode": 0o440}},
@@ -273,49 +308,44 @@ def _template(
         sources = {"sources": [{"serviceAccountToken": token}], "defaultMode": 0o440}
         mounts.append({"name": "cloud-token", "mountPath": TOKEN_DIRECTORY, "readOnly": True})
         volumes.append({"name": "cloud-token", "projected": sources})
-    given = {**(identity.environment if identity else {}), **environment}
-    spec: Manifest = {
-        "serviceAccountName": NAME,
+    hardened = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    return {
+        "serviceAccountName": account,
         "priorityClassName": "system-cluster-critical",
         "tolerations": [dict(each) for each in TOLERATIONS],
-        # The pod network requires routes, which this pod creates.
-        **({"hostNetwork": True} if daemon.metadata is None else {}),
+        **({"hostNetwork": True} if host_network else {}),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _NOBODY,
             "fsGroup": _NOBODY,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(daemon, given, mounts)],
+        "containers": [container | {"securityContext": hardened, "volumeMounts": mounts}],
         "volumes": volumes,
+        **({"nodeSelector": {"node-role.kubernetes.io/control-plane": ""}} if on_control_plane else {}),
     }
-    if on_control_plane:
-        spec["nodeSelector"] = {"node-role.kubernetes.io/control-plane": ""}
-    else:
-        # Two pods on one machine would conflict on the host port.
-        apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(_LABELS)}}
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
-    return {"metadata": {"labels": dict(_LABELS), "annotations": annotations}, "spec": spec}
 
 
-def _container(daemon: Daemon, environment: Mapping[str, Text], mounts: list[Manifest]) -> Manifest:
-    env: list[Manifest] = [{"name": ADDRESS_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
-    env += [{"name": key, "value": environment[key]} for key in sorted(environment)]
+def variables(environment: Mapping[str, Text]) -> list[Manifest]:
+    """The environment of a container."""
+    return [{"name": key, "value": environment[key]} for key in sorted(environment)]
+
+
+def _container(daemon: Daemon, environment: Mapping[str, Text]) -> Manifest:
+    address: Manifest = {"name": ADDRESS_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     return {
         "name": NAME,
         "image": daemon.image,
         "args": [*daemon.arguments, "--leader-elect=true", f"--bind-address=$({ADDRESS_VARIABLE})"],
-        "env": env,
+        "env": [address, *variables(environment)],
         "ports": [{"name": "secure", "containerPort": SECURE_PORT, "protocol": "TCP"}],
         "readinessProbe": _probe(daemon.ready_path, period=2),
         "livenessProbe": _probe("/healthz", period=10) | {"initialDelaySeconds": 15},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": mounts,
     }
 
 

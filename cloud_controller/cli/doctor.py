@@ -21,6 +21,7 @@ from cloud_controller.controller_names import not_offered
 from cloud_controller.doctor import report
 from cloud_controller.doctor.checks import ALL
 from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
+from cloud_controller.doctor.push import push
 from cloud_controller.doctor.scraping import Scrape
 from cloud_controller.doctor.seen import GRACE, Daemon, Seen, Target
 from cloud_controller.kube import Kube
@@ -81,23 +82,35 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="examine again and again, with this pause, and show the report when it has changed (with --watch: 30s)",
     )
+    shown.add_argument(
+        "--push-gateway",
+        metavar="URL",
+        help="also send the findings to this Prometheus Pushgateway: cloud_controller_doctor_findings{check,severity}",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Find what is wrong with a cluster's cloud controller manager (CCM), first causes first. Changes nothing, needs
     only read access, and works while the CCM is down. Exits with 0 if all is well, 3 for warnings or if a check could
-    not be done, and 4 for critical findings."""
+    not be done, 4 for critical findings, and 1 if the findings cannot be pushed."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     checks = _chosen(options)
-    results = examine(checks, _seen(options))
-    _show(options.output, results, lines=options.watch is not None)
+    results = _round(checks, options, None)
     with suppress(KeyboardInterrupt):
         while options.watch is not None:
             time.sleep(options.watch)
-            before, results = results, examine(checks, _seen(options))
-            if report.document(results) != report.document(before):
-                _show(options.output, results, lines=True)
+            results = _round(checks, options, results)
     return report.exit_code(results)
+
+
+def _round(checks: Sequence[Check], options: argparse.Namespace, before: Sequence[Result] | None) -> list[Result]:
+    """Examine, show what is not as it was before, and push it."""
+    results = examine(checks, _seen(options))
+    if before is None or report.document(results) != report.document(before):
+        _show(options.output, results, lines=options.watch is not None)
+    if options.push_gateway is not None:
+        push(options.push_gateway, results, time.time())
+    return results
 
 
 def _chosen(options: argparse.Namespace) -> list[Check]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import controllers
+from cloud_controller.doctor import cron_job
 from cloud_controller.load_balancers.readiness_gates import OPTION, Mode
 from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
 from cloud_controller.service_admission import OPTION as ADMISSION
@@ -111,6 +112,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"name of the Lease that the Role grants access to (default: {rbac.LEASE_NAME})",
     )
+    parser.add_argument(
+        "--doctor-schedule",
+        type=_schedule,
+        metavar="SCHEDULE",
+        help="also run `cloud-controller doctor` in the cluster on this schedule (UTC), such as '0 * * * *', with a "
+        "ServiceAccount of its own that may only read (default: not at all)",
+    )
+    parser.add_argument(
+        "--doctor-push-gateway",
+        metavar="URL",
+        help="Prometheus Pushgateway that gets the findings of --doctor-schedule as metrics",
+    )
     parser.add_argument("--kustomize", metavar="DIR", help="write a kustomize base into DIR instead of printing")
     parser.add_argument("further", nargs="*", metavar="-- OPTION", help="more options for `run`, after `--`")
 
@@ -125,6 +138,12 @@ def run(check: Check, options: argparse.Namespace) -> int:
     for name, _ in options.env:
         if name in (manifests.ADDRESS_VARIABLE, *(identity.environment if identity else ())):
             raise InvalidConfiguration("env", f"the manifests already set {name}", "other names")
+    if options.doctor_schedule is None and options.doctor_push_gateway is not None:
+        raise InvalidConfiguration("doctor-push-gateway", "needs --doctor-schedule", "both, or neither")
+    if options.doctor_schedule is not None and options.role:
+        # The role trusts the CCM's ServiceAccount alone; without it, every run would report that the cloud refuses.
+        why = "must not be set with --role, which trusts the CCM's ServiceAccount alone"
+        raise InvalidConfiguration("doctor-schedule", why, "one of them")
     config = _cloud_config(options, cloud.file_keys)
     names = controllers(options.controllers, cloud.not_offered)
     daemon = _daemon(check, options, cloud, names)
@@ -143,13 +162,26 @@ def run(check: Check, options: argparse.Namespace) -> int:
             ),
         ),
     )
+    doctor = () if options.doctor_schedule is None else tuple(_doctor(options, daemon))
     secret = () if config is None else (manifests.cloud_config(config),)
     text = _header(options.cloud, with_secret=bool(secret))
     if options.kustomize:
-        _write_base(Path(options.kustomize), text, [*secret, *made])
+        _write_base(Path(options.kustomize), text, [*secret, *made, *doctor])
     else:
-        print(text + _stream([*secret, *made]), end="")
+        print(text + _stream([*secret, *made, *doctor]), end="")
     return 0
+
+
+def _doctor(options: argparse.Namespace, daemon: manifests.Daemon) -> Iterator[Manifest]:
+    return cron_job.make(
+        daemon,
+        options.doctor_schedule,
+        cloud=options.cloud,
+        lease=options.leader_elect_resource_name,
+        on_control_plane=options.control_plane_machines > 0,
+        environment=dict(options.env),
+        push_gateway=options.doctor_push_gateway,
+    )
 
 
 def _daemon(
@@ -201,6 +233,12 @@ def _cloud_config(options: argparse.Namespace, file_keys: Sequence[str]) -> str 
             why = "names a file that does not exist in the pods"
             raise InvalidConfiguration(f"cloud config: {key}", why, "the file's content, inline")
     clouds.load(options.cloud, text)
+    return text
+
+
+def _schedule(text: str) -> str:
+    if not cron_job.is_schedule(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a schedule of five fields, such as '0 * * * *'")
     return text
 
 

@@ -1,0 +1,118 @@
+"""The Kubernetes objects that run `cloud-controller doctor` on a schedule, beside the CCM and with rights to read only.
+
+Pure: the Pulumi program and `cloud-controller manifests` share them. The pods get the daemon's cloud config, and so its
+rights in the cloud; the command writes to neither the cloud nor the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cloud_controller import manifests, rbac
+from cloud_controller.manifests import CONFIG_SECRET, DOCTOR, NAME, Manifest, Text
+from cloud_controller.rbac import PolicyRule, Rules
+
+_DEADLINE = 600
+"""Seconds for a run; it takes some seconds where everything answers."""
+_LATE = 300
+"""Seconds by which a run may start late, after which it is left out."""
+
+# (API group, resource): verbs.
+_CLUSTER: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("", "events"): ("list",),
+    ("", "nodes"): ("list",),
+    ("", "services"): ("list",),
+    ("authorization.k8s.io", "subjectaccessreviews"): ("create",),
+}
+
+
+def rights(daemon: Rules, lease: str = rbac.LEASE_NAME) -> Rules:
+    """The least rights for all checks of a daemon that has these rights: it plans what the daemon would do."""
+    verbs = dict(_CLUSTER)
+    for rule in daemon.cluster:
+        if "list" in rule.verbs:
+            verbs.setdefault((rule.api_groups[0], rule.resources[0]), ("list",))
+    cluster = (
+        # The UID of this namespace is the cluster's identity.
+        PolicyRule(("",), ("namespaces",), ("get",), (rbac.LEASE_NAMESPACE,)),
+        *(PolicyRule((group,), (resource,), verbs[group, resource]) for group, resource in sorted(verbs)),
+    )
+    namespaced = (
+        PolicyRule(("",), ("configmaps",), ("get",), ("kube-proxy",)),
+        PolicyRule(("",), ("pods",), ("list",)),
+        # What the CCM's pods serve, and why they ended. Names of pods are not known before.
+        PolicyRule(("",), ("pods/log", "pods/proxy"), ("get",)),
+        # The pods have it mounted; here it is about its annotation.
+        PolicyRule(("",), ("secrets",), ("get",), (CONFIG_SECRET,)),
+        PolicyRule(("apps",), ("daemonsets", "deployments"), ("get",), (NAME,)),
+        PolicyRule(("coordination.k8s.io",), ("leases",), ("get",), (lease,)),
+    )
+    return Rules(cluster, namespaced)
+
+
+def make(
+    daemon: manifests.Daemon,
+    schedule: str,
+    *,
+    cloud: str,
+    lease: str,
+    on_control_plane: bool,
+    environment: Mapping[str, Text] | None = None,
+    push_gateway: str | None = None,
+) -> Iterator[Manifest]:
+    """All objects, in the order in which to create them.
+
+    - `schedule`: as of a CronJob, in UTC.
+    - `daemon`: the one that is examined, with whose image it runs.
+    - `push_gateway`: where the findings become metrics.
+    """
+    labels = {"k8s-app": DOCTOR}
+    rules = rights(daemon.rules, lease)
+    arguments = [
+        "doctor",
+        f"--cloud={cloud}",
+        f"--cloud-config={manifests.CONFIG_PATH}",
+        # A word of its own: another name of the CCM's objects replaces it.
+        "--workload",
+        NAME,
+        f"--leader-elect-resource-name={lease}",
+        *([f"--push-gateway={push_gateway}"] if push_gateway else []),
+    ]
+    yield from manifests.account_with(DOCTOR, labels, rules)
+    spec = manifests.pod_spec(
+        {
+            "name": DOCTOR,
+            "image": daemon.image,
+            "args": arguments,
+            **({"env": manifests.variables(environment)} if environment else {}),
+            "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+        },
+        account=DOCTOR,
+        on_control_plane=on_control_plane,
+        host_network=daemon.metadata is None,
+    )
+    job = {
+        # Findings end a run with an error; the next run is soon enough.
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": _DEADLINE,
+        "template": {"metadata": {"labels": labels}, "spec": spec | {"restartPolicy": "Never"}},
+    }
+    yield {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": DOCTOR, "namespace": manifests.NAMESPACE, "labels": labels},
+        "spec": {
+            "schedule": schedule,
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": _LATE,
+            "successfulJobsHistoryLimit": 1,
+            "failedJobsHistoryLimit": 1,
+            "jobTemplate": {"metadata": {"labels": labels}, "spec": job},
+        },
+    }
+
+
+def is_schedule(schedule: str) -> bool:
+    """Whether a text may be a CronJob's schedule; what its fields mean is the API server's to judge."""
+    return len(schedule.split()) == 5
