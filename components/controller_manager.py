@@ -18,6 +18,7 @@ from pulumi_kubernetes.admissionregistration.v1 import (
     ValidatingAdmissionPolicyBinding,
 )
 from pulumi_kubernetes.apps.v1 import DaemonSet, Deployment
+from pulumi_kubernetes.batch.v1 import CronJob
 from pulumi_kubernetes.core.v1 import Secret, ServiceAccount
 from pulumi_kubernetes.networking.v1 import NetworkPolicy
 from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
@@ -28,6 +29,7 @@ from cloud_controller import manifests, pod_network, rbac
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds import CloudDescriptor, descriptor
 from cloud_controller.controller_names import canonical
+from cloud_controller.doctor import cron_job
 from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.service_admission import Admission
 
@@ -44,6 +46,7 @@ _KINDS: Mapping[str, Any] = {
     for each in (
         ClusterRole,
         ClusterRoleBinding,
+        CronJob,
         CSIDriver,
         DaemonSet,
         Deployment,
@@ -113,6 +116,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         named = _controllers(args)
         mode = _gates(args, named, cloud)
         admission = _admission(args, named)
+        _check_doctor(args)
         daemon = _daemon(args, named, adapter, cloud, mode)
         super().__init__(
             "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
@@ -152,6 +156,20 @@ class CloudControllerManager(pulumi.ComponentResource):
         workload = resource(name, made.workload, *needed)
         if made.budget is not None:
             resource(name, made.budget)
+        if "doctor_schedule" in args:
+            doctor = cron_job.make(
+                daemon,
+                args["doctor_schedule"],
+                cloud=cloud.name,
+                lease=args.get("lease", rbac.LEASE_NAME),
+                on_control_plane=machines > 0,
+                environment=args.get("environment"),
+                push_gateway=args.get("doctor_push_gateway"),
+            )
+            # Each after those before it: the job comes last, and goes first.
+            examined = config
+            for each in doctor:
+                examined = resource(f"{name}-doctor", each, examined)
         for each in made.storage:
             resource(each["metadata"]["name"], each)
         # Created after the daemon and deleted before it: nothing else opens the gates that the policy adds.
@@ -198,6 +216,23 @@ def _admission(args: CloudControllerManagerArgs, named: Sequence[str]) -> Admiss
     if mode is not Admission.OFF and ("vendor_version" in args or "service" not in named):
         raise inputs.WrongInput("service_admission", "must not be set: only this project's service controller has it")
     return mode
+
+
+def _check_doctor(args: CloudControllerManagerArgs) -> None:
+    """Raise WrongInput unless `cloud-controller doctor` can run with what the daemon has."""
+    schedule = args.get("doctor_schedule")
+    if schedule is None:
+        if "doctor_push_gateway" in args:
+            raise inputs.WrongInput("doctor_push_gateway", "must not be set without doctor_schedule")
+        return
+    inputs.check("doctor_schedule", schedule, "five fields, such as '0 * * * *'", cron_job.is_schedule)
+    if "vendor_version" in args:
+        raise inputs.WrongInput("doctor_schedule", "must not be set: only this project's image has the command")
+    for key in ("role", "identity"):
+        if key in args:
+            # Without the role, every run would report that the cloud refuses.
+            why = f"must not be set with {key}: the role trusts the CCM's ServiceAccount alone"
+            raise inputs.WrongInput("doctor_schedule", why)
 
 
 def _admission_of_services(

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from cloud_controller.controllers.service.address_changes import OPTION as ADDRESS_CHANGES
 from cloud_controller.controllers.service.address_changes import AddressChanges
+from cloud_controller.doctor import cron_job
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.load_balancers.sharing import Sharing
@@ -62,6 +63,12 @@ def _nameable(entry: str) -> str:
     except ValueError as error:
         raise ValueError(f"allowed: {error}") from None
     return entry
+
+
+def _schedule(schedule: str) -> str:
+    if not cron_job.is_schedule(schedule):
+        raise ValueError("allowed: five fields, such as '0 * * * *'")
+    return schedule
 
 
 def _acknowledgement(entry: dict[str, str]) -> dict[str, str]:
@@ -173,6 +180,14 @@ class StackConfig(Section):
         default_factory=list,
         description="The changes that may give protected Services other addresses, as NAMESPACE/NAME: DIGEST; the"
         " preview that such a change fails prints the entry.",
+    )
+    doctor_schedule: Annotated[str, AfterValidator(_schedule)] | None = Field(
+        default=None,
+        description="When `cloud-controller doctor` runs in the cluster, as a CronJob's schedule in UTC; never if not"
+        " set.",
+    )
+    doctor_push_gateway: str | None = Field(
+        default=None, description="URL of the Prometheus Pushgateway that gets the doctor's findings as metrics."
     )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."

@@ -98,6 +98,8 @@ def is_ccm(subject: Subject, container: Container) -> str | None:
 
 def ccm_name(container: Container, config: Mapping[str, Any]) -> str | None:
     """The name of a container that is a CCM by its image, program or flags, else None. Raises as `ccm_container`."""
+    if if_known(partial(_is_doctor, container)):
+        return None
     by_program = (partial(_by_program, container, programs, config) for programs in (_image, _programs))
     return first_known((*by_program, partial(_by_flags, container)))
 
@@ -179,6 +181,13 @@ def _by_program(
     spec = container()
     found = next((program for program in programs(spec) if is_program(program, config)), None)
     return found and str(dig(spec, "name") or found)
+
+
+def _is_doctor(container: Container) -> bool:
+    """Whether this project's image runs its command that examines CCMs."""
+    spec = container()
+    image = repository(str(dig(spec, "image") or ""))
+    return image == "cloud-controller" and not dig(spec, "command") and known_words(spec, "args")[:1] == ["doctor"]
 
 
 def _image(spec: Mapping[str, Any]) -> list[str]:

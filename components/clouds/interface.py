@@ -120,6 +120,10 @@ class ManagerSettings(TypedDict):
     """The Lease by which one of several of our daemons leads, where another CCM of the cluster holds the usual one."""
     credential_expires: NotRequired[str]
     """The last day of a credential in the cloud config that somebody has to replace, as YYYY-MM-DD."""
+    doctor_schedule: NotRequired[str]
+    """Run `cloud-controller doctor` in the cluster on this schedule (of a CronJob, UTC); not at all if not given."""
+    doctor_push_gateway: NotRequired[str]
+    """URL of the Prometheus Pushgateway that gets its findings as metrics."""
     vendor_version: NotRequired[str]
     """Run the CCM of the cloud's own maker, of this version, instead of ours."""
 

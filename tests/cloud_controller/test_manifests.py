@@ -455,3 +455,65 @@ def test_renamed_objects_refer_to_each_other_and_to_nothing_of_another_ccm() -> 
     assert workload["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == {"k8s-app": "ours"}
     # Only rules, which name resources of the cluster, keep the usual names.
     assert manifests.NAME not in str([each for each in renamed if each["kind"] not in ("Role", "ClusterRole")])
+
+
+# ------------------------------------------------------------------------------------------------ doctor on a schedule
+
+
+def doctor(text: str) -> dict[str, Any]:
+    """Its objects, by kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all(text) if each["metadata"]["name"].endswith("-doctor")}
+
+
+def test_doctor_runs_with_an_account_of_its_own_and_one_run_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    found = doctor(printed(capsys, "--doctor-schedule=0 * * * *"))
+
+    spec = found["CronJob"]["spec"]
+    assert (spec["schedule"], spec["concurrencyPolicy"]) == ("0 * * * *", "Forbid")
+    pod = spec["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]
+    assert [each["name"] for each in found["ClusterRoleBinding"]["subjects"]] == [pod["serviceAccountName"]]
+
+
+def test_doctor_is_as_hardened_as_the_daemon(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--doctor-schedule=0 * * * *")
+
+    [daemon_set] = [each for each in yaml.safe_load_all(text) if each["kind"] == "DaemonSet"]
+    daemon = daemon_set["spec"]["template"]["spec"]
+    pod = doctor(text)["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["securityContext"] == daemon["securityContext"]
+    assert pod["containers"][0]["securityContext"] == daemon["containers"][0]["securityContext"]
+
+
+def test_doctors_pods_are_not_the_ccms(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--doctor-schedule=0 * * * *")
+
+    [daemon_set] = [each for each in yaml.safe_load_all(text) if each["kind"] == "DaemonSet"]
+    labels = doctor(text)["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+    assert not daemon_set["spec"]["selector"]["matchLabels"].items() <= labels.items()
+
+
+def test_doctor_may_only_read_and_ask(capsys: pytest.CaptureFixture[str]) -> None:
+    found = doctor(printed(capsys, "--doctor-schedule=0 * * * *"))
+
+    for role in (found["ClusterRole"], found["Role"]):
+        for rule in role["rules"]:
+            assert {*rule["verbs"]} <= {"get", "list"} or rule["resources"] == ["subjectaccessreviews"]
+
+
+def test_without_a_schedule_there_is_no_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor(printed(capsys)) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "cloud", "said"),
+    [
+        (["--doctor-schedule=hourly"], "mycloud", "'hourly' is not a schedule of five fields"),
+        (["--doctor-schedule=0 * * * *", f"--role={ROLE}"], "aws", "which trusts the CCM's ServiceAccount alone"),
+        (["--doctor-push-gateway=http://gateway"], "mycloud", "needs --doctor-schedule"),
+    ],
+)
+def test_a_doctor_that_could_not_work_is_refused(
+    given: list[str], cloud: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, *given, cloud=cloud)

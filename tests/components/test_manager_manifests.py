@@ -10,6 +10,7 @@ import yaml
 
 from cloud_controller.cli import commands as cli
 from components.controller_manager import CloudControllerManager
+from components.inputs import WrongInput
 from tests.components.conftest import unwrap
 
 CONFIGS = {
@@ -26,6 +27,15 @@ RAM_ROLE = "acs:ram::123456789012:role/ccm"
     [
         ("mycloud", {"machines": 1}, []),
         ("mycloud", {"machines": 3, "arguments": ["--v=4"]}, ["--control-plane-machines=3", "--", "--v=4"]),
+        (
+            "mycloud",
+            {"machines": 0, "doctor_schedule": "0 * * * *", "doctor_push_gateway": "http://gateway:9091"},
+            [
+                "--control-plane-machines=0",
+                "--doctor-schedule=0 * * * *",
+                "--doctor-push-gateway=http://gateway:9091",
+            ],
+        ),
         (
             "aws",
             {"machines": 0, "role": ROLE, "environment": {"AWS_REGION": "eu-central-1"}, "lease": "ours"},
@@ -74,8 +84,36 @@ def test_the_command_prints_what_the_component_makes(
     assert cli.main(["manifests", *options, *command]) == 0
 
     made = [unwrap(each.inputs) for each in recording.registrations if each.request.type.startswith("kubernetes:")]
-    assert by_kind(made) == by_kind(yaml.safe_load_all(capsys.readouterr().out))
+    assert by_name(made) == by_name(yaml.safe_load_all(capsys.readouterr().out))
 
 
-def by_kind(objects: Any) -> dict[str, Any]:
-    return {each["kind"]: each for each in objects}
+@pytest.mark.parametrize(
+    ("cloud", "given", "said"),
+    [
+        ("mycloud", {"doctor_schedule": "hourly"}, "doctor_schedule"),
+        ("aws", {"doctor_schedule": "0 * * * *", "role": ROLE}, "the role trusts the CCM's ServiceAccount alone"),
+        ("aws", {"doctor_schedule": "0 * * * *", "vendor_version": "v1.36.1"}, "only this project's image"),
+        ("mycloud", {"doctor_push_gateway": "http://gateway"}, "must not be set without doctor_schedule"),
+    ],
+)
+def test_a_doctor_that_could_not_examine_the_ccm_is_refused(
+    cloud: str, given: dict[str, Any], said: str, run_program: Any
+) -> None:
+    args: Any = {
+        "cloud": cloud,
+        "cluster_name": "shop",
+        "cluster_cidr": "10.20.0.0/16",
+        "cloud_config": CONFIGS[cloud],
+        "controllers": ["node"],
+        **given,
+    }
+
+    with pytest.raises(WrongInput, match=said):
+        run_program(lambda: CloudControllerManager("m", args), outputs={})
+
+
+def by_name(objects: Any) -> dict[tuple[str, str], Any]:
+    found = list(objects)
+    by_name = {(each["kind"], each["metadata"]["name"]): each for each in found}
+    assert len(by_name) == len(found)
+    return by_name

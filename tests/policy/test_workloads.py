@@ -150,6 +150,7 @@ def test_a_ccm_that_runs_as_a_sidecar_is_recognised_but_not_one_that_runs_before
         {"args": ["--cloud-provider=external", "--controllers=*"]},
         {"image": "registry.example/web:ccm"},
         {"image": "registry.example/web:1.0.0-ccm", "args": ["--backend=cloud-controller-manager"]},
+        {"image": "registry.example/cloud-controller:0.1.0", "args": ["doctor", "--cloud=mycloud"]},
         {"image": "registry.example/ccm-exporter:1.0.0"},
         {"image": "registry.example/cloud-controller-dashboard:1.0.0"},
         {"command": ["kubectl", "rollout", "status", "ds/cloud-controller-manager"]},
