@@ -6,6 +6,7 @@ The Pulumi program and `cloud-controller manifests` share them, so both install 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import add
@@ -29,6 +30,8 @@ CONFIG_FILE = "cloud.conf"
 CONFIG_PATH = f"/etc/cloud/{CONFIG_FILE}"
 EXPIRES = "cloud-controller/credential-expires"
 """The annotation of a Secret with a credential that somebody has to replace (docs/security.md)."""
+CREDENTIAL_EXPIRES = "--credential-expires"
+"""The daemon's option with the same day, which becomes a metric."""
 SECURE_PORT = 10258
 REPLICAS = 2
 """Replicas on workers: a leader and a standby."""
@@ -38,7 +41,6 @@ _TOKEN_SECONDS = 3600
 _NOBODY = 65534
 _LABELS = {"k8s-app": NAME}
 ADDRESS_VARIABLE = "POD_IP"
-_NAMES = (NAME, CONFIG_SECRET, DOCTOR)
 _RBAC = "rbac.authorization.k8s.io"
 
 # Seed 002 §8.1: the daemon must come up before any node is initialised or ready, and on the control plane.
@@ -100,10 +102,11 @@ def arguments(
     cluster_name: Text,
     cluster_cidr: Text | None,
     lease: str,
+    expires: str | None = None,
     further: Sequence[str] = (),
     concat: Callable[[str, Text], Text] = add,
 ) -> list[Text]:
-    """The arguments of `cloud-controller run`; `concat` appends a Text to a string."""
+    """The arguments of `cloud-controller run`; `concat` appends a Text to a string, `expires`: see `cloud_config`."""
     return [
         "run",
         f"--cloud={cloud}",
@@ -112,6 +115,7 @@ def arguments(
         concat("--cluster-name=", cluster_name),
         *(() if cluster_cidr is None else (concat("--cluster-cidr=", cluster_cidr),)),
         f"--leader-elect-resource-name={lease}",
+        *(() if expires is None else (f"{CREDENTIAL_EXPIRES}={expires}",)),
         # What ships logs finds their fields (seed 002 §11.3); `further` may say otherwise.
         "--logging-format=json",
         *further,
@@ -193,14 +197,14 @@ def cloud_config(text: Text, expires: str | None = None) -> Manifest:
 
 def renamed(manifest: Manifest, name: str) -> Manifest:
     """One of the objects in a cluster in which another CCM's objects have the usual names; references follow."""
-    names = {prefix + each: prefix + each.replace(NAME, name, 1) for prefix in ("", "system:") for each in _NAMES}
+    ours = re.compile(rf"(system:)?{NAME}(-[a-z]+)?")
 
     def replaced(value: Text) -> Text:
         if isinstance(value, dict):
             return {key: replaced(each) for key, each in value.items()}
         if isinstance(value, list):
             return [replaced(each) for each in value]
-        return names.get(value, value) if isinstance(value, str) else value
+        return value.replace(NAME, name) if isinstance(value, str) and ours.fullmatch(value) else value
 
     found: Manifest = replaced(manifest)
     return found

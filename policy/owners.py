@@ -55,6 +55,13 @@ COMPONENTS: Final[dict[str, tuple[Component, ...]]] = {
             f"{_MANIFESTS}test_logs_are_json_unless_an_option_says_otherwise",
         ),
     ),
+    "11.3.8": (
+        Component(
+            "components.monitoring",
+            "alert rules for Prometheus, by its operator or in a ConfigMap",
+            "tests/components/test_monitoring.py::test_a_production_stack_with_our_daemon_brings_the_alert_rules",
+        ),
+    ),
     "11.3.9": (_NOBODY,),
     "11.3.10": (_NOBODY,),
 }
@@ -85,7 +92,6 @@ _OF_A_RUNNING_CLUSTER: Final = (
 _CHECKED: Final = frozenset(line for check in CHECKS for line in check.lines)
 
 OPEN: Final = {
-    "11.3.8": "component of alert rules",
     **{line: "check of `cloud-controller doctor`" for line in _OF_A_RUNNING_CLUSTER if line not in _CHECKED},
 }
 """What is still to be built for a line, beside what holds it already."""

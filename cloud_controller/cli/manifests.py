@@ -22,7 +22,8 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import controllers
 from cloud_controller.doctor import cron_job
 from cloud_controller.load_balancers.readiness_gates import OPTION, Mode
-from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
+from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, CREDENTIAL_EXPIRES, NAMESPACE, Manifest
+from cloud_controller.monitoring import manifests as monitoring
 from cloud_controller.service_admission import OPTION as ADMISSION
 from cloud_controller.service_admission import Admission
 
@@ -42,6 +43,7 @@ _DECIDED = frozenset(
         "config",
         "context",
         "controllers",
+        "credential-expires",
         "dry-run",
         "kubeconfig",
         "leader-elect",
@@ -98,6 +100,26 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--role", metavar="NAME", help="cloud role that the ServiceAccount assumes, such as an ARN")
     parser.add_argument(
+        monitoring.OPTION,
+        choices=[each.value for each in monitoring.Mode],
+        default=monitoring.Mode.OFF.value,
+        help="how Prometheus finds the daemon and its alert rules: operator: custom resources of the Prometheus "
+        "operator; annotations: those of the pods, with the rules in a ConfigMap; off (default: off)",
+    )
+    parser.add_argument(
+        "--prometheus-account",
+        type=values.namespaced_name,
+        default=monitoring.SCRAPER,
+        metavar="NAMESPACE/NAME",
+        help=f"Prometheus' ServiceAccount, which may read the metrics (default: {monitoring.SCRAPER})",
+    )
+    parser.add_argument(
+        CREDENTIAL_EXPIRES,
+        type=values.day,
+        metavar="YYYY-MM-DD",
+        help="last day of the credential in the cloud config: an annotation of its Secret, and a metric of the daemon",
+    )
+    parser.add_argument(
         "--env",
         type=_variable,
         action="append",
@@ -148,7 +170,7 @@ def run(check: Check, options: argparse.Namespace) -> int:
     names = controllers(options.controllers, cloud.not_offered)
     daemon = _daemon(check, options, cloud, names)
     mode = cloud.readiness_gates.mode(options.readiness_gates, names)
-    made = manifests.make(
+    of_daemon = manifests.make(
         daemon,
         machines=options.control_plane_machines,
         checksum=None if config is None else hashlib.sha256(config.encode()).hexdigest(),
@@ -162,13 +184,19 @@ def run(check: Check, options: argparse.Namespace) -> int:
             ),
         ),
     )
-    doctor = () if options.doctor_schedule is None else tuple(_doctor(options, daemon))
-    secret = () if config is None else (manifests.cloud_config(config),)
+    watched = monitoring.Monitoring(
+        mode=monitoring.Mode(options.monitoring),
+        provider=cloud.provider_id_scheme,
+        scraper=options.prometheus_account,
+    )
+    doctor = () if options.doctor_schedule is None else _doctor(options, daemon)
+    made = (*of_daemon, *monitoring.make(watched), *doctor)
+    secret = () if config is None else (manifests.cloud_config(config, options.credential_expires),)
     text = _header(options.cloud, with_secret=bool(secret))
     if options.kustomize:
-        _write_base(Path(options.kustomize), text, [*secret, *made, *doctor])
+        _write_base(Path(options.kustomize), text, [*secret, *made])
     else:
-        print(text + _stream([*secret, *made, *doctor]), end="")
+        print(text + _stream([*secret, *made]), end="")
     return 0
 
 
@@ -198,6 +226,7 @@ def _daemon(
         cluster_name=options.cluster_name,
         cluster_cidr=options.cluster_cidr or None,
         lease=options.leader_elect_resource_name,
+        expires=options.credential_expires,
         further=[*cloud.readiness_gates.flag(mode), *options.further],
     )
     # Reject here what the daemon would reject at startup.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import date
 from ipaddress import ip_address
 
 from cloud_controller.load_balancers.nameable import Nameable
@@ -45,6 +46,16 @@ def duration_or_none(text: str) -> float:
     return seconds
 
 
+def day(text: str) -> str:
+    """Check a day, YYYY-MM-DD."""
+    try:
+        if date.fromisoformat(text).isoformat() == text:
+            return text
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("not a day (YYYY-MM-DD)")
+
+
 def address(text: str) -> str:
     """Parse an IP address."""
     try:
@@ -67,6 +78,14 @@ def namespace(text: str) -> str:
     if len(text) > 63 or "." in object_name(text):
         raise argparse.ArgumentTypeError("not a namespace (lower-case letters, digits and '-', at most 63 characters)")
     return text
+
+
+def namespaced_name(text: str) -> str:
+    """Check NAMESPACE/NAME of a Kubernetes object."""
+    namespace_, slash, of_object = text.partition("/")
+    if not slash:
+        raise argparse.ArgumentTypeError("not NAMESPACE/NAME")
+    return f"{namespace(namespace_)}/{object_name(of_object)}"
 
 
 def count(text: str) -> int:

@@ -517,3 +517,15 @@ def test_a_doctor_that_could_not_work_is_refused(
     given: list[str], cloud: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert said in refused(capsys, *given, cloud=cloud)
+
+
+# --------------------------------------------------------------------------------------------------------- credentials
+
+
+def test_the_last_day_of_the_credential_is_an_annotation_and_an_option_of_the_daemon(
+    capsys: pytest.CaptureFixture[str], cloud_config: Path
+) -> None:
+    text = printed(capsys, f"--with-cloud-config={cloud_config}", "--credential-expires=2027-01-31")
+
+    assert objects(text)["Secret"]["metadata"]["annotations"] == {manifests.EXPIRES: "2027-01-31"}
+    assert "--credential-expires=2027-01-31" in container(text)["args"]
