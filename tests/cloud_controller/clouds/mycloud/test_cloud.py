@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -192,6 +193,13 @@ def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:
 
     assert len(routes.list()) == 120
     assert site.calls("POST /v1/route_tables/{id}/routes:batch_create") == 3
+
+
+def test_a_machine_says_when_it_was_created(site: MyCloudSite) -> None:
+    made = site.machine("worker-0")
+
+    (machine,) = site.cloud.instances.list()
+    assert machine.created_at == datetime.fromisoformat(made["created_at"])
 
 
 # ------------------------------------------------------------------------------------------------------------ quotas
