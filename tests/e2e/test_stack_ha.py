@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from cloud_controller.kube import (
-    LEASES,
-    NODES,
-    PODS,
-    SERVICES,
-    Informer,
-    Object,
-    TooManyRequestsError,
-)
+from cloud_controller.kube import NODES, SERVICES, TooManyRequestsError
 from local.engine.stack.secrets import open_crypter
+from tests.e2e.candidates import (
+    all_ready,
+    budget,
+    candidates_counted,
+    evict,
+    held_lease,
+    leaders_machine,
+    ready_candidates,
+)
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
 from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
-
-CCM = "cloud-controller-manager"
-CANDIDATES = f"k8s-app={CCM}"
 
 
 @pytest.fixture(scope="module")
@@ -213,50 +207,9 @@ def test_down_of_the_last_stack_ends_the_site(stack: LocalStack, neighbour: Loca
 # --------------------------------------------------------------------------------------------------------- helpers
 
 
-def ready_candidates(stack: LocalStack) -> list[Object]:
-    pods = stack.kube.list(PODS, "kube-system", label_selector=CANDIDATES).items
-    return [pod for pod in pods if is_ready(pod)]
-
-
-def all_ready(stack: LocalStack) -> list[Object]:
-    """The three candidates, once they are ready at the same time."""
-
-    def three() -> list[Object] | None:
-        ready = ready_candidates(stack)
-        return ready if len(ready) == 3 else None
-
-    found: list[Object] = eventually(three, "three candidates are ready")
-    return found
-
-
-def budget(stack: LocalStack) -> Any:
-    """The disruption controller's result: it follows the pods, and decides about evictions."""
-    return stack.kube.get(stack.kube.resource("policy/v1", "PodDisruptionBudget"), CCM, "kube-system")["status"]
-
-
 def neighbour_answers(neighbour: LocalStack) -> None:
     url = neighbour.outputs["webUrl"]
     eventually(lambda: answers(url), "the neighbour's web workload answers")
-
-
-def is_ready(pod: Object) -> bool:
-    conditions = {c["type"]: c["status"] for c in pod.get("status", {}).get("conditions", [])}
-    return conditions.get("Ready") == "True" and "deletionTimestamp" not in pod["metadata"]
-
-
-def evict(stack: LocalStack, pod: Object) -> None:
-    metadata = {"name": pod["metadata"]["name"], "namespace": "kube-system"}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-    stack.kube.create(PODS, eviction, "kube-system", name=metadata["name"], subresource="eviction")
-
-
-def held_lease(stack: LocalStack, *, other_than: str = "") -> Object | None:
-    lease = stack.kube.get(LEASES, CCM, "kube-system")
-    return lease if lease["spec"].get("holderIdentity") and leaders_machine(lease) != other_than else None
-
-
-def leaders_machine(lease: Object) -> str:
-    return str(lease["spec"]["holderIdentity"]).rpartition("_")[0]
 
 
 def url_of(stack: LocalStack, name: str) -> str | None:
@@ -273,28 +226,3 @@ def use_new_token(stack: LocalStack) -> None:
     crypter = open_crypter(passphrase, settings["encryptionsalt"])
     settings["config"]["cloud-controller:mycloudControllerToken"] = {"secure": crypter.encrypt(token)}
     stack.site_copy.write_text(yaml.safe_dump(settings))
-
-
-@contextmanager
-def candidates_counted(stack: LocalStack) -> Iterator[list[int]]:
-    """How many candidates were ready after each change of one."""
-    counts: list[int] = []
-    ready: dict[str, bool] = {}
-    lock = threading.Lock()
-
-    def note(_type: Any, old: Object | None, new: Object | None) -> None:
-        pod = new or old
-        assert pod is not None
-        with lock:
-            ready[pod["metadata"]["uid"]] = new is not None and is_ready(new)
-            if informer.synced:
-                counts.append(sum(ready.values()))
-
-    informer = Informer(stack.kube, PODS, "kube-system", label_selector=CANDIDATES)
-    informer.add_handler(note)
-    informer.start()
-    informer.wait_synced(30)
-    try:
-        yield counts
-    finally:
-        informer.stop()
