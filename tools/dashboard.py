@@ -91,7 +91,7 @@ def _availability() -> Panels:
             "Actions that wait until an administrator confirms them: `cloud-controller confirm DIGEST`.",
             (f"sum(cloudcontroller_actions_held{{{_DAEMON}}})", "Held"),
             _TO_DO,
-        ).no_value(_NONE),
+        ),
         _stat(
             "Services needing attention",
             "For all reasons together; the row “Services and routes” has each.",
@@ -223,13 +223,13 @@ def _nodes() -> Panels:
             "Nodes by zone",
             "A series of kube-controller-manager, which Prometheus must scrape too.",
             "short",
-            (f"sum by (zone) (node_collector_zone_size{{{_CLUSTER}}})", "{{zone}}"),
+            (_zones("node_collector_zone_size"), "{{zone}}"),
         ),
         _graph(
             "Zone health",
             "Percent of the zone's nodes that are healthy. A series of kube-controller-manager.",
             "percent",
-            (f"min by (zone) (node_collector_zone_health{{{_CLUSTER}}})", "{{zone}}"),
+            (_zones("node_collector_zone_health"), "{{zone}}"),
         ),
     ]
 
@@ -237,6 +237,12 @@ def _nodes() -> Panels:
 def _calls(series: str) -> str:
     # The name has the provider in it. A daemon has one, so no two series of a target differ in their name alone.
     return f'{{__name__=~"cloudprovider_.+_api_request_{series}", {_DAEMON}}}'
+
+
+def _zones(series: str) -> str:
+    # The label is region, colon, a NUL, colon, zone; it is empty for nodes without a zone, which are always counted.
+    selector = f'{series}{{{_CLUSTER}, zone!=""}}'
+    return f'max by (zone) (label_replace({selector}, "zone", "$1 $2", "zone", "(.*):.:(.*)"))'
 
 
 def _rate(selector: str) -> str:
