@@ -137,9 +137,9 @@ def _work() -> Panels:
     return [
         _graph(
             "Work queue depth",
-            "Keys that wait for a worker, by controller.",
+            "Keys that wait for a worker, in the longest queue of all daemons. A standby's may hold one.",
             "short",
-            (f"sum by (name) (workqueue_depth{{{_DAEMON}}})", "{{name}}"),
+            (f"max by (name) (workqueue_depth{{{_DAEMON}}})", "{{name}}"),
         ),
         _graph(
             "Retries",
