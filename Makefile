@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test every-test test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries clean
+.PHONY: help up test every-test test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries prometheus clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [YES=1] [ARGS=\"--target URN ...\"]"
@@ -58,7 +58,7 @@ kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get po
 logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--follow)
 	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
-test: set-up style binaries ## Run the checks and every test
+test: set-up style binaries prometheus ## Run the checks and every test
 	@# The type checker uses one processor, and the first tests often wait.
 	@$(MAKE) --no-print-directory -j 2 types every-test
 
@@ -131,6 +131,9 @@ $(SET_UP): requirements.txt pyproject.toml tools/set-up
 
 binaries: set-up ## Build the control plane if it is not cached (minutes, once per machine)
 	@$(VENV_PYTHON) -m local.control_plane build
+
+prometheus: set-up
+	@$(VENV_PYTHON) -m local.control_plane.prometheus
 
 clean: ## Remove .venv and the tools' caches, but neither a running site nor its state
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info

@@ -1,7 +1,8 @@
 """The `cloud-controller` commands: run the daemon, show its plan, or apply the plan once.
 
 Exit codes: 0 success; 1 failure, explained in one line on stderr; 2 usage error; with `plan --detailed-exitcode`, 3 for
-changes, and 4 for a replaced address or a refused Service in manifests.
+changes, and 4 for a replaced address or a refused Service in manifests; `doctor`: 3 for warnings, 4 for critical
+findings.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version as package_version
-from pathlib import Path
 
 import orjson
 
 from cloud_controller import cleanup as gone
-from cloud_controller import clouds, logs, safeguard
-from cloud_controller.binding import Binding, judge
+from cloud_controller import logs, safeguard
+from cloud_controller.binding import judge
+from cloud_controller.cli import doctor as cli_doctor
 from cloud_controller.cli import manifests as cli_manifests
 from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import plan_services
@@ -43,7 +44,7 @@ from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.planning import Found, PlanSettings, find, without_healthy_backend
-from cloud_controller.safeguard import Safeguard, cluster_uid
+from cloud_controller.safeguard import Safeguard
 
 _START_TIMEOUT = 10.0
 """Seconds to wait for the API server at startup, as upstream."""
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> int:
     """Run the controllers as a daemon until SIGTERM or SIGINT."""
     logs.configure(cli_options.log_level(options), options.logging_format)
-    cloud = _cloud(options)
+    cloud = cli_options.cloud(options)
     settings = cli_options.manager_options(options, _left_out(cloud))
     kube = kubernetes(options)
     cloud.check_access(settings.controllers, read_only=settings.dry_run)
@@ -100,7 +101,7 @@ def plan(options: argparse.Namespace) -> int:
     plan_services.check(options)
     if options.filename:
         logs.configure(cli_options.log_level(options), options.logging_format)
-        return plan_services.run(options, lambda: (_cloud(options), *_settings(options, [service.NAME])))
+        return plan_services.run(options, lambda: (cli_options.cloud(options), *_settings(options, [service.NAME])))
     _, cloud, finders, guard = _opened(options)
     found = {name: find() for name, find in finders.items()}
     judge([each.evidence for each in found.values() if each.evidence], guard.binding, cloud.cluster_id)
@@ -137,7 +138,7 @@ def cleanup(options: argparse.Namespace) -> int:
     --cluster-cidr, pod routes."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cli_options.refuse_json_without_yes(options)
-    cloud = _cloud(options)
+    cloud = cli_options.cloud(options)
     if cloud.cluster_id != options.cluster_id:
         why = f"{options.cluster_id!r} does not match the cloud config, which is for cluster {cloud.cluster_id!r}"
         raise InvalidConfiguration("cluster-id", why, repr(cloud.cluster_id))
@@ -252,7 +253,7 @@ def _ask(changes: int) -> bool:
 def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callable[[], Found]], Safeguard]:
     """The clients, each controller's planner, and the safeguard. Raises for every invalid option."""
     logs.configure(cli_options.log_level(options), options.logging_format)
-    cloud = _cloud(options)
+    cloud = cli_options.cloud(options)
     names = cli_options.chosen(options, _left_out(cloud))
     kube, settings, guard = _settings(options, names)
     machines = InstanceSnapshot(cloud.instances)
@@ -261,11 +262,8 @@ def _opened(options: argparse.Namespace) -> tuple[Kube, Cloud, dict[str, Callabl
 
 def _settings(options: argparse.Namespace, names: Sequence[str]) -> tuple[Kube, PlanSettings, Safeguard]:
     kube = kubernetes(options)
-    pods = cli_options.cluster_ranges(options)
-    route = cli_options.route_options(options, pods) if "route" in names else None
-    space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
-    guard = Safeguard(kube, space, lease, binding=Binding(cluster_uid(kube), options.moved_from_cluster))
-    return kube, PlanSettings(route, cli_options.service_options(options, pods), safeguard=guard), guard
+    settings, guard = cli_options.plan_settings(options, kube, names)
+    return kube, settings, guard
 
 
 def _left_out(cloud: Cloud) -> frozenset[str]:
@@ -292,21 +290,6 @@ def _wait_for(kube: Kube) -> None:
         except UnreachableError:
             if time.monotonic() >= deadline:
                 raise
-
-
-def _cloud(options: argparse.Namespace) -> Cloud:
-    try:
-        text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
-    except UnicodeDecodeError:
-        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not UTF-8 text") from None
-    try:
-        return clouds.load(options.cloud, text)
-    except InvalidConfiguration as error:
-        if options.cloud_config is None and options.cloud in clouds.names():
-            raise InvalidConfiguration(
-                "cloud-config", f"not set, but cloud {options.cloud} requires it: {error}"
-            ) from None
-        raise
 
 
 def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
@@ -355,6 +338,14 @@ def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
     )
     cli_manifests.add(prints)
     prints.set_defaults(command=partial(cli_manifests.run, partial(cli_options.parse, parser, {"run": runs})))
+    doctors = commands.add_parser(
+        "doctor",
+        help="find what is wrong with the cloud controller manager",
+        description=cli_doctor.run.__doc__,
+    )
+    cli_options.add_common(doctors)
+    cli_doctor.add(doctors)
+    doctors.set_defaults(command=cli_doctor.run)
     versions = commands.add_parser("version", help="print the version", description=version.__doc__)
     versions.set_defaults(command=version)
-    return parser, {"run": runs, "plan": plans, "apply": applies}
+    return parser, {"run": runs, "plan": plans, "apply": applies, "doctor": doctors}

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from cloud_controller import clouds
-from cloud_controller.binding import NOTHING
+from cloud_controller.binding import NOTHING, Binding
 from cloud_controller.cli import config_file as cli_config_file
 from cloud_controller.cli import upstream as cli_upstream
 from cloud_controller.cli import values
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import Cloud, InvalidConfiguration
 from cloud_controller.controller_names import controllers
 from cloud_controller.controllers.route import RouteOptions
 from cloud_controller.controllers.service.address_changes import ANNOTATION as ACKNOWLEDGEMENT
@@ -28,6 +28,8 @@ from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.load_balancers.nameable import KINDS, OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import OPTION as GATES
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG, Sharing
+from cloud_controller.planning import PlanSettings
+from cloud_controller.safeguard import Safeguard, cluster_uid
 
 _BURST = 30
 _ALWAYS_ALLOWED = ["/healthz", "/readyz", "/livez"]
@@ -80,6 +82,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     reach.add_argument(
         "--kube-api-burst", type=values.count, metavar="N", help=f"burst above --kube-api-qps (default: {_BURST})"
     )
+    add_controllers(parser)
+    add_logs(parser)
+    cli_upstream.add(parser)
+
+
+def add_controllers(parser: argparse.ArgumentParser) -> None:
+    """Add the options that decide what the controllers do."""
     what = parser.add_argument_group("controllers")
     what.add_argument(
         "--controllers",
@@ -142,8 +151,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="set the conditions of pods' readiness gates once the pods are healthy in their load balancers (default: "
         "true where the cloud has classes with gates)",
     )
-    add_logs(parser)
-    cli_upstream.add(parser)
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:
@@ -377,6 +384,32 @@ def cluster_ranges(options: argparse.Namespace) -> tuple[str, ...]:
             _log.warning("--cluster-cidr=%s has host bits set; using %s", given, network)
         found.append(network)
     return tuple(found)
+
+
+def cloud(options: argparse.Namespace) -> Cloud:
+    """The cloud of --cloud and --cloud-config. Raises `InvalidConfiguration`, OSError."""
+    try:
+        text = "" if options.cloud_config is None else Path(options.cloud_config).read_text()
+    except UnicodeDecodeError:
+        raise InvalidConfiguration("cloud-config", f"{options.cloud_config} is not UTF-8 text") from None
+    try:
+        return clouds.load(options.cloud, text)
+    except InvalidConfiguration as error:
+        if options.cloud_config is None and options.cloud in clouds.names():
+            raise InvalidConfiguration(
+                "cloud-config", f"not set, but cloud {options.cloud} requires it: {error}"
+            ) from None
+        raise
+
+
+def plan_settings(options: argparse.Namespace, kube: Kube, names: Collection[str]) -> tuple[PlanSettings, Safeguard]:
+    """What the plans of these controllers depend on. Raises `InvalidConfiguration`, and `ApiError`: it reads the
+    cluster's identity."""
+    pods = cluster_ranges(options)
+    route = route_options(options, pods) if "route" in names else None
+    space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
+    guard = Safeguard(kube, space, lease, binding=Binding(cluster_uid(kube), options.moved_from_cluster))
+    return PlanSettings(route, service_options(options, pods), safeguard=guard), guard
 
 
 def route_options(options: argparse.Namespace, pods: tuple[str, ...]) -> RouteOptions:

@@ -32,11 +32,19 @@ class BuildError(Exception):
 
 
 def build(
-    go: Path, name: str, version: str, module_directory: Path, target: Path, report: Report, *, package: str = ""
+    go: Path,
+    name: str,
+    version: str,
+    module_directory: Path,
+    target: Path,
+    report: Report,
+    *,
+    package: str = "",
+    tags: str = "",
 ) -> None:
     """Build component `name` at `version` into `target`, completely or not at all.
 
-    `package`: the Go package of a program that is no part of the control plane.
+    `package`: the Go package of a program that is no part of the control plane; `tags`: Go's build tags for it.
     Raises BuildError with the compiler's last lines if it fails.
     """
     started = time.monotonic()
@@ -44,7 +52,7 @@ def build(
         output = Path(temporary) / name
         command = [
             *(str(go), "build", "-v", "-trimpath", "-ldflags", _ldflags(name, version)),
-            *("-o", str(output), package or PACKAGES[name]),
+            *("-tags", tags, "-o", str(output), package or PACKAGES[name]),
         ]
         with subprocess.Popen(
             command,

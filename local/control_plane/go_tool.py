@@ -25,6 +25,8 @@ class GoTool:
     """The program's package; its last part is the binary's name."""
     takes: str
     """How long a build takes, for people who wait for it."""
+    tags: str = ""
+    """Go's build tags, separated by commas."""
 
     def version(self, module: str = "") -> str:
         """The pinned version, as in `v1.34.3`, of the tool's module or of another that it requires."""
@@ -41,7 +43,8 @@ class GoTool:
             if not target.exists():
                 report(f"building {name} {self.version()} from Go modules, once per machine ({self.takes})")
                 go = find_go(cache_directory(), TOOLS, report)
-                build(go, name, self.version(), TOOLS / self.folder, target, report, package=self.package)
+                folder = TOOLS / self.folder
+                build(go, name, self.version(), folder, target, report, package=self.package, tags=self.tags)
         return target
 
     def _key(self) -> str:
@@ -49,4 +52,5 @@ class GoTool:
         for name in ("go.sum", "go.mod"):
             digest.update((TOOLS / self.folder / name).read_bytes())
         digest.update(repr((LDFLAGS, platform.system(), platform.machine())).encode())
+        digest.update(self.tags.encode())
         return digest.hexdigest()[:16]

@@ -13,6 +13,7 @@ import pytest
 
 from cloud_controller.binding import UNBOUND
 from cloud_controller.cli import commands as cli
+from cloud_controller.cli import options as cli_options
 from cloud_controller.cli.commands import main
 from cloud_controller.controllers.service import controller as service
 from cloud_controller.controllers.service.address_changes import AddressChanges
@@ -156,7 +157,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Action], list[service
     )
     monkeypatch.setattr(service, "observe", lambda *_: nothing)
     monkeypatch.setattr(service, "evidence", lambda _: None)
-    monkeypatch.setattr(cli, "cluster_uid", lambda _: "uid-here")
+    monkeypatch.setattr(cli_options, "cluster_uid", lambda _: "uid-here")
     monkeypatch.setattr(service, "plan", plan)
     return actions, given
 
@@ -248,7 +249,7 @@ def test_a_daemon_whose_controllers_still_work_when_it_ends_does_not_wait_for_th
 ) -> None:
     ended: list[int] = []
     cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
-    monkeypatch.setattr(cli, "_cloud", lambda _: cloud)
+    monkeypatch.setattr(cli_options, "cloud", lambda _: cloud)
     monkeypatch.setattr(cli, "_wait_for", lambda _: None)
     monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
     monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 7, busy=busy, foreign=None))
@@ -298,7 +299,7 @@ def test_an_interrupted_plan_prints_one_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli, "find", interrupted)
-    monkeypatch.setattr(cli, "cluster_uid", lambda _: "uid-here")
+    monkeypatch.setattr(cli_options, "cluster_uid", lambda _: "uid-here")
 
     assert failed(command(files, "--controllers=node"), capsys) == "cloud-controller: interrupted; nothing was changed"
 
@@ -307,7 +308,7 @@ def test_an_interrupted_plan_prints_one_line(
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_closed_output_pipe_prints_no_error(files: Path, output: str) -> None:
     arguments = command(files, "--controllers=service", f"--output={output}")
-    nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cluster_uid = lambda _: 'uid-here'"
+    nothing = "cli.find = lambda *_: cli.Found(cli.Plan()); cli.cli_options.cluster_uid = lambda _: 'uid-here'"
     program = (
         f"import sys; from cloud_controller.cli import commands as cli; {nothing}; sys.exit(cli.main({arguments!r}))"
     )
@@ -323,7 +324,7 @@ def test_a_daemon_that_finds_a_foreign_cluster_prints_the_reason_as_its_last_lin
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
-    monkeypatch.setattr(cli, "_cloud", lambda _: cloud)
+    monkeypatch.setattr(cli_options, "cloud", lambda _: cloud)
     monkeypatch.setattr(cli, "_wait_for", lambda _: None)
     monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
     monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 1, busy=False, foreign="why"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from local.control_plane import go_tool
 from local.control_plane.actionlint import ACTIONLINT
 from local.control_plane.build import BuildError, Report
 from local.control_plane.go_tool import GoTool
+from local.control_plane.prometheus import PROMETHEUS, PROMTOOL, promtool
 
 LINT = GoTool(folder="lint", module="example.com/lint", package="example.com/lint/cmd/lint", takes="seconds")
 
@@ -28,8 +30,8 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return folder
 
 
-def build(_: Path, name: str, version: str, folder: Path, target: Path, __: Report, *, package: str) -> None:
-    target.write_text(f"{name} {version} of {package} in {folder.name}")
+def build(_: Path, name: str, version: str, folder: Path, target: Path, __: Report, *, package: str, tags: str) -> None:
+    target.write_text(f"{name} {version} of {package} in {folder.name}{tags and f' with {tags}'}")
 
 
 def test_a_tool_is_built_once_and_the_wait_is_announced() -> None:
@@ -53,6 +55,15 @@ def test_another_pin_never_meets_the_old_binary(module: Path) -> None:
     assert "v1.3.0" in after.read_text()
 
 
+def test_a_binary_with_other_build_tags_is_another_one() -> None:
+    plain = LINT.binary(lambda _: None)
+
+    tagged = replace(LINT, tags="small").binary(lambda _: None)
+
+    assert tagged != plain
+    assert tagged.read_text() == "lint v1.2.3 of example.com/lint/cmd/lint in lint with small"
+
+
 def test_a_module_that_is_not_required_is_named() -> None:
     with pytest.raises(BuildError, match=r"lint/go\.mod does not require example\.com/other"):
         LINT.version("example.com/other")
@@ -62,3 +73,17 @@ def test_actionlint_is_pinned_in_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(go_tool, "TOOLS", Path(__file__).parents[3] / "tools")
 
     assert ACTIONLINT.version() == "v1.7.12"
+
+
+def test_prometheus_is_pinned_in_tools_without_service_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(go_tool, "TOOLS", Path(__file__).parents[3] / "tools")
+
+    assert {(tool.version(), tool.tags) for tool in (PROMETHEUS, PROMTOOL)} == {("v0.315.0", "remove_all_sd")}
+
+
+def test_a_promtool_on_path_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    installed = tmp_path / "promtool"
+    installed.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert promtool() == installed

@@ -1,0 +1,34 @@
+"""Whether the API server answers: without it, no other check of the cluster can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cloud_controller.doctor.findings import Check, Finding, Unreadable
+from cloud_controller.doctor.seen import Seen
+from cloud_controller.kube import ApiError, UnauthorizedError
+
+
+def _run(seen: Seen) -> Iterator[Finding]:
+    try:
+        seen.version()
+    except Unreadable as error:
+        yield Finding(what="the API server does not answer", evidence=(str(error),), remedy=_remedy(error.__cause__))
+
+
+def _remedy(error: BaseException | None) -> str:
+    if isinstance(error, UnauthorizedError):
+        return "get a new token or certificate for this kubeconfig: the API server does not accept the one in it"
+    if isinstance(error, ApiError) and error.status:
+        return "look at the API server's log: it answers, but with an error"
+    return "check the server's address in the kubeconfig, the network in between and the API server's process"
+
+
+CHECK = Check(
+    name="api-server",
+    holds="the API server answers",
+    why="the CCM reads and writes everything through it; without it, no node joins and no Service changes",
+    lines=("10.4",),
+    page="runbooks/api-server.md",
+    run=_run,
+)

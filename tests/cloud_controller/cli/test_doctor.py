@@ -1,0 +1,94 @@
+"""`cloud-controller doctor`: its options, and what it takes from the daemon's own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from cloud_controller.cli import doctor
+from cloud_controller.cli import options as cli_options
+from cloud_controller.cli.commands import main
+from cloud_controller.cli.parser import Parser
+from cloud_controller.cloud import InvalidConfiguration
+
+KUBECONFIG = """
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: not-to-be-shown}}]
+"""
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> str:
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    return str(tmp_path / "kubeconfig")
+
+
+def test_an_api_server_that_does_not_answer_is_the_first_finding(
+    kubeconfig: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["doctor", "--cloud=mycloud", f"--kubeconfig={kubeconfig}", "--only=leader,api-server", "-o", "json"])
+
+    shown = json.loads(capsys.readouterr().out)
+    assert code == 4
+    assert [each["check"] for each in shown["findings"]] == ["api-server"]
+    assert [each["check"] for each in shown["notChecked"]] == ["leader"]
+
+
+def test_without_a_cloud_config_what_needs_the_cloud_is_not_checked(
+    kubeconfig: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["doctor", "--cloud=mycloud", f"--kubeconfig={kubeconfig}", "--only=cloud-api", "-o", "json"])
+
+    shown = json.loads(capsys.readouterr().out)
+    assert (code, shown["findings"]) == (3, [])
+    assert shown["notChecked"] == [{"check": "cloud-api", "reason": "no cloud config was given: pass --cloud-config"}]
+
+
+def test_a_missing_kubeconfig_is_an_error_and_no_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--cloud=mycloud", "--kubeconfig=/nowhere"]) == 1
+    assert capsys.readouterr().err.startswith("cloud-controller: cannot read kubeconfig /nowhere")
+
+
+def test_an_unknown_check_is_an_error_that_names_the_nearest(
+    kubeconfig: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--cloud=mycloud", f"--kubeconfig={kubeconfig}", "--only=leeder"]) == 1
+    assert "'leeder' is not a check; did you mean leader?" in capsys.readouterr().err
+
+
+def test_the_daemons_own_arguments_decide_what_its_controllers_do() -> None:
+    given = doctor.with_arguments(
+        ["run", "--cloud=mycloud", "--controllers=node,route", "--cluster-cidr=10.1.0.0/16", "--cloud-config=/etc/c"],
+        options("--cloud=mycloud", "--cloud-config=mine", "--cluster-cidr=10.2.0.0/16"),
+    )
+
+    assert (given.controllers, given.cluster_cidr, given.cloud_config) == (["node", "route"], "10.1.0.0/16", "mine")
+
+
+def test_arguments_of_other_managers_are_read_over() -> None:
+    command = [
+        "/bin/aws-cloud-controller-manager",
+        "--v=2",
+        "--use-service-account-credentials=true",
+        "--controllers=*",
+    ]
+
+    assert doctor.with_arguments(command, options("--cloud=aws")).controllers == ["*"]
+
+
+def test_an_invalid_argument_of_the_daemon_is_named() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"arguments of the CCM's container: .*--backend-nodes"):
+        doctor.with_arguments(["--backend-nodes=none"], options("--cloud=mycloud"))
+
+
+def options(*arguments: str) -> argparse.Namespace:
+    parser = Parser()
+    cli_options.add_common(parser)
+    doctor.add(parser)
+    given: argparse.Namespace = parser.parse_args(arguments)
+    return given
