@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
 from cloud_controller.kube import NODES, SERVICES, TooManyRequestsError
+from cloud_controller.manifests import SECURE_PORT
+from local.addresses import socket_address
+from local.control_plane.components import CONTROLLER_MANAGER_PORT
 from local.engine.stack.secrets import open_crypter
 from tests.e2e.candidates import (
+    CCM,
     all_ready,
     budget,
     candidates_counted,
@@ -19,7 +25,9 @@ from tests.e2e.candidates import (
     leaders_machine,
     ready_candidates,
 )
+from tests.e2e.dashboard_picture import draw_if_asked
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
+from tests.e2e.prometheus import Prometheus, prometheus, token_to_scrape, without_answer
 from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -31,6 +39,18 @@ def stack(state_folder: Path) -> LocalStack:
     stack = LocalStack.copied(state_folder, "mycloud-ha")
     stack.run("up")
     return stack
+
+
+@pytest.fixture(scope="module")
+def monitor(stack: LocalStack, state_folder: Path) -> Iterator[Prometheus]:
+    """Prometheus, which scrapes the daemons and kube-controller-manager."""
+    (cluster,) = stack.cloud.list("clusters", name="ha")
+    jobs = {
+        CCM: [f"{socket_address(pod['status']['podIP'])}:{SECURE_PORT}" for pod in all_ready(stack)],
+        "kube-controller-manager": [f"{urlsplit(cluster['endpoint']).hostname}:{CONTROLLER_MANAGER_PORT}"],
+    }
+    with prometheus(state_folder / "prometheus", jobs, token_to_scrape(stack.kube)) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +79,10 @@ def test_both_load_balancers_admit_this_machine(stack: LocalStack) -> None:
 
 def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
     assert stack.changes("up") == {}
+
+
+def test_prometheus_reads_every_daemon_with_the_right_to_read_metrics_alone(monitor: Prometheus) -> None:
+    eventually(lambda: monitor.ask(f'sum(up{{job="{CCM}"}})') == [({}, 3.0)], "it reads three daemons")
 
 
 def test_an_eviction_beyond_the_disruption_budget_is_refused(stack: LocalStack) -> None:
@@ -135,6 +159,17 @@ def test_while_the_old_leaders_machine_is_dead_no_other_candidate_may_be_evicted
 
     with pytest.raises(TooManyRequestsError, match="disruption budget"):
         evict(stack, first)
+
+
+def test_every_query_of_the_dashboard_has_an_answer(stack: LocalStack, monitor: Prometheus) -> None:
+    # A worker has joined, and now the cloud fails: what a healthy cluster does not show is there, too.
+    stack.cloud.post("admin/faults", {"operation": "*", "kind": "error", "count": None})
+    eventually(lambda: "Failed reconciliations" not in without_answer(monitor), "a reconciliation has failed")
+    stack.cloud.delete_path("admin/faults")
+
+    eventually(lambda: not without_answer(monitor), "every query has an answer")
+
+    draw_if_asked(monitor)
 
 
 def test_the_old_leaders_machine_has_a_candidate_again_once_it_is_started(stack: LocalStack) -> None:
