@@ -27,6 +27,8 @@ CONFIG_FILE = "cloud.conf"
 CONFIG_PATH = f"/etc/cloud/{CONFIG_FILE}"
 EXPIRES = "cloud-controller/credential-expires"
 """The annotation of a Secret with a credential that somebody has to replace (docs/security.md)."""
+CREDENTIAL_EXPIRES = "--credential-expires"
+"""The daemon's option with the same day, which becomes a metric."""
 SECURE_PORT = 10258
 REPLICAS = 2
 """Replicas on workers: a leader and a standby."""
@@ -97,10 +99,11 @@ def arguments(
     cluster_name: Text,
     cluster_cidr: Text | None,
     lease: str,
+    expires: str | None = None,
     further: Sequence[str] = (),
     concat: Callable[[str, Text], Text] = add,
 ) -> list[Text]:
-    """The arguments of `cloud-controller run`; `concat` appends a Text to a string."""
+    """The arguments of `cloud-controller run`; `concat` appends a Text to a string, `expires`: see `cloud_config`."""
     return [
         "run",
         f"--cloud={cloud}",
@@ -109,6 +112,7 @@ def arguments(
         concat("--cluster-name=", cluster_name),
         *(() if cluster_cidr is None else (concat("--cluster-cidr=", cluster_cidr),)),
         f"--leader-elect-resource-name={lease}",
+        *(() if expires is None else (f"{CREDENTIAL_EXPIRES}={expires}",)),
         # What ships logs finds their fields (seed 002 §11.3); `further` may say otherwise.
         "--logging-format=json",
         *further,

@@ -1,6 +1,6 @@
 """The daemon's Prometheus metrics, with upstream's names for the same things.
 
-So dashboards and alerts for the upstream cloud controller manager keep working. `docs/daemon.md` lists all series.
+So dashboards and alerts for the upstream cloud controller manager keep working. `docs/monitoring.md` lists all series.
 """
 
 from __future__ import annotations
@@ -9,14 +9,28 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
+from importlib.metadata import version
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from cloud_controller.cloud import CallObserver, CloudError, NotFound
 from cloud_controller.plan import Plan
+
+# A series more for each counter and histogram, which no rule here reads.
+disable_created_metrics()
 
 _SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _NODE_DELAY = tuple(4.0**k for k in range(6))
@@ -47,6 +61,9 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
+        build = Gauge("cloud_controller_build_info", "1; the version is a label.", ["version"], registry=self.registry)
+        build.labels(version("cloud-controller")).set(1)
+        self._machines_read: Gauge | None = None
         self._queues = _Queues()
         self.registry.register(self._queues)
         self.reconcile_seconds = Histogram(
@@ -150,9 +167,36 @@ class Metrics:
         if plan.changes:
             self.plan_changes.labels(controller).observe(len(plan.changes))
 
+    def credential_expires(self, day: date) -> None:
+        """Export when the cloud credential expires: at the end of its last day, in UTC."""
+        gauge = Gauge(
+            "cloud_controller_credential_expiry_timestamp_seconds",
+            "When the cloud credential expires, in Unix seconds.",
+            registry=self.registry,
+        )
+        gauge.set(datetime.combine(day + timedelta(days=1), time_of_day.min, UTC).timestamp())
+
+    def will_read_machines(self) -> None:
+        """Export from now on when the cloud's machines were read last; until the first read, the time of this call.
+
+        Only a leader whose controllers read them regularly calls it, so that nothing waits for reads of a standby.
+        """
+        if self._machines_read is None:
+            self._machines_read = Gauge(
+                "cloud_controller_machines_read_timestamp_seconds",
+                "When the cloud's machines were last read successfully, in Unix seconds.",
+                registry=self.registry,
+            )
+            self.machines_read()
+
+    def machines_read(self) -> None:
+        """The cloud has just reported its machines."""
+        if self._machines_read is not None:
+            self._machines_read.set_to_current_time()
+
     def cloud_calls(self, provider: str) -> CallObserver:
         """Create the two series of this cloud's API; as upstream, their names contain the provider."""
-        prefix = f"cloudprovider_{re.sub('[^a-zA-Z0-9_]', '_', provider)}_api_request"
+        prefix = api_prefix(provider)
         seconds = Histogram(
             f"{prefix}_duration_seconds",
             "Duration of cloud API requests, per attempt.",
@@ -202,6 +246,11 @@ class Metrics:
     def render(self) -> bytes:
         """The body of /metrics."""
         return generate_latest(self.registry)
+
+
+def api_prefix(provider: str) -> str:
+    """What the names of the two series of this cloud's API start with."""
+    return f"cloudprovider_{re.sub('[^a-zA-Z0-9_]', '_', provider)}_api_request"
 
 
 class _Queues(Collector):

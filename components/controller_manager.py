@@ -248,6 +248,7 @@ def _daemon(
         cluster_name=args["cluster_name"],
         cluster_cidr=args["cluster_cidr"],
         lease=lease,
+        expires=args.get("credential_expires"),
         further=[*cloud.readiness_gates.flag(mode), *args.get("arguments", ())],
         concat=pulumi.Output.concat,
     )

@@ -21,7 +21,7 @@ from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import controllers
 from cloud_controller.load_balancers.readiness_gates import OPTION, Mode
-from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, NAMESPACE, Manifest
+from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, CREDENTIAL_EXPIRES, NAMESPACE, Manifest
 from cloud_controller.service_admission import OPTION as ADMISSION
 from cloud_controller.service_admission import Admission
 
@@ -41,6 +41,7 @@ _DECIDED = frozenset(
         "config",
         "context",
         "controllers",
+        "credential-expires",
         "dry-run",
         "kubeconfig",
         "leader-elect",
@@ -97,6 +98,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--role", metavar="NAME", help="cloud role that the ServiceAccount assumes, such as an ARN")
     parser.add_argument(
+        CREDENTIAL_EXPIRES,
+        type=values.day,
+        metavar="YYYY-MM-DD",
+        help="last day of the credential in the cloud config: an annotation of its Secret, and a metric of the daemon",
+    )
+    parser.add_argument(
         "--env",
         type=_variable,
         action="append",
@@ -143,7 +150,7 @@ def run(check: Check, options: argparse.Namespace) -> int:
             ),
         ),
     )
-    secret = () if config is None else (manifests.cloud_config(config),)
+    secret = () if config is None else (manifests.cloud_config(config, options.credential_expires),)
     text = _header(options.cloud, with_secret=bool(secret))
     if options.kustomize:
         _write_base(Path(options.kustomize), text, [*secret, *made])
@@ -166,6 +173,7 @@ def _daemon(
         cluster_name=options.cluster_name,
         cluster_cidr=options.cluster_cidr or None,
         lease=options.leader_elect_resource_name,
+        expires=options.credential_expires,
         further=[*cloud.readiness_gates.flag(mode), *options.further],
     )
     # Reject here what the daemon would reject at startup.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from ipaddress import ip_address, ip_interface, ip_network
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.load_balancers.nameable import KINDS, OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import OPTION as GATES
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG, Sharing
+from cloud_controller.manifests import CREDENTIAL_EXPIRES
 from cloud_controller.planning import PlanSettings
 from cloud_controller.safeguard import Safeguard, cluster_uid
 
@@ -229,6 +231,12 @@ def add_lease_name(leader: argparse._ActionsContainer) -> None:
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options that only the daemon has."""
     parser.add_argument("--dry-run", **_FLAG, help="log plans without writing anything: no object, Lease or event")
+    parser.add_argument(
+        CREDENTIAL_EXPIRES,
+        type=values.day,
+        metavar="YYYY-MM-DD",
+        help="last day of the credential in the cloud config, for the metric that an alert reads (default: none)",
+    )
     periods = parser.add_argument_group("periods", "durations such as 500ms, 5s, 5m or 12h")
     for name, default, text in _PERIODS:
         periods.add_argument(
@@ -327,6 +335,7 @@ def manager_options(options: argparse.Namespace, not_offered: Collection[str] = 
         controllers=names,
         route=route_options(options, pods) if "route" in names else None,
         service=service_options(options, pods),
+        credential_expires=date.fromisoformat(options.credential_expires) if options.credential_expires else None,
         dry_run=options.dry_run,
         moved_from_cluster=options.moved_from_cluster,
         leader_elect=options.leader_elect,

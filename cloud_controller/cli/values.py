@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import date
 from ipaddress import ip_address
 
 from cloud_controller.load_balancers.nameable import Nameable
@@ -43,6 +44,16 @@ def duration_or_none(text: str) -> float:
     if seconds and not _SHORTEST <= seconds <= _LONGEST:
         raise argparse.ArgumentTypeError("not between 10ms and 8760h")
     return seconds
+
+
+def day(text: str) -> str:
+    """Check a day, YYYY-MM-DD."""
+    try:
+        if date.fromisoformat(text).isoformat() == text:
+            return text
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("not a day (YYYY-MM-DD)")
 
 
 def address(text: str) -> str:

@@ -41,11 +41,18 @@ class InstanceSnapshot:
     """
 
     def __init__(
-        self, instances: Instances, lifetime: float = 5.0, *, clock: Callable[[], float] = time.monotonic
+        self,
+        instances: Instances,
+        lifetime: float = 5.0,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        read: Callable[[], None] = lambda: None,
     ) -> None:
+        """`read`: called after each successful read of the cloud."""
         self._instances = instances
         self._lifetime = lifetime
         self._clock = clock
+        self._read = read
         self._listing = threading.Lock()
         self._asking = threading.Lock()
         self._by_provider_id: dict[str, _Answer] = {}
@@ -198,6 +205,8 @@ class InstanceSnapshot:
             self._sweep(at)
         self._new_since_list += self._new_ones(nodes)
         found, errors = view.describe(self._instances, nodes)
+        if found:
+            self._read()
         for node in nodes:
             if name(node) in found:
                 self._remember(node, _Answer(found[name(node)], at))
@@ -213,6 +222,7 @@ class InstanceSnapshot:
     def _list(self) -> None:
         at = self._clock()
         machines = self._instances.list()
+        self._read()
         self._new_since_list = 0
         self._listed, self._listed_at = frozenset(machine.id for machine in machines), at
         self._living = frozenset(machine.id for machine in machines if machine.state is not InstanceState.TERMINATED)

@@ -69,6 +69,8 @@ class LoopController(ABC):
     """
 
     name: ClassVar[str]
+    reads_machines: ClassVar[bool] = False
+    """Whether each full pass reads the cloud's machines."""
 
     def __init__(self, context: ControllerContext, component: str, *, period: float, window: float = WINDOW) -> None:
         self.context = context
@@ -158,6 +160,8 @@ class LoopController(ABC):
     def start(self, stop: threading.Event) -> None:
         """See `Controller.start`."""
         self._stop = stop
+        if self.reads_machines:
+            self.context.metrics.will_read_machines()
         self._thread = threading.Thread(target=self._run, args=(stop,), name=self.name, daemon=True)
         self._thread.start()
 

@@ -132,6 +132,7 @@ class NodeController(LoopController):
     """The daemon's loop: reconciles changed nodes at once, and all periodically, because clouds send no events."""
 
     name = NAME
+    reads_machines = True
 
     def __init__(self, context: ControllerContext, period: float = 300.0, status_workers: int | None = None) -> None:
         """`status_workers`: the number of concurrent writes of a full pass; None: as for any other pass."""

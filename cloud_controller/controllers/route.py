@@ -188,6 +188,7 @@ class RouteController(LoopController):
     """
 
     name = NAME
+    reads_machines = True
 
     def __init__(self, context: ControllerContext, options: RouteOptions, period: float = 30.0) -> None:
         super().__init__(context, COMPONENT, period=period)

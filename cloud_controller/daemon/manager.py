@@ -65,7 +65,11 @@ class Manager:
         self._metrics = Metrics()
         cloud.observe_calls(self._metrics.cloud_calls(cloud.provider_name))
         self._nodes = Informer(self._kube, NODES)
-        self._machines = InstanceSnapshot(cloud.instances, options.node_monitor_period)
+        if options.credential_expires is not None:
+            self._metrics.credential_expires(options.credential_expires)
+        self._machines = InstanceSnapshot(
+            cloud.instances, options.node_monitor_period, read=self._metrics.machines_read
+        )
         self._informers = [] if options.dry_run else [self._nodes]
         self._service_events = EventRecorder(self._kube, _SERVICE_COMPONENT)
         self.foreign: str | None = None

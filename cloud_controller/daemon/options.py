@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ class ManagerOptions:
     """None: no HTTP server."""
     moved_from_cluster: str | None = None
     """See `binding.Binding`."""
+    credential_expires: date | None = None
+    """The last day of the cloud credential, for its metric."""
     dry_run: bool = False
     """Log plans without writing anything."""
     node_monitor_period: float = 5.0

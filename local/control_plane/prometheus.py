@@ -1,4 +1,4 @@
-"""Finds promtool and prometheus on PATH, or builds them once per machine: `python -m local.control_plane.prometheus`."""
+"""Finds promtool and prometheus on PATH, or builds them once: `python -m local.control_plane.prometheus`."""
 
 from __future__ import annotations
 

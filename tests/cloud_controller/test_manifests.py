@@ -455,3 +455,12 @@ def test_renamed_objects_refer_to_each_other_and_to_nothing_of_another_ccm() -> 
     assert workload["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == {"k8s-app": "ours"}
     # Only rules, which name resources of the cluster, keep the usual names.
     assert manifests.NAME not in str([each for each in renamed if each["kind"] not in ("Role", "ClusterRole")])
+
+
+def test_the_last_day_of_the_credential_is_an_annotation_and_an_option_of_the_daemon(
+    capsys: pytest.CaptureFixture[str], cloud_config: Path
+) -> None:
+    text = printed(capsys, f"--with-cloud-config={cloud_config}", "--credential-expires=2027-01-31")
+
+    assert objects(text)["Secret"]["metadata"]["annotations"] == {manifests.EXPIRES: "2027-01-31"}
+    assert "--credential-expires=2027-01-31" in container(text)["args"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+from importlib.metadata import version
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -82,3 +85,49 @@ def test_a_change_of_members_that_fails_is_timed_and_counted() -> None:
 
 def test_metrics_include_the_process_itself() -> None:
     assert value(Metrics(), "process_resident_memory_bytes")
+
+
+def test_the_version_is_a_label_of_the_build() -> None:
+    assert value(Metrics(), "cloud_controller_build_info", version=version("cloud-controller")) == 1
+
+
+def test_a_credential_expires_when_its_last_day_ends() -> None:
+    metrics = Metrics()
+
+    metrics.credential_expires(date(2026, 12, 31))
+
+    of_2027 = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
+    assert value(metrics, "cloud_controller_credential_expiry_timestamp_seconds") == of_2027
+
+
+def test_without_a_known_day_nothing_says_when_the_credential_expires() -> None:
+    assert b"credential_expiry" not in Metrics().render()
+
+
+def test_a_daemon_that_reads_no_machines_does_not_say_when_it_read_them() -> None:
+    metrics = Metrics()
+
+    metrics.machines_read()
+
+    assert b"machines_read" not in metrics.render()
+
+
+def test_the_time_of_the_last_read_of_machines_starts_with_the_controllers() -> None:
+    metrics = Metrics()
+
+    metrics.will_read_machines()
+    started = value(metrics, "cloud_controller_machines_read_timestamp_seconds")
+    metrics.will_read_machines()
+    metrics.machines_read()
+
+    read = value(metrics, "cloud_controller_machines_read_timestamp_seconds")
+    assert started is not None and read is not None
+    assert 0 < started < read
+
+
+def test_no_series_says_when_another_was_created() -> None:
+    metrics = Metrics()
+    metrics.cloud_calls("x")("GET machines", 0.1, None)
+    metrics.reconcile_errors.labels("node", "CloudError").inc()
+
+    assert b"_created" not in metrics.render()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -303,3 +304,12 @@ def test_readiness_gates_are_served_if_asked_for_in_a_cloud_without_classes_that
     settings = cli_options.manager_options(options("--cloud=mycloud", "--cluster-cidr=10.0.0.0/8", *given))
 
     assert (settings.service.gates is not None) is served
+
+
+def test_the_last_day_of_the_credential_is_a_day(capsys: pytest.CaptureFixture[str]) -> None:
+    pods = "--cluster-cidr=10.244.0.0/16"
+    known = cli_options.manager_options(options("--cloud=mycloud", pods, "--credential-expires=2027-01-31"))
+    unknown = cli_options.manager_options(options("--cloud=mycloud", pods))
+
+    assert (known.credential_expires, unknown.credential_expires) == (date(2027, 1, 31), None)
+    assert "not a day (YYYY-MM-DD)" in usage_error(capsys, "--credential-expires=31.1.2027")

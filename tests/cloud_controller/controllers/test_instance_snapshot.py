@@ -417,3 +417,20 @@ def test_a_list_serves_a_node_whose_provider_id_is_spelled_otherwise_once_it_was
     assert snapshot.anchored([spelled])
     assert snapshot.describe([spelled]) == ({"a": machine}, {})
     assert len(cloud.describes) == 1
+
+
+def test_each_successful_read_of_the_cloud_is_announced_and_no_failed_one(cloud: FakeCloud, clock: Clock) -> None:
+    announced: list[int] = []
+    snapshot = InstanceSnapshot(cloud, LIFETIME, clock=clock, read=lambda: announced.append(1))
+    few = fleet(cloud, 3)
+
+    snapshot.describe(few)
+    snapshot.describe(few)  # from the cache
+    assert len(announced) == 1
+    snapshot.cluster_machines()
+    assert len(announced) == 2
+
+    cloud.error = Unavailable("down")
+    with pytest.raises(Unavailable):
+        snapshot.describe_afresh(few)
+    assert len(announced) == 2

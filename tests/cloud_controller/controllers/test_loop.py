@@ -288,3 +288,14 @@ def test_the_last_events_of_a_controller_count_to_the_time_that_it_has_to_end(
 
 def text(bench: Bench) -> str:
     return bench.metrics.render().decode()
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_only_a_controller_that_reads_machines_says_when_they_were_read(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, reads: bool
+) -> None:
+    monkeypatch.setattr(Recording, "reads_machines", reads)
+
+    bench.controller.start(bench.stop)
+
+    assert ("cloud_controller_machines_read_timestamp_seconds" in text(bench)) is reads

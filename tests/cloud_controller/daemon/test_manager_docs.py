@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,11 @@ def served() -> set[str]:
     """The series of a daemon, as its page writes them."""
     metrics = Metrics()
     metrics.cloud_calls("PROVIDER")
+    metrics.will_read_machines()
+    metrics.credential_expires(date(2027, 1, 31))
     metrics.watch_queue("node", WorkQueue())
     types = re.findall(r"^# TYPE (\S+) (\w+)", metrics.render().decode(), re.MULTILINE)
-    names = {name for name, _ in types if not name.endswith("_created")}
+    names = {name for name, _ in types}
     return {name for name in names if not name.startswith("process_")}
 
 
