@@ -13,7 +13,9 @@ from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as model
 
-UID = JOB = "cloud-controller-manager"
+from cloud_controller.monitoring.alerts import JOB
+
+UID = "cloud-controller-manager"
 _DATA_SOURCE = model.DataSourceRef(type_val="prometheus", uid="$datasource")
 _CLUSTER = 'cluster=~"$cluster"'
 _DAEMON = f'job=~"$job", {_CLUSTER}'
@@ -42,12 +44,12 @@ def dashboard() -> dict[str, Any]:
         .with_variable(build.DatasourceVariable("datasource").label("Data source").type("prometheus"))
         # Only this daemon exports the series; kube-controller-manager is not among the jobs.
         .with_variable(
-            _variable("cluster", "label_values(cloud_controller_routes, cluster)", ("All", "$__all"))
+            _variable("cluster", "label_values(cloud_controller_build_info, cluster)", ("All", "$__all"))
             .include_all(True)
             # Matches series without the label, too: most Prometheus servers watch one cluster.
             .all_value(".*")
         )
-        .with_variable(_variable("job", f"label_values(cloud_controller_routes{{{_CLUSTER}}}, job)", (JOB, JOB)))
+        .with_variable(_variable("job", f"label_values(cloud_controller_build_info{{{_CLUSTER}}}, job)", (JOB, JOB)))
     )
     for title, panels in _rows():
         builder = builder.with_row(build.Row(title))
@@ -129,6 +131,18 @@ def _cloud_api() -> Panels:
             "s",
             (_quantile(0.99, _calls("duration_seconds_bucket"), "request"), "{{request}}"),
         ),
+        _graph(
+            "Age of the last read of machines",
+            "How long ago the leader last read the cloud's machines.",
+            "s",
+            (f"time() - max(cloud_controller_machines_read_timestamp_seconds{{{_DAEMON}}})", "Age"),
+        ),
+        _graph(
+            "Time until the credential expires",
+            "Of the daemons' cloud credential; “none” if no day is configured (`--credential-expires`).",
+            "s",
+            (f"min(cloud_controller_credential_expiry_timestamp_seconds{{{_DAEMON}}}) - time()", "Left"),
+        ).no_value(_NONE),
     ]
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from cloud_controller.kube import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS, Kube, Resource
+from cloud_controller.monitoring.alerts import JOB, groups
 from local.addresses import socket_address
 from local.control_plane.prometheus import prometheus as binary
 from local.ports import unused_address
@@ -27,7 +28,6 @@ from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = ROOT / "cloud_controller" / "monitoring" / "dashboard.json"
-JOB = "cloud-controller-manager"
 NAME = "prometheus"
 PORT = 9090
 
@@ -53,6 +53,21 @@ class Prometheus:
         found = self._get("query_range", query=expression, start=start, end=end, step=step)["result"]
         return [(each["metric"], [(at, float(value)) for at, value in each["values"]]) for each in found]
 
+    def evaluated(self) -> bool:
+        """Whether each rule has been evaluated. A rule that fails fails the test."""
+        rules = [rule for group in self._get("rules")["groups"] for rule in group["rules"]]
+        failed = [f"{rule['name']}: {rule['lastError']}" for rule in rules if rule["health"] == "err"]
+        assert not failed, failed
+        return bool(rules) and all(rule["health"] == "ok" for rule in rules)
+
+    def firing(self) -> set[str]:
+        """The alerts that fire now."""
+        return {alert["labels"]["alertname"] for alert in self._get("alerts")["alerts"] if alert["state"] == "firing"}
+
+    def has_fired(self, alert: str) -> bool:
+        """Whether the alert fires, or did so since the server was started."""
+        return bool(self.ask(f'last_over_time(ALERTS{{alertname="{alert}", alertstate="firing"}}[1h])'))
+
     def _get(self, path: str, **parameters: object) -> Any:
         try:
             with _open(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}") as answer:
@@ -62,9 +77,12 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(directory: Path, jobs: Mapping[str, Sequence[str]], token: str) -> Iterator[Prometheus]:
-    """A server that scrapes the targets of jobs (`host:port`) every second."""
+def prometheus(
+    directory: Path, jobs: Mapping[str, Sequence[str]], token: str, rules: Mapping[str, Any]
+) -> Iterator[Prometheus]:
+    """A server that scrapes the targets of jobs (`host:port`) and evaluates the rules every second."""
     directory.mkdir()
+    (directory / "rules.yml").write_text(yaml.safe_dump(rules))
     (directory / "prometheus.yml").write_text(yaml.safe_dump(_configuration(jobs, token)))
     address = f"{socket_address(unused_address((PORT,)))}:{PORT}"
     command = [
@@ -80,6 +98,11 @@ def prometheus(directory: Path, jobs: Mapping[str, Sequence[str]], token: str) -
             yield server
         finally:
             process.kill()
+
+
+def alerts_in_a_thirtieth(provider: str) -> dict[str, Any]:
+    """The project's rules, every time in them divided by thirty: a leader is missing for 10 s of its lease's 15."""
+    return {"groups": groups(provider, scale=1 / 30)}
 
 
 def token_to_scrape(kube: Kube) -> str:
@@ -115,7 +138,8 @@ def as_grafana_asks(expression: str, *, rate_interval: str, time_range: str) -> 
 
 def _configuration(jobs: Mapping[str, Sequence[str]], token: str) -> dict[str, Any]:
     return {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+        "rule_files": ["rules.yml"],
         "scrape_configs": [
             {
                 "job_name": name,

@@ -27,10 +27,14 @@ from tests.e2e.candidates import (
 )
 from tests.e2e.dashboard_picture import draw_if_asked
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
-from tests.e2e.prometheus import Prometheus, prometheus, token_to_scrape, without_answer
+from tests.e2e.prometheus import Prometheus, alerts_in_a_thirtieth, prometheus, token_to_scrape, without_answer
 from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+INSTANCE_DOWN = "CloudControllerManagerInstanceDown"
+NO_LEADER = "CloudControllerManagerNoLeader"
+FAILING_CLOUD = {"CloudAPIErrorRateHigh", "CloudAPIErrorRateVeryHigh"}
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +47,15 @@ def stack(state_folder: Path) -> LocalStack:
 
 @pytest.fixture(scope="module")
 def monitor(stack: LocalStack, state_folder: Path) -> Iterator[Prometheus]:
-    """Prometheus, which scrapes the daemons and kube-controller-manager."""
+    """Prometheus with the project's alerts, which scrapes the daemons and kube-controller-manager."""
     (cluster,) = stack.cloud.list("clusters", name="ha")
     jobs = {
         CCM: [f"{socket_address(pod['status']['podIP'])}:{SECURE_PORT}" for pod in all_ready(stack)],
         "kube-controller-manager": [f"{urlsplit(cluster['endpoint']).hostname}:{CONTROLLER_MANAGER_PORT}"],
     }
-    with prometheus(state_folder / "prometheus", jobs, token_to_scrape(stack.kube)) as server:
+    with prometheus(
+        state_folder / "prometheus", jobs, token_to_scrape(stack.kube), alerts_in_a_thirtieth("mycloud")
+    ) as server:
         yield server
 
 
@@ -111,6 +117,14 @@ def test_a_new_token_restarts_one_candidate_after_another_while_traffic_flows(st
     assert traffic.failures_since(0) == []
 
 
+def test_no_alert_fires_or_is_pending_in_a_healthy_cluster(monitor: Prometheus) -> None:
+    eventually(monitor.evaluated, "every rule has been evaluated")
+
+    # A daemon without work reads all machines every five minutes, and here the alert allows thirty seconds.
+    others = 'ALERTS{alertname!="CloudControllerMachinesNotRead"}'
+    eventually(lambda: monitor.ask(others) == [], "no rule is true")
+
+
 def test_no_request_fails_while_the_leaders_machine_dies_and_another_takes_over(stack: LocalStack) -> None:
     lease = eventually(lambda: held_lease(stack), "somebody leads")
     dead = leaders_machine(lease)
@@ -126,6 +140,11 @@ def test_no_request_fails_while_the_leaders_machine_dies_and_another_takes_over(
 
     print(f"{leaders_machine(new)} leads {took_over - killed:.1f} s after {dead} died")
     assert traffic.failures_since(0) == []
+
+
+def test_the_missing_leader_was_reported_until_another_led(monitor: Prometheus) -> None:
+    eventually(lambda: monitor.has_fired(NO_LEADER), "the alert has fired")
+    eventually(lambda: NO_LEADER not in monitor.firing(), "it is over")
 
 
 def test_a_service_made_while_the_old_leaders_machine_is_dead_gets_its_load_balancer(stack: LocalStack) -> None:
@@ -161,12 +180,17 @@ def test_while_the_old_leaders_machine_is_dead_no_other_candidate_may_be_evicted
         evict(stack, first)
 
 
-def test_every_query_of_the_dashboard_has_an_answer(stack: LocalStack, monitor: Prometheus) -> None:
-    # A worker has joined, and now the cloud fails: what a healthy cluster does not show is there, too.
+def test_a_failing_cloud_is_reported_until_it_answers_again(stack: LocalStack, monitor: Prometheus) -> None:
     stack.cloud.post("admin/faults", {"operation": "*", "kind": "error", "count": None})
-    eventually(lambda: "Failed reconciliations" not in without_answer(monitor), "a reconciliation has failed")
+    eventually(lambda: monitor.firing() >= FAILING_CLOUD, "the alerts fire")
+
     stack.cloud.delete_path("admin/faults")
 
+    eventually(lambda: not FAILING_CLOUD & monitor.firing(), "they are over")
+
+
+def test_every_query_of_the_dashboard_has_an_answer(monitor: Prometheus) -> None:
+    # A worker has joined, and the cloud has failed: what a healthy cluster does not show is there, too.
     eventually(lambda: not without_answer(monitor), "every query has an answer")
 
     draw_if_asked(monitor)
@@ -176,6 +200,11 @@ def test_the_old_leaders_machine_has_a_candidate_again_once_it_is_started(stack:
     stack.start_stopped_machines()
 
     all_ready(stack)
+
+
+def test_the_dead_instance_was_reported_until_it_was_back(monitor: Prometheus) -> None:
+    assert monitor.has_fired(INSTANCE_DOWN)
+    eventually(lambda: INSTANCE_DOWN not in monitor.firing(), "it is over")
 
 
 def test_two_stacks_in_one_site_do_not_disturb_each_other(stack: LocalStack, neighbour: LocalStack) -> None:
