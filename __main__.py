@@ -10,6 +10,7 @@ destroy deletes what the program made in it, one by one.
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from cloud_controller.monitoring.manifests import Mode
 from cloud_controller.service_admission import Admission
 from components import clouds, stack_config
 from components.cloud_controller import CloudController, MachineArgs
@@ -17,6 +18,7 @@ from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.destroy_guard import DestroyGuard
 from components.load_balancer_service import LoadBalancerService, LoadBalancerServiceArgs, PortArgs
+from components.monitoring import Monitoring
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
 from components.stack_model import AUTO
@@ -114,6 +116,8 @@ def main() -> None:
             ),
         )
         managers.append(manager)
+        if config.monitoring != Mode.OFF:
+            Monitoring("monitoring", {"cloud": config.cloud, "mode": config.monitoring}, in_cluster)
     machines: list[MachineArgs] = [
         {"name": machine.name, "provider_id": machine.provider_id}
         for pool in pools.values()

@@ -6,6 +6,7 @@ The Pulumi program and `cloud-controller manifests` share them, so both install 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import add
@@ -194,14 +195,14 @@ def cloud_config(text: Text, expires: str | None = None) -> Manifest:
 
 def renamed(manifest: Manifest, name: str) -> Manifest:
     """One of the objects in a cluster in which another CCM's objects have the usual names; references follow."""
-    names = {NAME: name, f"system:{NAME}": f"system:{name}", CONFIG_SECRET: f"{name}-config"}
+    ours = re.compile(rf"(system:)?{NAME}(-[a-z]+)?")
 
     def replaced(value: Text) -> Text:
         if isinstance(value, dict):
             return {key: replaced(each) for key, each in value.items()}
         if isinstance(value, list):
             return [replaced(each) for each in value]
-        return names.get(value, value) if isinstance(value, str) else value
+        return value.replace(NAME, name) if isinstance(value, str) and ours.fullmatch(value) else value
 
     found: Manifest = replaced(manifest)
     return found

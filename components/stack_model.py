@@ -15,6 +15,7 @@ from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode
 from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.monitoring.manifests import Mode as Monitoring
 from cloud_controller.plan import DIGEST_LENGTH
 from cloud_controller.service_admission import Admission
 
@@ -164,6 +165,12 @@ class StackConfig(Section):
         description="What the API server does at once with Services whose annotations the controller would reject:"
         " deny, warn or off. A namespace's label may say otherwise. Kubernetes 1.30.",
     )
+    monitoring: Annotated[str, BeforeValidator(_off), *choice(*Monitoring)] = Field(
+        default=Monitoring.OFF.value,
+        description="How Prometheus finds the cloud controller manager and its alert rules: objects of the Prometheus"
+        " operator, whose definitions the cluster must have (operator), annotations of its pods (annotations), or not"
+        " (off).",
+    )
     address_changes: Annotated[str, *choice(*AddressChanges)] = Field(
         default=AddressChanges.ALLOW.value,
         description="Whether a change that gives a Service another address is made at once (allow), or held until the"
@@ -200,6 +207,9 @@ class StackConfig(Section):
             raise ConfigError(f"{NAMESPACE}:{self.cloud} is missing: cloud {self.cloud} needs {self._required_keys()}")
         check_shape(self, self._section)
         self._check_service_flags()
+        if self.monitoring != Monitoring.OFF and not self.run_by(Executor.DAEMON):
+            why = 'the stack runs no cloud controller manager; allowed: "off"'
+            raise ConfigError(line("monitoring", self.monitoring, why))
         self._section.check(self)
         return self
 

@@ -53,6 +53,13 @@ COMPONENTS: Final[dict[str, tuple[Component, ...]]] = {
             f"{_MANIFESTS}test_logs_are_json_unless_an_option_says_otherwise",
         ),
     ),
+    "11.3.8": (
+        Component(
+            "components.monitoring",
+            "alert rules for Prometheus, by its operator or in a ConfigMap",
+            "tests/components/test_monitoring.py::test_a_production_stack_with_our_daemon_brings_the_alert_rules",
+        ),
+    ),
     "11.3.9": (_NOBODY,),
     "11.3.10": (_NOBODY,),
 }
@@ -63,7 +70,6 @@ _CHECK = "check of `cloud-controller doctor`"
 OPEN: Final = {
     **dict.fromkeys(("11.1.1", "11.1.2", "11.1.3"), _CHECK),
     **{f"11.2.{number}": _CHECK for number in range(1, 10)},
-    "11.3.8": "component of alert rules",
     **{f"11.4.{number}": _CHECK for number in range(1, 9)},
 }
 """What is still to be built for a line, beside what holds it already."""

@@ -22,6 +22,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import controllers
 from cloud_controller.load_balancers.readiness_gates import OPTION, Mode
 from cloud_controller.manifests import CONFIG_FILE, CONFIG_SECRET, CREDENTIAL_EXPIRES, NAMESPACE, Manifest
+from cloud_controller.monitoring import manifests as monitoring
 from cloud_controller.service_admission import OPTION as ADMISSION
 from cloud_controller.service_admission import Admission
 
@@ -98,6 +99,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--role", metavar="NAME", help="cloud role that the ServiceAccount assumes, such as an ARN")
     parser.add_argument(
+        monitoring.OPTION,
+        choices=[each.value for each in monitoring.Mode],
+        default=monitoring.Mode.OFF.value,
+        help="how Prometheus finds the daemon and its alert rules: operator: custom resources of the Prometheus "
+        "operator; annotations: those of the pods, with the rules in a ConfigMap; off (default: off)",
+    )
+    parser.add_argument(
+        "--prometheus-account",
+        type=values.namespaced_name,
+        default=monitoring.SCRAPER,
+        metavar="NAMESPACE/NAME",
+        help=f"Prometheus' ServiceAccount, which may read the metrics (default: {monitoring.SCRAPER})",
+    )
+    parser.add_argument(
         CREDENTIAL_EXPIRES,
         type=values.day,
         metavar="YYYY-MM-DD",
@@ -136,7 +151,7 @@ def run(check: Check, options: argparse.Namespace) -> int:
     names = controllers(options.controllers, cloud.not_offered)
     daemon = _daemon(check, options, cloud, names)
     mode = cloud.readiness_gates.mode(options.readiness_gates, names)
-    made = manifests.make(
+    of_daemon = manifests.make(
         daemon,
         machines=options.control_plane_machines,
         checksum=None if config is None else hashlib.sha256(config.encode()).hexdigest(),
@@ -150,6 +165,12 @@ def run(check: Check, options: argparse.Namespace) -> int:
             ),
         ),
     )
+    watched = monitoring.Monitoring(
+        mode=monitoring.Mode(options.monitoring),
+        provider=cloud.provider_id_scheme,
+        scraper=options.prometheus_account,
+    )
+    made = (*of_daemon, *monitoring.make(watched))
     secret = () if config is None else (manifests.cloud_config(config, options.credential_expires),)
     text = _header(options.cloud, with_secret=bool(secret))
     if options.kustomize:

@@ -80,6 +80,14 @@ def namespace(text: str) -> str:
     return text
 
 
+def namespaced_name(text: str) -> str:
+    """Check NAMESPACE/NAME of a Kubernetes object."""
+    namespace_, slash, of_object = text.partition("/")
+    if not slash:
+        raise argparse.ArgumentTypeError("not NAMESPACE/NAME")
+    return f"{namespace(namespace_)}/{object_name(of_object)}"
+
+
 def count(text: str) -> int:
     """Parse an integer from 1 to 1000."""
     return _integer(text, 1, 1000)

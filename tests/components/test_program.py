@@ -255,6 +255,14 @@ def test_the_api_server_judges_annotations_of_services_if_the_stack_asks_for_it(
     assert [each.inputs["spec"]["validationActions"] for each in bindings] == [["Deny"], ["Warn"]]
 
 
+def test_monitoring_brings_the_alert_rules_of_the_stacks_cloud(run_stack: Any) -> None:
+    recording = run_stack(monitoring="annotations")
+
+    rules = recording.one("kubernetes:core/v1:ConfigMap", "cloud-controller-manager-alerts").inputs["data"]
+    assert "cloudprovider_mycloud_api_request" in "".join(rules.values())
+    assert not [each for each in run_stack().urns if "Monitoring" in each]
+
+
 def test_an_acknowledgement_becomes_the_annotation_of_its_service_alone(run_stack: Any) -> None:
     recording = run_stack(replaceAddress=[{"default/web": "0123456789ab"}])
 
