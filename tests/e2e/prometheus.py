@@ -18,8 +18,9 @@ from typing import Any
 
 import yaml
 
-from cloud_controller.kube import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS, Kube, Resource
+from cloud_controller.kube import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS, Kube
 from cloud_controller.monitoring.alerts import JOB, groups
+from cloud_controller.monitoring.manifests import Mode, Monitoring, make
 from local.addresses import socket_address
 from local.control_plane.prometheus import prometheus as binary
 from local.ports import unused_address
@@ -28,7 +29,6 @@ from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARD = ROOT / "cloud_controller" / "monitoring" / "dashboard.json"
-NAME = "prometheus"
 PORT = 9090
 
 Series = tuple[Mapping[str, str], list[tuple[float, float]]]
@@ -106,15 +106,17 @@ def alerts_in_a_thirtieth(provider: str) -> dict[str, Any]:
 
 
 def token_to_scrape(kube: Kube) -> str:
-    """The token of a ServiceAccount that may read /metrics, and nothing else."""
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
-    account = {"kind": "ServiceAccount", "name": NAME, "namespace": "default"}
-    rules = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
-    _create(kube, CLUSTER_ROLES, rules=rules)
-    _create(kube, CLUSTER_ROLE_BINDINGS, roleRef=role, subjects=[account])
-    _create(kube, SERVICE_ACCOUNTS, "default")
+    """The token of a ServiceAccount that has the rights which the project's manifests give Prometheus, and no other."""
+    namespace, name = "default", "prometheus"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+    kube.create(SERVICE_ACCOUNTS, account, namespace)
+    made = make(Monitoring(mode=Mode.ANNOTATIONS, provider="mycloud", scraper=f"{namespace}/{name}"))
+    for manifest in made:
+        for resource in (CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS):
+            if manifest["kind"] == resource.kind:
+                kube.create(resource, manifest)
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    answer = kube.create(SERVICE_ACCOUNTS, request, "default", name=NAME, subresource="token")
+    answer = kube.create(SERVICE_ACCOUNTS, request, namespace, name=name, subresource="token")
     return str(answer["status"]["token"])
 
 
@@ -152,11 +154,6 @@ def _configuration(jobs: Mapping[str, Sequence[str]], token: str) -> dict[str, A
             for name, targets in jobs.items()
         ],
     }
-
-
-def _create(kube: Kube, resource: Resource, namespace: str | None = None, **more: Any) -> None:
-    named = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": NAME}}
-    kube.create(resource, {**named, **more}, namespace)
 
 
 def _has_answer(server: Prometheus, expression: str) -> bool:

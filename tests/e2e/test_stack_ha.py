@@ -87,7 +87,7 @@ def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
     assert stack.changes("up") == {}
 
 
-def test_prometheus_reads_every_daemon_with_the_right_to_read_metrics_alone(monitor: Prometheus) -> None:
+def test_prometheus_reads_every_daemon_with_the_rights_that_the_manifests_give_it(monitor: Prometheus) -> None:
     eventually(lambda: monitor.ask(f'sum(up{{job="{CCM}"}})') == [({}, 3.0)], "it reads three daemons")
 
 
