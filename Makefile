@@ -98,13 +98,14 @@ format: set-up ## Format the code and apply the linter's fixes
 new-stack: ## Create a stack file from the commented template (NAME=x; CLUSTER=existing for a cluster that you have)
 	@tools/new-stack "$(NAME)" $(CLUSTER)
 
-docs: set-up ## Generate what comes from code: pages of annotations, doctor, rules and checklist, the stack files' schema, the differences from Go controllers
+docs: set-up ## Generate what comes from code: pages of annotations, doctor, rules and checklist, the stack files' schema, the dashboard, the differences from Go controllers
 	@$(VENV_PYTHON) -m cloud_controller.cli.annotation_docs > docs/.new && mv docs/.new docs/annotations.md
 	@$(VENV_PYTHON) -m cloud_controller.cli.doctor_docs page > docs/.new && mv docs/.new docs/doctor-checks.md
 	@$(VENV_PYTHON) -m cloud_controller.cli.doctor_docs checks > policy/data/.new && mv policy/data/.new policy/data/doctor.json
 	@$(VENV_PYTHON) -m policy.checklist_page lines > docs/.new && mv docs/.new docs/checklist.md
 	@$(VENV_PYTHON) -m policy.checklist_page rules > docs/.new && mv docs/.new docs/policy-rules.md
 	@$(VENV_PYTHON) -m components.stack_schema > stacks/.new && mv stacks/.new stacks/schema.json
+	@$(VENV_PYTHON) -m tools.dashboard > docs/.new && mv docs/.new cloud_controller/monitoring/dashboard.json
 	@$(VENV_PYTHON) -m tests.compatibility.aws_page
 	@$(VENV_PYTHON) -m tests.compatibility.alicloud_page
 

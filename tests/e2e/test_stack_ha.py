@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
-from cloud_controller.kube import (
-    LEASES,
-    NODES,
-    PODS,
-    SERVICES,
-    Informer,
-    Object,
-    TooManyRequestsError,
-)
+from cloud_controller.kube import NODES, SERVICES, TooManyRequestsError
+from cloud_controller.manifests import SECURE_PORT
+from local.addresses import socket_address
+from local.control_plane.components import CONTROLLER_MANAGER_PORT
 from local.engine.stack.secrets import open_crypter
+from tests.e2e.candidates import (
+    CCM,
+    all_ready,
+    budget,
+    candidates_counted,
+    evict,
+    held_lease,
+    leaders_machine,
+    ready_candidates,
+)
+from tests.e2e.dashboard_picture import draw_if_asked
 from tests.e2e.local_stack import LocalStack, answers, eventually, http_get, udp_echo
+from tests.e2e.prometheus import Prometheus, alerts_in_a_thirtieth, prometheus, token_to_scrape, without_answer
 from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-CCM = "cloud-controller-manager"
-CANDIDATES = f"k8s-app={CCM}"
+INSTANCE_DOWN = "CloudControllerManagerInstanceDown"
+NO_LEADER = "CloudControllerManagerNoLeader"
+FAILING_CLOUD = {"CloudAPIErrorRateHigh", "CloudAPIErrorRateVeryHigh"}
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +43,20 @@ def stack(state_folder: Path) -> LocalStack:
     stack = LocalStack.copied(state_folder, "mycloud-ha")
     stack.run("up")
     return stack
+
+
+@pytest.fixture(scope="module")
+def monitor(stack: LocalStack, state_folder: Path) -> Iterator[Prometheus]:
+    """Prometheus with the project's alerts, which scrapes the daemons and kube-controller-manager."""
+    (cluster,) = stack.cloud.list("clusters", name="ha")
+    jobs = {
+        CCM: [f"{socket_address(pod['status']['podIP'])}:{SECURE_PORT}" for pod in all_ready(stack)],
+        "kube-controller-manager": [f"{urlsplit(cluster['endpoint']).hostname}:{CONTROLLER_MANAGER_PORT}"],
+    }
+    with prometheus(
+        state_folder / "prometheus", jobs, token_to_scrape(stack.kube), alerts_in_a_thirtieth("mycloud")
+    ) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +87,10 @@ def test_a_second_up_changes_nothing(stack: LocalStack) -> None:
     assert stack.changes("up") == {}
 
 
+def test_prometheus_reads_every_daemon_with_the_rights_that_the_manifests_give_it(monitor: Prometheus) -> None:
+    eventually(lambda: monitor.ask(f'sum(up{{job="{CCM}"}})') == [({}, 3.0)], "it reads three daemons")
+
+
 def test_an_eviction_beyond_the_disruption_budget_is_refused(stack: LocalStack) -> None:
     first, second, _ = all_ready(stack)
     eventually(lambda: budget(stack)["disruptionsAllowed"] == 1, "the budget allows one")
@@ -93,6 +117,14 @@ def test_a_new_token_restarts_one_candidate_after_another_while_traffic_flows(st
     assert traffic.failures_since(0) == []
 
 
+def test_no_alert_fires_or_is_pending_in_a_healthy_cluster(monitor: Prometheus) -> None:
+    eventually(monitor.evaluated, "every rule has been evaluated")
+
+    # A daemon without work reads all machines every five minutes, and here the alert allows thirty seconds.
+    others = 'ALERTS{alertname!="CloudControllerMachinesNotRead"}'
+    eventually(lambda: monitor.ask(others) == [], "no rule is true")
+
+
 def test_no_request_fails_while_the_leaders_machine_dies_and_another_takes_over(stack: LocalStack) -> None:
     lease = eventually(lambda: held_lease(stack), "somebody leads")
     dead = leaders_machine(lease)
@@ -108,6 +140,11 @@ def test_no_request_fails_while_the_leaders_machine_dies_and_another_takes_over(
 
     print(f"{leaders_machine(new)} leads {took_over - killed:.1f} s after {dead} died")
     assert traffic.failures_since(0) == []
+
+
+def test_the_missing_leader_was_reported_until_another_led(monitor: Prometheus) -> None:
+    eventually(lambda: monitor.has_fired(NO_LEADER), "the alert has fired")
+    eventually(lambda: NO_LEADER not in monitor.firing(), "it is over")
 
 
 def test_a_service_made_while_the_old_leaders_machine_is_dead_gets_its_load_balancer(stack: LocalStack) -> None:
@@ -143,10 +180,31 @@ def test_while_the_old_leaders_machine_is_dead_no_other_candidate_may_be_evicted
         evict(stack, first)
 
 
+def test_a_failing_cloud_is_reported_until_it_answers_again(stack: LocalStack, monitor: Prometheus) -> None:
+    stack.cloud.post("admin/faults", {"operation": "*", "kind": "error", "count": None})
+    eventually(lambda: monitor.firing() >= FAILING_CLOUD, "the alerts fire")
+
+    stack.cloud.delete_path("admin/faults")
+
+    eventually(lambda: not FAILING_CLOUD & monitor.firing(), "they are over")
+
+
+def test_every_query_of_the_dashboard_has_an_answer(monitor: Prometheus) -> None:
+    # A worker has joined, and the cloud has failed: what a healthy cluster does not show is there, too.
+    eventually(lambda: not without_answer(monitor), "every query has an answer")
+
+    draw_if_asked(monitor)
+
+
 def test_the_old_leaders_machine_has_a_candidate_again_once_it_is_started(stack: LocalStack) -> None:
     stack.start_stopped_machines()
 
     all_ready(stack)
+
+
+def test_the_dead_instance_was_reported_until_it_was_back(monitor: Prometheus) -> None:
+    assert monitor.has_fired(INSTANCE_DOWN)
+    eventually(lambda: INSTANCE_DOWN not in monitor.firing(), "it is over")
 
 
 def test_two_stacks_in_one_site_do_not_disturb_each_other(stack: LocalStack, neighbour: LocalStack) -> None:
@@ -213,50 +271,9 @@ def test_down_of_the_last_stack_ends_the_site(stack: LocalStack, neighbour: Loca
 # --------------------------------------------------------------------------------------------------------- helpers
 
 
-def ready_candidates(stack: LocalStack) -> list[Object]:
-    pods = stack.kube.list(PODS, "kube-system", label_selector=CANDIDATES).items
-    return [pod for pod in pods if is_ready(pod)]
-
-
-def all_ready(stack: LocalStack) -> list[Object]:
-    """The three candidates, once they are ready at the same time."""
-
-    def three() -> list[Object] | None:
-        ready = ready_candidates(stack)
-        return ready if len(ready) == 3 else None
-
-    found: list[Object] = eventually(three, "three candidates are ready")
-    return found
-
-
-def budget(stack: LocalStack) -> Any:
-    """The disruption controller's result: it follows the pods, and decides about evictions."""
-    return stack.kube.get(stack.kube.resource("policy/v1", "PodDisruptionBudget"), CCM, "kube-system")["status"]
-
-
 def neighbour_answers(neighbour: LocalStack) -> None:
     url = neighbour.outputs["webUrl"]
     eventually(lambda: answers(url), "the neighbour's web workload answers")
-
-
-def is_ready(pod: Object) -> bool:
-    conditions = {c["type"]: c["status"] for c in pod.get("status", {}).get("conditions", [])}
-    return conditions.get("Ready") == "True" and "deletionTimestamp" not in pod["metadata"]
-
-
-def evict(stack: LocalStack, pod: Object) -> None:
-    metadata = {"name": pod["metadata"]["name"], "namespace": "kube-system"}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-    stack.kube.create(PODS, eviction, "kube-system", name=metadata["name"], subresource="eviction")
-
-
-def held_lease(stack: LocalStack, *, other_than: str = "") -> Object | None:
-    lease = stack.kube.get(LEASES, CCM, "kube-system")
-    return lease if lease["spec"].get("holderIdentity") and leaders_machine(lease) != other_than else None
-
-
-def leaders_machine(lease: Object) -> str:
-    return str(lease["spec"]["holderIdentity"]).rpartition("_")[0]
 
 
 def url_of(stack: LocalStack, name: str) -> str | None:
@@ -273,28 +290,3 @@ def use_new_token(stack: LocalStack) -> None:
     crypter = open_crypter(passphrase, settings["encryptionsalt"])
     settings["config"]["cloud-controller:mycloudControllerToken"] = {"secure": crypter.encrypt(token)}
     stack.site_copy.write_text(yaml.safe_dump(settings))
-
-
-@contextmanager
-def candidates_counted(stack: LocalStack) -> Iterator[list[int]]:
-    """How many candidates were ready after each change of one."""
-    counts: list[int] = []
-    ready: dict[str, bool] = {}
-    lock = threading.Lock()
-
-    def note(_type: Any, old: Object | None, new: Object | None) -> None:
-        pod = new or old
-        assert pod is not None
-        with lock:
-            ready[pod["metadata"]["uid"]] = new is not None and is_ready(new)
-            if informer.synced:
-                counts.append(sum(ready.values()))
-
-    informer = Informer(stack.kube, PODS, "kube-system", label_selector=CANDIDATES)
-    informer.add_handler(note)
-    informer.start()
-    informer.wait_synced(30)
-    try:
-        yield counts
-    finally:
-        informer.stop()

@@ -163,6 +163,12 @@ def test_the_wheel_is_the_same_bytes_each_time(wheels: list[Path]) -> None:
 
 
 @pytest.mark.integration
+def test_the_wheel_holds_the_dashboard(app: Path) -> None:
+    stored = Path("cloud_controller", "monitoring", "dashboard.json")
+
+    assert (app / stored).read_bytes() == (ROOT / stored).read_bytes()
+
+
 def test_the_wheel_holds_the_controllers_alone(wheels: list[Path]) -> None:
     with zipfile.ZipFile(wheels[0]) as wheel:
         tops = {name.split("/")[0] for name in wheel.namelist()}
