@@ -15,7 +15,7 @@ from cloud_controller.kube import PODS, Object, key, name
 
 _MANY_RESTARTS = 5
 _RECENTLY = timedelta(hours=1)
-_CAUSES = frozenset({"api-server", "cloud-config", "cloud-api", "kubernetes-rights"})
+_CAUSES = frozenset({"api-server", "cloud-config", "cloud-api", "cloud-rights", "kubernetes-rights", "egress"})
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
