@@ -93,9 +93,9 @@ def main() -> None:
         settings["readiness_gates"] = config.readiness_gates
     if config.service_admission != Admission.OFF:
         settings["service_admission"] = config.service_admission
-    if config.doctor_schedule is not None:
+    if config.doctor_schedule:
         settings["doctor_schedule"] = config.doctor_schedule
-    if config.doctor_push_gateway is not None:
+    if config.doctor_push_gateway:
         settings["doctor_push_gateway"] = config.doctor_push_gateway
     ours = config.executor(stack_config.Controller.SERVICE) is Executor.DAEMON
     serves_without_class = ours and "--require-load-balancer-class" not in settings.get("arguments", ())

@@ -67,7 +67,7 @@ def _nameable(entry: str) -> str:
 
 
 def _schedule(schedule: str) -> str:
-    if not cron_job.is_schedule(schedule):
+    if schedule and not cron_job.is_schedule(schedule):
         raise ValueError("allowed: five fields, such as '0 * * * *'")
     return schedule
 
@@ -188,13 +188,13 @@ class StackConfig(Section):
         description="The changes that may give protected Services other addresses, as NAMESPACE/NAME: DIGEST; the"
         " preview that such a change fails prints the entry.",
     )
-    doctor_schedule: Annotated[str, AfterValidator(_schedule)] | None = Field(
-        default=None,
-        description="When `cloud-controller doctor` runs in the cluster, as a CronJob's schedule in UTC; never if not"
-        " set.",
+    doctor_schedule: Annotated[str, AfterValidator(_schedule)] = Field(
+        default="",
+        description="When `cloud-controller doctor` runs in the cluster, as a CronJob's schedule in UTC; empty: never.",
     )
-    doctor_push_gateway: str | None = Field(
-        default=None, description="URL of the Prometheus Pushgateway that gets the doctor's findings as metrics."
+    doctor_push_gateway: str = Field(
+        default="",
+        description="URL of the Prometheus Pushgateway that gets the doctor's findings as metrics; empty: none.",
     )
     protect: Flag = Field(
         default=False, description="Whether network, cluster and load balancers are protected from deletion."

@@ -13,6 +13,7 @@ from cloud_controller.cli import options as cli_options
 from cloud_controller.cli.commands import main
 from cloud_controller.cli.parser import Parser
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.doctor.checks import ALL
 
 KUBECONFIG = """
 current-context: c
@@ -92,3 +93,30 @@ def options(*arguments: str) -> argparse.Namespace:
     doctor.add(parser)
     given: argparse.Namespace = parser.parse_args(arguments)
     return given
+
+
+# ------------------------------------------------------------------------------------------------ checks with options
+
+NUMBERS = {check.name for check in ALL if check.needs == "scrape"}
+
+
+def ran(kubeconfig: str, capsys: pytest.CaptureFixture[str], *arguments: str) -> set[str]:
+    """The names of the checks that ran, on a cluster whose API server does not answer."""
+    assert main(["doctor", "--cloud=mycloud", f"--kubeconfig={kubeconfig}", "--output=json", *arguments]) in (3, 4)
+    report = json.loads(capsys.readouterr().out)
+    found = {each["check"] for part in ("findings", "notChecked") for each in report[part]}
+    return found | {*report["passed"]}
+
+
+def test_checks_that_need_an_option_are_left_out_without_it(
+    kubeconfig: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(kubeconfig, capsys) == {check.name for check in ALL} - NUMBERS
+
+
+def test_checks_that_need_an_option_run_with_it(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran(kubeconfig, capsys, "--scrape=10ms") == {check.name for check in ALL}
+
+
+def test_a_check_that_is_named_runs_without_its_option(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran(kubeconfig, capsys, "--only=api-errors") == {"api-errors"}
