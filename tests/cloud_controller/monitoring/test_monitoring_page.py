@@ -80,9 +80,7 @@ def test_every_link_leads_to_a_page_that_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", RUNBOOKS, ids=lambda page: page.stem)
 def test_every_series_in_a_runbook_exists(page: Path) -> None:
     text = page.read_text()
-    named = set(
-        re.findall(r"\b(?:cloud_controller|cloudcontroller|workqueue|node_collector|leader_election)_\w+", text)
-    )
+    named = set(re.findall(r"\b(?:cloud_?controller|workqueue|node_collector|leader_election)_\w+", text))
     known = {*families(), *(each for names in FOREIGN.values() for each in names), "node_collector_zone_size"}
 
     assert named <= known
