@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -439,6 +439,28 @@ def test_leader_and_standby_are_ready_but_not_while_the_cloud_is_unavailable(
 
     until(lambda: "controller-route Unavailable: the cloud is down" in ready(18001), "the leader is in trouble")
     assert ready(18002) == "ok"
+
+
+def test_a_leader_exports_when_it_read_machines_and_any_daemon_when_its_credential_expires(
+    start: Callable[..., Daemon], control_plane: ControlPlane
+) -> None:
+    address = str(urlsplit(control_plane.endpoint).hostname)
+
+    def exports(port: int, series: str) -> bool:
+        try:
+            return f"\n{series} " in HTTP.request("GET", f"https://{address}:{port}/metrics").data.decode()
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    read, expiry = (f"cloud_controller_{of}_timestamp_seconds" for of in ("machines_read", "credential_expiry"))
+    start(serving=Serving(address, 18004, protected=False), credential_expires=date(2027, 1, 31))
+    until(lambda: exports(18004, read), "the leader's controllers read machines")
+    start(serving=Serving(address, 18005, protected=False))
+    until(lambda: exports(18005, 'workqueue_depth{name="node"}'), "the other serves its metrics")
+
+    assert exports(18004, expiry)
+    assert not exports(18005, read)
+    assert not exports(18005, expiry)
 
 
 def test_an_invalid_cloud_token_is_one_error_line(

@@ -84,6 +84,7 @@ def test_the_projects_stacks_on_alibaba_cloud_are_valid(stack: str) -> None:
         (ecs(podCidr="100.64.0.0/16"), "overlaps 100.64.0.0/10, which Alibaba Cloud uses itself"),
         (ecs(podCidr="10.0.0.0/17"), 'alicloud.podCidr is "10.0.0.0/17": overlaps the VPC\'s 10.0.0.0/16'),
         (on(serviceCidr="10.0.0.0/20"), 'alicloud.serviceCidr is "10.0.0.0/20": overlaps the range of the VPC'),
+        ({**on(), "monitoring": "operator"}, 'monitoring is "operator": the stack runs no cloud controller manager'),
         (on(executors={"node": "daemon"}), 'executors.node is "daemon": ACK runs it, and two would undo each other'),
         (on(executors={"service": "daemon"}), "alicloud.ccmImage is null: nodes cannot pull the default image"),
         (on(sourceRanges=["10.0.0.0/8"]), "ACK's CCM does not limit a CLB's clients by them"),
