@@ -140,8 +140,8 @@ def _cloud_api() -> Panels:
         _graph(
             "Time until the credential expires",
             "Of the daemons' cloud credential; “none” if no day is configured (`--credential-expires`).",
-            "s",
-            (f"min(cloud_controller_credential_expiry_timestamp_seconds{{{_DAEMON}}}) - time()", "Left"),
+            "d",
+            (f"(min(cloud_controller_credential_expiry_timestamp_seconds{{{_DAEMON}}}) - time()) / 86400", "Left"),
         ).no_value(_NONE),
     ]
 
