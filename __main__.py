@@ -97,6 +97,7 @@ def main() -> None:
     serves_without_class = ours and "--require-load-balancer-class" not in settings.get("arguments", ())
     # None where the cloud's own software runs every controller.
     managers: list[pulumi.Resource] = []
+    watching: list[pulumi.Resource] = []
     if daemon := [name.value for name in config.run_by(Executor.DAEMON)]:
         manager = CloudControllerManager(
             "cloud-controller-manager",
@@ -117,7 +118,7 @@ def main() -> None:
         )
         managers.append(manager)
         if config.monitoring != Mode.OFF:
-            Monitoring("monitoring", {"cloud": config.cloud, "mode": config.monitoring}, in_cluster)
+            watching = [Monitoring("monitoring", {"cloud": config.cloud, "mode": config.monitoring}, in_cluster)]
     machines: list[MachineArgs] = [
         {"name": machine.name, "provider_id": machine.provider_id}
         for pool in pools.values()
@@ -139,7 +140,7 @@ def main() -> None:
     pulumi.export("clusterId", cluster.cluster_id)
     pulumi.export("kubeconfig", cluster.kubeconfig)
 
-    in_turn: list[pulumi.Resource] = [cluster, *pools.values(), *managers, controller]
+    in_turn: list[pulumi.Resource] = [cluster, *pools.values(), *managers, *watching, controller]
     services: list[LoadBalancerService] = []
     if config.workloads:
         initialised = pulumi.ResourceOptions(depends_on=[controller, *managers])
