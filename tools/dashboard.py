@@ -69,7 +69,7 @@ def _rows() -> list[tuple[str, Panels]]:
         ("Availability", _availability()),
         ("Cloud API", _cloud_api()),
         ("Work", _work()),
-        ("Services and routes", _services_and_routes()),
+        ("Services and routes", [panel.span(6) for panel in _services_and_routes()]),
         ("Nodes", _nodes()),
     ]
 
@@ -140,8 +140,8 @@ def _cloud_api() -> Panels:
         _graph(
             "Time until the credential expires",
             "Of the daemons' cloud credential; “none” if no day is configured (`--credential-expires`).",
-            "s",
-            (f"min(cloud_controller_credential_expiry_timestamp_seconds{{{_DAEMON}}}) - time()", "Left"),
+            "d",
+            (f"(min(cloud_controller_credential_expiry_timestamp_seconds{{{_DAEMON}}}) - time()) / 86400", "Left"),
         ).no_value(_NONE),
     ]
 
@@ -205,6 +205,12 @@ def _services_and_routes() -> Panels:
             "`cloud-controller plan` names each Service.",
             "short",
             (f"max by (reason) (cloud_controller_services_needing_attention{{{_DAEMON}}})", "{{reason}}"),
+        ),
+        _graph(
+            "Reconciliations of Services",
+            "Only those that had something to do.",
+            "ops",
+            (f"sum({_rate(f'service_controller_loadbalancer_sync_total{{{_DAEMON}}}')})", "Reconciliations"),
         ),
         _graph(
             "Routes and quota",

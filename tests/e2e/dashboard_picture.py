@@ -22,7 +22,7 @@ COLUMN, ROW, GAP, MARGIN = 50, 17, 6, 26
 """Pixels: of Grafana's grid (24 columns), between panels, and around a graph."""
 POINTS = 100
 COLOURS = ("#3274d9", "#e0752d", "#37872d", "#c4162a", "#8f3bb8", "#b8860b", "#00838f", "#7a5230")
-UNITS = {"s": " s", "reqps": "/s", "ops": "/s", "percent": " %"}
+UNITS = {"s": " s", "d": " days", "reqps": "/s", "ops": "/s", "percent": " %"}
 
 Line = tuple[str, list[tuple[float, float]]]
 """A series: its legend, and values by time."""
