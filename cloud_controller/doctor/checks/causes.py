@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 CCM_DOWN: Final = frozenset(
-    {"api-server", "cloud-config", "cloud-api", "cloud-rights", "egress", "ccm-pods", "daemon-health", "leader"}
+    {
+        "api-server",
+        "cloud-config",
+        "cloud-api",
+        "cloud-rights",
+        "kubernetes-rights",
+        "egress",
+        "ccm-pods",
+        "daemon-health",
+        "leader",
+    }
 )
 """With a finding of these, the CCM may do nothing at all."""
 
