@@ -37,7 +37,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
 
 
 def _of_cluster(seen: Seen, version: str) -> Iterator[Finding]:
-    # A vendor's build (v1.34.1-eks-1234) has the vendor's calendar.
+    # A vendor's build, which has a suffix, has the vendor's calendar.
     cloud = seen.daemon().cloud if "-" in version else known_versions.UPSTREAM
     ends = known_versions.support_problem(version, cloud, _AHEAD_DAYS, seen.now.date())
     for what in (*filter(None, [ends]), *known_versions.kubernetes_vulnerabilities(version)):
