@@ -17,6 +17,7 @@ from tests.integration import MARK
 
 CONTROL_PLANE = "the control plane of tests/cloud_controller"
 CRASH_ENVIRONMENT = "the environment of tests/crash"
+STACK = "the stack of tests/e2e"
 UNITS: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -42,12 +43,21 @@ UNITS: Mapping[str, str] = {
         ),
         CRASH_ENVIRONMENT,
     ),
+    **dict.fromkeys(
+        (
+            "tests/e2e/test_readiness_gates.py",
+            "tests/e2e/test_service_changes.py",
+            "tests/e2e/test_traffic.py",
+        ),
+        STACK,
+    ),
 }
 """By file, where that is not a unit of its own."""
 
 SHARED: Mapping[str, tuple[str, str]] = {
     CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),
     CRASH_ENVIRONMENT: ("environment", "tests/crash"),
+    STACK: ("shared_stack", "tests/e2e"),
 }
 """By unit: the session's fixture that it shares, and the folder of its conftest."""
 
