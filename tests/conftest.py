@@ -66,11 +66,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     integration.watch(item)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
-    distribution.take_note(fixturedef, request)
-
-
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """A session's fixture may start a process to end what it made, whichever test is the last."""

@@ -17,6 +17,7 @@ from tests.integration import MARK
 
 CONTROL_PLANE = "the control plane of tests/cloud_controller"
 CRASH_ENVIRONMENT = "the environment of tests/crash"
+STACK = "the stack of tests/e2e"
 UNITS: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -42,12 +43,21 @@ UNITS: Mapping[str, str] = {
         ),
         CRASH_ENVIRONMENT,
     ),
+    **dict.fromkeys(
+        (
+            "tests/e2e/test_readiness_gates.py",
+            "tests/e2e/test_service_changes.py",
+            "tests/e2e/test_traffic.py",
+        ),
+        STACK,
+    ),
 }
 """By file, where that is not a unit of its own."""
 
 SHARED: Mapping[str, tuple[str, str]] = {
     CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),
     CRASH_ENVIRONMENT: ("environment", "tests/crash"),
+    STACK: ("shared_stack", "tests/e2e"),
 }
 """By unit: the session's fixture that it shares, and the folder of its conftest."""
 
@@ -68,23 +78,25 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # its base is not 
         return UNITS.get(file, file)
 
 
-_started: dict[tuple[str, str], tuple[pytest.FixtureDef[Any], pytest.FixtureRequest]] = {}
-
-
-def take_note(fixture: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
-    """Remember what is set up if it is shared."""
-    if (fixture.argname, fixture.baseid) in SHARED.values():
-        _started[fixture.argname, fixture.baseid] = fixture, request
+_shared: dict[str, pytest.FixtureDef[Any]] = {}
+"""By unit: what its tests so far have used."""
 
 
 def end_what_was_shared(item: pytest.Item, following: pytest.Item | None) -> None:
-    """After a unit's last test: otherwise it idles until the session ends, and is not idle."""
+    """After a unit's last test: otherwise it idles until the session ends, and is not idle.
+
+    The last test itself may do without. No hook of a conftest sees a session's fixtures being set up: pytest calls
+    those of the repository's root only.
+    """
     unit = UNITS.get(file_of(item.nodeid))
-    if unit is None or following is None or UNITS.get(file_of(following.nodeid)) == unit:
+    if unit is None or not isinstance(item, pytest.Function):
         return
-    if SHARED[unit] in _started:
-        fixture, request = _started.pop(SHARED[unit])
-        fixture.finish(request)  # type: ignore[arg-type]  # as pytest passes it
+    name, folder = SHARED[unit]
+    for definition in item._fixtureinfo.name2fixturedefs.get(name, ()):
+        if definition.baseid == folder:
+            _shared[unit] = definition
+    if following is not None and UNITS.get(file_of(following.nodeid)) != unit and unit in _shared:
+        _shared.pop(unit).finish(item._request)  # type: ignore[arg-type]  # as pytest passes it
 
 
 @dataclass

@@ -43,10 +43,10 @@ CONFTEST = """
 from pathlib import Path
 import pytest
 from tests import distribution
-from tests.conftest import pytest_fixture_setup, pytest_runtest_teardown
+from tests.conftest import pytest_runtest_teardown
 
-distribution.UNITS = {"test_a.py": "unit", "test_b.py": "unit"}
-distribution.SHARED = {"unit": ("dear", "")}
+distribution.UNITS = {"below/test_a.py": "unit", "below/test_b.py": "unit"}
+distribution.SHARED = {"unit": ("dear", "below")}
 
 def log(what):
     with Path("log").open("a") as file:
@@ -71,10 +71,13 @@ def _name(request):
 
 @pytest.mark.integration
 def test_what_a_unit_shares_ends_with_the_unit_and_starts_again_where_it_is_needed_again(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST)
+    # As here, below the root: a session's hooks are those of the root.
+    folder = tmp_path / "below"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(CONFTEST)
     for file, test in (("a", "def test_a(client): pass"), ("b", "def test_b(): pass"), ("c", "def test_c(): pass")):
-        (tmp_path / f"test_{file}.py").write_text(test)
-    (tmp_path / "test_d.py").write_text("def test_d(dear): pass")
+        (folder / f"test_{file}.py").write_text(test)
+    (folder / "test_d.py").write_text("def test_d(dear): pass")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 

@@ -21,6 +21,10 @@ BINARIES = (ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER)
 COMPONENTS = (*BINARIES, EGRESS_PROXY)
 """All processes of a control plane; the proxy is a module of this project, the others are binaries."""
 
+ENVIRONMENT: Mapping[str, Mapping[str, str]] = {API_SERVER: {"GOGC": "400"}}
+"""By component. Collecting garbage at every doubling takes an API server a fifth of its processor time; it gets 130 MB
+of memory instead."""
+
 ETCD_CLIENT_PORT = 2379
 ETCD_PEER_PORT = 2380
 API_SERVER_PORT = 6443

@@ -27,6 +27,7 @@ from local.control_plane.components import (
     CONTROLLER_MANAGER_PORT,
     EGRESS_PROXY,
     EGRESS_SOCKET,
+    ENVIRONMENT,
     ETCD,
     PORTS,
     SCHEDULER,
@@ -183,7 +184,11 @@ class ControlPlane:
                     self._argv(component),
                     record=self._layout.record(component),
                     log=self._layout.log(component),
-                    env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._layout.directory)},
+                    env={
+                        "PATH": os.environ.get("PATH", os.defpath),
+                        "HOME": str(self._layout.directory),
+                        **ENVIRONMENT.get(component, {}),
+                    },
                     cwd=self._layout.directory,
                 )
 

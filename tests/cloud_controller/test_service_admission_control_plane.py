@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.nameable import Nameable, named
 from cloud_controller.load_balancers.readiness_gates import ANNOTATION, ReadinessGates
-from cloud_controller.load_balancers.refusals import refuse
+from cloud_controller.load_balancers.refusals import Refusal, refuse
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.service_admission import LABEL, Admission, Limits
 from policy.checklist.annotations import problems
@@ -93,10 +93,17 @@ def with_policies(kube: Kube) -> Callable[..., Cluster]:
     """Makes each cluster once: an API server takes seconds of processor time for each policy."""
 
     @functools.cache
-    def make(cloud: str, nameable: Nameable | None = None) -> Cluster:
-        return Cluster(kube, cloud, limits=Limits(nameable) if nameable else None)
+    def make(cloud: str, nameable: Nameable = Nameable(), config: str = "") -> Cluster:  # noqa: B008 - frozen
+        return Cluster(kube, cloud, limits=Limits(nameable, of_config=rules_of(cloud, config) if config else {}))
 
     return make
+
+
+def rules_of(cloud: str, config: str) -> Mapping[str, tuple[Refusal, ...]]:
+    """What the cloud config forbids, by kind."""
+    of_config = clouds.descriptor(cloud).of_config
+    assert of_config is not None
+    return of_config(config).refusals
 
 
 @pytest.fixture(scope="module", params=["mycloud", "aws", "alicloud"])
@@ -354,16 +361,14 @@ _NO_VSWITCH = '{"Global": {"clusterID": "c-1", "region": "cn-hangzhou", "vpcid":
     ],
 )
 def test_what_the_cloud_config_forbids_is_refused_in_the_controllers_words(
-    kube: Kube, cloud: str, config: str, wrong: Asked, right: Asked
+    kube: Kube, with_policies: Callable[..., Cluster], cloud: str, config: str, wrong: Asked, right: Asked
 ) -> None:
-    of_config = clouds.descriptor(cloud).of_config
-    assert of_config is not None
-    rules = of_config(config).refusals
-    cluster = Cluster(kube, cloud, limits=Limits(of_config=rules))
+    cluster = with_policies(cloud, config=config)
+    rules = rules_of(cloud, config)[wrong.kind.kind]
     service = stored(kube, wrong.service())
 
     with pytest.raises(InvalidConfiguration) as refused:
-        refuse(wrong.kind.parse(service["metadata"].get("annotations")), service["spec"], rules[wrong.kind.kind])
+        refuse(wrong.kind.parse(service["metadata"].get("annotations")), service["spec"], rules)
     assert is_said(str(refused.value), cluster.judged(wrong.service()))
     assert cluster.judged(right.service()) is None
 
@@ -436,8 +441,8 @@ def test_a_service_from_before_keeps_its_annotations_until_they_or_its_spec_chan
         patched({"spec": {"ports": [{"port": 81}]}})
 
 
-def test_a_port_has_its_node_port_before_it_is_judged(kube: Kube) -> None:
-    cluster = Cluster(kube, "mycloud")
+def test_a_port_has_its_node_port_before_it_is_judged(kube: Kube, with_policies: Callable[..., Cluster]) -> None:
+    cluster = with_policies("mycloud")
     ports = [{"name": "web", "port": 80}, {"name": "tls", "port": 443}]
     service = {"metadata": {"name": "right"}, "spec": {"type": "LoadBalancer", "ports": ports[:1]}}
 

@@ -1,10 +1,11 @@
-"""Each module of whole-stack tests gets a site of its own."""
+"""Each module of whole-stack tests gets a site of its own, but for those that share one (tests/distribution.py)."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,32 @@ from tests.e2e.local_stack import ROOT, LocalStack
 @pytest.fixture(scope="module")
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder for a site of the module's own. A site that the tests leave is stopped, its addresses released."""
-    state = tmp_path_factory.mktemp("site")
+    with _stopped_afterwards(tmp_path_factory.mktemp("site")) as state:
+        yield state
+
+
+@pytest.fixture(scope="module")
+def empty_stack(state_folder: Path) -> LocalStack:
+    """Stack `local`, not up yet."""
+    return LocalStack.copied(state_folder, "local")
+
+
+@pytest.fixture(scope="session")
+def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """Stack `local`, up, for modules that leave no objects in it.
+
+    Changes of addresses wait for an acknowledgement, and pods of an annotated Service get readiness gates.
+    """
+    with _stopped_afterwards(tmp_path_factory.mktemp("site")) as state:
+        stack = LocalStack.copied(state, "local")
+        stack.configure("addressChanges", "acknowledge")
+        stack.configure("readinessGates", "inject")
+        stack.run("up")
+        yield stack
+
+
+@contextmanager
+def _stopped_afterwards(state: Path) -> Iterator[Path]:
     yield state
     subprocess.run(
         [sys.executable, "-m", "local", "stop", "--state", str(state)],
@@ -28,9 +54,3 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )
     # The folder stays for the analysis of a failure.
     BlockRegistry(default_registry()).release(state)
-
-
-@pytest.fixture(scope="module")
-def empty_stack(state_folder: Path) -> LocalStack:
-    """Stack `local`, not up yet."""
-    return LocalStack.copied(state_folder, "local")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -28,16 +29,15 @@ REPLICAS = 2
 
 
 @pytest.fixture(scope="module")
-def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
-    """A stack whose daemon serves readiness gates, with a Service of slow pods; brought up once for the module."""
-    empty_stack.configure("readinessGates", "inject")
-    empty_stack.configure("workloads", False)
-    empty_stack.run("up")
-    kube = empty_stack.kube
+def stack(shared_stack: LocalStack) -> Iterator[LocalStack]:
+    """The shared stack, whose daemon serves readiness gates, with a Service of slow pods."""
+    kube = shared_stack.kube
     kube.create(DEPLOYMENTS, _deployment(), "default")
     kube.create(SERVICES, _service(), "default")
-    yield empty_stack
+    yield shared_stack
     kube.delete(SERVICES, SLOW, "default")
+    kube.delete(DEPLOYMENTS, SLOW, "default")
+    eventually(lambda: not _pods(shared_stack), "the slow pods are gone")
 
 
 def test_without_gates_a_rolling_update_loses_requests(stack: LocalStack) -> None:
@@ -102,9 +102,10 @@ def _is_ready(pod: dict[str, Any]) -> bool:
 
 def _wait_healthy(stack: LocalStack) -> None:
     """Wait until the load balancer has all pods as members and finds them healthy."""
+    url = _url(stack)
 
     def healthy() -> bool:
-        (lb,) = stack.cloud.list("load_balancers")
+        (lb,) = [each for each in stack.cloud.list("load_balancers") if each["address"] == urlsplit(url).hostname]
         items = stack.cloud.get_path(f"load_balancers/{lb['id']}/health")["items"]
         return len(items) == REPLICAS and all(each["healthy"] for each in items)
 

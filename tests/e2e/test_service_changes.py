@@ -1,4 +1,4 @@
-"""Traffic while a Service changes, shares or is deleted. The tests share one stack, each with own Services."""
+"""Traffic while a Service changes, shares or is deleted. Each test has own Services in the shared stack."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 PODS = {"app.kubernetes.io/name": "web"}
 
 
-@pytest.fixture(scope="module")
-def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack, brought up once for the module. Changes of addresses wait for an acknowledgement."""
-    empty_stack.configure("addressChanges", "acknowledge")
-    empty_stack.run("up")
-    yield empty_stack
+@pytest.fixture
+def stack(shared_stack: LocalStack) -> LocalStack:
+    """The shared stack, where changes of addresses wait for an acknowledgement."""
+    return shared_stack
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""Clients of a load balancer while nodes die and are added. The tests share one stack, in this order."""
+"""Clients of a load balancer while nodes die and are added. The tests run in this order, on the shared stack."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,11 +19,10 @@ EVERYWHERE = "everywhere"
 """A DaemonSet and its Service with `externalTrafficPolicy: Local`: each answer comes from the node that took it."""
 
 
-@pytest.fixture(scope="module")
-def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack, brought up once for the module."""
-    empty_stack.run("up")
-    yield empty_stack
+@pytest.fixture
+def stack(shared_stack: LocalStack) -> LocalStack:
+    """The shared stack."""
+    return shared_stack
 
 
 def test_no_request_fails_once_a_dead_node_is_removed_from_the_load_balancer(stack: LocalStack) -> None:
