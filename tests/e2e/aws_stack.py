@@ -33,20 +33,23 @@ class AwsStack:
     @property
     def kube(self) -> Kube:
         """The stack's cluster, as its creator; made again because a token soon expires."""
+        return Kube.from_kubeconfig(self.kubeconfig)
+
+    @property
+    def kubeconfig(self) -> str:
+        """A kubeconfig of its creator, whose token soon expires."""
         cluster = self.aws("eks").describe_cluster(name=STACK)["cluster"]
         server = {"server": cluster["endpoint"], "certificate-authority-data": cluster["certificateAuthority"]["data"]}
         bearer = token(STACK, self.site.endpoint, REGION, *self.site.credentials)
-        return Kube.from_kubeconfig(
-            yaml.safe_dump(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Config",
-                    "clusters": [{"name": STACK, "cluster": server}],
-                    "users": [{"name": "me", "user": {"token": bearer}}],
-                    "contexts": [{"name": STACK, "context": {"cluster": STACK, "user": "me"}}],
-                    "current-context": STACK,
-                }
-            )
+        return yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": STACK, "cluster": server}],
+                "users": [{"name": "me", "user": {"token": bearer}}],
+                "contexts": [{"name": STACK, "context": {"cluster": STACK, "user": "me"}}],
+                "current-context": STACK,
+            }
         )
 
     def instances(self) -> dict[str, dict[str, Any]]:

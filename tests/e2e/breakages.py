@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from cloud_controller.kube import (
     CLUSTER_ROLES,
@@ -17,6 +17,7 @@ from cloud_controller.kube import (
     ROLE_BINDINGS,
     SECRETS,
     SERVICES,
+    Kube,
     NotFoundError,
     Object,
     PatchType,
@@ -31,6 +32,16 @@ DLB = "service.beta.kubernetes.io/dlb-"
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 
 Break = Callable[[LocalStack], AbstractContextManager[None]]
+
+
+class OnCluster(Protocol):
+    """A stack on any cloud."""
+
+    @property
+    def kube(self) -> Kube: ...
+
+
+BreakAnywhere = Callable[[OnCluster], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class Breakage:
 
 
 @contextmanager
-def changed(stack: LocalStack, resource: Resource, name: str, namespace: str | None, change: Any) -> Iterator[None]:
+def changed(stack: OnCluster, resource: Resource, name: str, namespace: str | None, change: Any) -> Iterator[None]:
     """An object changed by a function, and given back its spec, data, rules and metadata afterwards."""
     kube = stack.kube
     before = kube.get(resource, name, namespace)
@@ -107,7 +118,7 @@ def secret(name: str) -> Callable[[Object], None]:
     return change
 
 
-def without_right(resource: str, verb: str) -> Break:
+def without_right(resource: str, verb: str) -> BreakAnywhere:
     """The CCM's ClusterRole without one verb."""
 
     def change(role: Object) -> None:
@@ -246,11 +257,11 @@ _NODE_INFO = dict.fromkeys(
 # ------------------------------------------------------------------------------------------------------- Services
 
 
-def service(name: str, annotations: dict[str, str] | None = None, **spec: Any) -> Break:
+def service(name: str, annotations: dict[str, str] | None = None, **spec: Any) -> BreakAnywhere:
     """One more Service of type LoadBalancer in front of the web workload; its load balancer goes with it."""
 
     @contextmanager
-    def apply(stack: LocalStack) -> Iterator[None]:
+    def apply(stack: OnCluster) -> Iterator[None]:
         kube = stack.kube
         made = {
             "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
