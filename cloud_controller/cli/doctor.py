@@ -23,7 +23,7 @@ from cloud_controller.doctor.checks import ALL
 from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
 from cloud_controller.doctor.push import push
 from cloud_controller.doctor.scraping import Scrape
-from cloud_controller.doctor.seen import GRACE, Daemon, Seen, Target
+from cloud_controller.doctor.seen import GRACE, Daemon, Seen, Target, joined
 from cloud_controller.kube import Kube
 
 _OWN = ("--bind-address", "--config", "--cloud-config", "--kubeconfig")
@@ -163,7 +163,7 @@ def with_arguments(arguments: Sequence[str], options: argparse.Namespace) -> arg
     parser = _Lenient(forwards=True, add_help=False)
     cli_options.add_controllers(parser)
     cli_options.add_lease_name(parser)
-    own = [each for each in arguments if each.startswith("--") and each.partition("=")[0] not in _OWN]
+    own = [each for each in joined(arguments) if each.partition("=")[0] not in _OWN]
     parser.set_defaults(**vars(options))
     found: argparse.Namespace = parser.parse_known_args(own)[0]
     return found

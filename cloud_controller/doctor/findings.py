@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from cloud_controller import logs
+
 if TYPE_CHECKING:
     from cloud_controller.doctor.seen import Seen
+
+
+_LONGEST = 600
+"""Characters of one piece of evidence."""
 
 
 class Severity(StrEnum):
@@ -84,12 +90,23 @@ def _run(check: Check, seen: Seen) -> Result:
     found: list[Finding] = []
     try:
         # One by one: what was found before something could not be read still counts.
-        found.extend(check.run(seen))
+        found.extend(map(_cleaned, check.run(seen)))
     except Unreadable as error:
-        return Result(check, tuple(found), not_done=str(error))
+        return Result(check, tuple(found), not_done=_text(str(error)))
     except OutOfReach as error:
         return Result(check, tuple(found), out_of_reach=str(error))
     return Result(check, tuple(found))
+
+
+def _cleaned(finding: Finding) -> Finding:
+    return replace(finding, what=_text(finding.what), evidence=tuple(map(_text, finding.evidence)))
+
+
+def _text(given: str) -> str:
+    """Text of others in one line that any terminal and any XML can show, without what looks like a secret."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in given).split())
+    line = logs.redacted(line)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.doctor.findings import Unreadable
+from cloud_controller.doctor.selectors import selects
 from cloud_controller.fence import read_only
 from cloud_controller.kube import (
     DAEMON_SETS,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 GRACE = timedelta(minutes=2)
 BETWEEN_LOOKS = 6.0
 """Seconds: longer than the passes of the node-lifecycle controller are apart."""
+
+BETWEEN_RENEWALS = 3.0
+"""Seconds: longer than a leader's retry period."""
 
 _ONE_LOOK = 3600.0
 """Seconds for which a look keeps what it knows of the machines: for as long as it takes."""
@@ -142,6 +146,16 @@ class Seen:
         """The Lease by which the CCM leads."""
         return self.get(LEASES, self.target.lease, self.target.namespace)
 
+    def renewed(self, lease: Object) -> bool:
+        """Whether somebody renews the Lease while we look: its times are those of another clock than ours."""
+
+        def read() -> bool:
+            self._pause(BETWEEN_RENEWALS)
+            now = self.kube().get(LEASES, self.target.lease, self.target.namespace)
+            return bool(now["spec"].get("renewTime") != lease["spec"].get("renewTime"))
+
+        return self.once("renewed", read)
+
     def workload(self) -> Object | None:
         """The CCM's DaemonSet or Deployment; None if it has none, as where the cloud runs it."""
         target = self.target
@@ -154,9 +168,9 @@ class Seen:
         workload = self.workload()
         if workload is None:
             return []
-        wanted = workload["spec"]["selector"].get("matchLabels", {}).items()
+        selector = workload["spec"]["selector"]
         all_pods = self.list(PODS, self.target.namespace)
-        return [each for each in all_pods if wanted <= (each["metadata"].get("labels") or {}).items()]
+        return [each for each in all_pods if selects(selector, each["metadata"].get("labels") or {})]
 
     def running_pods(self) -> Sequence[Object]:
         """The CCM's pods, without those that have ended or are being deleted: others take their place."""
@@ -187,8 +201,10 @@ class Seen:
         workload = self.workload()
         if workload is None:
             return None
-        container = workload["spec"]["template"]["spec"]["containers"][0]
-        return [*container.get("command", ()), *container.get("args", ())]
+        containers = workload["spec"]["template"]["spec"]["containers"]
+        # Others beside it have other names.
+        named = [each for each in containers if each["name"] == self.target.workload] or containers
+        return [*(named[0].get("command") or ()), *(named[0].get("args") or ())]
 
     def daemon(self) -> Daemon:
         """What the daemon is told to do."""
@@ -277,6 +293,13 @@ class Seen:
         kube = self._open_kube()
         kube.version()
         return kube
+
+
+def joined(words: Sequence[str]) -> Iterator[str]:
+    """The options of a command line, each with its value: `--v=2` also for `--v 2`."""
+    for word, following in zip(words, [*words[1:], "-"], strict=True):
+        if word.startswith("--"):
+            yield word if "=" in word or not following or following.startswith("-") else f"{word}={following}"
 
 
 def _lasting(first: Found, second: Found) -> Found:

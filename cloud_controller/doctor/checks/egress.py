@@ -9,6 +9,7 @@ from typing import Any
 from cloud_controller.doctor.checks.causes import NONE
 from cloud_controller.doctor.findings import Check, Finding
 from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.selectors import selects
 from cloud_controller.kube import ENDPOINT_SLICES, NETWORK_POLICIES, Object, key
 
 _DNS = 53
@@ -43,26 +44,9 @@ def _servers(endpoint_slice: Object) -> Iterator[tuple[str, int]]:
 
 def _limits(policy: Json, labels: Mapping[str, str]) -> bool:
     """Whether the policy selects pods with these labels, and lets them out only to what its rules allow."""
-    selector = policy.get("podSelector") or {}
     # Without types, a policy is about egress only if it has rules for it.
     types = policy.get("policyTypes") or (["Egress"] if policy.get("egress") else [])
-    return (
-        "Egress" in types
-        and (selector.get("matchLabels") or {}).items() <= labels.items()
-        and all(_holds(each, labels) for each in selector.get("matchExpressions") or ())
-    )
-
-
-def _holds(expression: Json, labels: Mapping[str, str]) -> bool:
-    value, values = labels.get(expression["key"]), expression.get("values") or ()
-    match expression["operator"]:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-    return value is None
+    return "Egress" in types and selects(policy.get("podSelector") or {}, labels)
 
 
 def _closed(rules: Sequence[Json], servers: Sequence[tuple[str, int]]) -> Iterator[str]:

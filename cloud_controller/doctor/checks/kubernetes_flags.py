@@ -14,7 +14,7 @@ from cloud_controller import yaml_text
 from cloud_controller.clouds.common.versions import minor
 from cloud_controller.doctor.checks.nodes import uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.seen import Seen, joined
 from cloud_controller.kube import CONFIG_MAPS, PODS, Object, key, name
 
 _NAMESPACE = "kube-system"
@@ -162,7 +162,7 @@ def _components(pod: Object) -> Iterator[_Component]:
         words: list[str] = [*(container.get("command") or ()), *(container.get("args") or ()), ""]
         component = words[0].rpartition("/")[2]
         if component in (_API_SERVER, _CONTROLLER_MANAGER, _PROXY):
-            flags = (word.removeprefix("--").partition("=") for word in words if word.startswith("--"))
+            flags = (word.removeprefix("--").partition("=") for word in joined(words))
             yield _Component(component, pod, {flag: value if equals else "true" for flag, equals, value in flags})
 
 

@@ -11,6 +11,8 @@ from cloud_controller.kube import Object, name
 
 _MANY = 20
 """Changes of the leader, from which on their rate is judged: rolling updates change it too."""
+_CLOCKS_APART = timedelta(minutes=10)
+"""What two clocks may differ by, so that a Lease that is renewed looks expired."""
 _OFTEN = timedelta(hours=1)
 
 
@@ -35,7 +37,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
             remedy="start the CCM with the right to create this Lease, or name its Lease with "
             "--leader-elect-resource-name",
         )
-    elif leader is None:
+    elif leader is None and not _renewed(seen, lease):
         spec = lease["spec"]
         last = spec.get("holderIdentity")
         yield Finding(
@@ -48,8 +50,16 @@ def _run(seen: Seen) -> Iterator[Finding]:
             remedy="start the CCM; if it runs, its log says why it cannot get or renew the Lease (rights, API server)",
         )
     else:
-        yield from _stranger(seen, leader)
+        yield from _stranger(seen, leader or str(lease["spec"]["holderIdentity"]))
         yield from _often(seen, lease)
+
+
+def _renewed(seen: Seen, lease: Object) -> bool:
+    spec = lease["spec"]
+    if not spec.get("holderIdentity") or not spec.get("renewTime"):
+        return False
+    apart = abs(seen.now - datetime.fromisoformat(spec["renewTime"]))
+    return apart < _CLOCKS_APART and seen.renewed(lease)
 
 
 def _stranger(seen: Seen, leader: str) -> Iterator[Finding]:

@@ -57,7 +57,9 @@ def _no_pods(seen: Seen, workload: Object, wanted: int) -> Finding:
     else:
         remedy = "correct its node selector and tolerations, or label the control-plane nodes so that they match"
         labels = ", ".join(f"{label}={value}" for label, value in (selector or {}).items())
-        matching = [node for node in seen.nodes() if (selector or {}).items() <= node["metadata"]["labels"].items()]
+        matching = [
+            node for node in seen.nodes() if (selector or {}).items() <= (node["metadata"].get("labels") or {}).items()
+        ]
         evidence = (f"{len(matching)} of {len(seen.nodes())} nodes match its node selector {labels or '(none)'}",)
     return Finding(
         subject=_subject(workload),

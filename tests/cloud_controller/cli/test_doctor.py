@@ -71,6 +71,15 @@ def test_the_daemons_own_arguments_decide_what_its_controllers_do() -> None:
     assert (given.controllers, given.cluster_cidr, given.cloud_config) == (["node", "route"], "10.1.0.0/16", "mine")
 
 
+def test_an_argument_may_be_two_words() -> None:
+    given = doctor.with_arguments(
+        ["run", "--cluster-cidr", "10.1.0.0/16", "--configure-cloud-routes", "false", "--cloud", "mycloud"],
+        options("--cloud=mycloud"),
+    )
+
+    assert (given.cluster_cidr, given.configure_cloud_routes) == ("10.1.0.0/16", False)
+
+
 def test_arguments_of_other_managers_are_read_over() -> None:
     command = [
         "/bin/aws-cloud-controller-manager",

@@ -122,7 +122,7 @@ def look(
 
     open_kube: Callable[[], Kube] = lambda: cast("Kube", api)  # noqa: E731
     target = Target(NAMESPACE, NAME, rbac.LEASE_NAME)
-    return Seen(open_kube, no_cloud, daemon, target, now=lambda: NOW, **further)
+    return Seen(open_kube, no_cloud, daemon, target, **{"now": lambda: NOW, "pause": lambda _: None, **further})
 
 
 def run(check: Check, api: FakeKubernetes, **further: Any) -> Result:

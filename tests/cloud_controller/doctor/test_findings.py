@@ -73,6 +73,17 @@ def test_what_was_found_before_something_could_not_be_read_is_kept() -> None:
     assert ([each.what for each in result.findings], result.not_done) == (["first"], "the rest is hidden")
 
 
+def test_evidence_of_others_is_one_line_without_secrets_or_control_characters() -> None:
+    said = "\x1b[31mAuthorization: Bearer abcdef0123456789\x1b[0m\nnext " + 1000 * "x"
+    looks = [check("a", run=lambda _: [Finding(what="w", evidence=(said,), remedy="mend it")])]
+
+    ((evidence,),) = [finding.evidence for result in examine(looks, seen()) for finding in result.findings]
+
+    assert evidence.isprintable()
+    assert "abcdef0123456789" not in evidence
+    assert len(evidence) < 700
+
+
 def test_what_could_not_be_read_is_asked_for_once() -> None:
     asked = []
     look = seen()

@@ -56,6 +56,16 @@ def test_a_lease_that_ran_out_names_its_last_holder() -> None:
     assert evidence.endswith("for 15 s by control-plane-0_1")
 
 
+def test_a_lease_that_is_renewed_by_a_clock_behind_ours_is_no_finding() -> None:
+    api = cluster()
+    api.put(LEASES, lease(renewed=ago(minutes=1)))
+
+    def renew(_: float) -> None:
+        api.put(LEASES, lease(renewed=ago(seconds=57)))
+
+    assert passes(CHECK, api, pause=renew)
+
+
 def test_a_released_lease_is_a_finding() -> None:
     api = cluster()
     api.put(LEASES, lease(""))
