@@ -389,5 +389,15 @@ ALERTS: Final = (
         page="doctor-not-run",
         source=Source.DOCTOR,
     ),
+    Alert(
+        name="CloudControllerDoctorBlind",
+        expr="max by (check) (cloud_controller_doctor_not_checked) > 0",
+        pending="2h",
+        severity=Severity.WARNING,
+        summary="cloud-controller doctor cannot do one of its checks",
+        description="Doctor runs, but could not do check {{ $labels.check }} for 2 hours: it would find nothing.",
+        page="doctor-not-run",
+        source=Source.DOCTOR,
+    ),
 )
 """In the order of the page docs/monitoring.md. Trends without a threshold (§9.1) are panels of the dashboard."""

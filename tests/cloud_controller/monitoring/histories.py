@@ -74,6 +74,7 @@ _HELD = of("cloudcontroller_actions_held", 'controller="service"')
 _ATTENTION = of("cloud_controller_services_needing_attention", 'reason="refused"')
 _ROUTES, _QUOTA = of("cloud_controller_routes"), of("cloud_controller_route_quota")
 _ZONE = 'node_collector_zone_health{job="kube-controller-manager", zone="region-1::zone-a"}'
+_NOT_CHECKED = 'cloud_controller_doctor_not_checked{check="quotas"}'
 _LAST_RUN = "cloud_controller_doctor_last_run_timestamp_seconds"
 
 
@@ -123,6 +124,7 @@ HEALTHY: Series = {
     findings("drift", "warning"): flat(0),
     findings("quotas", "warning"): flat(0),
     findings("nodes-initialised", "critical"): flat(0),
+    _NOT_CHECKED: flat(0),
     _LAST_RUN: f"0+60x{MINUTES}",
 }
 """All series that alerts read, of two instances in a cluster without trouble."""
@@ -186,5 +188,8 @@ CASES: dict[str, Case] = {
     ),
     "CloudControllerDoctorNotRun": Case(
         {_LAST_RUN: f"{10 * 60}x{MINUTES}"}, {_LAST_RUN: f"{30 * 60}x{MINUTES}"}, minute=200
+    ),
+    "CloudControllerDoctorBlind": Case(
+        {_NOT_CHECKED: f"0x59 1x{MINUTES}"}, {_NOT_CHECKED: f"0x69 1x{MINUTES}"}, minute=185
     ),
 }
