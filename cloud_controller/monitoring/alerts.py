@@ -381,7 +381,7 @@ ALERTS: Final = (
     ),
     Alert(
         name="CloudControllerDoctorNotRun",
-        expr="time() - max(cloud_controller_doctor_last_run_timestamp_seconds) > seconds(3h)",
+        expr="time() - max by (cluster) (cloud_controller_doctor_last_run_timestamp_seconds) > seconds(3h)",
         pending="5m",
         severity=Severity.WARNING,
         summary="cloud-controller doctor has not run",

@@ -75,7 +75,9 @@ _ATTENTION = of("cloud_controller_services_needing_attention", 'reason="refused"
 _ROUTES, _QUOTA = of("cloud_controller_routes"), of("cloud_controller_route_quota")
 _ZONE = 'node_collector_zone_health{job="kube-controller-manager", zone="region-1::zone-a"}'
 _NOT_CHECKED = 'cloud_controller_doctor_not_checked{check="quotas"}'
-_LAST_RUN = "cloud_controller_doctor_last_run_timestamp_seconds"
+_LAST_RUN, _LAST_RUN_ELSEWHERE = (
+    f'cloud_controller_doctor_last_run_timestamp_seconds{{cluster="{uid}"}}' for uid in ("uid-1", "uid-2")
+)
 
 
 def depth(queue: str) -> str:
@@ -126,6 +128,7 @@ HEALTHY: Series = {
     findings("nodes-initialised", "critical"): flat(0),
     _NOT_CHECKED: flat(0),
     _LAST_RUN: f"0+60x{MINUTES}",
+    _LAST_RUN_ELSEWHERE: f"0+60x{MINUTES}",
 }
 """All series that alerts read, of two instances in a cluster without trouble."""
 
