@@ -105,7 +105,7 @@ HEALTHY: Series = {
     **failed(0.05),
     _MACHINES_READ: f"0+60x{MINUTES}",
     **{depth(queue): flat(3) for queue in ("service", "node", "route")},
-    **{retries(queue): rising(0.1) for queue in ("service", "node", "route")},
+    **{retries(queue): rising(0.05) for queue in ("service", "node", "route")},
     **{longest(queue): flat(2) for queue in ("service", "node", "route")},
     **passes("node", 2, 0),
     **passes("service", 6, 0.1),
@@ -161,7 +161,7 @@ CASES: dict[str, Case] = {
     "CloudControllerMachinesNotRead": Case(
         {_MACHINES_READ: f"{90 * 60}x{MINUTES}"}, {_MACHINES_READ: f"{106 * 60}x{MINUTES}"}
     ),
-    "LoadBalancerSyncFailed": Case({retries("service"): rising(0.5)}, {retries("service"): rising(0.3)}),
+    "LoadBalancerSyncFailed": Case({retries("service"): rising(0.2)}, {retries("service"): rising(0.09)}),
     "WorkQueueRetriesHigh": Case({retries("node"): rising(70)}, {retries("node"): rising(50)}),
     "CCMWorkQueueBacklog": Case({depth("service"): flat(101)}, {depth("service"): flat(100)}),
     "CCMNodeQueueBacklog": Case({depth("node-lifecycle"): flat(51)}, {depth("node"): flat(50)}),
