@@ -166,7 +166,7 @@ CASES: dict[str, Case] = {
     "CCMWorkQueueBacklog": Case({depth("service"): flat(101)}, {depth("service"): flat(100)}),
     "CCMNodeQueueBacklog": Case({depth("node-lifecycle"): flat(51)}, {depth("node"): flat(50)}),
     "WorkQueueStuck": Case({longest("service"): flat(301)}, {longest("service"): flat(300)}),
-    "CloudControllerReconcileFailing": Case(passes("route", 2, 2), passes("route", 2, 0.9)),
+    "CloudControllerReconcileFailing": Case(passes("route", 2, 2), passes("route", 2, 0.9) | passes("service", 6, 6)),
     "NodeInitializationTimeout": Case(taints(1, flat(1)), taints(1, f"_x111 1x7 stale _x{MINUTES}")),
     "ManyNodesUninitialised": Case(taints(10, flat(1)), taints(9, flat(1))),
     "CloudZoneUnhealthy": Case({_ZONE: flat(45)}, {_ZONE: flat(50)}),
