@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,7 +25,7 @@ from cloud_controller.doctor.findings import Check, Result, Unreadable, examine
 from cloud_controller.doctor.push import push
 from cloud_controller.doctor.scraping import Scrape
 from cloud_controller.doctor.seen import GRACE, Daemon, Seen, Target, joined
-from cloud_controller.kube import Kube
+from cloud_controller.kube import NAMESPACES, Kube
 
 _OWN = ("--bind-address", "--config", "--cloud-config", "--kubeconfig")
 """Options of the daemon that mean something only where it runs."""
@@ -92,7 +93,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Find what is wrong with a cluster's cloud controller manager (CCM), first causes first. Changes nothing, needs
     only read access, and works while the CCM is down. Exits with 0 if all is well, 3 for warnings or if a check could
-    not be done, 4 for critical findings, and 1 if the findings cannot be pushed."""
+    not be done, 4 for critical findings, and 1 if the findings cannot be pushed; with --watch, it goes on then."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     checks = _chosen(options)
     results = _round(checks, options, None)
@@ -105,12 +106,27 @@ def run(options: argparse.Namespace) -> int:
 
 def _round(checks: Sequence[Check], options: argparse.Namespace, before: Sequence[Result] | None) -> list[Result]:
     """Examine, show what is not as it was before, and push it."""
-    results = examine(checks, _seen(options))
+    seen = _seen(options)
+    results = examine(checks, seen)
     if before is None or report.document(results) != report.document(before):
         _show(options.output, results, lines=options.watch is not None)
     if options.push_gateway is not None:
-        push(options.push_gateway, results, time.time())
+        try:
+            push(options.push_gateway, results, time.time(), cluster(seen))
+        except ConnectionError as error:
+            if options.watch is None:
+                raise
+            print(f"cloud-controller: {error}", file=sys.stderr, flush=True)
     return results
+
+
+def cluster(seen: Seen) -> str:
+    """The cluster's identity: the UID of namespace kube-system; "unknown" if it cannot be read."""
+    try:
+        namespace = seen.get(NAMESPACES, manifests.NAMESPACE)
+    except Unreadable:
+        return "unknown"
+    return str(namespace["metadata"]["uid"]) if namespace else "unknown"
 
 
 def _chosen(options: argparse.Namespace) -> list[Check]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from cloud_controller.doctor.seen import Seen
 
 
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LONGEST = 600
 """Characters of one piece of evidence."""
 
@@ -104,7 +106,8 @@ def _cleaned(finding: Finding) -> Finding:
 
 def _text(given: str) -> str:
     """Text of others in one line that any terminal and any XML can show, without what looks like a secret."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in given).split())
+    plain = _COLOURS.sub("", given)
+    line = " ".join("".join(each if each.isprintable() else " " for each in plain).split())
     line = logs.redacted(line)
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
 

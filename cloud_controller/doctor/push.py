@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from http.client import HTTPException
 
 from prometheus_client import CollectorRegistry, Gauge, push_to_gateway
 
@@ -13,11 +14,13 @@ JOB = "cloud-controller-doctor"
 _TIMEOUT = 10.0
 
 
-def push(url: str, results: Sequence[Result], now: float) -> None:
-    """Replace what the gateway has of the last run; `now`: seconds since 1970. Raises ConnectionError."""
+def push(url: str, results: Sequence[Result], now: float, cluster: str) -> None:
+    """Replace what the gateway has of the cluster's last run. `now`: seconds since 1970; `cluster`: the cluster's
+    identity, so that clusters can share a gateway. Raises ConnectionError."""
+    found = registry(results, now)
     try:
-        push_to_gateway(url, job=JOB, registry=registry(results, now), timeout=_TIMEOUT)
-    except (OSError, ValueError) as error:
+        push_to_gateway(url, job=JOB, registry=found, grouping_key={"cluster": cluster}, timeout=_TIMEOUT)
+    except (OSError, ValueError, HTTPException) as error:
         raise ConnectionError(f"cannot push the findings to the gateway: {error}") from error
 
 

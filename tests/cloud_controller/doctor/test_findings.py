@@ -74,7 +74,7 @@ def test_what_was_found_before_something_could_not_be_read_is_kept() -> None:
 
 
 def test_evidence_of_others_is_one_line_without_secrets_or_control_characters() -> None:
-    said = "\x1b[31mAuthorization: Bearer abcdef0123456789\x1b[0m\nnext " + 1000 * "x"
+    said = "\x1b[31mtoken: abcdef0123456789\x1b[0m\nnext " + 1000 * "x"
     looks = [check("a", run=lambda _: [Finding(what="w", evidence=(said,), remedy="mend it")])]
 
     ((evidence,),) = [finding.evidence for result in examine(looks, seen()) for finding in result.findings]

@@ -6,12 +6,18 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client import generate_latest
 
+from cloud_controller.cli import doctor
+from cloud_controller.cli.commands import main
 from cloud_controller.doctor.findings import Check, Finding, Result, Severity
 from cloud_controller.doctor.push import push, registry
+from cloud_controller.kube import NAMESPACES
+from tests.cloud_controller.doctor.looks import World
 
 LATE = Finding(what="late", remedy="wait", severity=Severity.WARNING)
 
@@ -78,19 +84,71 @@ def gateway() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     thread.join()
 
 
-def test_a_push_replaces_those_of_the_last_run(gateway: tuple[str, list[tuple[str, str, str]]]) -> None:
+def test_a_push_replaces_those_of_the_clusters_last_run(gateway: tuple[str, list[tuple[str, str, str]]]) -> None:
     url, got = gateway
 
-    push(url, [Result(check("nodes"), (LATE,))], 1.0)
+    push(url, [Result(check("nodes"), (LATE,))], 1.0, "uid-1")
 
     [(method, path, body)] = got
-    assert (method, path) == ("PUT", "/metrics/job/cloud-controller-doctor")
+    assert (method, path) == ("PUT", "/metrics/job/cloud-controller-doctor/cluster/uid-1")
     assert 'cloud_controller_doctor_findings{check="nodes",severity="warning"} 1.0' in body
 
 
 def test_a_gateway_that_does_not_answer_is_an_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-
     with pytest.raises(ConnectionError, match="cannot push the findings to the gateway"):
-        push(f"http://127.0.0.1:{port}", [], 1.0)
+        push(nobody(), [], 1.0, "uid-1")
+
+
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+# -------------------------------------------------------------------------------------------------------- the command
+
+
+def test_a_cluster_is_known_by_the_uid_of_its_namespace_kube_system() -> None:
+    world = World()
+    world.api.put(NAMESPACES, {"metadata": {"name": "kube-system", "uid": "uid-1"}})
+
+    assert doctor.cluster(world.look()) == "uid-1"
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
+    """`doctor` for a cluster whose API server does not answer, which is a critical finding."""
+    (tmp_path / "kubeconfig").write_text(
+        f"current-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+        f"clusters: [{{name: c, cluster: {{server: '{nobody()}'}}}}]\nusers: [{{name: u, user: {{token: t}}}}]\n"
+    )
+    return ["doctor", "--cloud=mycloud", f"--kubeconfig={tmp_path / 'kubeconfig'}", "--only=api-server"]
+
+
+def test_findings_of_a_cluster_that_cannot_be_read_are_pushed_as_of_an_unknown_one(
+    gateway: tuple[str, list[tuple[str, str, str]]], command: list[str]
+) -> None:
+    url, got = gateway
+
+    assert main([*command, f"--push-gateway={url}"]) == 4
+    assert [path for _, path, _ in got] == ["/metrics/job/cloud-controller-doctor/cluster/unknown"]
+
+
+def test_a_single_run_whose_push_fails_is_an_error(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, f"--push-gateway={nobody()}"]) == 1
+    assert "cannot push the findings to the gateway" in capsys.readouterr().err
+
+
+def test_a_watch_goes_on_after_a_push_that_failed(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses = iter([None])
+
+    def sleep(_: float) -> None:
+        if next(pauses, KeyboardInterrupt) is KeyboardInterrupt:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "time", SimpleNamespace(sleep=sleep, time=lambda: 1.0))
+
+    assert main([*command, "--watch", f"--push-gateway={nobody()}"]) == 4
+    assert capsys.readouterr().err.count("cannot push the findings to the gateway") == 2

@@ -74,7 +74,10 @@ _HELD = of("cloudcontroller_actions_held", 'controller="service"')
 _ATTENTION = of("cloud_controller_services_needing_attention", 'reason="refused"')
 _ROUTES, _QUOTA = of("cloud_controller_routes"), of("cloud_controller_route_quota")
 _ZONE = 'node_collector_zone_health{job="kube-controller-manager", zone="region-1::zone-a"}'
-_LAST_RUN = "cloud_controller_doctor_last_run_timestamp_seconds"
+_NOT_CHECKED = 'cloud_controller_doctor_not_checked{check="quotas"}'
+_LAST_RUN, _LAST_RUN_ELSEWHERE = (
+    f'cloud_controller_doctor_last_run_timestamp_seconds{{cluster="{uid}"}}' for uid in ("uid-1", "uid-2")
+)
 
 
 def depth(queue: str) -> str:
@@ -102,7 +105,7 @@ HEALTHY: Series = {
     **failed(0.05),
     _MACHINES_READ: f"0+60x{MINUTES}",
     **{depth(queue): flat(3) for queue in ("service", "node", "route")},
-    **{retries(queue): rising(0.1) for queue in ("service", "node", "route")},
+    **{retries(queue): rising(0.05) for queue in ("service", "node", "route")},
     **{longest(queue): flat(2) for queue in ("service", "node", "route")},
     **passes("node", 2, 0),
     **passes("service", 6, 0.1),
@@ -123,7 +126,9 @@ HEALTHY: Series = {
     findings("drift", "warning"): flat(0),
     findings("quotas", "warning"): flat(0),
     findings("nodes-initialised", "critical"): flat(0),
+    _NOT_CHECKED: flat(0),
     _LAST_RUN: f"0+60x{MINUTES}",
+    _LAST_RUN_ELSEWHERE: f"0+60x{MINUTES}",
 }
 """All series that alerts read, of two instances in a cluster without trouble."""
 
@@ -156,12 +161,12 @@ CASES: dict[str, Case] = {
     "CloudControllerMachinesNotRead": Case(
         {_MACHINES_READ: f"{90 * 60}x{MINUTES}"}, {_MACHINES_READ: f"{106 * 60}x{MINUTES}"}
     ),
-    "LoadBalancerSyncFailed": Case({retries("service"): rising(0.5)}, {retries("service"): rising(0.3)}),
+    "LoadBalancerSyncFailed": Case({retries("service"): rising(0.2)}, {retries("service"): rising(0.09)}),
     "WorkQueueRetriesHigh": Case({retries("node"): rising(70)}, {retries("node"): rising(50)}),
     "CCMWorkQueueBacklog": Case({depth("service"): flat(101)}, {depth("service"): flat(100)}),
     "CCMNodeQueueBacklog": Case({depth("node-lifecycle"): flat(51)}, {depth("node"): flat(50)}),
     "WorkQueueStuck": Case({longest("service"): flat(301)}, {longest("service"): flat(300)}),
-    "CloudControllerReconcileFailing": Case(passes("route", 2, 2), passes("route", 2, 0.9)),
+    "CloudControllerReconcileFailing": Case(passes("route", 2, 2), passes("route", 2, 0.9) | passes("service", 6, 6)),
     "NodeInitializationTimeout": Case(taints(1, flat(1)), taints(1, f"_x111 1x7 stale _x{MINUTES}")),
     "ManyNodesUninitialised": Case(taints(10, flat(1)), taints(9, flat(1))),
     "CloudZoneUnhealthy": Case({_ZONE: flat(45)}, {_ZONE: flat(50)}),
@@ -186,5 +191,8 @@ CASES: dict[str, Case] = {
     ),
     "CloudControllerDoctorNotRun": Case(
         {_LAST_RUN: f"{10 * 60}x{MINUTES}"}, {_LAST_RUN: f"{30 * 60}x{MINUTES}"}, minute=200
+    ),
+    "CloudControllerDoctorBlind": Case(
+        {_NOT_CHECKED: f"0x59 1x{MINUTES}"}, {_NOT_CHECKED: f"0x69 1x{MINUTES}"}, minute=185
     ),
 }

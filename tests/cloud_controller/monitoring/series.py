@@ -15,7 +15,11 @@ FOREIGN = {
     Source.PROMETHEUS: {"up"},
     Source.KUBE_CONTROLLER_MANAGER: {"node_collector_zone_health"},
     Source.KUBE_STATE_METRICS: {"kube_node_spec_taint"},
-    Source.DOCTOR: {"cloud_controller_doctor_findings", "cloud_controller_doctor_last_run_timestamp_seconds"},
+    Source.DOCTOR: {
+        "cloud_controller_doctor_findings",
+        "cloud_controller_doctor_last_run_timestamp_seconds",
+        "cloud_controller_doctor_not_checked",
+    },
 }
 
 

@@ -12,7 +12,7 @@ from tests.cloud_controller.monitoring.series import FOREIGN, samples
 
 KEYWORDS = {
     *("absent", "by", "count", "histogram_quantile", "increase", "max", "min", "rate", "sum", "time"),
-    *("le", "request", "name", "controller", "reason", "check", "version"),
+    *("le", "request", "name", "controller", "reason", "check", "cluster", "version"),
 }
 
 
