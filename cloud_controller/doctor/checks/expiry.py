@@ -51,7 +51,7 @@ def _secrets(seen: Seen) -> Iterator[Finding]:
         subject = f"secret/{seen.target.namespace}/{name}"
         try:
             # The day is the last on which it is valid.
-            ends = datetime.fromisoformat(given).replace(tzinfo=UTC) + timedelta(days=1)
+            ends = datetime.fromisoformat(given).replace(hour=23, minute=59, second=59, tzinfo=UTC)
         except ValueError:
             yield Finding(
                 subject=subject,
@@ -87,7 +87,7 @@ def _token_ends(token: str | None) -> datetime | None:
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
         issued, ends = (datetime.fromtimestamp(float(claims[claim]), UTC) for claim in ("iat", "exp"))
-    except (binascii.Error, ValueError, LookupError, TypeError):
+    except (binascii.Error, ValueError, LookupError, TypeError, OverflowError):
         return None
     return ends if ends - issued > _RENEWED else None
 

@@ -182,7 +182,7 @@ def _pod_ranges(node: Object) -> list[str]:
 def _within(node: Object, ranges: frozenset[_Network]) -> bool:
     return all(
         any(pods.version == each.version and each.supernet_of(pods) for each in ranges)  # type: ignore[arg-type]
-        for pods in map(ip_network, _pod_ranges(node))
+        for pods in (ip_network(each, strict=False) for each in _pod_ranges(node))
     )
 
 

@@ -38,6 +38,9 @@ def jwt(*, lives: timedelta, left: timedelta) -> str:
     return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.sig"
 
 
+ENDLESS = "e30." + base64.urlsafe_b64encode(b'{"iat": 0, "exp": 1e300}').decode() + ".sig"
+
+
 @pytest.mark.parametrize(
     ("days", "severity", "when"),
     [
@@ -59,6 +62,10 @@ def test_a_credential_is_valid_on_its_last_day() -> None:
 
 def test_a_credential_with_time_left_is_no_finding() -> None:
     assert passes(CHECK, with_secret(in_days(31)))
+
+
+def test_a_credential_may_be_valid_until_the_last_day_there_is() -> None:
+    assert passes(CHECK, with_secret("9999-12-31"))
 
 
 def test_a_secret_that_does_not_say_when_it_expires_is_no_finding() -> None:
@@ -94,8 +101,8 @@ def test_a_long_lived_token_is_reported_before_it_expires() -> None:
 
 @pytest.mark.parametrize(
     "token",
-    [None, "opaque", "a.b.c", jwt(lives=timedelta(hours=1), left=timedelta(minutes=5))],
-    ids=["none", "opaque", "no claims", "short-lived"],
+    [None, "opaque", "a.b.c", jwt(lives=timedelta(hours=1), left=timedelta(minutes=5)), ENDLESS],
+    ids=["none", "opaque", "no claims", "short-lived", "endless"],
 )
 def test_other_tokens_are_no_finding(token: str | None) -> None:
     api = cluster()
