@@ -23,6 +23,7 @@ _CLUSTER: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "nodes"): ("list",),
     ("", "services"): ("list",),
     ("authorization.k8s.io", "subjectaccessreviews"): ("create",),
+    ("discovery.k8s.io", "endpointslices"): ("list",),
 }
 
 
@@ -46,6 +47,8 @@ def rights(daemon: Rules, lease: str = rbac.LEASE_NAME) -> Rules:
         PolicyRule(("",), ("secrets",), ("get",), (CONFIG_SECRET,)),
         PolicyRule(("apps",), ("daemonsets", "deployments"), ("get",), (NAME,)),
         PolicyRule(("coordination.k8s.io",), ("leases",), ("get",), (lease,)),
+        # Those of this namespace keep the CCM's pods from what they need.
+        PolicyRule(("networking.k8s.io",), ("networkpolicies",), ("list",)),
     )
     return Rules(cluster, namespaced)
 

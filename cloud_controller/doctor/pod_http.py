@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from cloud_controller.doctor.findings import Unreadable
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import ApiError, Object, name
+from cloud_controller.kube import ApiError, Object, key, name
 from cloud_controller.manifests import SECURE_PORT
 
 
@@ -39,6 +39,12 @@ def is_up(pod: Object) -> bool:
     return pod["status"].get("phase") == "Running" and not any("waiting" in s or "terminated" in s for s in states)
 
 
+def is_ready(pod: Object) -> bool:
+    """Whether the pod has condition Ready."""
+    conditions = pod["status"].get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
 def port(seen: Seen) -> int:
     """Where the CCM serves; 0: nowhere."""
     given = seen.argument("--secure-port", str(SECURE_PORT))
@@ -46,18 +52,38 @@ def port(seen: Seen) -> int:
 
 
 def ask(seen: Seen, pod: Object, path: str, **query: str) -> Answer:
-    """The pod's answer to a GET. Raises Unreadable if the API server does not ask it, as without right pods/proxy."""
-    where = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/https:{name(pod)}:{port(seen)}/proxy{path}"
+    """The pod's answer to a GET. Raises Unreadable if the API server does not ask it, as without right pods/proxy, or
+    does not reach it although the pod is ready."""
     try:
-        return Answer(200, seen.raw(where, **query).decode(errors="replace"))
+        return Answer(200, seen.raw(_proxied(seen, pod, path), **query).decode(errors="replace"))
     except Unreadable as unreadable:
-        error = unreadable.__cause__
-        # The API server's own refusals are about the object; those of the pod are not.
-        if not isinstance(error, ApiError) or error.status == 0 or error.details.get("kind") == "pods":
+        if not isinstance(unreadable.__cause__, ApiError):
             raise
-        if error.reason == "ServiceUnavailable" and "error trying to reach service" in error.message:
-            return Answer(0, error.message)
+        return _refusal(pod, unreadable.__cause__)
+
+
+def ask_anew(seen: Seen, pod: Object, path: str) -> Answer:
+    """The pod's answer now, whatever it answered earlier; otherwise as `ask`."""
+    try:
+        return Answer(200, seen.kube().raw("GET", _proxied(seen, pod, path)).decode(errors="replace"))
+    except ApiError as error:
+        return _refusal(pod, error)
+
+
+def _proxied(seen: Seen, pod: Object, path: str) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/https:{name(pod)}:{port(seen)}/proxy{path}"
+
+
+def _refusal(pod: Object, error: ApiError) -> Answer:
+    # The API server's own refusals are about the object; those of the pod are not.
+    if error.status == 0 or error.details.get("kind") == "pods":
+        raise Unreadable(str(error)) from error
+    if error.reason != "ServiceUnavailable" or "error trying to reach service" not in error.message:
         return Answer(error.status, error.body.decode(errors="replace"))
+    if is_ready(pod):
+        # Its kubelet reaches it: what is in the way is between the API server and the pod.
+        raise Unreadable(f"the API server does not reach pod {key(pod)}, which is ready: {error}") from error
+    return Answer(0, error.message)
 
 
 def _is_loopback(address: str) -> bool:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from prometheus_client.parser import text_string_to_metric_families
 
 from cloud_controller.doctor.findings import Unreadable
-from cloud_controller.doctor.pod_http import port, serving
+from cloud_controller.doctor.pod_http import ask_anew, port, serving
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import ApiError, Object, key, name
+from cloud_controller.kube import Object, key
 
 _TIMEOUT = 10.0
 
@@ -77,11 +77,11 @@ def _readings(seen: Seen) -> list[Reading]:
 
 
 def _read(seen: Seen, pod: Object, scrape: Scrape) -> Samples:
-    where = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/https:{name(pod)}:{port(seen)}/proxy/metrics"
-    try:
-        text = seen.kube().raw("GET", where).decode()
-    except ApiError:
-        text = _read_directly(seen, pod, scrape)
+    answer = ask_anew(seen, pod, "/metrics")
+    if answer.status not in (200, 401, 403):
+        raise Unreadable(f"cannot read /metrics of pod {key(pod)}: HTTP {answer.status}: {answer.text[:200]}")
+    # The token goes to nobody but a pod that asks for one.
+    text = answer.text if answer.status == 200 else _read_directly(seen, pod, scrape)
     try:
         families = list(text_string_to_metric_families(text))
     except ValueError as error:

@@ -22,7 +22,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
     if not pods:
         return
     policies = seen.list(NETWORK_POLICIES, seen.target.namespace)
-    servers = [*_servers(seen.get(ENDPOINT_SLICES, "kubernetes", "default") or {})]
+    servers = [*_servers(seen.list(ENDPOINT_SLICES))]
     for pod in pods:
         limiting = [policy for policy in policies if _limits(policy["spec"], pod["metadata"].get("labels") or {})]
         rules = [rule for policy in limiting for rule in policy["spec"].get("egress") or ()]
@@ -36,10 +36,13 @@ def _run(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def _servers(endpoint_slice: Object) -> Iterator[tuple[str, int]]:
-    for endpoint in endpoint_slice.get("endpoints") or ():
-        for port in endpoint_slice.get("ports") or ():
-            yield endpoint["addresses"][0], port["port"]
+def _servers(slices: Sequence[Object]) -> Iterator[tuple[str, int]]:
+    """Where the API servers are: they write a slice about themselves."""
+    for each in slices:
+        if key(each) == "default/kubernetes":
+            for endpoint in each.get("endpoints") or ():
+                for port in each.get("ports") or ():
+                    yield endpoint["addresses"][0], port["port"]
 
 
 def _limits(policy: Json, labels: Mapping[str, str]) -> bool:
@@ -51,8 +54,9 @@ def _limits(policy: Json, labels: Mapping[str, str]) -> bool:
 
 def _closed(rules: Sequence[Json], servers: Sequence[tuple[str, int]]) -> Iterator[str]:
     """What no rule lets the pods reach."""
-    if servers and not any(_opens(rule, address, port) for rule in rules for address, port in servers):
-        yield f"the API server at {', '.join(f'{address}:{port}' for address, port in servers)}"
+    closed = [server for server in servers if not any(_opens(rule, *server) for rule in rules)]
+    if closed:
+        yield f"the API server at {', '.join(f'{address}:{port}' for address, port in closed)}"
     if not any(_leaves(rule, {address for address, _ in servers}) for rule in rules):
         yield "the cloud's API: no rule lets it out of the cluster"
     if not any(_has_port(rule, _DNS, "UDP") for rule in rules):

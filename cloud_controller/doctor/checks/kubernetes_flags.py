@@ -12,7 +12,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from cloud_controller import yaml_text
 from cloud_controller.clouds.common.versions import minor
-from cloud_controller.doctor.checks.nodes import uninitialised
+from cloud_controller.doctor.checks.nodes import ours, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen, joined
 from cloud_controller.kube import CONFIG_MAPS, PODS, Object, key, name
@@ -92,7 +92,7 @@ def _controller_manager(seen: Seen, component: _Component, ranges: frozenset[_Ne
 
 
 def _kubelets(seen: Seen) -> Iterator[Finding]:
-    for node in seen.nodes():
+    for node in ours(seen):
         if not node["spec"].get("providerID") and not uninitialised(node) and _joined(seen, node):
             yield Finding(
                 subject=f"node/{name(node)}",
@@ -104,7 +104,7 @@ def _kubelets(seen: Seen) -> Iterator[Finding]:
 
 def _node_ranges(seen: Seen, ranges: frozenset[_Network]) -> Iterator[Finding]:
     routes = seen.workload() is not None and "route" in seen.daemon().controllers
-    outside = [node for node in seen.nodes() if ranges and not _within(node, ranges)]
+    outside = [node for node in ours(seen) if ranges and not _within(node, ranges)]
     if outside:
         yield Finding(
             what=f"the pod ranges of {len(outside)} nodes are outside of the CCM's --cluster-cidr={_text(ranges)}",
@@ -112,7 +112,7 @@ def _node_ranges(seen: Seen, ranges: frozenset[_Network]) -> Iterator[Finding]:
             remedy="give the CCM the range from which kube-controller-manager allocates",
             severity=Severity.CRITICAL if routes else Severity.WARNING,
         )
-    without = [node for node in seen.nodes() if routes and not _pod_ranges(node) and _joined(seen, node)]
+    without = [node for node in ours(seen) if routes and not _pod_ranges(node) and _joined(seen, node)]
     if without:
         yield Finding(
             what=f"{len(without)} nodes have no pod range, so the CCM's route controller makes no route for them",
@@ -182,7 +182,7 @@ def _pod_ranges(node: Object) -> list[str]:
 def _within(node: Object, ranges: frozenset[_Network]) -> bool:
     return all(
         any(pods.version == each.version and each.supernet_of(pods) for each in ranges)  # type: ignore[arg-type]
-        for pods in map(ip_network, _pod_ranges(node))
+        for pods in (ip_network(each, strict=False) for each in _pod_ranges(node))
     )
 
 

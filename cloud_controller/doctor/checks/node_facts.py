@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cloud_controller.cloud import Cloud, Selective
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.node import REGION_LABELS, TYPE_LABELS, ZONE_LABELS
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
-from cloud_controller.doctor.checks.nodes import age, refusals, uninitialised
+from cloud_controller.doctor.checks.nodes import age, ours, refusals, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import Object, name
+from cloud_controller.kube import name
 from cloud_controller.plan import FieldChange
 
 _LABELS = (REGION_LABELS[0], ZONE_LABELS[0], TYPE_LABELS[0])
 _RESTORED = "find out who changed it: a running CCM restores it within minutes"
-
-
-def ours(seen: Seen) -> list[Object]:
-    """The nodes that the cloud's controllers are for."""
-    cloud = seen.cloud()
-    return [node for node in seen.nodes() if not _left_alone(cloud, node)]
 
 
 def _provider_ids(seen: Seen) -> Iterator[Finding]:
@@ -114,10 +107,6 @@ def _differing(seen: Seen, field: str) -> dict[str, list[FieldChange]]:
         if changes and of not in waiting:
             differing[of] = changes
     return differing
-
-
-def _left_alone(cloud: Cloud, node: Object) -> bool:
-    return isinstance(cloud.instances, Selective) and cloud.instances.leaves_alone(node)
 
 
 PROVIDER_IDS = Check(

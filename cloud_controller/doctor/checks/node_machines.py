@@ -9,7 +9,7 @@ from cloud_controller.cloud import Instance, InstanceState
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.node_lifecycle import NAME as LIFECYCLE
 from cloud_controller.doctor.checks.causes import CCM_DOWN
-from cloud_controller.doctor.checks.nodes import uninitialised
+from cloud_controller.doctor.checks.nodes import ours, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import name
@@ -28,7 +28,7 @@ def _lost(seen: Seen) -> Iterator[Finding]:
     found = seen.plan(LIFECYCLE)
     # Held deletions are another check's.
     about = {a.target: a for a in (found.plan if found else ()) if not a.held}
-    for node in seen.nodes():
+    for node in ours(seen):
         action = about.get(f"node/{name(node)}")
         if view.is_ready(node):
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
+from cloud_controller.cloud import Selective
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
 from cloud_controller.doctor.findings import Check, Finding, Unreadable
@@ -18,6 +19,15 @@ _FAILED = ("NodeNotSynced", "FailedToGetInstanceMetadata")
 def uninitialised(node: Object) -> bool:
     """Whether the node waits for a CCM."""
     return has_taint(node, UNINITIALIZED_TAINT)
+
+
+def ours(seen: Seen) -> list[Object]:
+    """The nodes that the cloud's controllers are for; all nodes if the cloud cannot be opened."""
+    try:
+        instances = seen.opened_cloud().instances
+    except Unreadable:  # Another check says so.
+        return [*seen.nodes()]
+    return [node for node in seen.nodes() if not (isinstance(instances, Selective) and instances.leaves_alone(node))]
 
 
 def age(seen: Seen, obj: Object) -> timedelta:
@@ -38,7 +48,7 @@ def refusals(seen: Seen) -> Mapping[str, str]:
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
-    waiting = [node for node in seen.nodes() if uninitialised(node) and age(seen, node) >= seen.grace]
+    waiting = [node for node in ours(seen) if uninitialised(node) and age(seen, node) >= seen.grace]
     if not waiting:
         return
     try:

@@ -9,7 +9,7 @@ from typing import Any
 from cloud_controller import logs
 from cloud_controller.doctor.checks.leader import holder
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
-from cloud_controller.doctor.pod_http import is_up
+from cloud_controller.doctor.pod_http import is_ready, is_up
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import PODS, Object, key, name
 
@@ -122,12 +122,6 @@ def _why_not_ready(seen: Seen, pod: Object) -> tuple[str, tuple[str, ...], str]:
     ready = conditions.get("Ready") or {}
     started = f"phase {pod['status'].get('phase') or 'Pending'}"
     return started, (str(ready.get("message") or ""),), f"ask it what it waits for: {_logs(pod)}"
-
-
-def is_ready(pod: Object) -> bool:
-    """Whether the pod has condition Ready."""
-    conditions = pod["status"].get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _wanted(workload: Object) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.route_plan import CONDITION, QuotaUse, Unreachable
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
+from cloud_controller.doctor.checks.nodes import ours
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import Object, name
@@ -83,7 +84,7 @@ def _nobodys(seen: Seen) -> Iterator[Finding]:
 
 def _marked(seen: Seen) -> list[Object]:
     found = []
-    for node in seen.nodes():
+    for node in ours(seen):
         state = view.condition(node, CONDITION)
         if state is not None and state["status"] == "True" and view.pod_cidrs(node):
             found.append(node)

@@ -14,9 +14,20 @@ import pytest
 from cloud_controller.daemon.tls import ServerTls
 from cloud_controller.doctor.checks.expiry import CHECK
 from cloud_controller.doctor.findings import Result, Severity, examine
-from cloud_controller.kube import SECRETS, ForbiddenError
+from cloud_controller.kube import DAEMON_SETS, SECRETS, ForbiddenError
 from cloud_controller.manifests import EXPIRES
-from tests.cloud_controller.doctor.manager import NAME, NAMESPACE, NOW, cluster, found, look, passes
+from tests.cloud_controller.doctor.manager import (
+    ARGUMENTS,
+    NAME,
+    NAMESPACE,
+    NOW,
+    cluster,
+    daemon_set,
+    found,
+    look,
+    passes,
+    run,
+)
 from tests.fake_kubernetes import FakeKubernetes
 
 SECRET = f"{NAME}-config"
@@ -36,6 +47,9 @@ def in_days(days: int) -> str:
 def jwt(*, lives: timedelta, left: timedelta) -> str:
     claims = {"iat": (NOW + left - lives).timestamp(), "exp": (NOW + left).timestamp()}
     return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.sig"
+
+
+ENDLESS = "e30." + base64.urlsafe_b64encode(b'{"iat": 0, "exp": 1e300}').decode() + ".sig"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +75,10 @@ def test_a_credential_with_time_left_is_no_finding() -> None:
     assert passes(CHECK, with_secret(in_days(31)))
 
 
+def test_a_credential_may_be_valid_until_the_last_day_there_is() -> None:
+    assert passes(CHECK, with_secret("9999-12-31"))
+
+
 def test_a_secret_that_does_not_say_when_it_expires_is_no_finding() -> None:
     api = with_secret(in_days(0))
     api.change(SECRETS, f"{NAMESPACE}/{SECRET}", lambda secret: secret["metadata"].pop("annotations"))
@@ -72,11 +90,29 @@ def test_an_annotation_that_is_no_day_is_a_warning() -> None:
     assert found(CHECK, with_secret("soon")).evidence == (f"{EXPIRES}: 'soon'; allowed: YYYY-MM-DD",)
 
 
-def test_a_secret_that_may_not_be_read_is_left_out() -> None:
+def unreadable_secret(*arguments: str) -> FakeKubernetes:
     api = with_secret(in_days(0))
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, *arguments))
     api.before.append(lambda request: _forbid() if request.resource == SECRETS else None)
+    return api
 
-    assert passes(CHECK, api)
+
+def test_a_secret_that_may_not_be_read_is_not_checked() -> None:
+    assert run(CHECK, unreadable_secret()).not_done == "cannot get secrets"
+
+
+def test_without_a_secret_the_token_is_still_checked() -> None:
+    api = unreadable_secret()
+    api.bearer = jwt(lives=timedelta(days=365), left=timedelta(days=-1))
+
+    assert [each.what for each in run(CHECK, api).findings] == ["the token of the kubeconfig expired"]
+
+
+def test_the_daemons_option_stands_in_for_a_secret_that_may_not_be_read() -> None:
+    finding = found(CHECK, unreadable_secret(f"--credential-expires={in_days(5)}"))
+
+    assert finding.subject == f"daemonset/{NAMESPACE}/{NAME}"
+    assert finding.what == "its credential for the cloud expires in 5 days"
 
 
 def _forbid() -> None:
@@ -94,8 +130,8 @@ def test_a_long_lived_token_is_reported_before_it_expires() -> None:
 
 @pytest.mark.parametrize(
     "token",
-    [None, "opaque", "a.b.c", jwt(lives=timedelta(hours=1), left=timedelta(minutes=5))],
-    ids=["none", "opaque", "no claims", "short-lived"],
+    [None, "opaque", "a.b.c", jwt(lives=timedelta(hours=1), left=timedelta(minutes=5)), ENDLESS],
+    ids=["none", "opaque", "no claims", "short-lived", "endless"],
 )
 def test_other_tokens_are_no_finding(token: str | None) -> None:
     api = cluster()

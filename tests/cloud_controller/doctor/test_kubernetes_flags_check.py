@@ -121,6 +121,13 @@ def test_pod_ranges_outside_of_the_cluster_cidr_are_one_finding(
     assert finding.evidence == ("node a: 10.99.0.0/24", "node b: 10.20.1.0/24, fd00::/64")
 
 
+def test_a_pod_range_is_compared_whatever_its_host_bits() -> None:
+    api = cluster()
+    api.put(NODES, node("a", podCIDRs=["10.20.1.5/24"]))
+
+    assert passes(CHECK, api)
+
+
 def test_without_a_cluster_cidr_pod_ranges_are_not_compared() -> None:
     api = cluster()
     api.put(DAEMON_SETS, daemon_set("run", "--cloud=mycloud"))

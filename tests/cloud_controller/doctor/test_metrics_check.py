@@ -17,6 +17,7 @@ from cloud_controller.doctor.checks.metrics import ERRORS, LATENCY, QUEUES, quan
 from cloud_controller.doctor.findings import Check, Result, Severity, examine
 from cloud_controller.doctor.scraping import Scrape
 from cloud_controller.kube import DAEMON_SETS, UnauthorizedError
+from cloud_controller.kube_errors import from_response
 from tests.cloud_controller.doctor.manager import ARGUMENTS, PROXIED, cluster, daemon_set, look
 from tests.fake_kubernetes import FakeKubernetes
 
@@ -212,6 +213,23 @@ def test_a_protected_pod_is_read_with_the_token(pod: Pod) -> None:
 @pytest.mark.parametrize(("token", "said"), [(None, "the kubeconfig has none"), ("wrong", "HTTP 401")])
 def test_a_protected_pod_without_a_good_token_is_not_checked(pod: Pod, token: str | None, said: str) -> None:
     assert said in (read(protected(pod, token)).not_done or "")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (403, b'{"kind":"Status","message":"no right","reason":"Forbidden","details":{"kind":"pods","name":"x"}}'),
+        (503, b'{"kind":"Status","message":"error trying to reach service: refused","reason":"ServiceUnavailable"}'),
+        (500, b"oops"),
+    ],
+    ids=["no right to the proxy", "out of the API server's reach", "an error of the pod"],
+)
+def test_a_pod_that_did_not_ask_for_a_token_gets_none(pod: Pod, status: int, body: bytes) -> None:
+    api = protected(pod, "good")
+    path = PATH.replace("10258", str(pod.port))
+    api.raws[path] = from_response(status, body, f"GET {path}")
+
+    assert f"HTTP {status}" in (read(api).not_done or "")
 
 
 def test_a_pod_with_a_certificate_of_the_given_ca_is_read(pod: Pod, tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ import pytest
 from cloud_controller.cloud import NodeAddress, Unavailable
 from cloud_controller.doctor.checks.node_facts import ADDRESSES, LABELS, PROVIDER_IDS
 from cloud_controller.doctor.findings import Check, Severity, Unreadable
-from cloud_controller.kube import Object
-from tests.cloud_controller.conftest import FakeCloud
 from tests.cloud_controller.doctor.looks import World, ago, uninitialised
 
 ZONE = "topology.kubernetes.io/zone"
@@ -78,18 +76,6 @@ def test_of_two_nodes_with_one_machine_the_younger_is_found(world: World) -> Non
     (finding,) = world.findings(PROVIDER_IDS)
     assert finding.subject == "node/b"
     assert finding.evidence[1] == "machine i-a belongs to the older node a"
-
-
-def test_nodes_that_the_cloud_leaves_alone_need_no_provider_id() -> None:
-    class Selective(FakeCloud):
-        def leaves_alone(self, node: Object) -> bool:
-            return bool(node["metadata"]["name"] == "a")
-
-    world = World(cloud=Selective())
-    world.node("a")
-    world.change("a", lambda node: node["spec"].update(providerID="elsewhere://a"))
-
-    assert world.findings(PROVIDER_IDS) == []
 
 
 # ---------------------------------------------------------------------------------------------------------- labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.doctor.checks.serving import HEALTH, METRICS
-from cloud_controller.doctor.findings import Severity
+from cloud_controller.doctor.findings import Check, Severity
 from cloud_controller.kube import DAEMON_SETS, PODS
 from cloud_controller.kube_errors import from_response
 from tests.cloud_controller.doctor.manager import (
@@ -16,6 +16,7 @@ from tests.cloud_controller.doctor.manager import (
     daemon_set,
     found,
     passes,
+    pod,
     run,
     waiting,
 )
@@ -51,8 +52,21 @@ def test_each_failing_check_is_evidence() -> None:
     assert finding.evidence == ("leader-election no answer", "controller-node AccessDenied")
 
 
+def not_ready(api: FakeKubernetes) -> FakeKubernetes:
+    api.put(PODS, pod(conditions=[{"type": "Ready", "status": "False"}]))
+    return api
+
+
 def test_a_daemon_that_nothing_reaches_does_not_answer() -> None:
-    assert found(HEALTH, serving(READY, 503, REFUSED)).what == "its /readyz does not answer"
+    assert found(HEALTH, not_ready(serving(READY, 503, REFUSED))).what == "its /readyz does not answer"
+
+
+@pytest.mark.parametrize(("check", "path"), [(HEALTH, READY), (METRICS, METRICS_PATH)], ids=["health", "metrics"])
+def test_a_ready_daemon_that_only_the_api_server_does_not_reach_is_not_checked(check: Check, path: str) -> None:
+    result = run(check, serving(path, 503, REFUSED))
+
+    assert result.findings == ()
+    assert f"the API server does not reach pod {POD}, which is ready" in (result.not_done or "")
 
 
 def test_a_daemon_that_answers_with_an_error_is_a_finding() -> None:
@@ -102,7 +116,7 @@ def test_metrics_that_are_served_or_protected_are_no_finding(status: int) -> Non
     [(404, b"not found", "answers with HTTP 404"), (503, REFUSED, "does not answer")],
 )
 def test_metrics_that_are_not_served_are_a_warning(status: int, body: bytes, what: str) -> None:
-    finding = found(METRICS, serving(METRICS_PATH, status, body))
+    finding = found(METRICS, not_ready(serving(METRICS_PATH, status, body)))
 
     assert finding.severity is Severity.WARNING
     assert finding.what == f"its /metrics {what}"
