@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,7 +92,9 @@ def of_daemon(change: Callable[[Object], None]) -> Break:
         for pod in kube.list(PODS, SYSTEM).items:
             of_workload = pod["metadata"].get("labels", {}).get("k8s-app") == NAME
             if of_workload and pod["spec"]["containers"][0]["args"] != wanted["args"]:
-                kube.delete(PODS, pod["metadata"]["name"], SYSTEM, grace_seconds=0)
+                # The DaemonSet may have deleted it meanwhile.
+                with suppress(NotFoundError):
+                    kube.delete(PODS, pod["metadata"]["name"], SYSTEM, grace_seconds=0)
 
     return apply
 
