@@ -7,7 +7,7 @@ import binascii
 import json
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -15,8 +15,8 @@ from cryptography import x509
 
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import SECRETS
-from cloud_controller.manifests import EXPIRES
+from cloud_controller.kube import SECRETS, key
+from cloud_controller.manifests import CREDENTIAL_EXPIRES, EXPIRES
 
 _SOON, _VERY_SOON = timedelta(days=30), timedelta(days=7)
 _RENEWED = timedelta(days=30)
@@ -25,7 +25,7 @@ _TIMEOUT = 5.0
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
-    yield from _secrets(seen)
+    unread = yield from _secrets(seen)
     if (ends := _token_ends(seen.kube().token())) is not None:
         yield from _judged(seen, "", "the token of the kubeconfig", ends, "put a new token into the kubeconfig")
     url = urlsplit(seen.kube().server)
@@ -34,35 +34,45 @@ def _run(seen: Seen) -> Iterator[Finding]:
         ends = seen.once(("certificate", host, port), lambda: certificate_ends(host, port))
         what = f"the API server's certificate at {host}:{port}"
         yield from _judged(seen, "", what, ends, "renew it (kubeadm: kubeadm certs renew all), and restart it")
+    if unread is not None:
+        raise unread
 
 
-def _secrets(seen: Seen) -> Iterator[Finding]:
-    """Those that the CCM's pods mount. Not everybody may read them, and only their annotation is of use here."""
-    workload = seen.workload()
+def _secrets(seen: Seen) -> Generator[Finding, None, Unreadable | None]:
+    """About those that the CCM's pods mount; returns why one's day is not known. Not everybody may read Secrets: the
+    daemon's option repeats the day of its cloud config."""
+    workload, space = seen.workload(), seen.target.namespace
     volumes = workload["spec"]["template"]["spec"].get("volumes") or () if workload else ()
+    unread = None
     for name in (each["secret"]["secretName"] for each in volumes if "secret" in each):
         try:
-            secret = seen.get(SECRETS, name, seen.target.namespace)
-        except Unreadable:
+            secret = seen.get(SECRETS, name, space) or {}
+        except Unreadable as error:
+            unread = error
             continue
-        given = ((secret or {}).get("metadata", {}).get("annotations") or {}).get(EXPIRES)
-        if given is None:
-            continue
-        subject = f"secret/{seen.target.namespace}/{name}"
-        try:
-            # The day is the last on which it is valid.
-            ends = datetime.fromisoformat(given).replace(hour=23, minute=59, second=59, tzinfo=UTC)
-        except ValueError:
-            yield Finding(
-                subject=subject,
-                what=f"its annotation {EXPIRES} is not a day",
-                evidence=(f"{EXPIRES}: {given!r}; allowed: YYYY-MM-DD",),
-                remedy="correct the annotation",
-                severity=Severity.WARNING,
-            )
-            continue
-        remedy = "put a new credential into the Secret, and set the annotation to its last day"
-        yield from _judged(seen, subject, "its credential for the cloud", ends, remedy)
+        if given := (secret.get("metadata", {}).get("annotations") or {}).get(EXPIRES):
+            yield from _by_day(seen, f"secret/{space}/{name}", "annotation", EXPIRES, given)
+    if unread is not None and workload and (given := seen.argument(CREDENTIAL_EXPIRES)):
+        yield from _by_day(seen, f"{workload['kind'].lower()}/{key(workload)}", "option", CREDENTIAL_EXPIRES, given)
+        return None
+    return unread
+
+
+def _by_day(seen: Seen, subject: str, kind: str, named: str, given: str) -> Iterator[Finding]:
+    try:
+        # The day is the last on which it is valid.
+        ends = datetime.fromisoformat(given).replace(hour=23, minute=59, second=59, tzinfo=UTC)
+    except ValueError:
+        yield Finding(
+            subject=subject,
+            what=f"its {kind} {named} is not a day",
+            evidence=(f"{named}: {given!r}; allowed: YYYY-MM-DD",),
+            remedy=f"correct the {kind}",
+            severity=Severity.WARNING,
+        )
+        return
+    remedy = f"put a new credential into the Secret, and set the {kind} to its last day"
+    yield from _judged(seen, subject, "its credential for the cloud", ends, remedy)
 
 
 def _judged(seen: Seen, subject: str, what: str, ends: datetime, remedy: str) -> Iterator[Finding]:
@@ -113,7 +123,7 @@ def certificate_ends(host: str, port: int) -> datetime:
 
 CHECK = Check(
     name="credential-expiry",
-    holds="no credential or certificate that somebody has to replace expires within 30 days",
+    holds="the cloud's credential, the kubeconfig's token and the API server's certificate are valid for 30 days more",
     why="once it has expired, every call that uses it is refused",
     lines=("11.4.7", "11.3.2"),
     page="runbooks/credential-expiry.md",

@@ -14,9 +14,20 @@ import pytest
 from cloud_controller.daemon.tls import ServerTls
 from cloud_controller.doctor.checks.expiry import CHECK
 from cloud_controller.doctor.findings import Result, Severity, examine
-from cloud_controller.kube import SECRETS, ForbiddenError
+from cloud_controller.kube import DAEMON_SETS, SECRETS, ForbiddenError
 from cloud_controller.manifests import EXPIRES
-from tests.cloud_controller.doctor.manager import NAME, NAMESPACE, NOW, cluster, found, look, passes
+from tests.cloud_controller.doctor.manager import (
+    ARGUMENTS,
+    NAME,
+    NAMESPACE,
+    NOW,
+    cluster,
+    daemon_set,
+    found,
+    look,
+    passes,
+    run,
+)
 from tests.fake_kubernetes import FakeKubernetes
 
 SECRET = f"{NAME}-config"
@@ -79,11 +90,29 @@ def test_an_annotation_that_is_no_day_is_a_warning() -> None:
     assert found(CHECK, with_secret("soon")).evidence == (f"{EXPIRES}: 'soon'; allowed: YYYY-MM-DD",)
 
 
-def test_a_secret_that_may_not_be_read_is_left_out() -> None:
+def unreadable_secret(*arguments: str) -> FakeKubernetes:
     api = with_secret(in_days(0))
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, *arguments))
     api.before.append(lambda request: _forbid() if request.resource == SECRETS else None)
+    return api
 
-    assert passes(CHECK, api)
+
+def test_a_secret_that_may_not_be_read_is_not_checked() -> None:
+    assert run(CHECK, unreadable_secret()).not_done == "cannot get secrets"
+
+
+def test_without_a_secret_the_token_is_still_checked() -> None:
+    api = unreadable_secret()
+    api.bearer = jwt(lives=timedelta(days=365), left=timedelta(days=-1))
+
+    assert [each.what for each in run(CHECK, api).findings] == ["the token of the kubeconfig expired"]
+
+
+def test_the_daemons_option_stands_in_for_a_secret_that_may_not_be_read() -> None:
+    finding = found(CHECK, unreadable_secret(f"--credential-expires={in_days(5)}"))
+
+    assert finding.subject == f"daemonset/{NAMESPACE}/{NAME}"
+    assert finding.what == "its credential for the cloud expires in 5 days"
 
 
 def _forbid() -> None:
