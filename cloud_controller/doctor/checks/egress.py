@@ -70,8 +70,9 @@ def _holds(expression: Json, labels: Mapping[str, str]) -> bool:
 
 def _closed(rules: Sequence[Json], servers: Sequence[tuple[str, int]]) -> Iterator[str]:
     """What no rule lets the pods reach."""
-    if servers and not any(_opens(rule, address, port) for rule in rules for address, port in servers):
-        yield f"the API server at {', '.join(f'{address}:{port}' for address, port in servers)}"
+    closed = [server for server in servers if not any(_opens(rule, *server) for rule in rules)]
+    if closed:
+        yield f"the API server at {', '.join(f'{address}:{port}' for address, port in closed)}"
     if not any(_leaves(rule, {address for address, _ in servers}) for rule in rules):
         yield "the cloud's API: no rule lets it out of the cluster"
     if not any(_has_port(rule, _DNS, "UDP") for rule in rules):

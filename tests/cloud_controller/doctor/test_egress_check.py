@@ -88,6 +88,14 @@ def test_what_no_rule_is_for_is_named(world: World, rules: tuple[Any, ...], lost
     assert kept_from(world) == f"NetworkPolicies keep it from {lost}"
 
 
+def test_of_several_api_servers_the_closed_ones_are_named(world: World) -> None:
+    others = [{"addresses": ["10.0.0.2"]}, {"addresses": ["10.0.0.3"]}]
+    world.api.change(ENDPOINT_SLICES, "default/kubernetes", lambda each: each["endpoints"].extend(others))
+    limit(world, API, DNS, OUT)
+
+    assert kept_from(world) == "NetworkPolicies keep it from the API server at 10.0.0.2:6443, 10.0.0.3:6443"
+
+
 def test_an_exception_of_a_range_closes_the_api_server(world: World) -> None:
     limit(world, DNS, {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}]})
 
