@@ -181,7 +181,7 @@ def _within(node: Object, ranges: frozenset[_Network]) -> bool:
 
 
 def _networks(text: str) -> frozenset[_Network]:
-    """What of the comma-separated text are ranges; others are those who read them to refuse."""
+    """The ranges of a comma-separated text; none if one is malformed, which the component itself refuses."""
     found = set()
     for part in filter(None, (each.strip() for each in text.split(","))):
         try:
