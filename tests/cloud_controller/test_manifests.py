@@ -485,6 +485,12 @@ def test_doctor_is_as_hardened_as_the_daemon(capsys: pytest.CaptureFixture[str])
     assert pod["containers"][0]["securityContext"] == daemon["containers"][0]["securityContext"]
 
 
+def test_doctor_takes_no_room_from_other_pods(capsys: pytest.CaptureFixture[str]) -> None:
+    found = doctor(printed(capsys, "--doctor-schedule=0 * * * *"))
+
+    assert "priorityClassName" not in found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
 def test_doctors_pods_are_not_the_ccms(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "--doctor-schedule=0 * * * *")
 

@@ -8,6 +8,7 @@ from cloud_controller.controllers.service.endpoints import by_service
 from cloud_controller.controllers.service.rules import EXCLUDE_LABEL, is_excluded, ready_nodes
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
 from cloud_controller.doctor.checks.load_balancers import subject, would
+from cloud_controller.doctor.checks.nodes import age
 from cloud_controller.doctor.findings import Check, Finding
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import ENDPOINT_SLICES, Object, key, name
@@ -23,7 +24,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
     slices = by_service(seen.list(ENDPOINT_SLICES))
     excluded = {name(node) for node in seen.nodes() if is_excluded(node)}
     for service in seen.services():
-        if subject(service) in found.wanted:
+        if subject(service) in found.wanted and age(seen, service) >= seen.grace:
             ready = ready_nodes(slices.get(key(service), ()))
             yield from _of_service(service, found, ready, excluded)
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from cloud_controller import yaml_text
 from cloud_controller.clouds.common.versions import minor
-from cloud_controller.doctor.checks.nodes import ours, uninitialised
+from cloud_controller.doctor.checks.nodes import age, ours, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen, joined
 from cloud_controller.kube import CONFIG_MAPS, PODS, Object, key, name
@@ -21,7 +20,6 @@ _NAMESPACE = "kube-system"
 _API_SERVER, _CONTROLLER_MANAGER, _PROXY = "kube-apiserver", "kube-controller-manager", "kube-proxy"
 _WITHOUT_CLOUD, _REFUSED = 29, 33
 """Minor versions since which kube-apiserver needs no cloud flags, and refuses them. Source: kubernetes#130162."""
-_JOINING = timedelta(minutes=2)
 _SHOWN = 5
 
 _Network = IPv4Network | IPv6Network
@@ -93,7 +91,7 @@ def _controller_manager(seen: Seen, component: _Component, ranges: frozenset[_Ne
 
 def _kubelets(seen: Seen) -> Iterator[Finding]:
     for node in ours(seen):
-        if not node["spec"].get("providerID") and not uninitialised(node) and _joined(seen, node):
+        if not node["spec"].get("providerID") and not uninitialised(node) and age(seen, node) >= seen.grace:
             yield Finding(
                 subject=f"node/{name(node)}",
                 what="its kubelet did not register it with --cloud-provider=external, so the CCM never initialises it",
@@ -112,7 +110,7 @@ def _node_ranges(seen: Seen, ranges: frozenset[_Network]) -> Iterator[Finding]:
             remedy="give the CCM the range from which kube-controller-manager allocates",
             severity=Severity.CRITICAL if routes else Severity.WARNING,
         )
-    without = [node for node in ours(seen) if routes and not _pod_ranges(node) and _joined(seen, node)]
+    without = [node for node in ours(seen) if routes and not _pod_ranges(node) and age(seen, node) >= seen.grace]
     if without:
         yield Finding(
             what=f"{len(without)} nodes have no pod range, so the CCM's route controller makes no route for them",
@@ -170,10 +168,6 @@ def _shown(component: _Component, *flags: str) -> tuple[str, ...]:
     return tuple(f"it has --{flag}={component.flags[flag]}" for flag in flags if flag in component.flags)
 
 
-def _joined(seen: Seen, node: Object) -> bool:
-    return seen.now - datetime.fromisoformat(node["metadata"]["creationTimestamp"]) >= _JOINING
-
-
 def _pod_ranges(node: Object) -> list[str]:
     spec = node["spec"]
     return list(spec.get("podCIDRs") or filter(None, [spec.get("podCIDR")]))
@@ -187,7 +181,7 @@ def _within(node: Object, ranges: frozenset[_Network]) -> bool:
 
 
 def _networks(text: str) -> frozenset[_Network]:
-    """What of the comma-separated text are ranges; others are those who read them to refuse."""
+    """The ranges of a comma-separated text; none if one is malformed, which the component itself refuses."""
     found = set()
     for part in filter(None, (each.strip() for each in text.split(","))):
         try:

@@ -138,7 +138,7 @@ def _undeleted(seen: Seen, service: Object, mine: list[Action]) -> Finding:
     reasons = [f"{action.summary}: {action.reason}" if action.reason else action.summary for action in mine]
     return Finding(
         subject=subject(service),
-        what="it is deleted, and waits for the end of its load balancer",
+        what="it is deleted, and waits until its load balancer is deleted",
         evidence=(*reasons[:1], *_said(seen, service)),
         remedy="correct what the event names; a running CCM removes the load balancer and then the finalizer",
         severity=Severity.WARNING,

@@ -66,8 +66,9 @@ def _never_joined(seen: Seen) -> Iterator[Finding]:
             yield Finding(
                 subject=f"machine/{machine.id}",
                 what=f"machine {machine.name} of the cluster runs, and never became a node",
-                evidence=(f"it has run since {machine.created_at:%Y-%m-%d %H:%M:%S} UTC",),
-                remedy="read its boot log and its kubelet's log; without the cluster's tag, it is nobody's concern",
+                evidence=(f"created at {machine.created_at:%Y-%m-%d %H:%M:%S} UTC",),
+                remedy="read its boot log and its kubelet's log; if it is not the cluster's, remove the cluster's tag "
+                "from it",
                 severity=Severity.WARNING,
             )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from cloud_controller import logs
 from cloud_controller.doctor.checks.leader import holder
+from cloud_controller.doctor.checks.nodes import age
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
 from cloud_controller.doctor.pod_http import is_ready, is_up
 from cloud_controller.doctor.seen import Seen
@@ -83,6 +84,8 @@ def _of_pod(seen: Seen, pod: Object) -> Iterator[Finding]:
                     severity=Severity.WARNING,
                 )
         return
+    if age(seen, pod) < seen.grace and _is_starting(pod):
+        return
     reason, evidence, remedy = _why_not_ready(seen, pod)
     yield Finding(
         subject=f"pod/{key(pod)}",
@@ -92,6 +95,17 @@ def _of_pod(seen: Seen, pod: Object) -> Iterator[Finding]:
         # A pod that runs says itself what it lacks.
         follows_from=_CAUSES | {"daemon-health"} if is_up(pod) else None,
     )
+
+
+def _is_starting(pod: Object) -> bool:
+    """Whether nothing has failed yet."""
+    states = [each.get("state") or {} for each in _containers(pod)]
+    reasons = {(state.get("waiting") or {}).get("reason") for state in states}
+    ended = any("terminated" in state for state in states) or any(each.get("lastState") for each in _containers(pod))
+    unscheduled = ("PodScheduled", "False") in {
+        (each["type"], each["status"]) for each in pod["status"].get("conditions") or ()
+    }
+    return not ended and not unscheduled and reasons <= {None, "ContainerCreating", "PodInitializing"}
 
 
 def _why_not_ready(seen: Seen, pod: Object) -> tuple[str, tuple[str, ...], str]:

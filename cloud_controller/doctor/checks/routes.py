@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.route_plan import CONDITION, QuotaUse, Unreachable
 from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
-from cloud_controller.doctor.checks.nodes import ours
+from cloud_controller.doctor.checks.nodes import age, ours
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import Object, name
@@ -20,7 +20,10 @@ def _run(seen: Seen) -> Iterator[Finding]:
     if found is None:
         yield from _nobodys(seen)
         return
+    new = {f"route/{cidr}" for node in seen.nodes() if age(seen, node) < seen.grace for cidr in view.pod_cidrs(node)}
     for action in found.plan:
+        if action.target in new:
+            continue
         # Quotas and held actions have checks of their own.
         if action.target.startswith("route/") and not action.held and not isinstance(action.operation, QuotaUse):
             yield _of_route(action)
@@ -86,7 +89,8 @@ def _marked(seen: Seen) -> list[Object]:
     found = []
     for node in ours(seen):
         state = view.condition(node, CONDITION)
-        if state is not None and state["status"] == "True" and view.pod_cidrs(node):
+        waits = state is not None and state["status"] == "True" and view.pod_cidrs(node)
+        if waits and age(seen, node) >= seen.grace:
             found.append(node)
     return found
 

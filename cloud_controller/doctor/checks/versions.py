@@ -29,7 +29,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
         age = seen.now.date() - known_versions.as_of(file)
         if age > _DATA_AGE:
             yield Finding(
-                what=f"what this command knows of versions ({file}) is {age.days} days old",
+                what=f"the table of known versions ({file}) is {age.days} days old",
                 evidence=(f"last compared with its sources on {known_versions.as_of(file)}",),
                 remedy="use a newer release of cloud-controller, or look for new versions and CVEs yourself",
                 severity=Severity.WARNING,

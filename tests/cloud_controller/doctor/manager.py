@@ -59,7 +59,12 @@ def pod(**status: Any) -> Object:
     ready = {"type": "Ready", "status": "True"}
     return {
         "kind": "Pod",
-        "metadata": {"name": f"{NAME}-a", "namespace": NAMESPACE, "labels": LABELS},
+        "metadata": {
+            "name": f"{NAME}-a",
+            "namespace": NAMESPACE,
+            "labels": LABELS,
+            "creationTimestamp": ago(days=1),
+        },
         "spec": {"nodeName": "control-plane-0"},
         "status": {"phase": "Running", "podIP": "127.0.0.1", "conditions": [ready], **status},
     }

@@ -7,7 +7,9 @@ import pytest
 from cloud_controller.doctor.checks import backends
 from cloud_controller.doctor.findings import Unreadable
 from cloud_controller.kube import ENDPOINT_SLICES, NODES, Object
+from tests.cloud_controller.clouds.mycloud.services import web
 from tests.cloud_controller.doctor.conftest import ServiceWorld
+from tests.cloud_controller.doctor.looks import ago
 
 EXCLUDE = {"node.kubernetes.io/exclude-from-external-load-balancers": ""}
 
@@ -73,6 +75,14 @@ def test_a_service_whose_pods_are_not_ready_is_a_first_cause(world: ServiceWorld
     (finding,) = world.findings(backends.CHECK)
     assert finding.what == "nothing ready is behind it"
     assert finding.follows_from == frozenset()
+
+
+def test_a_new_service_may_have_nothing_ready_behind_it(world: ServiceWorld) -> None:
+    world.put(web(), created=ago(seconds=60))
+    world.reconcile()
+    world.api.change(ENDPOINT_SLICES, "default/web-1", as_not_ready)
+
+    assert world.findings(backends.CHECK) == []
 
 
 def test_a_service_without_nodes_is_found_with_the_label_that_excludes_them(world: ServiceWorld) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from cloud_controller.doctor.checks.kubernetes_flags import CHECK
@@ -149,6 +151,15 @@ def test_a_new_node_has_time_to_get_its_range_and_provider_id() -> None:
     api.put(NODES, new)
 
     assert passes(CHECK, api, controllers=ROUTES)
+
+
+def test_the_time_of_a_new_node_is_that_of_the_command() -> None:
+    api = cluster()
+    new = node("worker-0", podCIDR="", podCIDRs=[], providerID="")
+    new["metadata"]["creationTimestamp"] = ago(minutes=5)
+    api.put(NODES, new)
+
+    assert passes(CHECK, api, controllers=ROUTES, grace=timedelta(minutes=10))
 
 
 def test_another_range_of_kube_proxy_is_a_warning() -> None:

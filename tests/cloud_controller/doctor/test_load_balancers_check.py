@@ -107,7 +107,7 @@ def test_a_service_whose_load_balancer_does_not_end_is_found(world: ServiceWorld
     )
 
     finding = only(world)
-    assert finding.what == "it is deleted, and waits for the end of its load balancer"
+    assert finding.what == "it is deleted, and waits until its load balancer is deleted"
     assert "delete load balancer" in finding.evidence[0]
 
 

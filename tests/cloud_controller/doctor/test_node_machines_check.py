@@ -79,7 +79,7 @@ def test_a_machine_that_never_became_a_node_is_found(world: World) -> None:
 
     (finding,) = world.findings(CHECK)
     assert finding.subject == "machine/i-c"
-    assert finding.evidence == ("it has run since 2026-01-01 11:49:00 UTC",)
+    assert finding.evidence == ("created at 2026-01-01 11:49:00 UTC",)
 
 
 def test_a_machine_may_take_ten_minutes_to_join(world: World) -> None:

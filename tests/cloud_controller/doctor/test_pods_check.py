@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cloud_controller import logs
 from cloud_controller.doctor.checks.pods import CHECK
 from cloud_controller.doctor.findings import Severity
-from cloud_controller.kube import DAEMON_SETS, DEPLOYMENTS, LEASES, NODES, PODS, ForbiddenError
+from cloud_controller.kube import DAEMON_SETS, DEPLOYMENTS, LEASES, NODES, PODS, ForbiddenError, Object
 from tests.cloud_controller.doctor.manager import (
     NAME,
     NAMESPACE,
@@ -112,6 +114,42 @@ def test_an_image_that_cannot_be_pulled_is_named() -> None:
 
     assert "ImagePullBackOff" in finding.what
     assert "'registry.example/ccm:0.1.0'" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "starting",
+    [
+        waiting("ContainerCreating"),
+        pod(phase="Pending", conditions=[]),
+        pod(conditions=[{"type": "Ready", "status": "False"}], containerStatuses=[{"state": {"running": {}}}]),
+    ],
+    ids=["creating", "pending", "running"],
+)
+def test_a_new_pod_may_take_its_time_to_start(starting: Object) -> None:
+    api = cluster()
+    api.put(PODS, new(starting))
+
+    assert passes(CHECK, api)
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        waiting("ImagePullBackOff"),
+        waiting("ContainerCreating", lastState={"terminated": ENDED}),
+        pod(phase="Pending", conditions=[{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]),
+    ],
+    ids=["image", "crashed", "unschedulable"],
+)
+def test_a_new_pod_that_fails_is_found_at_once(failing: Object) -> None:
+    api = cluster()
+    api.put(PODS, new(failing))
+
+    assert "it is not ready" in found(CHECK, api).what
+
+
+def new(pod: Object) -> Object:
+    return pod | {"metadata": pod["metadata"] | {"creationTimestamp": ago(seconds=60)}}
 
 
 def test_a_missing_secret_is_named_by_the_event() -> None:

@@ -10,7 +10,7 @@ from cloud_controller.cloud import Route, Unavailable
 from cloud_controller.doctor.checks.routes import CHECK
 from cloud_controller.doctor.findings import Finding, Severity, Unreadable
 from cloud_controller.kube import Object
-from tests.cloud_controller.doctor.looks import World
+from tests.cloud_controller.doctor.looks import World, ago
 
 
 @pytest.fixture
@@ -42,6 +42,16 @@ def test_a_missing_route_is_found(world: World) -> None:
     finding = only(world)
     assert (finding.subject, finding.what) == ("route/10.1.1.0/24", "it is missing: route pods of b to b")
     assert finding.follows_from is None
+
+
+@pytest.mark.parametrize("controllers", [("route",), ("node",)], ids=["routes", "none"])
+def test_a_new_node_may_wait_for_its_route(controllers: tuple[str, ...]) -> None:
+    world = World(controllers=controllers)
+    world.node("a", created=ago(seconds=60))
+    world.change("a", unavailable)
+    world.cloud.table.clear()
+
+    assert world.findings(CHECK) == []
 
 
 def test_a_route_that_the_ccm_creates_meanwhile_is_none(world: World) -> None:

@@ -45,7 +45,7 @@ def test_current_versions_are_no_finding() -> None:
 def test_the_end_of_support_is_a_warning_ahead() -> None:
     now = datetime.combine(ENDS - timedelta(days=10), time(), UTC)
 
-    [finding] = (each for each in findings(on_newest(), now) if "support" in each.what and "knows" not in each.what)
+    [finding] = (each for each in findings(on_newest(), now) if "support" in each.what and "table" not in each.what)
 
     assert (finding.severity, finding.what) == (
         Severity.WARNING,
