@@ -62,13 +62,18 @@ class Patient:
         ]
         return findings + [f"not checked: {each['check']}: {each['reason']}" for each in self.last["notChecked"]]
 
-    def wait_for(self, *wanted: tuple[str, str], first: bool = False) -> None:
-        """Wait for a report with findings of these checks about these subjects, each as one of its first causes."""
+    def wait_for(self, *wanted: tuple[str, str], first: bool = False, blind: bool = False) -> None:
+        """Wait for a report with findings of these checks about these subjects.
+
+        `first`: each as one of its first causes. `blind`: a check may also say that it could not look.
+        """
 
         def found() -> bool:
             self.examined()
+            not_done = {each["check"] for each in self.last["notChecked"]} if blind else set()
             return all(
-                any(
+                check in not_done
+                or any(
                     each["check"] == check and subject in each["subject"] and (not first or not each["followsFrom"])
                     for each in self.last["findings"]
                 )
