@@ -78,5 +78,7 @@ def test_both_of_a_pair_are_named_and_one_of_them_first(
         patient.wait_for(*((each.found_by, each.subject) for each in pair), blind=late.touches == "faults")
         first = patient.last["findings"][0]
 
-    assert first["check"] in {each.found_by for each in pair}
+    # One of them; a node that is too old, say, also waits for a machine.
+    of_pair = [each for each in pair if each.subject and each.subject in first["subject"]]
+    assert first["check"] in {each.found_by for each in pair} or of_pair
     patient.recovered()
