@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.kube import NODES, PODS, SERVICES, PatchType, name
+from cloud_controller.kube import DEPLOYMENTS, NODES, PODS, SERVICES, PatchType, name
 from local import processes
 from local.api_process import API
 from tests.e2e.aws_stack import REGION, STACK, AwsStack
+from tests.e2e.breakages import NAME, SYSTEM, BreakAnywhere, changed, service, without_right
 from tests.e2e.local_stack import eventually
 from tests.e2e.patient import Patient
 
@@ -50,6 +51,30 @@ def taints(aws: AwsStack, node: str) -> list[str]:
 
 def keys_of_taints(node: dict[str, Any]) -> list[str]:
     return [taint["key"] for taint in node["spec"].get("taints", [])]
+
+
+def remove_a_route(aws: AwsStack) -> None:
+    """Delete the pod route of one instance by hand."""
+    ec2 = aws.aws("ec2")
+    for table in ec2.describe_route_tables()["RouteTables"]:
+        for route in table["Routes"]:
+            if route.get("InstanceId"):
+                ec2.delete_route(RouteTableId=table["RouteTableId"], DestinationCidrBlock=route["DestinationCidrBlock"])
+                return
+
+
+def remove_a_target(aws: AwsStack, of: str) -> str:
+    """Deregister one instance from each target group of a Service by hand; returns its id."""
+    gone = sorted(aws.targets(of))[0]
+    for group in aws.target_groups(of):
+        aws.aws("elbv2").deregister_targets(TargetGroupArn=group["TargetGroupArn"], Targets=[{"Id": gone}])
+    return gone
+
+
+def register(aws: AwsStack, of: str, instance: str) -> None:
+    """Register an instance with each target group of a Service by hand."""
+    for group in aws.target_groups(of):
+        aws.aws("elbv2").register_targets(TargetGroupArn=group["TargetGroupArn"], Targets=[{"Id": instance}])
 
 
 def initialised(aws: AwsStack) -> set[str]:
@@ -199,6 +224,50 @@ def patient(aws: AwsStack, tmp_path_factory: pytest.TempPathFactory) -> Patient:
 
 def test_doctor_finds_nothing_in_the_healthy_cluster(patient: Patient) -> None:
     patient.recovered()
+
+
+def test_doctor_names_a_stopped_ccm_before_what_it_leaves_undone(aws: AwsStack, patient: Patient) -> None:
+    def stop(deployment: dict[str, Any]) -> None:
+        deployment["spec"]["replicas"] = 0
+
+    with changed(aws, DEPLOYMENTS, NAME, SYSTEM, stop):
+        eventually(lambda: not [pod for pod in aws.kube.list(PODS, SYSTEM).items if name(pod).startswith(NAME)], "none")
+        remove_a_route(aws)
+        target = remove_a_target(aws, "web")
+        patient.wait_for(("ccm-pods", NAME), ("routes", "route/"), ("backends", "default/web"))
+
+        assert patient.last["findings"][0]["check"] == "ccm-pods"
+        # What no list of AWS shows, the daemon finds within the hour only.
+        register(aws, "web", target)
+
+    patient.recovered()
+
+
+@pytest.mark.parametrize(
+    ("break_it", "check", "subject"),
+    [
+        (without_right("services", "list"), "kubernetes-rights", ""),
+        (service("misspelt", {f"{PREFIX}shceme": "internal"}), "load-balancers", "default/misspelt"),
+        (service("unserved", loadBalancerClass="example.com/other"), "load-balancers", "default/unserved"),
+    ],
+    ids=["a right is missing", "an annotation is misspelt", "no controller serves the class"],
+)
+def test_doctor_names_a_breakage_as_a_first_cause(
+    aws: AwsStack, patient: Patient, break_it: BreakAnywhere, check: str, subject: str
+) -> None:
+    with break_it(aws):
+        patient.wait_for((check, subject), first=True)
+
+    patient.recovered()
+
+
+def test_doctor_says_that_aws_does_not_accept_a_key(aws: AwsStack, tmp_path: Path) -> None:
+    wrong = {"AWS_ACCESS_KEY_ID": aws.site.credentials[0], "AWS_SECRET_ACCESS_KEY": "wrong"}
+    patient = Patient("aws", aws.kube, aws.kubeconfig, tmp_path, wrong)
+
+    assert patient.examined() == 4
+
+    assert [each["check"] for each in patient.last["findings"] if not each["followsFrom"]] == ["cloud-api"]
 
 
 def test_an_added_machine_is_a_node_with_a_route_and_a_target_of_every_load_balancer(aws: AwsStack) -> None:

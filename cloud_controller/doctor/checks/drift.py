@@ -31,7 +31,8 @@ def _run(seen: Seen) -> Iterator[Finding]:
                 subject=of,
                 what="it differs from what the CCM makes of it",
                 evidence=tuple(map(would, actions)),
-                remedy="find out who changed it: a running CCM undoes it with its next full look, within minutes",
+                remedy="find out who changed it: a running CCM undoes it within minutes, or within the hour where the "
+                "cloud's lists do not show it",
                 severity=Severity.WARNING,
             )
 
