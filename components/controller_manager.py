@@ -6,7 +6,6 @@ Its objects are those of `cloud_controller.manifests`; here they become resource
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NotRequired
 
@@ -37,6 +36,7 @@ from . import clouds, inputs
 from .arguments import checked
 from .clouds.interface import CloudAdapter, ManagerSettings
 from .config_values import is_day
+from .manifest_fields import arguments_of
 
 IMAGE = "registry.local/cloud-controller:0.1.0"
 """Our daemon's, where the program names no other."""
@@ -138,9 +138,8 @@ class CloudControllerManager(pulumi.ComponentResource):
 
         def resource(logical: str, manifest: manifests.Manifest, *after: pulumi.Resource) -> pulumi.Resource:
             manifest = manifests.renamed(manifest, args.get("name", manifests.NAME))
-            fields = {_argument(key): each for key, each in manifest.items() if key not in ("apiVersion", "kind")}
             made: pulumi.Resource = _KINDS[manifest["kind"]](
-                logical, **fields, opts=pulumi.ResourceOptions(parent=self, depends_on=[*after])
+                logical, **arguments_of(manifest), opts=pulumi.ResourceOptions(parent=self, depends_on=[*after])
             )
             return made
 
@@ -180,11 +179,6 @@ class CloudControllerManager(pulumi.ComponentResource):
         for each in _admission_of_services(cloud, admission, args.get("arguments", ()), cloud_config):
             resource(each["metadata"]["name"], each)
         self.register_outputs({})
-
-
-def _argument(field: str) -> str:
-    """The name that Pulumi's resource has for a field of the object: `role_ref` for `roleRef`."""
-    return re.sub("([A-Z])", r"_\1", field).lower()
 
 
 def _controllers(args: CloudControllerManagerArgs) -> list[str]:

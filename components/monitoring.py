@@ -21,6 +21,7 @@ from cloud_controller.monitoring.alerts import RUNBOOKS
 
 from . import inputs
 from .arguments import checked
+from .manifest_fields import arguments_of
 
 _KINDS = {each.__name__: each for each in (ClusterRole, ClusterRoleBinding, ConfigMap, Service)}
 _ACCOUNT = re.compile(f"{inputs.DNS_LABEL.pattern}/{inputs.DNS_LABEL.pattern}")
@@ -75,6 +76,4 @@ def _resource(manifest: Manifest, opts: pulumi.ResourceOptions) -> None:
     if kind not in _KINDS:
         CustomResource(logical, manifest["apiVersion"], kind, manifest["spec"], manifest["metadata"], opts)
         return
-    fields = {key: each for key, each in manifest.items() if key not in ("apiVersion", "kind", "metadata")}
-    fields = {re.sub("([A-Z])", r"_\1", key).lower(): each for key, each in fields.items()}
-    _KINDS[kind](logical, metadata=manifest["metadata"], opts=opts, **fields)
+    _KINDS[kind](logical, opts=opts, **arguments_of(manifest))
