@@ -18,7 +18,7 @@ from components.cluster import Cluster
 from components.controller_manager import CloudControllerManager
 from components.destroy_guard import DestroyGuard
 from components.load_balancer_service import LoadBalancerService, LoadBalancerServiceArgs, PortArgs
-from components.monitoring import Monitoring
+from components.monitoring import Monitoring, MonitoringArgs
 from components.node_pool import NodePool
 from components.stack_config import Executor, Role
 from components.stack_model import AUTO
@@ -122,7 +122,10 @@ def main() -> None:
         )
         managers.append(manager)
         if config.monitoring != Mode.OFF:
-            watching = [Monitoring("monitoring", {"cloud": config.cloud, "mode": config.monitoring}, in_cluster)]
+            watched: MonitoringArgs = {"cloud": config.cloud, "mode": config.monitoring}
+            if "name" in settings:
+                watched["name"] = settings["name"]
+            watching = [Monitoring("monitoring", watched, in_cluster)]
     machines: list[MachineArgs] = [
         {"name": machine.name, "provider_id": machine.provider_id}
         for pool in pools.values()

@@ -23,7 +23,15 @@ def config(stack: str, **more: Any) -> dict[str, Any]:
     """A stack's file; `more` are keys of its cloud's section, or of the stack if it has them."""
     file = yaml.safe_load((ROOT / f"stacks/Pulumi.{stack}.yaml").read_text())
     own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in file["config"].items()}
-    whole = {"executors": {}, "sourceRanges": [], "workloads": False, "protect": False, "retain": False, **own}
+    whole = {
+        "executors": {},
+        "sourceRanges": [],
+        "monitoring": "off",
+        "workloads": False,
+        "protect": False,
+        "retain": False,
+        **own,
+    }
     section = {key: value for key, value in more.items() if key not in whole}
     cloud = own["cloud"]
     return {**whole, **{key: more[key] for key in more if key in whole}, cloud: {**own[cloud], **section}}

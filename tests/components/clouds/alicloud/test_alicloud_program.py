@@ -275,6 +275,15 @@ def test_beside_acks_own_ccm_ours_serves_only_its_own_classes(run_stack: RunStac
     assert json.loads(opened(opened(data)["cloud.conf"]))["Global"]["serveNlbClass"] == "false"
 
 
+def test_beside_acks_own_ccm_the_alerts_are_about_ours(run_stack: RunStack) -> None:
+    recording = run_stack("alicloud-prod", **BESIDE_ACKS, monitoring="annotations")
+
+    rules = recording.one("kubernetes:core/v1:ConfigMap", "cloud-controller-alerts").inputs["data"]
+    text = str(rules)
+    assert 'job="cloud-controller"' in text
+    assert 'job="cloud-controller-manager"' not in text
+
+
 def test_beside_acks_own_ccm_no_object_of_ours_has_the_name_of_one_of_its_objects(run_stack: RunStack) -> None:
     recording = run_stack("alicloud-prod", **BESIDE_ACKS)
 
