@@ -287,6 +287,7 @@ def _template(
         host_network=daemon.metadata is None,
         identity=identity,
     )
+    spec["priorityClassName"] = "system-cluster-critical"
     if not on_control_plane:
         # Two pods on one machine would conflict on the host port.
         apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(_LABELS)}}
@@ -319,7 +320,6 @@ def pod_spec(
     }
     return {
         "serviceAccountName": account,
-        "priorityClassName": "system-cluster-critical",
         "tolerations": [dict(each) for each in TOLERATIONS],
         **({"hostNetwork": True} if host_network else {}),
         "securityContext": {

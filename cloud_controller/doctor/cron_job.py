@@ -94,8 +94,6 @@ def make(
         on_control_plane=on_control_plane,
         host_network=daemon.metadata is None,
     )
-    # A look can wait: it must not take the room of what keeps the cluster alive.
-    del spec["priorityClassName"]
     job = {
         # Findings end a run with an error; the next run is soon enough.
         "backoffLimit": 0,
