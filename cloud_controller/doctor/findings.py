@@ -82,6 +82,11 @@ class Result:
     not_done: str | None = None
     out_of_reach: str | None = None
 
+    @property
+    def passed(self) -> bool:
+        """Whether it looked at everything and found nothing."""
+        return not (self.findings or self.not_done or self.out_of_reach)
+
 
 def examine(checks: Iterable[Check], seen: Seen) -> list[Result]:
     """Run the checks, one after another."""

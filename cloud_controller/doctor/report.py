@@ -35,15 +35,20 @@ def text(results: Sequence[Result], docs: str = "docs/") -> Iterator[str]:
     for result in results:
         if result.out_of_reach:
             yield f"out of reach: {result.check.name}: {result.out_of_reach}"
-    passed = sum(1 for each in results if not each.findings and not each.not_done)
-    yield summary(found, len(not_done), passed)
+    yield _summary(results, found)
 
 
-def summary(found: Sequence[Explained], not_done: int, passed: int) -> str:
-    """One line: how many findings, checks that could not be done, and checks that found nothing."""
+def _summary(results: Sequence[Result], found: Sequence[Explained]) -> str:
+    """One line of counts."""
     critical = sum(1 for each in found if each.finding.severity is Severity.CRITICAL)
     parts = [f"{critical} critical", f"{len(found) - critical} warnings"] if found else ["no findings"]
-    return ", ".join([*parts, f"{passed} checks passed", *([f"{not_done} not checked"] if not_done else [])])
+    parts.append(f"{sum(1 for each in results if each.passed)} checks passed")
+    for count, what in (
+        (sum(1 for each in results if each.not_done), "not checked"),
+        (sum(1 for each in results if each.out_of_reach), "out of reach in part"),
+    ):
+        parts += [f"{count} {what}"] if count else []
+    return ", ".join(parts)
 
 
 def _finding(number: int, each: Explained, docs: str) -> Iterator[str]:
@@ -52,7 +57,7 @@ def _finding(number: int, each: Explained, docs: str) -> Iterator[str]:
     yield f"{number}. [{finding.severity}] {where}{finding.what}"
     yield f"   check     {check.name}"
     for evidence in finding.evidence:
-        yield f"   evidence  {' '.join(evidence.split())}"
+        yield f"   evidence  {evidence}"
     yield f"   why       {check.why}"
     yield f"   do        {finding.remedy}"
     yield f"   read      {docs}{check.page}"
@@ -69,7 +74,7 @@ def document(results: Sequence[Result]) -> dict[str, Any]:
         "outOfReach": [
             {"check": each.check.name, "reason": each.out_of_reach} for each in results if each.out_of_reach
         ],
-        "passed": [each.check.name for each in results if not each.findings and not each.not_done],
+        "passed": [each.check.name for each in results if each.passed],
     }
 
 
@@ -81,7 +86,7 @@ def junit(results: Sequence[Result]) -> str:
         name="cloud-controller doctor",
         tests=str(len(results)),
         failures=str(sum(1 for each in results if each.findings)),
-        skipped=str(sum(1 for each in results if each.not_done and not each.findings)),
+        skipped=str(sum(1 for each in results if not each.passed and not each.findings)),
     )
     for result in results:
         case = ET.SubElement(suite, "testcase", classname="doctor", name=result.check.name)
@@ -91,7 +96,7 @@ def junit(results: Sequence[Result]) -> str:
             failure.text = "\n".join(
                 line for number, each in enumerate(mine, 1) for line in _finding(number, each, "docs/")
             )
-        elif result.not_done:
-            ET.SubElement(case, "skipped", message=result.not_done)
+        elif (reason := result.not_done or result.out_of_reach) is not None:
+            ET.SubElement(case, "skipped", message=reason)
     ET.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode") + "\n"

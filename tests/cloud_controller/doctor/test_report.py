@@ -26,7 +26,7 @@ PASSED = Result(check("leader"))
 UNDONE = Result(check("routes"), not_done="GET routes: forbidden")
 PARTLY = Result(check("rights"), out_of_reach="nobody can ask")
 WARNED = Result(check("quotas"), (Finding(what="9 of 10 routes", remedy="ask for more", severity=Severity.WARNING),))
-PODS = Result(check("pods"), (Finding(subject="pod/a/b", what="it waits", evidence=("one\ntwo",), remedy="mend it"),))
+PODS = Result(check("pods"), (Finding(subject="pod/a/b", what="it waits", evidence=("one two",), remedy="mend it"),))
 NODES = Result(check("nodes", "pods"), (Finding(subject="node/c", what="it is <new>", remedy="wait"),))
 
 
@@ -69,8 +69,11 @@ not checked: routes (routes are well): GET routes: forbidden
     )
 
 
-def test_what_nobody_can_ask_is_told_and_passes() -> None:
-    assert [*report.text([PARTLY])] == ["out of reach: rights: nobody can ask", "no findings, 1 checks passed"]
+def test_what_nobody_can_ask_is_told_and_does_not_count_as_passed() -> None:
+    assert [*report.text([PASSED, PARTLY])] == [
+        "out of reach: rights: nobody can ask",
+        "no findings, 1 checks passed, 1 out of reach in part",
+    ]
 
 
 def test_a_healthy_cluster_is_one_line() -> None:
@@ -85,7 +88,7 @@ def test_programs_read_every_part_of_a_finding() -> None:
                 "severity": "critical",
                 "subject": "pod/a/b",
                 "what": "it waits",
-                "evidence": ["one\ntwo"],
+                "evidence": ["one two"],
                 "why": "it matters",
                 "remedy": "mend it",
                 "page": "runbooks/pods.md",
@@ -105,16 +108,16 @@ def test_programs_read_every_part_of_a_finding() -> None:
         ],
         "notChecked": [{"check": "routes", "reason": "GET routes: forbidden"}],
         "outOfReach": [{"check": "rights", "reason": "nobody can ask"}],
-        "passed": ["leader", "rights"],
+        "passed": ["leader"],
     }
 
 
 def test_ci_sees_a_failure_a_check_with_findings_and_a_skipped_one_that_was_not_done() -> None:
-    suite = ET.fromstring(report.junit([NODES, PASSED, UNDONE]))
+    suite = ET.fromstring(report.junit([NODES, PASSED, UNDONE, PARTLY]))
 
     cases = {case.get("name"): [each.tag for each in case] for case in suite}
-    assert cases == {"nodes": ["failure"], "leader": [], "routes": ["skipped"]}
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    assert cases == {"nodes": ["failure"], "leader": [], "routes": ["skipped"], "rights": ["skipped"]}
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "1", "2")
 
 
 def test_ci_shows_the_whole_finding() -> None:
