@@ -28,7 +28,7 @@ def serving(seen: Seen) -> Iterator[Object]:
     if port(seen) == 0:
         raise Unreadable("the CCM serves no HTTP: --secure-port=0")
     address = seen.argument("--bind-address")
-    if _is_loopback(address):
+    if is_loopback(address):
         raise Unreadable(f"the CCM serves HTTP on its machine only: --bind-address={address}")
     yield from filter(is_up, seen.running_pods())
 
@@ -86,8 +86,9 @@ def _refusal(pod: Object, error: ApiError) -> Answer:
     return Answer(0, error.message)
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Whether only the machine itself reaches this address."""
     try:
         return ip_address(address).is_loopback
-    except ValueError:
+    except ValueError:  # A variable: the pod's address.
         return False

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.cloud import Cloud, CloudError, Instance
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.doctor.findings import Unreadable
 from cloud_controller.doctor.selectors import selects
@@ -61,7 +62,7 @@ class Daemon:
     """What the daemon is told to do: by its arguments in the cluster or, outside of one, by those of `doctor`."""
 
     cloud: str
-    """The name of the cloud; empty: unknown, as for other CCMs."""
+    """The name of the cloud."""
     controllers: tuple[str, ...]
     settings: PlanSettings
 
@@ -99,15 +100,15 @@ class Seen:
 
     def kube(self) -> Kube:
         """A client that cannot write, of an API server that has answered."""
-        return self.once("kube", self._answering_kube).fenced(read_only)
+        return self._answering().fenced(read_only)
 
     def version(self) -> Mapping[str, str]:
         """The API server's version."""
-        return self.once("version", lambda: self.kube().version())
+        return self.once("version", lambda: self._opened_kube().version())
 
     def review(self, resource: Resource, review: Object) -> Object:
         """Post a review (`SubjectAccessReview`), which changes nothing."""
-        kube = self.once("kube", self._answering_kube)
+        kube = self._answering()
         return self.once(("review", str(review)), lambda: kube.create(resource, review))
 
     def list(self, resource: Resource, namespace: str | None = None) -> Sequence[Object]:
@@ -144,14 +145,18 @@ class Seen:
 
     def lease(self) -> Object | None:
         """The Lease by which the CCM leads."""
-        return self.get(LEASES, self.target.lease, self.target.namespace)
+        return self.get(LEASES, self.lease_name(), self.target.namespace)
+
+    def lease_name(self) -> str:
+        """The name of the Lease that the CCM's container is told to lead by; doctor's own option where it is not."""
+        return self.argument("--leader-elect-resource-name", self.target.lease)
 
     def renewed(self, lease: Object) -> bool:
         """Whether somebody renews the Lease while we look: its times are those of another clock than ours."""
 
         def read() -> bool:
             self._pause(BETWEEN_RENEWALS)
-            now = self.kube().get(LEASES, self.target.lease, self.target.namespace)
+            now = self.kube().get(LEASES, self.lease_name(), self.target.namespace)
             return bool(now["spec"].get("renewTime") != lease["spec"].get("renewTime"))
 
         return self.once("renewed", read)
@@ -189,22 +194,24 @@ class Seen:
 
     def argument(self, name: str, default: str = "") -> str:
         """The value of one of the CCM's options (`--secure-port`); `default` if its container does not set it."""
-        arguments = list(self.arguments() or ())
-        for at, given in reversed([*enumerate(arguments)]):
-            option, equals, value = given.partition("=")
-            if option == name:
-                return value if equals else "".join(arguments[at + 1 : at + 2])
-        return default
+        given = dict(each.partition("=")[::2] for each in joined(self.arguments() or ()))
+        return given.get(name, default)
 
     def arguments(self) -> Sequence[str] | None:
         """The arguments of the CCM's container; None if it does not run in the cluster."""
+        container = self.container()
+        return None if container is None else [*(container.get("command") or ()), *(container.get("args") or ())]
+
+    def container(self) -> Object | None:
+        """The CCM's container in its pods' template; None if it does not run in the cluster."""
         workload = self.workload()
         if workload is None:
             return None
         containers = workload["spec"]["template"]["spec"]["containers"]
         # Others beside it have other names.
         named = [each for each in containers if each["name"] == self.target.workload] or containers
-        return [*(named[0].get("command") or ()), *(named[0].get("args") or ())]
+        found: Object = named[0]
+        return found
 
     def daemon(self) -> Daemon:
         """What the daemon is told to do."""
@@ -214,7 +221,7 @@ class Seen:
                 cloud = self.opened_cloud()
             except Unreadable:
                 cloud = None
-            return self._open_daemon(self.once("kube", self._answering_kube), cloud, self.arguments())
+            return self._open_daemon(self._answering(), cloud, self.arguments())
 
         return self.once("daemon", read)
 
@@ -231,12 +238,12 @@ class Seen:
     def cloud(self) -> Cloud:
         """The cloud, once it has answered: with one that does not, every further call would wait for its deadline."""
 
-        def read() -> Cloud:
-            cloud = self.opened_cloud()
-            cloud.instances.list()
-            return cloud
+        self.machines()
+        return self.opened_cloud()
 
-        return self.once("cloud", read)
+    def machines(self) -> Sequence[Instance]:
+        """The cluster's machines; the first call of the cloud."""
+        return self.once("machines of the cloud", lambda: self.opened_cloud().instances.list())
 
     def plan(self, controller: str) -> Found | None:
         """What this controller would do now; None if the daemon does not run it.
@@ -289,15 +296,17 @@ class Seen:
             raise found
         return cast("T", found)
 
-    def _answering_kube(self) -> Kube:
-        kube = self._open_kube()
-        kube.version()
-        return kube
+    def _answering(self) -> Kube:
+        self.version()
+        return self._opened_kube()
+
+    def _opened_kube(self) -> Kube:
+        return self.once("kube", self._open_kube)
 
 
 def joined(words: Sequence[str]) -> Iterator[str]:
     """The options of a command line, each with its value: `--v=2` also for `--v 2`."""
-    for word, following in zip(words, [*words[1:], "-"], strict=True):
+    for word, following in pairwise([*words, "-"]):
         if word.startswith("--"):
             yield word if "=" in word or not following or following.startswith("-") else f"{word}={following}"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 
 from cloud_controller import clouds
 from cloud_controller.doctor.findings import Check, Finding, Unreadable
+from cloud_controller.doctor.pod_http import is_loopback
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import SUBJECT_ACCESS_REVIEWS, Object
 from cloud_controller.rbac import PolicyRule, Rules, rules
@@ -38,10 +38,10 @@ def _needed(seen: Seen) -> Rules:
     daemon = seen.daemon()
     return rules(
         daemon.controllers,
-        protected=not _is_loopback(seen.argument("--bind-address", "127.0.0.1")),
+        protected=not is_loopback(seen.argument("--bind-address", "127.0.0.1")),
         keeps_checkpoint=clouds.descriptor(daemon.cloud).keeps_checkpoint,
         readiness_gates=daemon.settings.service.gates is not None,
-        lease=seen.argument("--leader-elect-resource-name", seen.target.lease),
+        lease=seen.lease_name(),
     )
 
 
@@ -74,13 +74,6 @@ def _review(namespace: str, account: str, attributes: dict[str, str]) -> Object:
             "resourceAttributes": {key: value for key, value in attributes.items() if value},
         },
     }
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:  # A variable: the pod's address.
-        return False
 
 
 CHECK = Check(

@@ -25,19 +25,25 @@ def holder(lease: Object | None, now: datetime) -> str | None:
     return str(spec["holderIdentity"]) if now < ends else None
 
 
-def _run(seen: Seen) -> Iterator[Finding]:
+def leader_of(seen: Seen) -> str | None:
+    """Who leads now; None if nobody does. A holder that renews leads, whatever our clock says."""
     lease = seen.lease()
+    leader = holder(lease, seen.now)
+    return str(lease["spec"]["holderIdentity"]) if leader is None and lease and _renewed(seen, lease) else leader
+
+
+def _run(seen: Seen) -> Iterator[Finding]:
     if not _elects(seen):
         return
-    leader = holder(lease, seen.now)
+    lease, leader = seen.lease(), leader_of(seen)
     if lease is None:
         yield Finding(
             what="no instance of the CCM leads: its Lease does not exist",
-            evidence=(f"Lease {seen.target.namespace}/{seen.target.lease}: not found",),
+            evidence=(f"Lease {seen.target.namespace}/{seen.lease_name()}: not found",),
             remedy="start the CCM with the right to create this Lease, or name its Lease with "
             "--leader-elect-resource-name",
         )
-    elif leader is None and not _renewed(seen, lease):
+    elif leader is None:
         spec = lease["spec"]
         last = spec.get("holderIdentity")
         yield Finding(
@@ -50,7 +56,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
             remedy="start the CCM; if it runs, its log says why it cannot get or renew the Lease (rights, API server)",
         )
     else:
-        yield from _stranger(seen, leader or str(lease["spec"]["holderIdentity"]))
+        yield from _stranger(seen, leader)
         yield from _often(seen, lease)
 
 
@@ -105,7 +111,7 @@ def _host(host: str) -> str:
 
 
 def _subject(seen: Seen) -> str:
-    return f"lease/{seen.target.namespace}/{seen.target.lease}"
+    return f"lease/{seen.target.namespace}/{seen.lease_name()}"
 
 
 def _elects(seen: Seen) -> bool:

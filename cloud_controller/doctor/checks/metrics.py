@@ -19,8 +19,7 @@ _ERRORS, _REQUESTS, _BUCKETS = (
 # Seed 002, sections 9.1 and 11.4; where they differ, a warning from the lower value on.
 _SHARE, _HIGH_SHARE = 0.01, 0.10
 _QUANTILE, _LATENCY = 0.99, 10.0
-_DEPTHS = {"node": 50.0}
-_DEPTH = 100.0
+_NODE_DEPTH, _DEPTH = 50.0, 100.0
 _LONGEST = 300.0
 _RETRIES = 1.0
 
@@ -81,7 +80,7 @@ def _queues(seen: Seen) -> Iterator[Finding]:
     for reading in readings(seen):
         for labels, depth in reading.now("workqueue_depth").items():
             queue = dict(labels).get("name", "")
-            usual = _DEPTHS.get(queue, _DEPTH)
+            usual = _NODE_DEPTH if queue.startswith("node") else _DEPTH
             if depth > usual:
                 yield _of_queue(
                     reading,

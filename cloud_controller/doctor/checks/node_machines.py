@@ -52,12 +52,10 @@ def _lost(seen: Seen) -> Iterator[Finding]:
 
 
 def _never_joined(seen: Seen) -> Iterator[Finding]:
-    cloud = seen.cloud()
-    machines = seen.once("machines of the cloud", lambda: cloud.instances.list())
     joined = {name(node) for node in seen.nodes()} | {
         re.split(r"[/.]", node["spec"].get("providerID") or "")[-1] for node in seen.nodes()
     }
-    for machine in machines:
+    for machine in seen.machines():
         if (
             machine.state is InstanceState.RUNNING
             and not {machine.id, machine.name} & joined

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from cloud_controller import logs
-from cloud_controller.doctor.checks.leader import holder
+from cloud_controller.doctor.checks.leader import leader_of
 from cloud_controller.doctor.checks.nodes import age
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
 from cloud_controller.doctor.pod_http import is_ready, is_up
@@ -24,10 +23,10 @@ def _run(seen: Seen) -> Iterator[Finding]:
     workload = seen.workload()
     if workload is None:
         # Where the cloud runs the CCM, only its lease is seen.
-        if holder(seen.lease(), seen.now) is None:
+        if leader_of(seen) is None:
             yield Finding(
                 what=f"there is no DaemonSet or Deployment {target.namespace}/{target.workload}",
-                evidence=(f"Lease {target.namespace}/{target.lease} is not held either",),
+                evidence=(f"Lease {target.namespace}/{seen.lease_name()} is not held either",),
                 remedy="install the CCM (docs/install.md), or name its workload with --workload",
             )
         return
@@ -151,7 +150,7 @@ def _containers(pod: Object) -> list[Mapping[str, Any]]:
 def _ended(last: Mapping[str, Any]) -> tuple[str, ...]:
     if not last:
         return ()
-    said = logs.redacted(str(last.get("message") or "").strip())
+    said = str(last.get("message") or "").strip()
     return (f"it ended with exit code {last.get('exitCode')} ({last.get('reason')})", *((said,) if said else ()))
 
 
@@ -162,7 +161,7 @@ def _last_line(seen: Seen, pod: Object, container: Mapping[str, Any]) -> tuple[s
         said = seen.raw(path, container=str(container["name"]), previous="true", tailLines="1")
     except Unreadable:
         return ()
-    line = logs.redacted(said.decode(errors="replace").strip())
+    line = said.decode(errors="replace").strip()
     return (f"its last line: {line}",) if line else ()
 
 

@@ -72,10 +72,10 @@ def _of_kubelets(seen: Seen, version: str) -> Iterator[Finding]:
 
 
 def _of_manager(seen: Seen, version: str) -> Iterator[Finding]:
-    workload = seen.workload()
-    if workload is None:
+    workload, container = seen.workload(), seen.container()
+    if workload is None or container is None:
         return
-    image = str(workload["spec"]["template"]["spec"]["containers"][0]["image"])
+    image = str(container["image"])
     repository, _, tag = image.partition("@")[0].rpartition(":")
     vendor = clouds.descriptor(seen.daemon().cloud).vendor_manager
     wrong = list(known_versions.image_vulnerabilities(image))

@@ -80,6 +80,12 @@ def test_an_argument_may_be_two_words() -> None:
     assert (given.cluster_cidr, given.configure_cloud_routes) == ("10.1.0.0/16", False)
 
 
+def test_a_container_without_arguments_leaves_doctors_own_options() -> None:
+    assert doctor.with_arguments([], options("--cloud=mycloud", "--cluster-cidr=10.2.0.0/16")).cluster_cidr == (
+        "10.2.0.0/16"
+    )
+
+
 def test_arguments_of_other_managers_are_read_over() -> None:
     command = [
         "/bin/aws-cloud-controller-manager",

@@ -103,3 +103,14 @@ def test_a_lease_that_may_not_be_read_is_not_checked() -> None:
     api.fail(ForbiddenError(403, "Forbidden", "cannot get leases"), "get")
 
     assert run(CHECK, api).not_done == "cannot get leases"
+
+
+def test_the_lease_is_the_one_that_the_ccm_is_told_to_lead_by() -> None:
+    api = cluster()
+    api.remove(LEASES, f"{NAMESPACE}/{NAME}")
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, "--leader-elect-resource-name=another"))
+    other = lease()
+    other["metadata"]["name"] = "another"
+    api.put(LEASES, other)
+
+    assert passes(CHECK, api)
