@@ -26,6 +26,7 @@ UNITS: Mapping[str, str] = {
             "tests/cloud_controller/clouds/mycloud/test_readiness_gates_control_plane.py",
             "tests/cloud_controller/controllers/service/test_checkpoint_in_a_cluster.py",
             "tests/cloud_controller/daemon/test_manager_control_plane.py",
+            "tests/cloud_controller/doctor/test_rights_control_plane.py",
             "tests/cloud_controller/kube/test_client_control_plane.py",
             "tests/cloud_controller/test_fake_kubernetes.py",
             "tests/cloud_controller/test_manifests_control_plane.py",

@@ -8,6 +8,8 @@ from typing import Any
 from tests.policy.mutants import DAEMON_SET, Mutant
 
 _GROUP = "kubernetes:rbac.authorization.k8s.io/v1"
+_CCM = "cloud-controller-manager"
+"""What the CCM's own roles are named; Prometheus has one of its own, to read its metrics."""
 
 
 def _rule(properties: Any, resource: str) -> Any:
@@ -42,6 +44,7 @@ MUTANTS = [
         "mycloud-prod",
         f"{_GROUP}:ClusterRole",
         lambda p: _rule(p, "services/status").update(verbs=["get"]),
+        name=_CCM,
         also=_EXCESS,
     ),
     Mutant(
@@ -55,6 +58,7 @@ MUTANTS = [
         "aws-prod",
         f"{_GROUP}:ClusterRole",
         lambda p: _rule(p, "nodes")["verbs"].append("delete"),
+        name=_CCM,
     ),
     Mutant(
         "ccm-rbac-avoid-excess",
@@ -69,6 +73,7 @@ MUTANTS = [
         "mycloud-ha",
         f"{_GROUP}:ClusterRole",
         lambda p: _rule(p, "nodes").update(verbs=["*"]),
+        name=_CCM,
         also=_EXCESS,
     ),
     Mutant(
@@ -76,6 +81,7 @@ MUTANTS = [
         "alicloud-staging",
         f"{_GROUP}:ClusterRole",
         lambda p: p["rules"].append(_SECRETS),
+        name=_CCM,
         also=_EXCESS,
     ),
     Mutant(
