@@ -315,7 +315,14 @@ _POOLS = (
         )
         for name, field, default, maximum, unit, text in (
             ("delay", "interval_seconds", 5, 3600, "seconds", "The time between two checks of a member."),
-            ("timeout", "timeout_seconds", 3, 3600, "seconds", "The time after which a check fails; at most the delay."),
+            (
+                "timeout",
+                "timeout_seconds",
+                3,
+                3600,
+                "seconds",
+                "The time after which a check fails; at most the delay.",
+            ),
             ("max-retries", "healthy_threshold", 1, 10, "checks", "The successes after which a member gets traffic."),
             ("max-retries-down", "unhealthy_threshold", 3, 10, "checks", "The failures after which it gets none."),
         )

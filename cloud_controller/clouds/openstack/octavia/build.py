@@ -115,7 +115,11 @@ class OctaviaBuilder:
         found = {}
         for port in spec.get("ports") or []:
             if port["protocol"] in SERVED and port.get("nodePort"):
-                by = chosen.by_local_pods(port, port["nodePort"]) if is_local(spec) else chosen.by_node_port(port["nodePort"])
+                by = (
+                    chosen.by_local_pods(port, port["nodePort"])
+                    if is_local(spec)
+                    else chosen.by_node_port(port["nodePort"])
+                )
                 found[port["protocol"], port["port"]] = tuple(m._replace(weight=min(m.weight, HEAVIEST)) for m in by)
         return found
 
@@ -145,7 +149,9 @@ class OctaviaBuilder:
             found.append((f'cloud config, [LoadBalancerClass "{name}"] floating subnet', classes[name]))
         return [*found, ("cloud config, [LoadBalancer] floating-network-id", self.options.networks)]
 
-    def _attributes(self, spec: Mapping[str, Any], settings: Settings, facts: Fact[Topology]) -> dict[str, Value | None]:
+    def _attributes(
+        self, spec: Mapping[str, Any], settings: Settings, facts: Fact[Topology]
+    ) -> dict[str, Value | None]:
         levels, address = self.networks(settings), spec.get("loadBalancerIP") or ""
         internal = settings.given.get("internal", self.options.internal) is True
         found: dict[str, Value | None] = {

@@ -49,7 +49,9 @@ class Topology:
         found = [each for each in self.subnets if each.network_id not in external and each.has(address)]
         if len(found) != 1:
             which = ", ".join(each.id for each in found) or "no subnet of the project"
-            raise InvalidConfiguration(_MEMBER_SUBNET, f"missing: {which} has the node's address {address}", "a subnet ID")
+            raise InvalidConfiguration(
+                _MEMBER_SUBNET, f"missing: {which} has the node's address {address}", "a subnet ID"
+            )
         return found[0]
 
     def only_external(self, field: str) -> str:

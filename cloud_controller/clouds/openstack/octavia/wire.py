@@ -42,6 +42,8 @@ STATES = {
 }
 _TIMEOUTS = ("timeout_client_data", "timeout_member_connect", "timeout_member_data", "timeout_tcp_inspect")
 _TRANSPORT = {"UDP": "UDP", "SCTP": "SCTP"}
+_MEMBERS_IN = "members in subnet "
+"""The description of a pool whose members are not each in its node's subnet."""
 _X_FORWARDED_FOR = "X-Forwarded-For"
 
 
@@ -108,7 +110,10 @@ def describe(tags: Mapping[str, str]) -> str:
 def load_balancer_body(model: LoadBalancerModel, token: str, subnets: Mapping[str, str], vip: View) -> View:
     """The body that creates it with all its parts; `subnets`: of members, by address."""
     pools = {pool.name: pool for pool in model.pools}
-    optional = {"flavor_id": model.attributes.get("flavor"), "availability_zone": model.attributes.get("availability_zone")}
+    optional = {
+        "flavor_id": model.attributes.get("flavor"),
+        "availability_zone": model.attributes.get("availability_zone"),
+    }
     return {
         "name": model.name,
         "description": f"Kubernetes {describe(model.tags)}"[:255],
@@ -121,8 +126,14 @@ def load_balancer_body(model: LoadBalancerModel, token: str, subnets: Mapping[st
                 **new_listener_body(listener),
                 "default_pool": {
                     **new_pool_body(pools[listener.pool]),
-                    **({"healthmonitor": new_monitor_body(pools[listener.pool])} if has_monitor(pools[listener.pool]) else {}),
-                    "members": [member_body(each, pools[listener.pool], subnets) for each in pools[listener.pool].members],
+                    **(
+                        {"healthmonitor": new_monitor_body(pools[listener.pool])}
+                        if has_monitor(pools[listener.pool])
+                        else {}
+                    ),
+                    "members": [
+                        member_body(each, pools[listener.pool], subnets) for each in pools[listener.pool].members
+                    ],
                 },
             }
             for listener in model.listeners
@@ -165,6 +176,7 @@ def pool_body(pool: Pool) -> View:
     kind = pool.attributes["session_persistence"]
     return {
         "name": pool.name,
+        "description": f"{_MEMBERS_IN}{subnet}" if (subnet := pool.attributes.get("member_subnet")) else "",
         "admin_state_up": pool.attributes.get("enabled", True),
         "lb_algorithm": pool.attributes["lb_algorithm"],
         "session_persistence": {"type": kind} if kind else None,
@@ -218,7 +230,9 @@ def observed(known: Known) -> ObservedLoadBalancer:
     parts_tagged = Owner.of_tags(tags) is not None
     pools = {id: _pool(each, known) for id, each in known.pools.items() if not parts_tagged or _is_ours(each, known)}
     names = {id: pool.name for id, pool in pools.items()}
-    listeners = [_listener(each, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each, known)]
+    listeners = [
+        _listener(each, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each, known)
+    ]
     floating = known.floating_ip
     hidden = {TOKEN_TAG, *ATTRIBUTE_TAGS.values()}
     address = floating["floating_ip_address"] if floating else view.get("vip_address")
@@ -302,17 +316,11 @@ def _pool(view: View, known: Known) -> Pool:
             "protocol": view["protocol"],
             "lb_algorithm": view["lb_algorithm"],
             "session_persistence": (view.get("session_persistence") or {}).get("type", ""),
-            "member_subnet": _common_subnet(view["name"], members),
+            "member_subnet": (view.get("description") or "").removeprefix(_MEMBERS_IN),
             "enabled": view["admin_state_up"],
         },
         tags_of(view),
     )
-
-
-def _common_subnet(name: str, members: Sequence[View]) -> str:
-    """The subnet that the pool's name mentions; "": each member has its node's."""
-    found = {each.get("subnet_id") or "" for each in members}
-    return next((subnet for subnet in sorted(found) if subnet and subnet[:8] in name.split("-")), "")
 
 
 def _health_check(view: View | None, members: Sequence[View]) -> HealthCheck:
