@@ -1,0 +1,1 @@
+"""OpenStack: Nova's servers, routes of a Neutron router, Octavia's load balancers."""

@@ -1,0 +1,67 @@
+"""Translates OpenStack's HTTP statuses, and the names that Neutron and Octavia give their errors, into typed errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from cloud_controller.cloud_errors import (
+    AccessDenied,
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+)
+from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
+from cloud_controller.retries import RETRY_AFTER
+
+_STATUSES: Final = ErrorCodes(
+    (InvalidConfiguration, "400|406|413|415|422"),
+    (AccessDenied, "401|403"),
+    (NotFound, "404|410"),
+    (Conflict, "409|412"),
+)
+_QUOTA: Final = re.compile(r"quota|(?:limit|maximum number of .*) (?:is |was |has been )?(?:exceeded|reached)", re.I)
+"""In the text: Octavia answers 403, Neutron 409 (`OverQuota`), Nova 403 or 413."""
+
+
+class Unauthorized(AccessDenied):
+    """Keystone or a service rejected the token or the credentials, whatever the operation."""
+
+
+def of_status(status: int, data: bytes, what: str, retry_after: float = RETRY_AFTER) -> CloudError:
+    """The typed error for an answer to `what` (`POST network floatingips`) with this status and body."""
+    kind, message, trace = _told(data)
+    where = f"OpenStack: {what}"
+    words = f"{kind}: {message}" if kind else message or f"HTTP {status}"
+    text = f"{where}: {words}" + (f" ({trace})" if trace else "")
+    if status == 401:
+        return Unauthorized(text)
+    if status in (403, 409, 413) and (kind == "OverQuota" or _QUOTA.search(message)):
+        return QuotaExceeded(text)
+    if status < 400:
+        # A redirect, or a list of versions: the endpoint is not the API's.
+        return CloudError(f"{where}: HTTP {status}; check the service's endpoint in the catalog")
+    return typed(_STATUSES.kind(str(status), status), text, InvalidConfiguration(where, words), retry_after)
+
+
+def _told(data: bytes) -> tuple[str, str, str]:
+    """The error's name, its text and its request ID; each service has its own form."""
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return "", "", ""
+    if not isinstance(content, Mapping):
+        return "", "", ""
+    if "faultstring" in content:  # Octavia
+        return "", str(content["faultstring"] or ""), str(content.get("debuginfo") or "")
+    inner: Any = content.get("NeutronError")
+    if isinstance(inner, Mapping):
+        return str(inner.get("type") or ""), str(inner.get("message") or ""), ""
+    # Keystone: {"error": {...}}; Nova: {"itemNotFound": {...}}.
+    inner = next((each for each in content.values() if isinstance(each, Mapping) and "message" in each), None)
+    return ("", str(inner["message"] or ""), "") if inner is not None else ("", str(inner or ""), "")
