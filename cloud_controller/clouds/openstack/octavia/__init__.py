@@ -1,0 +1,1 @@
+"""Octavia's load balancers, with floating IPs of Neutron."""

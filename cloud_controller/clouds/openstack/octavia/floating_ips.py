@@ -1,0 +1,112 @@
+"""Gives load balancers their floating IPs, and takes them away. A floating IP that somebody else made is never deleted.
+
+Neutron has no tags at the creation of a floating IP, so its description says whose it is (`wire.describe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, NotFound, QuotaExceeded
+from cloud_controller.clouds.openstack.client import OpenStackClient
+from cloud_controller.clouds.openstack.octavia.reads import NEUTRON, is_made_for
+from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
+from cloud_controller.clouds.openstack.octavia.wire import ATTRIBUTE_TAGS, Known, View, describe, tags_of
+from cloud_controller.load_balancers.model import LoadBalancerModel
+
+_FIELD = "spec.loadBalancerIP"
+
+
+class FloatingIps:
+    """The floating IPs of one cluster's load balancers."""
+
+    def __init__(self, client: OpenStackClient, topology: Callable[[], Topology]) -> None:
+        self._client = client
+        self._topology = topology
+
+    def put(self, known: Known, model: LoadBalancerModel) -> None:
+        """Give the load balancer the floating IP that the model asks for, or none if it is internal."""
+        current = known.floating_ip
+        if model.attributes["internal"]:
+            self.release(known)
+            return
+        address = str(model.attributes.get("load_balancer_ip") or "")
+        network, choice = str(model.attributes["floating_network"]), str(model.attributes["floating_subnet"])
+        subnets = self._topology().candidates(network, choice, "floating subnet") if choice else []
+        if current is not None and _fits(current, network, subnets, address):
+            return
+        port_id = known.view["vip_port_id"]
+        # Of what a process left behind that ended between two calls.
+        free = self._found(known, network, subnets, address)
+        made = free if free is not None else self._made(known, network, subnets, None if current else port_id)
+        self.release(known)
+        if made.get("port_id") != port_id:
+            made = self._client.put(NEUTRON, f"floatingips/{made['id']}", {"floatingip": {"port_id": port_id}})[
+                "floatingip"
+            ]
+        known.floating_ip = made
+
+    def release(self, known: Known) -> None:
+        """Take the floating IP from the load balancer: delete it if it was made for it and is not to be kept."""
+        current = known.floating_ip
+        if current is None:
+            return
+        path = f"floatingips/{current['id']}"
+        kept = tags_of(known.view).get(ATTRIBUTE_TAGS["keep_floating_ip"]) == "true"
+        try:
+            if is_made_for(current, known) and not kept:
+                self._client.delete(NEUTRON, path)
+            else:
+                # The description would make it the controller's again.
+                own = {"description": "kept from a deleted Service"} if is_made_for(current, known) else {}
+                self._client.put(NEUTRON, path, {"floatingip": {"port_id": None, **own}})
+        except NotFound:
+            pass
+        known.floating_ip = None
+
+    def delete_leftovers(self, known: Known) -> None:
+        """Delete those that were made for the load balancer and are on no port: a process ended between two calls."""
+        for each in self._free(known):
+            try:
+                self._client.delete(NEUTRON, f"floatingips/{each['id']}")
+            except NotFound:
+                continue
+
+    def _free(self, known: Known) -> list[View]:
+        description = describe(tags_of(known.view))
+        found = self._client.list(NEUTRON, "floatingips", "floatingips", description=description) if description else []
+        return [each for each in found if not each.get("port_id")]
+
+    def _found(self, known: Known, network: str, subnets: list[Subnet], address: str) -> View | None:
+        """The floating IP with the address that the Service asks for, or one that was made for it and is free."""
+        if not address:
+            fitting = (each for each in self._free(known) if _fits(each, network, subnets, ""))
+            return next(fitting, None)
+        found = self._client.list(NEUTRON, "floatingips", "floatingips", floating_ip_address=address)
+        if not found:
+            raise InvalidConfiguration(_FIELD, f"the project has no floating IP {address}", "one of the project's")
+        port = found[0].get("port_id")
+        if port and port != known.view["vip_port_id"]:
+            raise InvalidConfiguration(_FIELD, f"floating IP {address} is on port {port} of another", "a free one")
+        return found[0]
+
+    def _made(self, known: Known, network: str, subnets: list[Subnet], port_id: str | None) -> View:
+        """A new floating IP, from the first of the subnets that has a free address."""
+        body = {"floating_network_id": network, "description": describe(tags_of(known.view)), "port_id": port_id}
+        full: CloudError | None = None
+        for subnet in subnets or [None]:
+            chosen = {**body, "subnet_id": subnet.id} if subnet else body
+            try:
+                return self._client.post(NEUTRON, "floatingips", {"floatingip": chosen})["floatingip"]
+            except QuotaExceeded:
+                raise
+            except Conflict as error:
+                full = error
+        raise full or Conflict(f"network {network} has no free address")
+
+
+def _fits(floating_ip: View, network: str, subnets: list[Subnet], address: str) -> bool:
+    at = floating_ip["floating_ip_address"]
+    if address:
+        return bool(at == address)
+    return floating_ip["floating_network_id"] == network and (not subnets or any(each.has(at) for each in subnets))

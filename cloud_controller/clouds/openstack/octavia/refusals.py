@@ -1,0 +1,87 @@
+"""What Octavia cannot give a Service, or what this controller does not support there, although each value is valid."""
+
+from __future__ import annotations
+
+from cloud_controller.clouds.common.refusals import (
+    missing_node_port,
+    only_ipv6_ranges,
+    unserved_protocol,
+)
+from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.terms import (
+    FIRST_FAMILY,
+    PORTS,
+    PROTOCOL,
+    flag,
+    given,
+    number,
+    say,
+    spec,
+    text,
+)
+
+PREFIX = "loadbalancer.openstack.org/"
+INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
+
+SERVED = ("TCP", "UDP", "SCTP")
+_ONLY_IPV4 = "IPv6 load balancers are not supported on OpenStack yet"
+_PROXY, _HTTP = ~text("proxy_protocol").is_("false"), flag("x_forwarded_for")
+_DELAY, _TIMEOUT = number("health_monitor_delay", 5), number("health_monitor_timeout", 3)
+_OF_WHOLE = ("network_id", "subnet_id", "port_id", "flavor_id", "availability_zone", "lb_class", "internal")
+
+REFUSALS = (
+    Refusal(
+        "spec.ipFamilies",
+        ~FIRST_FAMILY.is_("IPv4"),
+        say(f"{{}} cannot be the first family: {_ONLY_IPV4}", FIRST_FAMILY),
+        "IPv4 as the first family",
+    ),
+    Refusal(
+        "spec.ipFamilyPolicy",
+        spec("ipFamilyPolicy").is_("RequireDualStack"),
+        f"RequireDualStack: {_ONLY_IPV4}",
+        "SingleStack, PreferDualStack",
+    ),
+    unserved_protocol(*SERVED),
+    missing_node_port(),
+    *only_ipv6_ranges(),
+    Refusal(
+        "default_tls_container_ref",
+        given("default_tls_container_ref"),
+        "listeners that end TLS (TERMINATED_HTTPS) are not supported by this controller",
+        "no annotation; end TLS in the cluster",
+    ),
+    Refusal(
+        "proxy_protocol",
+        _PROXY & PORTS.where(~PROTOCOL.is_("TCP")).any,
+        "only TCP ports can have the PROXY protocol, and the Service has others",
+        "false, or a Service of its own for the other ports",
+    ),
+    Refusal(
+        "x_forwarded_for",
+        _HTTP & _PROXY,
+        f"it excludes {PREFIX}proxy-protocol: members learn the client's address by one of the two",
+        "one of the two",
+    ),
+    Refusal(
+        "health_monitor_timeout",
+        (given("health_monitor_timeout") | given("health_monitor_delay")) & _TIMEOUT.above(_DELAY),
+        say("{} s is longer than the delay ({} s)", _TIMEOUT, _DELAY),
+        say("1 to {}", _DELAY),
+    ),
+    *(
+        Refusal(
+            argument,
+            given("id") & given(argument),
+            "the Service uses an existing load balancer and cannot change it",
+            f"no annotation, or none {PREFIX}load-balancer-id",
+        )
+        for argument in _OF_WHOLE
+    ),
+    Refusal(
+        "spec.loadBalancerIP",
+        given("id") & ~spec("loadBalancerIP").is_(""),
+        "the Service uses an existing load balancer and cannot change its address",
+        "none",
+    ),
+)

@@ -1,0 +1,101 @@
+"""The networks of the project, as builds and writes need them: where nodes are, and where floating IPs come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.clouds.openstack.octavia.options import Networks
+
+_MEMBER_SUBNET = "annotation loadbalancer.openstack.org/member-subnet-id, or [LoadBalancer] member-subnet-id"
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """A subnet of Neutron that the project sees."""
+
+    id: str
+    name: str
+    network_id: str
+    cidr: str
+    tags: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, view: Mapping[str, Any]) -> Subnet:
+        """From the API's object."""
+        tags = frozenset(view.get("tags") or ())
+        return cls(view["id"], view.get("name") or "", view["network_id"], view["cidr"], tags)
+
+    def has(self, address: str) -> bool:
+        """Whether the address is one of its range."""
+        return ip_address(address) in ip_network(self.cidr)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """All subnets that the project sees, and the external networks by ID with their names."""
+
+    subnets: tuple[Subnet, ...] = ()
+    external: Mapping[str, str] | None = None
+
+    def subnet_of(self, address: str) -> Subnet:
+        """The subnet of a node. Raises InvalidConfiguration if none has its address, or several have."""
+        external = self.external or {}
+        found = [each for each in self.subnets if each.network_id not in external and each.has(address)]
+        if len(found) != 1:
+            which = ", ".join(each.id for each in found) or "no subnet of the project"
+            raise InvalidConfiguration(
+                _MEMBER_SUBNET, f"missing: {which} has the node's address {address}", "a subnet ID"
+            )
+        return found[0]
+
+    def only_external(self, field: str) -> str:
+        """The only external network. Raises InvalidConfiguration for the field that could name one of several."""
+        external = self.external or {}
+        if len(external) == 1:
+            return next(iter(external))
+        names = ", ".join(f"{id} ({name})" for id, name in sorted(external.items()))
+        why = "missing, and there are several external networks" if external else "there is no external network"
+        raise InvalidConfiguration(field, why, names or "an internal load balancer")
+
+    def candidates(self, network_id: str, wanted: str, field: str) -> list[Subnet]:
+        """The subnets of the external network that a choice (see `choice_of`) allows. Raises InvalidConfiguration."""
+        here = [each for each in self.subnets if each.network_id == network_id]
+        kind, _, value = wanted.partition(":")
+        if kind == "id":
+            found = [each for each in here if each.id == value]
+        elif kind == "tags":
+            tags = {word.strip() for word in value.split(",") if word.strip()}
+            found = [each for each in here if tags <= each.tags]
+        else:
+            found = [each for each in here if _matches(value, each.name, field)]
+        if not found:
+            names = ", ".join(f"{each.id} ({each.name})" for each in here)
+            raise InvalidConfiguration(field, f"no subnet of network {network_id} has {wanted}", names or "none")
+        return sorted(found, key=lambda each: (each.name, each.id))
+
+
+def choice_of(networks: Networks) -> str:
+    """What is asked of the floating IP's subnet: `id:…`, `name:…` or `tags:…`; "" for any."""
+    if networks.floating_subnet_id:
+        return f"id:{networks.floating_subnet_id}"
+    if networks.floating_subnet:
+        return f"name:{networks.floating_subnet}"
+    return f"tags:{networks.floating_subnet_tags}" if networks.floating_subnet_tags else ""
+
+
+def _matches(pattern: str, name: str, field: str) -> bool:
+    negated, pattern = pattern.startswith("!"), pattern.removeprefix("!")
+    if pattern.startswith("~"):
+        try:
+            found = re.search(pattern[1:], name) is not None
+        except re.error as error:
+            raise InvalidConfiguration(field, f"{pattern!r} is not a regular expression: {error}") from None
+    else:
+        found = fnmatchcase(name, pattern)
+    return found != negated

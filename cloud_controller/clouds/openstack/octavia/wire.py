@@ -1,0 +1,344 @@
+"""Translates between the model of load balancers and the JSON of Octavia. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cloud_controller.load_balancers.backends import Member
+from cloud_controller.load_balancers.model import (
+    CLUSTER_TAG,
+    SERVICE_TAG,
+    HealthCheck,
+    Ingress,
+    Listener,
+    LoadBalancerModel,
+    LoadBalancerState,
+    ObservedLoadBalancer,
+    Owner,
+    Pool,
+)
+
+View = dict[str, Any]
+"""An object as the API shows it."""
+
+TOKEN_TAG = "cloud-controller/token"
+ATTRIBUTE_TAGS = {
+    "floating_network": "cloud-controller/floating-network",
+    "floating_subnet": "cloud-controller/floating-subnet",
+    "keep_floating_ip": "cloud-controller/keep-floatingip",
+}
+"""The attributes that Octavia has no field for; they are among the load balancer's tags."""
+
+STATES = {
+    "PENDING_CREATE": LoadBalancerState.PENDING,
+    "ACTIVE": LoadBalancerState.READY,
+    # It serves while it is changed.
+    "PENDING_UPDATE": LoadBalancerState.READY,
+    "ERROR": LoadBalancerState.FAILED,
+    "PENDING_DELETE": LoadBalancerState.DELETING,
+    "DELETED": LoadBalancerState.DELETING,
+}
+_TIMEOUTS = ("timeout_client_data", "timeout_member_connect", "timeout_member_data", "timeout_tcp_inspect")
+_TRANSPORT = {"UDP": "UDP", "SCTP": "SCTP"}
+_MEMBERS_IN = "members in subnet "
+"""The description of a pool whose members are not each in its node's subnet."""
+_X_FORWARDED_FOR = "X-Forwarded-For"
+
+
+@dataclass(slots=True)
+class Known:
+    """A load balancer with all its parts, by ID; `members` by the ID of their pool."""
+
+    view: View
+    listeners: dict[str, View] = field(default_factory=dict)
+    pools: dict[str, View] = field(default_factory=dict)
+    monitors: dict[str, View] = field(default_factory=dict)
+    members: dict[str, list[View]] = field(default_factory=dict)
+    floating_ip: View | None = None
+
+    def pool(self, name: str) -> View | None:
+        """The pool with this name that the controller made."""
+        return next((each for each in self.pools.values() if each["name"] == name and _is_ours(each, self)), None)
+
+    def listener(self, protocol: str, port: int) -> View | None:
+        """The listener of this transport and port, whoever made it."""
+        key = (protocol, port)
+        return next((each for each in self.listeners.values() if key_of(each) == key), None)
+
+
+def key_of(listener: View) -> tuple[str, int]:
+    """The transport and port of a listener."""
+    return _TRANSPORT.get(listener["protocol"], "TCP"), listener["protocol_port"]
+
+
+# ------------------------------------------------------------------------------------------------------------- tags
+
+
+def tags_of(view: Mapping[str, Any]) -> dict[str, str]:
+    """The tags as keys and values; Octavia's are texts, KEY=VALUE here."""
+    return {key: value for key, _, value in (str(tag).partition("=") for tag in view.get("tags") or ())}
+
+
+def tag_list(tags: Mapping[str, str]) -> list[str]:
+    """The tags as Octavia has them."""
+    return [f"{key}={value}" if value else key for key, value in sorted(tags.items())]
+
+
+def internal_tags(model: LoadBalancerModel, token: str) -> dict[str, str]:
+    """The tags that hold the creation's token, and the attributes that Octavia has no field for."""
+    found = {ATTRIBUTE_TAGS[key]: _word(value) for key, value in model.attributes.items() if key in ATTRIBUTE_TAGS}
+    return {key: value for key, value in found.items() if value} | ({TOKEN_TAG: token} if token else {})
+
+
+def _word(value: object) -> str:
+    return "true" if value is True else "" if value is False else str(value or "")
+
+
+def describe(tags: Mapping[str, str]) -> str:
+    """The description by which people, and the controller itself, know whose a floating IP is."""
+    owner = Owner.of_tags(tags)
+    if owner is None:
+        return ""
+    return f"Service {tags.get(SERVICE_TAG, '')} of cluster {owner.cluster_id}, UID {owner.uid}"[-255:]
+
+
+# ---------------------------------------------------------------------------------------------------------- requests
+
+
+def load_balancer_body(model: LoadBalancerModel, token: str, subnets: Mapping[str, str], vip: View) -> View:
+    """The body that creates it with all its parts; `subnets`: of members, by address."""
+    pools = {pool.name: pool for pool in model.pools}
+    optional = {
+        "flavor_id": model.attributes.get("flavor"),
+        "availability_zone": model.attributes.get("availability_zone"),
+    }
+    return {
+        "name": model.name,
+        "description": f"Kubernetes {describe(model.tags)}"[:255],
+        "admin_state_up": True,
+        "tags": tag_list({**model.tags, **internal_tags(model, token)}),
+        **vip,
+        **{key: value for key, value in optional.items() if value},
+        "listeners": [
+            {
+                **new_listener_body(listener),
+                "default_pool": {
+                    **new_pool_body(pools[listener.pool]),
+                    **(
+                        {"healthmonitor": new_monitor_body(pools[listener.pool])}
+                        if has_monitor(pools[listener.pool])
+                        else {}
+                    ),
+                    "members": [
+                        member_body(each, pools[listener.pool], subnets) for each in pools[listener.pool].members
+                    ],
+                },
+            }
+            for listener in model.listeners
+        ],
+    }
+
+
+def new_listener_body(listener: Listener) -> View:
+    """The body of a new listener, without its load balancer and pool."""
+    return {
+        "protocol": listener.attributes["protocol"],
+        "protocol_port": listener.port,
+        **listener_body(listener),
+    }
+
+
+def listener_body(listener: Listener) -> View:
+    """What can be changed of a listener."""
+    attributes = listener.attributes
+    found: View = {
+        "name": f"{listener.protocol.lower()}-{listener.port}",
+        "admin_state_up": attributes.get("enabled", True),
+        "connection_limit": attributes["connection_limit"],
+        "tags": tag_list(listener.tags),
+        "allowed_cidrs": list(_words(attributes["allowed_cidrs"])) or ["0.0.0.0/0"],
+        **{name: attributes[name] for name in _TIMEOUTS},
+    }
+    if attributes["protocol"] == "HTTP":
+        found["insert_headers"] = {_X_FORWARDED_FOR: "true"}
+    return found
+
+
+def new_pool_body(pool: Pool) -> View:
+    """The body of a new pool, without its members and monitor."""
+    return {"protocol": pool.attributes["protocol"], **pool_body(pool)}
+
+
+def pool_body(pool: Pool) -> View:
+    """What can be changed of a pool."""
+    kind = pool.attributes["session_persistence"]
+    return {
+        "name": pool.name,
+        "description": f"{_MEMBERS_IN}{subnet}" if (subnet := pool.attributes.get("member_subnet")) else "",
+        "admin_state_up": pool.attributes.get("enabled", True),
+        "lb_algorithm": pool.attributes["lb_algorithm"],
+        "session_persistence": {"type": kind} if kind else None,
+        "tags": tag_list(pool.tags),
+    }
+
+
+def has_monitor(pool: Pool) -> bool:
+    """Whether the pool's members are checked."""
+    return pool.health_check.protocol != "NONE"
+
+
+def new_monitor_body(pool: Pool) -> View:
+    """The body of a new health monitor, without its pool."""
+    return {"type": pool.health_check.protocol, **monitor_body(pool)}
+
+
+def monitor_body(pool: Pool) -> View:
+    """What can be changed of a health monitor. Its name holds the port, which in Octavia is each member's."""
+    check = pool.health_check
+    found: View = {
+        "name": f"{pool.name}:{check.port or ''}",
+        "delay": check.interval_seconds,
+        "timeout": check.timeout_seconds,
+        "max_retries": check.healthy_threshold,
+        "max_retries_down": check.unhealthy_threshold,
+    }
+    return found | ({"url_path": check.path, "http_method": "GET", "expected_codes": "200"} if check.path else {})
+
+
+def member_body(member: Member, pool: Pool, subnets: Mapping[str, str]) -> View:
+    """A member; `subnets` by address, unless the pool says which."""
+    found: View = {
+        "address": member.address,
+        "protocol_port": member.port,
+        "name": member.instance_id,
+        "weight": member.weight,
+        "subnet_id": pool.attributes.get("member_subnet") or subnets[member.address],
+    }
+    return found | ({"monitor_port": pool.health_check.port} if pool.health_check.port else {})
+
+
+# ------------------------------------------------------------------------------------------------------- what exists
+
+
+def observed(known: Known) -> ObservedLoadBalancer:
+    """The load balancer as the plan sees it: on one with an owner, only parts that the controller made."""
+    view = known.view
+    status = view["provisioning_status"]
+    tags = tags_of(view)
+    parts_tagged = Owner.of_tags(tags) is not None
+    pools = {id: _pool(each, known) for id, each in known.pools.items() if not parts_tagged or _is_ours(each, known)}
+    names = {id: pool.name for id, pool in pools.items()}
+    listeners = [
+        _listener(each, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each, known)
+    ]
+    floating = known.floating_ip
+    hidden = {TOKEN_TAG, *ATTRIBUTE_TAGS.values()}
+    address = floating["floating_ip_address"] if floating else view.get("vip_address")
+    proxy = any(str(pool.attributes["protocol"]).startswith("PROXY") for pool in pools.values())
+    return ObservedLoadBalancer(
+        id=view["id"],
+        state=STATES.get(status, LoadBalancerState.FAILED),
+        state_reason=_reason(view),
+        model=LoadBalancerModel(
+            name=view["name"],
+            attributes={
+                "internal": floating is None,
+                "flavor": view.get("flavor_id") or "",
+                "availability_zone": view.get("availability_zone") or "",
+                "keep_floating_ip": tags.get(ATTRIBUTE_TAGS["keep_floating_ip"]) == "true",
+                "floating_network": tags.get(ATTRIBUTE_TAGS["floating_network"], ""),
+                "floating_subnet": tags.get(ATTRIBUTE_TAGS["floating_subnet"], ""),
+                "load_balancer_ip": floating["floating_ip_address"] if floating else "",
+                "vip_port": view.get("vip_port_id") or "",
+                "vip_subnet": view.get("vip_subnet_id") or "",
+                "vip_network": view.get("vip_network_id") or "",
+                "vip_address": view.get("vip_address") or "",
+            },
+            listeners=tuple(sorted(listeners, key=lambda each: each.key)),
+            pools=tuple(sorted(pools.values(), key=lambda each: each.name)),
+            tags={key: value for key, value in tags.items() if key not in hidden},
+        ),
+        ingress=(Ingress(ip=address, ip_mode="Proxy" if proxy else "VIP"),) if address else (),
+        created_at=view.get("created_at") or "",
+        settled=not status.startswith("PENDING"),
+    )
+
+
+def _reason(view: View) -> str | None:
+    if view["provisioning_status"] != "ERROR":
+        return None
+    id = view["id"]
+    return (
+        "its provisioning_status is ERROR, and Octavia refuses changes; an administrator may repair it with `openstack"
+        f" loadbalancer failover {id}`; once deleted, it is created anew with another address"
+    )
+
+
+def _is_ours(part: View, known: Known) -> bool:
+    return CLUSTER_TAG in tags_of(part)
+
+
+def _listener(view: View, pools: Mapping[str, str]) -> Listener:
+    protocol, port = key_of(view)
+    cidrs = tuple(sorted(view.get("allowed_cidrs") or ()))
+    http = view["protocol"] == "HTTP" and (view.get("insert_headers") or {}).get(_X_FORWARDED_FOR) != "true"
+    return Listener(
+        protocol,
+        port,
+        pools.get(view.get("default_pool_id") or "", ""),
+        {
+            # An HTTP listener that lost its header is to be changed too.
+            "protocol": "HTTP without X-Forwarded-For" if http else view["protocol"],
+            "connection_limit": view["connection_limit"],
+            "allowed_cidrs": () if cidrs == ("0.0.0.0/0",) else cidrs,
+            "enabled": view["admin_state_up"],
+            **{name: view[name] for name in _TIMEOUTS},
+        },
+        tags_of(view),
+    )
+
+
+def _pool(view: View, known: Known) -> Pool:
+    members = known.members.get(view["id"], [])
+    return Pool(
+        view["name"],
+        _health_check(known.monitors.get(view.get("healthmonitor_id") or ""), members),
+        tuple(
+            sorted(
+                Member(each["address"], each["protocol_port"], each["name"], each["weight"])
+                for each in members
+                if each.get("provisioning_status") != "PENDING_DELETE" and each.get("admin_state_up", True)
+            )
+        ),
+        {
+            "protocol": view["protocol"],
+            "lb_algorithm": view["lb_algorithm"],
+            "session_persistence": (view.get("session_persistence") or {}).get("type", ""),
+            "member_subnet": (view.get("description") or "").removeprefix(_MEMBERS_IN),
+            "enabled": view["admin_state_up"],
+        },
+        tags_of(view),
+    )
+
+
+def _health_check(view: View | None, members: Sequence[View]) -> HealthCheck:
+    if view is None:
+        return HealthCheck("NONE")
+    port = view["name"].rpartition(":")[2]
+    wanted = int(port) if port.isdigit() else None
+    agree = all(each.get("monitor_port") == wanted for each in members)
+    return HealthCheck(
+        protocol=view["type"],
+        port=wanted if agree else None,
+        path=view.get("url_path") if view["type"] == "HTTP" else None,
+        interval_seconds=view["delay"],
+        timeout_seconds=view["timeout"],
+        healthy_threshold=view["max_retries"],
+        unhealthy_threshold=view["max_retries_down"],
+    )
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
