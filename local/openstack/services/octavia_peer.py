@@ -30,11 +30,9 @@ def before() -> None:
     with session.begin():
         pending = select(models.LoadBalancer).where(models.LoadBalancer.provisioning_status.like("PENDING_%"))
         found = session.execute(pending).unique().scalars().all()
-        ready = [each for each in found if now - _seen.setdefault(each.id, now) >= DELAY]
-        reports = [_report(each) for each in ready]
-    for each in ready:
-        _seen.pop(each.id)
+        reports = [_report(each) for each in found if now - _seen.setdefault(each.id, now) >= DELAY]
     for report in reports:
+        _seen.pop(report[constants.LOADBALANCERS][0]["id"])
         answer = DriverUpdater().update_loadbalancer_status(report)
         if answer["status_code"] != constants.DRVR_STATUS_CODE_OK:
             raise RuntimeError(f"Octavia refused {report}: {answer}")
