@@ -11,6 +11,7 @@ from typing import Any
 from octavia.api.drivers.driver_agent.driver_updater import DriverUpdater
 from octavia.common import constants
 from octavia.db import api, models
+from octavia_lib.common.constants import DRVR_STATUS_CODE_OK
 from sqlalchemy import select
 
 DELAY = 0.1
@@ -34,7 +35,7 @@ def before() -> None:
     for report in reports:
         _seen.pop(report[constants.LOADBALANCERS][0]["id"])
         answer = DriverUpdater().update_loadbalancer_status(report)
-        if answer["status_code"] != constants.DRVR_STATUS_CODE_OK:
+        if answer["status_code"] != DRVR_STATUS_CODE_OK:
             raise RuntimeError(f"Octavia refused {report}: {answer}")
 
 
