@@ -14,12 +14,12 @@ import uvicorn
 
 from local.addresses import API_PORT
 from local.alicloud.cloud import AliCloud
-from local.alicloud.cluster import prepare
+from local.alicloud.cluster import CLUSTER_ID, prepare, wanted_machines
 from local.alicloud.contents import contents
 from local.alicloud.folder import database
-from local.alicloud.keeper import Keeper
 from local.alicloud.machines import INSTANCE
 from local.alicloud.revision import revision
+from local.cluster_keeper import Keeper, Machines
 from local.folder_guard import FolderGuard
 from local.standin.server import Application, config
 from local.standin.standin import Answer, Request
@@ -42,7 +42,12 @@ def serve(site_dir: Path) -> None:
         prepare(account, block)
     # Pods here have addresses of the loopback, from which no machine can be told.
     cloud.metadata.machine = next(iter(cloud.world.store.all(INSTANCE)))["id"]
-    keeper = Keeper(cloud, folder, block, os.environ)
+
+    def wanted() -> Machines:
+        with cloud.changing() as account:
+            return wanted_machines(account)
+
+    keeper = Keeper(folder, block, CLUSTER_ID, wanted, os.environ)
     guard = FolderGuard(folder)
     application = Application(cloud, side_of(cloud, folder, lambda: keeper.is_alive, lambda: keeper.is_ready))
     keeper.start()

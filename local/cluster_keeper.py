@@ -1,6 +1,6 @@
-"""Keeps what a site's account says running: the control plane of its cluster, and a process for each machine.
+"""Keeps the cluster of a site running: its control plane, and a process for each machine that the cloud says runs.
 
-It is stateless: each pass compares the account with the processes. What ended by itself is started again.
+It is stateless: each pass compares the cloud with the processes. What ended by itself is started again.
 """
 
 from __future__ import annotations
@@ -8,18 +8,16 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from local.addresses import AddressBlock
-from local.alicloud.account import Account
-from local.alicloud.cluster import CLUSTER_ID, wanted_machines
 from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
 from local.ports import PortBusyError
 from local.processes import ProcessError
 from local.site_processes import SiteProcesses
-from local.standin.standin import StandIn
 from local.state_folder import StateFolder
 
 TICK_SECONDS = 0.5
@@ -30,16 +28,22 @@ log = logging.getLogger(__name__)
 _FAILURES = (BuildError, ControlPlaneError, PortBusyError, ProcessError)
 
 
-def control_plane_of(folder: StateFolder, block: AddressBlock, binaries: Binaries | None = None) -> ControlPlane:
+Machines = Mapping[str, Mapping[str, Any]]
+"""What boots each machine (`machine.json`), by its id."""
+
+
+def control_plane_of(
+    folder: StateFolder, block: AddressBlock, cluster_id: str, binaries: Binaries | None = None
+) -> ControlPlane:
     """The control plane of the site's cluster; without binaries enough for everything except a start."""
     ranges = block.network(0)
     return ControlPlane(
-        folder.cluster(CLUSTER_ID),
+        folder.cluster(cluster_id),
         binaries or Binaries({}),
         block.control_plane_address(0),
         ranges.pods,
         ranges.services,
-        CLUSTER_ID,
+        cluster_id,
     )
 
 
@@ -47,11 +51,18 @@ class Keeper:
     """`start` and `stop` are called once."""
 
     def __init__(
-        self, standin: StandIn[Account], folder: StateFolder, block: AddressBlock, environment: Mapping[str, str]
+        self,
+        folder: StateFolder,
+        block: AddressBlock,
+        cluster_id: str,
+        wanted: Callable[[], Machines],
+        environment: Mapping[str, str],
     ) -> None:
-        self._standin = standin
+        """`wanted`: the machines that the cloud says run, asked at each pass."""
         self._folder = folder
         self._block = block
+        self._cluster_id = cluster_id
+        self._wanted = wanted
         self._processes = SiteProcesses(folder, environment)
         self._binaries: Binaries | None = None
         self._is_ready = False
@@ -88,16 +99,15 @@ class Keeper:
     def _pass(self) -> bool:
         """Start and end what differs; whether nothing did."""
         self._processes.require_folder()
-        control_plane = control_plane_of(self._folder, self._block, self._binaries)
+        control_plane = control_plane_of(self._folder, self._block, self._cluster_id, self._binaries)
         if not control_plane.is_running():
             if self._binaries is None:
                 self._binaries = ensure(lambda line: print(line, flush=True))
-            control_plane = control_plane_of(self._folder, self._block, self._binaries)
+            control_plane = control_plane_of(self._folder, self._block, self._cluster_id, self._binaries)
             control_plane.start()
             control_plane.wait_ready()
             return False
-        with self._standin.changing() as account:
-            wanted = wanted_machines(account)
+        wanted = self._wanted()
         folders = self._folder.machine("x").parent
         there = {each.name for each in folders.iterdir()} if folders.is_dir() else set()
         for gone in sorted(there - wanted.keys()):

@@ -1,0 +1,64 @@
+"""What a site's project holds, asked of the services themselves, and what of it a stack leaves."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from local.openstack.api import Api, Object
+from local.openstack.cluster import Cluster, servers
+
+KINDS: Final = ("load balancer", "floating IP", "security group", "port", "route", "address pair")
+"""What controllers make."""
+_OF_NEW_PROJECTS: Final = "default"
+"""The security group that every project has."""
+
+
+def contents(api: Api, cluster: Cluster) -> dict[str, Any]:
+    """Machines, their routes, load balancers, and everything that a new site does not have."""
+    machines = servers(api)
+    nodes = {ip["addr"]: each["name"] for each in machines for ips in each["addresses"].values() for ip in ips}
+    routes = api.get("network", f"routers/{cluster.router_id}")["router"]["routes"]
+    balancers = api.get("load-balancer", "lbaas/loadbalancers")["loadbalancers"]
+    listeners = api.get("load-balancer", "lbaas/listeners")["listeners"]
+    floating = api.get("network", "floatingips")["floatingips"]
+    ports = api.get("network", "ports")["ports"]
+    groups = [each for each in api.get("network", "security-groups")["security_groups"]]
+    own = {each["id"] for each in machines} | {cluster.router_id}
+    left = [
+        *(f"load balancer {each['name']}" for each in balancers),
+        *(f"floating IP {each['floating_ip_address']}" for each in floating),
+        *(f"security group {each['name']}" for each in groups if each["name"] != _OF_NEW_PROJECTS),
+        *(f"port {each['name'] or each['id']}" for each in ports if each["device_id"] not in own),
+        *(f"route {each['destination']}" for each in routes),
+        *(f"address pair of port {each['id']}" for each in ports if each["allowed_address_pairs"]),
+    ]
+    return {
+        "machines": [_machine(each) for each in machines],
+        "routes": [{"cidr": each["destination"], "node_name": nodes.get(each["nexthop"])} for each in routes],
+        "load_balancers": [_balancer(each, floating, listeners) for each in balancers],
+        "left": left,
+    }
+
+
+def _machine(server: Object) -> dict[str, Any]:
+    return {
+        "id": server["id"],
+        "node_name": server["name"],
+        "state": server["status"],
+        "zone": server["OS-EXT-AZ:availability_zone"],
+    }
+
+
+def _balancer(balancer: Object, floating: list[Object], listeners: list[Object]) -> dict[str, Any]:
+    public = [each["floating_ip_address"] for each in floating if each["port_id"] == balancer["vip_port_id"]]
+    return {
+        "id": balancer["id"],
+        "name": balancer["name"],
+        "state": balancer["provisioning_status"],
+        "address": (public or [balancer["vip_address"]])[0],
+        "listeners": [
+            f"{each['protocol']} {each['protocol_port']}"
+            for each in listeners
+            if {"id": balancer["id"]} in each["loadbalancers"]
+        ],
+    }

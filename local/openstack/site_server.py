@@ -1,0 +1,76 @@
+"""`python -m local.openstack.site_server SITE_DIR`: the OpenStack of a site, with a real control plane and machines."""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import NoReturn
+
+from local.addresses import API_PORT
+from local.cluster_keeper import Keeper, Machines
+from local.folder_guard import FolderGuard
+from local.openstack import peer
+from local.openstack.cluster import CLUSTER_ID, prepared, wanted_machines
+from local.openstack.contents import contents
+from local.openstack.folder import cluster_file, services
+from local.openstack.proxy import Answer, Proxy
+from local.openstack.revision import revision
+from local.state_folder import StateFolder
+
+HEALTH_PATH, CONTENTS_PATH = "/healthz", "/site"
+TOKEN_HEADER = "x-site-token"
+
+
+def serve(site_dir: Path) -> None:
+    """Serve the site of this folder until SIGTERM. Its `site.json` and token must exist."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    folder = StateFolder(site_dir.absolute())
+    block = folder.block()
+    with peer.shared(services(folder), keep=True) as running:
+        cluster = prepared(running, block, cluster_file(folder))
+        api = running.api(cluster.project, cluster.project)
+
+        def wanted() -> Machines:
+            return wanted_machines(api)
+
+        keeper = Keeper(folder, block, CLUSTER_ID, wanted, os.environ)
+        guard = FolderGuard(folder)
+        health = {"site": folder.fingerprint(), "revision": revision()}
+
+        def aside(path: str, token: str) -> Answer | None:
+            if path == HEALTH_PATH:
+                return Answer(200, health) if keeper.is_alive else Answer(503, {})
+            if path != CONTENTS_PATH:
+                return None
+            if not hmac.compare_digest(token, folder.token()):
+                return Answer(403, {})
+            return Answer(200, {"ready": keeper.is_ready, **contents(api, cluster)})
+
+        with Proxy(running.ports, (block.api_address, API_PORT), lambda path, headers: aside(path, headers.get(TOKEN_HEADER) or "")):
+            keeper.start()
+            guard.start()
+            stopped.wait()
+            guard.stop()
+            keeper.stop()
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Serve until SIGTERM, then end the process."""
+    parser = argparse.ArgumentParser(prog="python -m local.openstack.site_server", description=__doc__)
+    parser.add_argument("site_dir", type=Path, help="the site's folder, with its site.json")
+    serve(parser.parse_args(argv).site_dir)
+    # At once: a start of the control plane may take minutes, and the next run finishes it as after any kill.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
