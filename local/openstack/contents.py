@@ -22,7 +22,7 @@ def contents(api: Api, cluster: Cluster) -> dict[str, Any]:
     listeners = api.get("load-balancer", "lbaas/listeners")["listeners"]
     floating = api.get("network", "floatingips")["floatingips"]
     ports = api.get("network", "ports")["ports"]
-    groups = [each for each in api.get("network", "security-groups")["security_groups"]]
+    groups = api.get("network", "security-groups")["security_groups"]
     own = {each["id"] for each in machines} | {cluster.router_id}
     left = [
         *(f"load balancer {each['name']}" for each in balancers),

@@ -27,8 +27,8 @@ from local.waiting import Tell, to_nobody
 
 ANSWER_SECONDS = 30.0
 SIMULATED = (
-    "Keystone, Neutron, Octavia and nova-api are the real ones; there is no hypervisor and no amphora, so load balancers"
-    " forward nothing"
+    "Keystone, Neutron, Octavia and nova-api are the real ones, but there is no hypervisor and no amphora:"
+    " load balancers forward nothing"
 )
 
 

@@ -54,7 +54,11 @@ def serve(site_dir: Path) -> None:
                 return Answer(403, {})
             return Answer(200, {"ready": keeper.is_ready, **contents(api, cluster)})
 
-        with Proxy(running.ports, (block.api_address, API_PORT), lambda path, headers: aside(path, headers.get(TOKEN_HEADER) or "")):
+        with Proxy(
+            running.ports,
+            (block.api_address, API_PORT),
+            lambda path, headers: aside(path, headers.get(TOKEN_HEADER) or ""),
+        ):
             keeper.start()
             guard.start()
             stopped.wait()

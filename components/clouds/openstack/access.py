@@ -70,10 +70,13 @@ def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
 
 def rendered(settings: Mapping[str, Any], secret: str, cluster_id: str) -> str:
     """The text of a cloud config. `settings`: the section `openstack` as in a stack file."""
+    cluster = {"cluster-id": cluster_id}
     balancers = settings.get("loadBalancers") or {}
     return "".join(
         [
-            *_section("Global", _GLOBAL, settings, ("cluster-id", cluster_id), ("application-credential-secret", secret)),
+            *_section(
+                "Global", _GLOBAL, settings, ("cluster-id", cluster_id), ("application-credential-secret", secret)
+            ),
             *_section("Networking", _NETWORKING, settings),
             *_section("Route", {"routerId": "router-id"}, settings),
             *_section("LoadBalancer", _LOAD_BALANCERS, balancers),
@@ -87,11 +90,11 @@ def rendered(settings: Mapping[str, Any], secret: str, cluster_id: str) -> str:
 
 
 def _section(
-    name: str, keys: Mapping[str, str], settings: Mapping[str, Any], *more: tuple[str, str]
+    name: str, keys: Mapping[str, str], settings: Mapping[str, Any], more: Mapping[str, str] | None = None
 ) -> Iterable[str]:
     from cloud_controller.clouds.common.gcfg import written
 
-    found = [*more, *((key, text) for given, key in keys.items() for text in _texts(key, settings.get(given)))]
+    found = [*(more or {}).items(), *((key, text) for given, key in keys.items() for text in _texts(key, settings.get(given)))]
     if found:
         yield f"[{name}]\n"
         yield from (f"{key} = {written(text)}\n" for key, text in found)

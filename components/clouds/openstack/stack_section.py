@@ -52,9 +52,7 @@ class NetworksConfig(Section):
     )
     network_id: Uuid | None = Field(default=None, description="The network of load balancers' own addresses.")
     subnet_id: Uuid | None = Field(default=None, description="The subnet of load balancers' own addresses.")
-    member_subnet_id: Uuid | None = Field(
-        default=None, description="The subnet from which load balancers reach nodes."
-    )
+    member_subnet_id: Uuid | None = Field(default=None, description="The subnet from which load balancers reach nodes.")
 
 
 class LoadBalancersConfig(NetworksConfig):
@@ -111,10 +109,11 @@ class OpenstackConfig(CloudSection):
         default=None, description="The file in the daemon's container with the authorities that signed the endpoints."
     )
     internal_networks: list[NotEmpty] = Field(
-        default_factory=list, description="The names of networks whose addresses are nodes' internal ones; all if empty."
+        default_factory=list,
+        description="Names of networks whose addresses are nodes' internal ones; all if empty.",
     )
     public_networks: list[NotEmpty] = Field(
-        default_factory=list, description="The names of networks whose addresses are nodes' external ones."
+        default_factory=list, description="Names of networks whose addresses are nodes' external ones."
     )
     address_sort_order: list[Cidr] = Field(
         default_factory=list, description="The ranges whose addresses come first among a node's."

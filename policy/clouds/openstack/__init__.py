@@ -13,7 +13,7 @@ def _of(argument: str) -> str:
 
 _SERVERS = "openstack:compute/instance:Instance"
 _NOTES = {
-    "lb-service-check-health": "`enable-health-monitor: \"false\"`.",
+    "lb-service-check-health": '`enable-health-monitor: "false"`.',
     "lb-service-share-without-clash": "`load-balancer-id` names the load balancer.",
     "ccm-avoid-access-key": "there are no roles for a CCM; it has an application credential.",
     "ccm-cloud-config-valid": "the parser takes the cloud.conf of openstack-cloud-controller-manager.",
