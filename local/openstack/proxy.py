@@ -1,4 +1,7 @@
-"""The proxy before the services: it counts requests by operation, and makes chosen ones go wrong."""
+"""A proxy before the services, for one client: it counts requests, and makes chosen ones go wrong.
+
+Catalogs that pass through it name its own address, so that a client comes back for every request.
+"""
 
 from __future__ import annotations
 
@@ -71,6 +74,11 @@ class Proxy:
         self._server.shutdown()
         self._server.server_close()
 
+    @property
+    def auth_url(self) -> str:
+        """Keystone's, for a cloud config."""
+        return f"{self.url}/identity/v3"
+
     def peace(self) -> None:
         """Nothing goes wrong from now on, and counts begin anew."""
         with self._lock:
@@ -95,7 +103,11 @@ class Proxy:
             request.close_connection = True
             request.connection.shutdown(socket.SHUT_RDWR)
             return
-        _answer(request, answer.status, dict(answer.headers), answer.data)
+        data = answer.data
+        if target.endswith("/auth/tokens"):
+            for name, port in ports.items():
+                data = data.replace(f"http://127.0.0.1:{port}".encode(), f"{self.url}/{name}".encode())
+        _answer(request, answer.status, dict(answer.headers), data)
 
 
 def _answer(request: BaseHTTPRequestHandler, status: int, headers: Mapping[str, str], body: bytes) -> None:

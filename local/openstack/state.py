@@ -36,21 +36,16 @@ def ensure(python: Path, report: Report) -> Path:
     return made
 
 
-def copy(made: Path, folder: Path, ports: Mapping[str, int], prefix: Path, proxy: str) -> None:
-    """A copy in `folder`, for services on these ports, whose public endpoints lead through `proxy` (a URL)."""
+def copy(made: Path, folder: Path, ports: Mapping[str, int], prefix: Path) -> None:
+    """A copy in `folder`, for services on these ports. `prefix`: of their environment."""
     shutil.copytree(made, folder)
     configs.write(folder, ports, prefix)
     with sqlite3.connect(folder / "keystone.db") as keystone:
         for service, path in configs.PATHS.items():
-            of = "SELECT id FROM service WHERE type = ?"
-            for interface, url in (
-                ("public", f"{proxy}/{service}"),
-                ("internal", f"http://127.0.0.1:{ports[service]}"),
-            ):
-                keystone.execute(
-                    f"UPDATE endpoint SET url = ? WHERE interface = ? AND service_id = ({of})",
-                    (url + path, interface, service),
-                )
+            keystone.execute(
+                "UPDATE endpoint SET url = ? WHERE service_id = (SELECT id FROM service WHERE type = ?)",
+                (f"http://127.0.0.1:{ports[service]}{path}", service),
+            )
     with sqlite3.connect(folder / "nova_api.db") as nova:
         for name in ("cell0", "cell1"):
             connection = f"sqlite:///{folder}/{_nova_database(name)}.db"
