@@ -1,4 +1,4 @@
-"""Runs the services for the users of a folder: `python -m local.openstack FOLDER`; see `local.openstack.peer`."""
+"""`python -m local.openstack FOLDER [--keep]`: runs the services for the users of a folder; see `peer`."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from pathlib import Path
 from local.openstack.peer import serve
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), keep="--keep" in sys.argv[2:])

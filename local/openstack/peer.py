@@ -47,8 +47,10 @@ class Peer:
 
 
 @contextmanager
-def shared(folder: Path, report: Report = to_nobody) -> Iterator[Peer]:
+def shared(folder: Path, report: Report = to_nobody, *, keep: bool = False) -> Iterator[Peer]:
     """The services of this folder while the block runs. What is missing is installed, made and started first.
+
+    `keep`: their databases stay in the folder for the next time.
 
     Raises EnvironmentFailed.
     """
@@ -59,7 +61,7 @@ def shared(folder: Path, report: Report = to_nobody) -> Iterator[Peer]:
         running = folder / "running.json"
         with locked(folder / "starting"):
             if not running.exists():
-                _start(folder, running)
+                _start(folder, running, *(["--keep"] if keep else []))
         told = json.loads(running.read_text())
         ports = told["ports"]
         urls = {service: f"http://127.0.0.1:{ports[service]}{version}" for service, version in _VERSIONS.items()}
@@ -68,16 +70,20 @@ def shared(folder: Path, report: Report = to_nobody) -> Iterator[Peer]:
         yield Peer(ports, told["pids"], admin)
 
 
-def serve(folder: Path) -> None:
+def serve(folder: Path, *, keep: bool = False) -> None:
     """Run the services on a copy of the state, until no user of the folder is left."""
     python = environment.ensure(to_nobody)
     made = state.ensure(python, to_nobody)
     ports = free_ports()
     copy = folder / "state"
-    shutil.rmtree(copy, ignore_errors=True)
+    if not keep:
+        shutil.rmtree(copy, ignore_errors=True)
     with ExitStack() as stack:
-        state.copy(made, copy, ports, python.parents[1])
-        stack.callback(shutil.rmtree, copy, ignore_errors=True)
+        if not keep:
+            stack.callback(shutil.rmtree, copy, ignore_errors=True)
+        if not copy.exists():
+            state.copy(made, copy)
+        state.direct(copy, ports, python.parents[1])
         # All start at once; each takes seconds.
         services = {service: Service(service, python, copy, port) for service, port in ports.items()}
         for each in services.values():
@@ -94,10 +100,10 @@ def serve(folder: Path) -> None:
             (folder / "running.json").unlink()
 
 
-def _start(folder: Path, running: Path) -> None:
+def _start(folder: Path, running: Path, *arguments: str) -> None:
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "local.openstack", str(folder)],
+            [sys.executable, "-m", "local.openstack", str(folder), *arguments],
             cwd=Path(__file__).parents[2],
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -34,11 +34,28 @@ class Fault:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The status of an answer, and what it says, as JSON."""
+
+    status: int
+    body: object
+
+
+Aside = Callable[[str, Mapping[str, str]], Answer | None]
+"""Answers a request with this path and these headers that is for no service; None: it is for one."""
+
+
 class Proxy:
     """Serves while its `with` block runs. `fault` is asked about each operation, and says what goes wrong with it."""
 
-    def __init__(self, ports: Mapping[str, int]) -> None:
-        """`ports`: of each service; the first part of a path names the service."""
+    def __init__(
+        self,
+        ports: Mapping[str, int],
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        aside: Aside = lambda _path, _headers: None,
+    ) -> None:
+        """`ports`: of each service; the first part of a path names the service. Port 0 of `address`: any free one."""
         self.counts: Counter[str] = Counter()
         """Requests by operation: `GET network /v2.0/ports`, IDs replaced."""
         self.fault: Callable[[str], Fault | None] = lambda _: None
@@ -50,7 +67,11 @@ class Proxy:
             protocol_version = "HTTP/1.1"
 
             def do(self) -> None:
-                proxy._serve(self, ports)
+                said = aside(self.path, self.headers)
+                if said is not None:
+                    _answer(self, said.status, {"Content-Type": "application/json"}, orjson.dumps(said.body))
+                else:
+                    proxy._serve(self, ports)
 
             do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do  # noqa: N815  # as the base class calls them
 
@@ -61,8 +82,8 @@ class Proxy:
             daemon_threads = True
             request_queue_size = 128
 
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = Server(address, Handler)
+        self.url = f"http://{address[0]}:{self._server.server_address[1]}"
 
     def __enter__(self) -> Proxy:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -45,20 +46,16 @@ def serve(site_dir: Path) -> None:
         guard = FolderGuard(folder)
         health = {"site": folder.fingerprint(), "revision": revision()}
 
-        def aside(path: str, token: str) -> Answer | None:
+        def aside(path: str, headers: Mapping[str, str]) -> Answer | None:
             if path == HEALTH_PATH:
                 return Answer(200, health) if keeper.is_alive else Answer(503, {})
             if path != CONTENTS_PATH:
                 return None
-            if not hmac.compare_digest(token, folder.token()):
+            if not hmac.compare_digest(headers.get(TOKEN_HEADER) or "", folder.token()):
                 return Answer(403, {})
             return Answer(200, {"ready": keeper.is_ready, **contents(api, cluster)})
 
-        with Proxy(
-            running.ports,
-            (block.api_address, API_PORT),
-            lambda path, headers: aside(path, headers.get(TOKEN_HEADER) or ""),
-        ):
+        with Proxy(running.ports, (block.api_address, API_PORT), aside):
             keeper.start()
             guard.start()
             stopped.wait()

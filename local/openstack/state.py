@@ -36,9 +36,16 @@ def ensure(python: Path, report: Report) -> Path:
     return made
 
 
-def copy(made: Path, folder: Path, ports: Mapping[str, int], prefix: Path) -> None:
-    """A copy in `folder`, for services on these ports. `prefix`: of their environment."""
-    shutil.copytree(made, folder)
+def copy(made: Path, folder: Path) -> None:
+    """A copy in `folder`, whole or not at all."""
+    growing = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(growing, ignore_errors=True)
+    shutil.copytree(made, growing)
+    growing.rename(folder)
+
+
+def direct(folder: Path, ports: Mapping[str, int], prefix: Path) -> None:
+    """Make the state in `folder` that of services on these ports. `prefix`: of their environment."""
     configs.write(folder, ports, prefix)
     with sqlite3.connect(folder / "keystone.db") as keystone:
         for service, path in configs.PATHS.items():
@@ -83,7 +90,7 @@ def _make(python: Path, folder: Path) -> None:
 
 
 def _seed(admin: Api) -> None:
-    """The services' users and catalog entries; `copy` sets the URLs."""
+    """The services' users and catalog entries; `direct` sets the URLs."""
     for name in _ROLES:
         admin.post("identity", "roles", {"role": {"name": name}})
     roles = {each["name"]: each["id"] for each in admin.get("identity", "roles")["roles"]}

@@ -28,8 +28,8 @@ from cloud_controller.clouds.common.gcfg import Section, is_url, read
 from cloud_controller.clouds.openstack import clouds_yaml
 from cloud_controller.clouds.openstack.credentials import ApplicationCredential, Credentials, Named, Password
 from cloud_controller.clouds.openstack.load_balancer_config import CLASS_KEYS, KEYS, load_balancer_options
+from cloud_controller.clouds.openstack.names import Interface
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
-from cloud_controller.clouds.openstack.session import Interface
 
 _REFUSED = {
     "trust-id": "trusts are not supported; use an application credential",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -17,10 +17,9 @@ from cloud_controller.cloud import AccessDenied, CallObserver, CloudError, Inval
 from cloud_controller.clouds.common.http import Http, observed
 from cloud_controller.clouds.openstack.credentials import Credentials
 from cloud_controller.clouds.openstack.errors import of_status
+from cloud_controller.clouds.openstack.names import Interface
 from cloud_controller.fence import unfenced
 from cloud_controller.retries import retry_after
-
-Interface = Literal["public", "internal", "admin"]
 
 _RENEWED_BEFORE = 60.0
 """Seconds before its end at which a token is replaced."""

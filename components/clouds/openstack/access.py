@@ -70,13 +70,11 @@ def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
 
 def rendered(settings: Mapping[str, Any], secret: str, cluster_id: str) -> str:
     """The text of a cloud config. `settings`: the section `openstack` as in a stack file."""
-    cluster = {"cluster-id": cluster_id}
+    more = {"cluster-id": cluster_id, "application-credential-secret": secret}
     balancers = settings.get("loadBalancers") or {}
     return "".join(
         [
-            *_section(
-                "Global", _GLOBAL, settings, ("cluster-id", cluster_id), ("application-credential-secret", secret)
-            ),
+            *_section("Global", _GLOBAL, settings, more),
             *_section("Networking", _NETWORKING, settings),
             *_section("Route", {"routerId": "router-id"}, settings),
             *_section("LoadBalancer", _LOAD_BALANCERS, balancers),
@@ -94,7 +92,10 @@ def _section(
 ) -> Iterable[str]:
     from cloud_controller.clouds.common.gcfg import written
 
-    found = [*(more or {}).items(), *((key, text) for given, key in keys.items() for text in _texts(key, settings.get(given)))]
+    found = [
+        *(more or {}).items(),
+        *((key, text) for given, key in keys.items() for text in _texts(key, settings.get(given))),
+    ]
     if found:
         yield f"[{name}]\n"
         yield from (f"{key} = {written(text)}\n" for key, text in found)
