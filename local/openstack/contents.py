@@ -24,13 +24,20 @@ def contents(api: Api, cluster: Cluster) -> dict[str, Any]:
     ports = api.get("network", "ports")["ports"]
     groups = api.get("network", "security-groups")["security_groups"]
     own = {each["id"] for each in machines} | {cluster.router_id}
+    # Routes, and what lets a port send from their addresses, go with the machines that they lead to.
+    kept = {each["destination"] for each in routes if each["nexthop"] in nodes}
     left = [
         *(f"load balancer {each['name']}" for each in balancers),
         *(f"floating IP {each['floating_ip_address']}" for each in floating),
         *(f"security group {each['name']}" for each in groups if each["name"] != _OF_NEW_PROJECTS),
         *(f"port {each['name'] or each['id']}" for each in ports if each["device_id"] not in own),
-        *(f"route {each['destination']}" for each in routes),
-        *(f"address pair of port {each['id']}" for each in ports if each["allowed_address_pairs"]),
+        *(f"route {each['destination']}" for each in routes if each["destination"] not in kept),
+        *(
+            f"address pair {pair['ip_address']} of port {each['id']}"
+            for each in ports
+            for pair in each["allowed_address_pairs"]
+            if pair["ip_address"] not in kept
+        ),
     ]
     return {
         "machines": [_machine(each) for each in machines],
