@@ -34,6 +34,8 @@ class Section:
     """The section in errors."""
     values: dict[str, list[str | None]] = field(default_factory=dict, repr=False)
     """The values of each key, in their order; None stands for a bare key."""
+    own: str = ""
+    """The name of its own: `x` of `[kind "x"]`."""
 
     def wrong(self, key: str, why: str, allowed: str | None = None) -> InvalidConfiguration:
         """The error for a key of this section."""
@@ -96,7 +98,7 @@ def read(
             continue
         if stripped[0] == "[":
             kind, own = _section(stripped, number, known, named)
-            section = found.setdefault((kind, own), Section(f"[{kind}] (line {number})"))
+            section = found.setdefault((kind, own), Section(f"[{kind}] (line {number})", own=own))
             continue
         entry = _KEY.fullmatch(stripped)
         if entry is None:

@@ -32,13 +32,17 @@ _CONNECT_TIMEOUT = 5.0
 class Http:
     """Connections to the API of one cloud, whose name is in every error. May be shared by threads.
 
-    `timeout`: seconds for one attempt. TLS certificates are verified; redirects are not followed.
+    `timeout`: seconds for one attempt. TLS certificates are verified, with the authorities in `ca_file` instead of the
+    system's if it is given; redirects are not followed.
     """
 
-    def __init__(self, cloud: str, *, timeout: float) -> None:
+    def __init__(self, cloud: str, *, timeout: float, ca_file: str | None = None) -> None:
         self._cloud = cloud
         self._pool = urllib3.PoolManager(
-            maxsize=32, timeout=urllib3.Timeout(connect=min(_CONNECT_TIMEOUT, timeout), read=timeout), retries=False
+            maxsize=32,
+            timeout=urllib3.Timeout(connect=min(_CONNECT_TIMEOUT, timeout), read=timeout),
+            retries=False,
+            ca_certs=ca_file,
         )
         self._pool.pool_classes_by_scheme = fenced_http.POOLS
 

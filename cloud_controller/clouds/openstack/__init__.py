@@ -1,1 +1,37 @@
 """OpenStack: Nova's servers, routes of a Neutron router, Octavia's load balancers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cloud_controller.clouds.descriptor import CloudDescriptor
+from cloud_controller.clouds.openstack.names import PROVIDER_NAME
+from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
+from cloud_controller.clouds.openstack.permissions import requests
+
+if TYPE_CHECKING:
+    from cloud_controller.clouds.openstack.cloud import OpenStack
+
+
+def _from_config(text: str) -> OpenStack:
+    import os
+    from pathlib import Path
+
+    from cloud_controller.clouds.openstack.cloud import OpenStack
+    from cloud_controller.clouds.openstack.config import parse
+
+    config = parse(text, lambda path: Path(path).read_text())
+    # As upstream's own switch.
+    return OpenStack(config, regional=os.environ.get("OS_CCM_REGIONAL") == "true")
+
+
+CLOUD = CloudDescriptor(
+    name=PROVIDER_NAME,
+    from_config=_from_config,
+    provider_id_scheme=PROVIDER_NAME,
+    catalogue=CATALOGUE,
+    load_balancer_classes=frozenset(),
+    rights=requests,
+    not_offered={"volume": "Cinder's volumes are its CSI driver's"},
+    file_keys=("ca-file", "clouds-file"),
+)

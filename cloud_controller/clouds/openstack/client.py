@@ -22,6 +22,7 @@ from cloud_controller.fence import unfenced
 from cloud_controller.retries import RetryPolicy, retry_after
 
 Object = dict[str, Any]
+Objects = list[Object]
 
 _CALL_DEADLINE = 20.0
 """Seconds after which a call is no longer retried: the controller has other objects to reconcile."""
@@ -74,7 +75,7 @@ class OpenStackClient:
         """The answer to a GET; raises NotFound."""
         return self._call("GET", service, path, query=query)
 
-    def list(self, service: str, path: str, key: str, **query: Any) -> list[Object]:
+    def list(self, service: str, path: str, key: str, **query: Any) -> Objects:
         """Every object on every page of a list, whose objects are under `key`. Values that are lists are repeated."""
         return [*self._pages(service, path, key, query)]
 
@@ -82,9 +83,10 @@ class OpenStackClient:
         """Create something. `repeatable`: whether it may be sent again after a lost answer."""
         return self._call("POST", service, path, body, query, repeatable=repeatable)
 
-    def put(self, service: str, path: str, body: Any = None, **query: Any) -> Object:
-        """Change something."""
-        return self._call("PUT", service, path, body, query)
+    def put(self, service: str, path: str, body: Any = None, *, if_revision: int | None = None, **query: Any) -> Object:
+        """Change something. `if_revision`: only if Neutron still has this revision of it; raises Conflict otherwise."""
+        headers = {} if if_revision is None else {"If-Match": f"revision_number={if_revision}"}
+        return self._call("PUT", service, path, body, query, headers=headers)
 
     def delete(self, service: str, path: str, **query: Any) -> Object:
         """Delete something; raises NotFound if it did not exist before this call."""
@@ -116,13 +118,14 @@ class OpenStackClient:
         query: Mapping[str, Any] | None = None,
         *,
         repeatable: bool | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Object:
         safe = method != "POST" if repeatable is None else repeatable
         target = f"{path}?{urlencode(query, doseq=True)}" if query else path
 
         def attempt(number: int) -> Object:
             try:
-                return self._authorised(method, service, target, body)
+                return self._authorised(method, service, target, body, headers or {})
             except NotFound:
                 # After a lost answer, "not found" means that the first attempt deleted it.
                 if method == "DELETE" and number > 0:
@@ -131,13 +134,18 @@ class OpenStackClient:
 
         return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
 
-    def _authorised(self, method: str, service: str, target: str, body: Any) -> Object:
+    def _authorised(self, method: str, service: str, target: str, body: Any, headers: Mapping[str, str]) -> Object:
+        operation = operation_of(method, service, target)
+
+        def sent(token: Token) -> Object:
+            return observed(self.observer, operation, lambda: self._send(method, service, target, body, headers, token))
+
         token = self._observed_token()
         try:
-            return self._observed(method, service, target, body, token)
+            return sent(token)
         except Unauthorized:
             fresh = self._observed_token(instead_of=token)
-        return self._observed(method, service, target, body, fresh)
+        return sent(fresh)
 
     def _token(self) -> Token:
         return retries.call(lambda _: self._observed_token(), self._policy, idempotent=True, sleep=self._sleep)
@@ -145,13 +153,9 @@ class OpenStackClient:
     def _observed_token(self, instead_of: Token | None = None) -> Token:
         return self.session.token(instead_of=instead_of, observer=self.observer)
 
-    def _observed(self, method: str, service: str, target: str, body: Any, token: Token) -> Object:
-        operation = operation_of(method, service, target)
-        return observed(self.observer, operation, lambda: self._send(method, service, target, body, token))
-
-    def _send(self, method: str, service: str, target: str, body: Any, token: Token) -> Object:
+    def _send(self, method: str, service: str, target: str, body: Any, more: Mapping[str, str], token: Token) -> Object:
         what = f"{method} {service} {target.partition('?')[0]}"
-        headers = {"X-Auth-Token": token.text, "Accept": "application/json"}
+        headers = {"X-Auth-Token": token.text, "Accept": "application/json", **more}
         if service == "compute":
             headers["OpenStack-API-Version"] = f"compute {COMPUTE_VERSION}"
         data = None if body is None else orjson.dumps(body)

@@ -26,7 +26,8 @@ _STATUSES: Final = ErrorCodes(
     (Conflict, "409|412"),
 )
 _QUOTA: Final = re.compile(r"quota|(?:limit|maximum number of .*) (?:is |was |has been )?(?:exceeded|reached)", re.I)
-"""In the text: Octavia answers 403, Neutron 409 (`OverQuota`), Nova 403 or 413."""
+"""In the text: Octavia answers 403, Neutron 409, Nova 403 or 413."""
+_QUOTA_NAMES: Final = ("OverQuota", "RoutesExhausted")
 
 
 class Unauthorized(AccessDenied):
@@ -41,7 +42,7 @@ def of_status(status: int, data: bytes, what: str, retry_after: float = RETRY_AF
     text = f"{where}: {words}" + (f" ({trace})" if trace else "")
     if status == 401:
         return Unauthorized(text)
-    if status in (403, 409, 413) and (kind == "OverQuota" or _QUOTA.search(message)):
+    if kind in _QUOTA_NAMES or (status in (403, 409, 413) and _QUOTA.search(message)):
         return QuotaExceeded(text)
     if status < 400:
         # A redirect, or a list of versions: the endpoint is not the API's.

@@ -1,0 +1,75 @@
+"""The sections [LoadBalancer] and [LoadBalancerClass "NAME"] of the cloud config, with upstream's keys and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cloud_controller.clouds.common.gcfg import Section
+from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
+
+CLASS_KEYS = (
+    *("floating-network-id", "floating-subnet", "floating-subnet-id", "floating-subnet-tags"),
+    *("member-subnet-id", "network-id", "subnet-id"),
+)
+_IGNORED = ("cascade-delete", "lb-version", "max-shared-lb", "provider-requires-serial-api-calls", "use-octavia")
+"""How calls are made is not for people to say here."""
+_REFUSED = {
+    "container-store": "TLS is not ended at load balancers yet",
+    "default-tls-container-ref": "TLS is not ended at load balancers yet",
+    "manage-security-groups": "security groups are not managed yet",
+    "node-security-group": "security groups are not managed yet",
+}
+KEYS = (
+    *CLASS_KEYS,
+    *("availability-zone", "create-monitor", "enable-ingress-hostname", "enabled", "flavor-id"),
+    *("ingress-hostname-suffix", "internal-lb", "lb-method", "lb-provider", "monitor-delay", "monitor-max-retries"),
+    *("monitor-max-retries-down", "monitor-timeout", "node-selector"),
+    *_IGNORED,
+    *_REFUSED,
+)
+_METHODS = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP")
+
+
+def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalancerOptions | None:
+    """The options; None if load balancers are not enabled. Raises InvalidConfiguration."""
+    if "enabled" in one.values and not one.flag("enabled"):
+        return None
+    for key, why in _REFUSED.items():
+        if one.text(key) if key != "manage-security-groups" else one.flag(key):
+            raise one.wrong(key, why)
+    one.one_of("lb-provider", ("amphora", "octavia"), "amphora")
+    default = LoadBalancerOptions()
+    selector = tuple(part.strip() for part in (one.text("node-selector") or "").split(",") if part.strip())
+    return LoadBalancerOptions(
+        networks=_networks(one),
+        classes={each.own: _networks(each) for each in classes},
+        method=one.one_of("lb-method", _METHODS, default.method),
+        internal=one.flag("internal-lb"),
+        flavor_id=one.text("flavor-id") or "",
+        availability_zone=one.text("availability-zone") or "",
+        create_monitor=one.flag("create-monitor"),
+        monitor_delay=_seconds(one, "monitor-delay", default.monitor_delay),
+        monitor_timeout=_seconds(one, "monitor-timeout", default.monitor_timeout),
+        monitor_max_retries=_retries(one, "monitor-max-retries", default.monitor_max_retries),
+        monitor_max_retries_down=_retries(one, "monitor-max-retries-down", default.monitor_max_retries_down),
+        node_selector=selector,
+        enable_ingress_hostname=one.flag("enable-ingress-hostname"),
+        ingress_hostname_suffix=one.text("ingress-hostname-suffix") or default.ingress_hostname_suffix,
+    )
+
+
+def _networks(one: Section) -> Networks:
+    return Networks(**{key.replace("-", "_"): one.text(key) or "" for key in CLASS_KEYS})
+
+
+def _seconds(one: Section, key: str, default: int) -> int:
+    """Seconds, as Go writes durations (`10s`, `1m`), or a plain number."""
+    value = one.matching(key, r"[1-9]\d{0,4}[sm]?", "not a duration", "such as 5s or 1m")
+    if value is None:
+        return default
+    return int(value.rstrip("sm")) * (60 if value.endswith("m") else 1)
+
+
+def _retries(one: Section, key: str, default: int) -> int:
+    value = one.matching(key, r"[1-9]|10", "not a number of retries", "1 to 10")
+    return default if value is None else int(value)

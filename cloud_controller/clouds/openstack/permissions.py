@@ -1,0 +1,74 @@
+"""Every request that this cloud makes, and its callers, in one table; also as access rules of a credential."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+_MACHINES = ("node", "node-lifecycle", "route")
+_ROUTE = ("route",)
+_SERVICE = ("service",)
+_VERSIONS = {"network": "/v2.0", "load-balancer": "/v2", "compute": "/v2.1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Requests to a service, and the controllers that make them."""
+
+    service: str
+    requests: tuple[str, ...]
+    controllers: tuple[str, ...]
+
+
+RIGHTS: tuple[Right, ...] = (
+    Right("compute", ("GET servers", "GET servers/ID", "GET servers/detail"), _MACHINES),
+    Right(
+        "network",
+        (
+            *("GET ports", "GET ports/ID", "GET routers/ID", "PUT ports/ID", "PUT routers/ID"),
+            *("PUT routers/ID/add_extraroutes", "PUT routers/ID/remove_extraroutes"),
+        ),
+        _ROUTE,
+    ),
+    Right(
+        "network",
+        (
+            *("DELETE floatingips/ID", "GET floatingips", "GET networks", "GET subnets", "POST floatingips"),
+            "PUT floatingips/ID",
+        ),
+        _SERVICE,
+    ),
+    Right(
+        "load-balancer",
+        (
+            *("DELETE lbaas/listeners/ID", "DELETE lbaas/loadbalancers/ID", "DELETE lbaas/healthmonitors/ID"),
+            *("DELETE lbaas/pools/ID", "GET lbaas/listeners", "GET lbaas/loadbalancers", "GET lbaas/loadbalancers/ID"),
+            *("GET lbaas/loadbalancers/ID/status", "GET lbaas/pools", "POST lbaas/healthmonitors"),
+            *("POST lbaas/listeners", "POST lbaas/loadbalancers", "POST lbaas/pools", "PUT lbaas/healthmonitors/ID"),
+            *("PUT lbaas/listeners/ID", "PUT lbaas/loadbalancers/ID", "PUT lbaas/pools/ID"),
+            "PUT lbaas/pools/ID/members",
+        ),
+        _SERVICE,
+    ),
+)
+
+
+def requests(controllers: Collection[str]) -> list[str]:
+    """The requests of these controllers, sorted: `GET network ports/ID`."""
+    return sorted(
+        f"{method} {right.service} {path}"
+        for right in RIGHTS
+        if {*controllers} & {*right.controllers}
+        for method, _, path in (each.partition(" ") for each in right.requests)
+    )
+
+
+def access_rules(controllers: Collection[str]) -> list[dict[str, str]]:
+    """The access rules of an application credential that allows these requests and nothing else."""
+    rules = []
+    for request in requests(controllers):
+        method, service, path = request.split(" ")
+        rule = {"service": service, "method": method, "path": f"{_VERSIONS[service]}/{re.sub(r'ID', '*', path)}"}
+        rules.append(rule)
+    return rules

@@ -1,0 +1,287 @@
+"""The pod routes on a Neutron router. Routes have no tags; the plan decides which are the cluster's.
+
+A route leads to an address, its next hop, of a server's port. Neutron lets a port send from pods' addresses only as far
+as its allowed address pairs say so: they are written before a route and taken off before it is removed, so that
+whoever finds the route after an interruption finds its pair too, or makes it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from ipaddress import ip_address, ip_network
+from typing import Final
+
+from cloud_controller.cloud import (
+    CloudError,
+    Conflict,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Route,
+    RouteFailure,
+)
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.openstack.client import Object, Objects, OpenStackClient
+from cloud_controller.clouds.openstack.instances import NovaInstances
+
+_FILTERS: Final = 50
+"""The most values in a list's filter: addresses of requests have a limit."""
+_ATTEMPTS: Final = 4
+"""Of a change that another one may overtake."""
+_ROUTER_PORT = "network:router_"
+"""Begins the owner of a port that is the router's own in a subnet (also of distributed and redundant ones)."""
+
+Hop = tuple[str, str]
+"""A destination and the address to which it leads."""
+Failures = dict[Route, CloudError]
+
+
+class RouterRoutes:
+    """The routes of one router."""
+
+    def __init__(self, client: OpenStackClient, router_id: str, instances: NovaInstances) -> None:
+        self._client = client
+        self._router_id = router_id
+        self._instances = instances
+        self._changing = threading.Lock()
+        self._atomic = True
+        self._servers: dict[str, str] = {}
+        """The server of each next hop's port, "" if it is none's: a server that loses its addresses keeps its routes."""
+
+    def list(self) -> Sequence[Route]:
+        """Every route of the router, including others', each destination once."""
+        hops = _hops(self._router())
+        self._learn(hop for _, hop in hops)
+        gone = self._instances.missing({self._servers[hop] for _, hop in hops if self._servers.get(hop)})
+        found: dict[str, Route] = {}
+        for destination, hop in hops:
+            server = self._servers.get(hop)
+            dead = server is None or server in gone
+            # An address of a port that is no server's is somebody's; one of no port is nobody's.
+            route = Route(destination, "" if dead else server or "", blackhole=dead, owned=None)
+            if destination not in found or found[destination].blackhole:
+                found[destination] = route
+        return [*found.values()]
+
+    def quota(self) -> int | None:
+        """None: Neutron's `max_routes` is in no API."""
+        return None
+
+    def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        """Create them, each to an address of its server in a subnet of the router, and allow their addresses there.
+
+        An existing route to the same server is a success.
+        """
+        return self._each(routes, self._create)
+
+    def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        """Delete them, and what allowed their addresses; a missing route is a success."""
+        return self._each(routes, self._delete)
+
+    def _each(self, routes: Sequence[Route], work: Callable[[Sequence[Route]], Failures]) -> Sequence[RouteFailure]:
+        if not routes:
+            return []
+        with self._changing:
+            try:
+                failures = work(routes)
+            except CloudError as error:
+                failures = dict.fromkeys(routes, error)
+        return [RouteFailure(route, error) for route, error in failures.items()]
+
+    def _create(self, routes: Sequence[Route]) -> Failures:
+        existing = _hops(self._router())
+        ports = self._ports("device_id", {self._router_id, *(route.target_instance for route in routes)})
+        subnets = {
+            ip["subnet_id"]
+            for port in ports
+            if port["device_id"] == self._router_id and port["device_owner"].startswith(_ROUTER_PORT)
+            for ip in port["fixed_ips"]
+        }
+        failures: Failures = {}
+        wanted: dict[Route, tuple[Object, Hop]] = {}
+        for route in routes:
+            found = _port_of(route, ports, subnets)
+            if found is None:
+                why = f"has no address in a subnet of router {self._router_id} for {route.destination_cidr}"
+                failures[route] = Conflict(f"OpenStack: server {route.target_instance} {why}")
+                continue
+            port, address = found
+            others = {hop for destination, hop in existing if destination == route.destination_cidr} - {address}
+            if others:
+                leads = f"{route.destination_cidr} of router {self._router_id} leads to {', '.join(sorted(others))}"
+                failures[route] = Conflict(f"OpenStack: the route {leads}")
+                continue
+            self._servers[address] = route.target_instance
+            wanted[route] = port, (route.destination_cidr, address)
+        failures |= self._pair(wanted, add=True)
+        missing = {route: hop for route, (_, hop) in wanted.items() if route not in failures and hop not in existing}
+        return failures | self._write("add_extraroutes", missing)
+
+    def _delete(self, routes: Sequence[Route]) -> Failures:
+        existing = _hops(self._router())
+        self._learn(hop for _, hop in existing)
+        doomed = {
+            route: [
+                (destination, hop)
+                for destination, hop in existing
+                if destination == route.destination_cidr
+                and (not route.target_instance or self._servers.get(hop, "") in ("", route.target_instance))
+            ]
+            for route in routes
+        }
+        addresses = {hop for hops in doomed.values() for _, hop in hops}
+        ports = {
+            ip["ip_address"]: port
+            for port in self._ports("fixed_ips", {f"ip_address={each}" for each in addresses})
+            for ip in port["fixed_ips"]
+        }
+        paired = {
+            route: (ports[hop], (destination, hop))
+            for route, hops in doomed.items()
+            for destination, hop in hops
+            if hop in ports
+        }
+        failures = self._pair(paired, add=False)
+        ready = {route: hop for route, hops in doomed.items() if route not in failures for hop in hops}
+        return failures | self._write("remove_extraroutes", ready)
+
+    # -------------------------------------------------------------------------------------------------------- router
+
+    def _router(self) -> Object:
+        try:
+            found: Object = self._client.get("network", f"routers/{self._router_id}")["router"]
+        except NotFound as error:
+            field = "cloud config: [Route] router-id"
+            raise InvalidConfiguration(field, f"router {self._router_id} does not exist") from error
+        return found
+
+    def _write(self, verb: str, hops: dict[Route, Hop]) -> Failures:
+        """Add or remove routes in one call; where one is refused for itself, the others are tried without it."""
+        if not hops:
+            return {}
+        try:
+            self._extra(verb, [*hops.values()])
+        except (QuotaExceeded, InvalidConfiguration) as error:
+            if len(hops) == 1:
+                return dict.fromkeys(hops, error)
+            half = len(hops) // 2
+            parts = dict([*hops.items()][:half]), dict([*hops.items()][half:])
+            return self._write(verb, parts[0]) | self._write(verb, parts[1])
+        except CloudError as error:
+            return dict.fromkeys(hops, error)
+        return {}
+
+    def _extra(self, verb: str, hops: Sequence[Hop]) -> None:
+        entries = [{"destination": destination, "nexthop": hop} for destination, hop in hops]
+        path = f"routers/{self._router_id}"
+        if self._atomic:
+            try:
+                self._client.put("network", f"{path}/{verb}", {"router": {"routes": entries}})
+                return
+            except NotFound:
+                # The extension extraroute-atomic is missing, or the router is: the read below tells.
+                self._atomic = False
+
+        def replaced() -> None:
+            router = self._router()
+            kept = [each for each in router["routes"] if each not in entries]
+            wanted = [*kept, *(entries if verb == "add_extraroutes" else ())]
+            body = {"router": {"routes": wanted}}
+            self._client.put("network", path, body, if_revision=router.get("revision_number"))
+
+        _repeated(replaced)
+
+    # --------------------------------------------------------------------------------------------------------- ports
+
+    def _ports(self, key: str, values: Collection[str]) -> Objects:
+        found: dict[str, Object] = {}
+        for some in batches(sorted(values), _FILTERS):
+            found |= {each["id"]: each for each in self._client.list("network", "ports", "ports", **{key: [*some]})}
+        return [*found.values()]
+
+    def _learn(self, addresses: Iterable[str]) -> None:
+        """Find the servers of next hops that are not known. One whose server is gone may be another's by now."""
+        unknown = {
+            each for each in addresses if not (server := self._servers.get(each)) or self._instances.is_gone(server)
+        }
+        for port in self._ports("fixed_ips", {f"ip_address={each}" for each in unknown}):
+            for ip in port["fixed_ips"]:
+                if ip["ip_address"] in unknown:
+                    is_servers = str(port["device_owner"]).startswith("compute:")
+                    self._servers[ip["ip_address"]] = port["device_id"] if is_servers else ""
+
+    def _pair(self, wanted: dict[Route, tuple[Object, Hop]], *, add: bool) -> Failures:
+        """Allow or forbid these destinations on their ports: a call for each port that has to change."""
+        failures: Failures = {}
+        by_port: dict[str, dict[Route, str]] = {}
+        ports = {port["id"]: port for port, _ in wanted.values()}
+        for route, (port, (destination, _)) in wanted.items():
+            by_port.setdefault(port["id"], {})[route] = destination
+        for port_id, destinations in by_port.items():
+            try:
+                self._set_pairs(ports[port_id], {*destinations.values()}, add=add)
+            except NotFound:
+                if add:
+                    failures |= dict.fromkeys(destinations, Conflict(f"OpenStack: port {port_id} is gone"))
+            except CloudError as error:
+                failures |= dict.fromkeys(destinations, error)
+        return failures
+
+    def _set_pairs(self, port: Object, destinations: set[str], *, add: bool) -> None:
+        """Only these pairs change: what others write meanwhile is read again, not overwritten."""
+        shown: list[Object] = [port]
+
+        def written() -> None:
+            now = shown.pop() if shown else self._client.get("network", f"ports/{port['id']}")["port"]
+            if not now.get("port_security_enabled", True):
+                return  # It may send from any address.
+            pairs = now["allowed_address_pairs"]
+            present = {_canonical(each["ip_address"]) for each in pairs} & destinations
+            if present == (destinations if add else set()):
+                return
+            kept = [each for each in pairs if _canonical(each["ip_address"]) not in destinations]
+            new = [{"ip_address": each} for each in sorted(destinations)] if add else []
+            body = {"port": {"allowed_address_pairs": [*kept, *new]}}
+            self._client.put("network", f"ports/{port['id']}", body, if_revision=now.get("revision_number"))
+
+        _repeated(written)
+
+
+def _repeated(change: Callable[[], None]) -> None:
+    """A change that reads what it changes, again if another one was faster."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            change()
+            return
+        except Conflict:
+            if attempt == _ATTEMPTS - 1:
+                raise
+
+
+def _hops(router: Object) -> list[Hop]:
+    return [(_canonical(each["destination"]), each["nexthop"]) for each in router["routes"]]
+
+
+def _port_of(route: Route, ports: Iterable[Object], subnets: Collection[str]) -> tuple[Object, str] | None:
+    """The server's port, and its address, that the router reaches; always the same of several."""
+    version = ip_network(route.destination_cidr).version
+    found = [
+        (port["id"], ip["ip_address"], port)
+        for port in ports
+        if port["device_id"] == route.target_instance
+        for ip in port["fixed_ips"]
+        if ip["subnet_id"] in subnets and ip_address(ip["ip_address"]).version == version
+    ]
+    if not found:
+        return None
+    _, address, port = min(found, key=lambda each: each[:2])
+    return port, address
+
+
+def _canonical(destination: str) -> str:
+    """As the controllers write it: IPv6 has several spellings."""
+    try:
+        return str(ip_network(destination, strict=False))
+    except ValueError:
+        return destination

@@ -1,0 +1,69 @@
+"""A client for whoever arranges a test: an administrator, or a project's user. It fails at anything unexpected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import urllib3
+
+from local.openstack.configs import PASSWORD
+
+Object = dict[str, Any]
+
+_POOL = urllib3.PoolManager(retries=False, timeout=60.0)
+
+
+class ApiError(Exception):
+    """A service refused a request; `status` is its HTTP status."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"HTTP {status}: {text}")
+        self.status = status
+
+
+class Api:
+    """The services as one user of one project sees them; `urls` are the endpoints with their versions."""
+
+    def __init__(self, urls: dict[str, str], token: str, project_id: str, user_id: str) -> None:
+        self.urls = urls
+        self.project_id = project_id
+        self.user_id = user_id
+        self._token = token
+
+    @classmethod
+    def login(
+        cls, identity: str, user: str = "admin", project: str = "admin", urls: dict[str, str] | None = None
+    ) -> Api:
+        """`identity`: Keystone's URL without version."""
+        domain = {"domain": {"id": "default"}}
+        who = {"methods": ["password"], "password": {"user": {"name": user, "password": PASSWORD, **domain}}}
+        body = {"auth": {"identity": who, "scope": {"project": {"name": project, **domain}}}}
+        answer = _POOL.request("POST", f"{identity}/v3/auth/tokens", json=body)
+        if answer.status != 201:
+            raise ApiError(answer.status, answer.data.decode())
+        told = answer.json()["token"]
+        endpoints = {"identity": f"{identity}/v3", **(urls or {})}
+        return cls(endpoints, answer.headers["X-Subject-Token"], told["project"]["id"], told["user"]["id"])
+
+    def get(self, service: str, path: str) -> Object:
+        return self.request("GET", service, path)
+
+    def post(self, service: str, path: str, body: Any) -> Object:
+        return self.request("POST", service, path, body)
+
+    def put(self, service: str, path: str, body: Any = None) -> Object:
+        return self.request("PUT", service, path, body)
+
+    def delete(self, service: str, path: str) -> None:
+        self.request("DELETE", service, path)
+
+    def request(self, method: str, service: str, path: str, body: Any = None) -> Object:
+        """The answer. Raises ApiError."""
+        headers = {"X-Auth-Token": self._token, "Content-Type": "application/json"}
+        data = None if body is None else orjson.dumps(body)
+        answer = _POOL.request(method, f"{self.urls[service]}/{path}", headers=headers, body=data)
+        if answer.status >= 300:
+            raise ApiError(answer.status, answer.data.decode())
+        found: Object = orjson.loads(answer.data) if answer.data else {}
+        return found

@@ -1,0 +1,75 @@
+"""What stands in for Octavia's worker and amphorae: what is pending is done a moment after the last request for it.
+
+It reports by the interface of provider drivers, so that quotas and virtual IPs are freed as with a real worker.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from octavia.api.drivers.driver_agent.driver_updater import DriverUpdater
+from octavia.common import constants
+from octavia.db import api, models
+from octavia_lib.common.constants import DRVR_STATUS_CODE_OK
+from sqlalchemy import select
+
+DELAY = 0.1
+"""Seconds that a change takes."""
+DONE = {constants.PENDING_CREATE: constants.ACTIVE, constants.PENDING_UPDATE: constants.ACTIVE}
+
+_settled = {"until": 0.0, "paused": False}
+_seen: dict[str, float] = {}
+"""Since when each load balancer is known to be pending."""
+
+
+def before() -> None:
+    """Complete what has been pending for `DELAY`."""
+    if _settled["paused"]:
+        return
+    session, now = api.get_session(), time.monotonic()
+    with session.begin():
+        pending = select(models.LoadBalancer).where(models.LoadBalancer.provisioning_status.like("PENDING_%"))
+        found = session.execute(pending).unique().scalars().all()
+        reports = [_report(each) for each in found if now - _seen.setdefault(each.id, now) >= DELAY]
+    for report in reports:
+        _seen.pop(report[constants.LOADBALANCERS][0]["id"])
+        answer = DriverUpdater().update_loadbalancer_status(report)
+        if answer["status_code"] != DRVR_STATUS_CODE_OK:
+            raise RuntimeError(f"Octavia refused {report}: {answer}")
+
+
+def answer(method: str, path: list[str], body: dict[str, Any]) -> object:
+    """`PUT loadbalancers/ID` sets columns, such as a status ERROR; `PUT worker {"paused": true}` leaves all pending."""
+    del method
+    if path == ["worker"]:
+        _settled["paused"] = bool(body["paused"])
+        return {}
+    session = api.get_session()
+    with session.begin():
+        for name, value in body.items():
+            setattr(session.get(models.LoadBalancer, path[1]), name, value)
+    return {}
+
+
+def _report(balancer: Any) -> dict[str, list[dict[str, str]]]:
+    """What a worker reports about a load balancer and all its parts."""
+    whole = balancer.provisioning_status == constants.PENDING_DELETE
+    policies = [policy for listener in balancer.listeners for policy in listener.l7policies]
+    parts = {
+        constants.MEMBERS: [member for pool in balancer.pools for member in pool.members],
+        constants.HEALTHMONITORS: [pool.health_monitor for pool in balancer.pools if pool.health_monitor],
+        constants.POOLS: balancer.pools,
+        constants.L7RULES: [rule for policy in policies for rule in policy.l7rules],
+        constants.L7POLICIES: policies,
+        constants.LISTENERS: balancer.listeners,
+        constants.LOADBALANCERS: [balancer],
+    }
+    return {kind: [_done(each, whole) for each in some] for kind, some in parts.items()}
+
+
+def _done(part: Any, whole: bool) -> dict[str, str]:
+    if whole or part.provisioning_status == constants.PENDING_DELETE:
+        return {"id": part.id, "provisioning_status": constants.DELETED}
+    status = DONE.get(part.provisioning_status, part.provisioning_status)
+    return {"id": part.id, "provisioning_status": status, "operating_status": constants.ONLINE}
