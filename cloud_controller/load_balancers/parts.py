@@ -63,7 +63,8 @@ def diff_parts(
     if lb.network and reuse.network and lb.network != reuse.network:
         why = f"load balancer {reuse.id} is in network {lb.network}, which has no nodes of this cluster"
         raise InvalidConfiguration(field, why, f"a load balancer in network {reuse.network}")
-    force_by = catalogue.by_argument["force_override_listeners"].name
+    forcing = catalogue.by_argument.get("force_override_listeners")
+    force_by = forcing.name if forcing else None
     require_free_ports(built.model, lb, owner, force=reuse.force, force_by=force_by)
     if lb.state is LoadBalancerState.PENDING:
         reason = "it is still being created"

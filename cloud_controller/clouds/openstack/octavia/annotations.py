@@ -10,7 +10,7 @@ from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _ID = "an ID, such as 6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
-_SOURCE = "cloud-provider-openstack, docs/openstack-cloud-controller-manager/expose-applications-using-loadbalancer-type-service.md"
+_SOURCE = "cloud-provider-openstack, expose-applications-using-loadbalancer-type-service.md"
 _CONFIG = "the cloud config's {}"
 
 _entry = partial(Annotation, since="0.3", source=_SOURCE)

@@ -47,7 +47,7 @@ class OctaviaBuilder:
     """See `LoadBalancerBuilder`. The facts of its builds are the project's networks."""
 
     cluster_id: str
-    options: LoadBalancerOptions = LoadBalancerOptions()
+    options: LoadBalancerOptions
 
     @property
     def catalogue(self) -> Catalogue:

@@ -122,15 +122,18 @@ class Changes:
         self._require_ours(known)
         before = wire.tags_of(known.view)
         kept = {key: value for key, value in before.items() if key == wire.TOKEN_TAG}
+        address = known.floating_ip
         if model.attributes:
             self._floating_ips.put(known, model)
         else:
             kept |= {key: value for key, value in before.items() if key in wire.ATTRIBUTE_TAGS.values()}
         tags = wire.tag_list({**model.tags, **kept, **wire.internal_tags(model, "")})
         if model.name == known.view["name"] and sorted(known.view["tags"]) == sorted(tags):
-            return Sent(busy=False)
+            # The plan knows the new address only from the next read.
+            moved = f"load balancer {operation.id} has another address now" if known.floating_ip != address else ""
+            return Sent(busy=False, unfinished=moved)
         self._put("loadbalancers", known, known.view, {"name": model.name, "tags": tags})
-        return Sent()
+        return Sent(unfinished=f"Octavia is changing load balancer {operation.id}")
 
     def _delete(self, operation: DeleteLoadBalancer) -> Sent:
         try:
@@ -170,14 +173,14 @@ class Changes:
 
     def _put_monitor(self, known: Known, present: View, pool: Pool, *, send: bool) -> Sent:
         """Make the pool's health monitor what it should be, by one call; `send`: or only say what remains."""
-        id, check = known.view["id"], pool.health_check
+        lb_id, check = known.view["id"], pool.health_check
         monitor = known.monitors.get(present.get("healthmonitor_id") or "")
         later = f"pool {pool.name} still lacks its health monitor"
         if monitor is not None and monitor["type"] != check.protocol:
             if send:
                 self._client.delete(OCTAVIA, f"lbaas/healthmonitors/{monitor['id']}")
                 present["healthmonitor_id"] = None
-                self._reads.working(id)
+                self._reads.working(lb_id)
             return Sent(unfinished=later if wire.has_monitor(pool) or not send else "")
         if not wire.has_monitor(pool):
             return Sent(busy=False)
@@ -186,7 +189,7 @@ class Changes:
                 body = {**wire.new_monitor_body(pool), "pool_id": present["id"]}
                 made = self._client.post(OCTAVIA, "lbaas/healthmonitors", {"healthmonitor": body})["healthmonitor"]
                 known.monitors[made["id"]], present["healthmonitor_id"] = made, made["id"]
-                self._reads.working(id)
+                self._reads.working(lb_id)
             return Sent(unfinished="" if send and self._ports_agree(known, present, pool) else later)
         if changed := _changed(monitor, wire.monitor_body(pool)):
             if send:
@@ -348,7 +351,7 @@ def _plain(value: Any) -> Any:
 
 def _of_created(view: View) -> Known:
     """What the answer to a creation says: it has all parts, as their own reads would show them."""
-    known = Known({key: value for key, value in view.items()})
+    known = Known(view)
     for listener in view.get("listeners") or ():
         known.listeners[listener["id"]] = listener
     for pool in view.get("pools") or ():

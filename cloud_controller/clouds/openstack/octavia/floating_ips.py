@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, NotFound, QuotaExceeded
+from cloud_controller.cloud_errors import Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia.reads import NEUTRON, is_made_for
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
@@ -93,16 +93,15 @@ class FloatingIps:
     def _made(self, known: Known, network: str, subnets: list[Subnet], port_id: str | None) -> View:
         """A new floating IP, from the first of the subnets that has a free address."""
         body = {"floating_network_id": network, "description": describe(tags_of(known.view)), "port_id": port_id}
-        full: CloudError | None = None
-        for subnet in subnets or [None]:
-            chosen = {**body, "subnet_id": subnet.id} if subnet else body
+        choices = [{"subnet_id": each.id} for each in subnets] or [{}]
+        for last, chosen in enumerate(choices, 1 - len(choices)):
             try:
-                return self._client.post(NEUTRON, "floatingips", {"floatingip": chosen})["floatingip"]
-            except QuotaExceeded:
-                raise
-            except Conflict as error:
-                full = error
-        raise full or Conflict(f"network {network} has no free address")
+                return dict(self._client.post(NEUTRON, "floatingips", {"floatingip": body | chosen})["floatingip"])
+            except Conflict:
+                # The subnet has no free address; another may have.
+                if last == 0:
+                    raise
+        raise AssertionError("there is at least one choice")
 
 
 def _fits(floating_ip: View, network: str, subnets: list[Subnet], address: str) -> bool:

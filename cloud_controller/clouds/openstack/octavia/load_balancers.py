@@ -87,8 +87,8 @@ class OctaviaLoadBalancers:
             result, more = self._one(load_balancer, operation, operations, waits)
             if isinstance(result.error, Postponed):
                 waits = waits or result.error
-            elif more.busy:
-                waits = Postponed(f"Octavia is changing load balancer {load_balancer.id if load_balancer else ''}")
+            elif more.busy and load_balancer is not None:
+                waits = Postponed(f"Octavia is changing load balancer {load_balancer.id}")
             covered += more.covered
             failures.record(operation, result.error)
             results.append(result)

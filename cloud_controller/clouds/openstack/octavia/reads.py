@@ -40,11 +40,11 @@ class Reads:
     def read(self, service_uids: Collection[str] | None, ids: Collection[str]) -> list[Known]:
         """See `LoadBalancers.read`."""
         views = {view["id"]: view for view in self._views(service_uids)}
-        for id in sorted({*ids} - views.keys()):
+        for each in sorted({*ids} - views.keys()):
             try:
-                views[id] = self._client.get(OCTAVIA, f"lbaas/loadbalancers/{id}")["loadbalancer"]
+                views[each] = self._client.get(OCTAVIA, f"lbaas/loadbalancers/{each}")["loadbalancer"]
             except NotFound:
-                self.forget(id)
+                self.forget(each)
         stale = [view for view in views.values() if service_uids is None or not self._is_current(view)]
         for known in self._whole(stale):
             self.put(known)
@@ -97,12 +97,12 @@ class Reads:
         holders = self._client.list(OCTAVIA, "lbaas/listeners", "listeners", **query)
         holders += self._client.list(OCTAVIA, "lbaas/pools", "pools", **query)
         sharing = {lb["id"] for part in holders if tags_of(part).get(tag) in wanted for lb in part["loadbalancers"]}
-        for id, view in views.items():
-            if tags_of(view).get(tag) in wanted or id in sharing:
+        for lb_id, view in views.items():
+            if tags_of(view).get(tag) in wanted or lb_id in sharing:
                 yield view
-        for id in sorted(sharing - views.keys()):
+        for lb_id in sorted(sharing - views.keys()):
             try:
-                yield self._client.get(OCTAVIA, f"lbaas/loadbalancers/{id}")["loadbalancer"]
+                yield self._client.get(OCTAVIA, f"lbaas/loadbalancers/{lb_id}")["loadbalancer"]
             except NotFound:
                 continue
 
@@ -128,7 +128,7 @@ class Reads:
             return
         found = {view["id"]: Known(view) for view in views}
         few = len(views) <= _FEW
-        queries: list[dict[str, str]] = [{"loadbalancer_id": id} for id in found] if few else [{}]
+        queries: list[dict[str, str]] = [{"loadbalancer_id": each} for each in found] if few else [{}]
         for query in queries:
             for kind in ("listeners", "pools"):
                 for part in self._client.list(OCTAVIA, f"lbaas/{kind}", kind, **query):
@@ -140,13 +140,11 @@ class Reads:
             by_id = {each["id"]: each for each in monitors}
             for known in found.values():
                 wanted = {pool.get("healthmonitor_id") for pool in known.pools.values()}
-                known.monitors = {id: each for id, each in by_id.items() if id in wanted}
+                known.monitors = {key: each for key, each in by_id.items() if key in wanted}
         for known in found.values():
-            for id, pool in known.pools.items():
+            for key, pool in known.pools.items():
                 if pool["members"]:
-                    known.members[id] = self._client.list(OCTAVIA, f"lbaas/pools/{id}/members", "members")
-        for known in found.values():
-            known.floating_ip = None
+                    known.members[key] = self._client.list(OCTAVIA, f"lbaas/pools/{key}/members", "members")
         ports = {known.view["vip_port_id"]: known for known in found.values() if known.view.get("vip_port_id")}
         queries = [{"port_id": port} for port in ports] if few else [{}]
         for query in queries:

@@ -59,7 +59,7 @@ class Topology:
         external = self.external or {}
         if len(external) == 1:
             return next(iter(external))
-        names = ", ".join(f"{id} ({name})" for id, name in sorted(external.items()))
+        names = ", ".join(f"{each} ({name})" for each, name in sorted(external.items()))
         why = "missing, and there are several external networks" if external else "there is no external network"
         raise InvalidConfiguration(field, why, names or "an internal load balancer")
 

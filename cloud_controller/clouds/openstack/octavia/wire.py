@@ -44,6 +44,7 @@ _TIMEOUTS = ("timeout_client_data", "timeout_member_connect", "timeout_member_da
 _TRANSPORT = {"UDP": "UDP", "SCTP": "SCTP"}
 _MEMBERS_IN = "members in subnet "
 """The description of a pool whose members are not each in its node's subnet."""
+_PROXIES = ("PROXY", "PROXYV2")
 _X_FORWARDED_FOR = "X-Forwarded-For"
 
 
@@ -60,7 +61,7 @@ class Known:
 
     def pool(self, name: str) -> View | None:
         """The pool with this name that the controller made."""
-        return next((each for each in self.pools.values() if each["name"] == name and _is_ours(each, self)), None)
+        return next((each for each in self.pools.values() if each["name"] == name and _is_ours(each)), None)
 
     def listener(self, protocol: str, port: int) -> View | None:
         """The listener of this transport and port, whoever made it."""
@@ -228,15 +229,14 @@ def observed(known: Known) -> ObservedLoadBalancer:
     status = view["provisioning_status"]
     tags = tags_of(view)
     parts_tagged = Owner.of_tags(tags) is not None
-    pools = {id: _pool(each, known) for id, each in known.pools.items() if not parts_tagged or _is_ours(each, known)}
-    names = {id: pool.name for id, pool in pools.items()}
-    listeners = [
-        _listener(each, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each, known)
-    ]
+    pools = {key: _pool(each, known) for key, each in known.pools.items() if not parts_tagged or _is_ours(each)}
+    names = {key: pool.name for key, pool in pools.items()}
+    listeners = [_listener(each, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each)]
     floating = known.floating_ip
     hidden = {TOKEN_TAG, *ATTRIBUTE_TAGS.values()}
     address = floating["floating_ip_address"] if floating else view.get("vip_address")
-    proxy = any(str(pool.attributes["protocol"]).startswith("PROXY") for pool in pools.values())
+    used = {each.pool for each in listeners}
+    proxy = any(pool.attributes["protocol"] in _PROXIES for pool in pools.values() if pool.name in used)
     return ObservedLoadBalancer(
         id=view["id"],
         state=STATES.get(status, LoadBalancerState.FAILED),
@@ -269,14 +269,13 @@ def observed(known: Known) -> ObservedLoadBalancer:
 def _reason(view: View) -> str | None:
     if view["provisioning_status"] != "ERROR":
         return None
-    id = view["id"]
     return (
         "its provisioning_status is ERROR, and Octavia refuses changes; an administrator may repair it with `openstack"
-        f" loadbalancer failover {id}`; once deleted, it is created anew with another address"
+        f" loadbalancer failover {view['id']}`; once deleted, it is created anew with another address"
     )
 
 
-def _is_ours(part: View, known: Known) -> bool:
+def _is_ours(part: View) -> bool:
     return CLUSTER_TAG in tags_of(part)
 
 
