@@ -25,6 +25,10 @@ def _alicloud(function: str, *counts: int, module: str = "alicloud.workloads") -
     return partial(_measure, module, *counts, function=function)
 
 
+def _openstack(function: str, *counts: int) -> Callable[[], Sequence[Figure]]:
+    return partial(_measure, "openstack.workloads", *counts, function=function)
+
+
 _restarts = partial(_aws, module="aws.restarts")
 
 
@@ -77,6 +81,9 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "alicloud-restart-100": _alicloud("restart", 100, 100, module="alicloud.restarts"),
     "alicloud-idle": _alicloud("idle"),
     "alicloud-delete": _alicloud("delete"),
+    "openstack-nodes-50": _openstack("nodes", 50),
+    "openstack-nodes-200": _openstack("nodes", 200),
+    "openstack-routes": _openstack("routes"),
 }
 
 

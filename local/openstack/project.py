@@ -65,7 +65,7 @@ class Project:
         """Delete a server and, as Nova would, its ports."""
         self._peer.admin.delete("compute-peer", f"servers/{id}")
         for port in self.api.get("network", f"ports?device_id={id}")["ports"]:
-            self.api.delete("network", f"ports/{port['id']}")
+            self._peer.admin.delete("network", f"ports/{port['id']}")
 
     def set_server(self, id: str, **columns: Any) -> None:
         """Change what Nova knows of a server: `vm_state`, `display_name`."""

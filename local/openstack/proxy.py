@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Self
 
 import orjson
 import urllib3
@@ -50,7 +51,7 @@ class Proxy:
             protocol_version = "HTTP/1.1"
 
             def do(self) -> None:
-                proxy._serve(self, ports)
+                proxy.serve(self, ports)
 
             do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do  # noqa: N815  # as the base class calls them
 
@@ -64,7 +65,7 @@ class Proxy:
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def __enter__(self) -> Proxy:
+    def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
@@ -85,10 +86,11 @@ class Proxy:
             self.counts.clear()
             self.fault = lambda _: None
 
-    def _serve(self, request: BaseHTTPRequestHandler, ports: Mapping[str, int]) -> None:
+    def serve(self, request: BaseHTTPRequestHandler, ports: Mapping[str, int]) -> None:
+        """Answer one request."""
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
         service, _, target = request.path.lstrip("/").partition("/")
-        operation = f"{request.command} {service} {_ID.sub('ID', '/' + target.partition('?')[0])}"
+        operation = operation_of(request)
         with self._lock:
             self.counts[operation] += 1
             fault = self.fault(operation) or Fault()
@@ -108,6 +110,12 @@ class Proxy:
             for name, port in ports.items():
                 data = data.replace(f"http://127.0.0.1:{port}".encode(), f"{self.url}/{name}".encode())
         _answer(request, answer.status, dict(answer.headers), data)
+
+
+def operation_of(request: BaseHTTPRequestHandler) -> str:
+    """`GET network /v2.0/ports/ID`."""
+    service, _, target = request.path.lstrip("/").partition("/")
+    return f"{request.command} {service} {_ID.sub('ID', '/' + target.partition('?')[0])}"
 
 
 def _answer(request: BaseHTTPRequestHandler, status: int, headers: Mapping[str, str], body: bytes) -> None:

@@ -95,19 +95,6 @@ HUAWEI = _catalogue(
     owns_prefix=False,
 )
 
-OPENSTACK = _catalogue(
-    "openstack",
-    "cloud-provider-openstack, pkg/openstack/loadbalancer.go",
-    "loadbalancer.openstack.org/",
-    "availability-zone class connection-limit default-tls-container-ref enable-health-monitor flavor-id"
-    " floating-network-id floating-subnet floating-subnet-id floating-subnet-tags health-monitor-delay"
-    " health-monitor-max-retries health-monitor-max-retries-down health-monitor-timeout hostname keep-floatingip"
-    " lb-method load-balancer-address load-balancer-id member-subnet-id network-id node-selector port-id"
-    " proxy-protocol subnet-id timeout-client-data timeout-member-connect timeout-member-data timeout-tcp-inspect"
-    " x-forwarded-for",
-    (f"{_BETA}openstack-internal-load-balancer",),
-)
-
 TENCENT = _catalogue(
     "tencent",
     "tencentcloud-cloud-controller-manager; TKE's documentation",

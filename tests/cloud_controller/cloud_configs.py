@@ -8,4 +8,6 @@ CONFIGS = {
     f'"accessKeyID": "LTAI1", "accessKeySecret": "{TOKEN}"}}}}',
     "aws": "[Global]\nKubernetesClusterID = prod-1\nRegion = eu-central-1\n",
     "mycloud": f"[Global]\nendpoint = http://127.0.0.1:1\ntoken = {TOKEN}\ncluster-id = c-0123456789ab\n",
+    "openstack": "[Global]\ncluster-id = c-1\nauth-url = http://127.0.0.1:1/v3\nregion = north\n"
+    f"application-credential-id = ac-1\napplication-credential-secret = {TOKEN}\n[Route]\nrouter-id = r-1\n",
 }

@@ -16,6 +16,8 @@ from tests.cloud_controller.clouds.aws.conftest import _network as _network
 from tests.cloud_controller.clouds.aws.conftest import account as account
 from tests.cloud_controller.clouds.conftest import _server as _server
 from tests.cloud_controller.clouds.conftest import site as site
+from tests.cloud_controller.clouds.openstack.conftest import openstack as openstack
+from tests.cloud_controller.clouds.openstack.conftest import openstack_peer as openstack_peer
 from tests.contract.clouds import NAMES, of
 from tests.contract.harness import Harness
 

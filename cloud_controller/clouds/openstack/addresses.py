@@ -11,13 +11,16 @@ from cloud_controller.clouds.openstack.config import Networking
 
 
 def node_addresses(server: Mapping[str, Any], options: Networking) -> tuple[NodeAddress, ...]:
-    """Those of an object of `GET servers/detail`: by network in the order of names, then by `address-sort-order`."""
+    """Those of an object of `GET servers/detail`: internal ones first, by network in the order of names.
+
+    `address-sort-order` goes before all that.
+    """
     found: dict[str, NodeAddress] = {}
     for each in _all(server, options):
         # An address that is public for any reason is not internal too.
         if each.address not in found or each.type == "ExternalIP":
             found[each.address] = each
-    ordered = sorted(found.values(), key=lambda each: _rank(each, options))
+    ordered = sorted(found.values(), key=lambda each: (_rank(each, options), each.type == "ExternalIP"))
     hostname = (server.get("metadata") or {}).get("hostname")
     return (*ordered, *([NodeAddress("Hostname", hostname)] if hostname else ()))
 

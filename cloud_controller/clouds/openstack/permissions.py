@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
 _SERVICE = ("service",)
+_KINDS = ("healthmonitors", "listeners", "loadbalancers", "pools")
 _VERSIONS = {"network": "/v2.0", "load-balancer": "/v2", "compute": "/v2.1"}
 
 
@@ -42,12 +43,15 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "load-balancer",
         (
-            *("DELETE lbaas/listeners/ID", "DELETE lbaas/loadbalancers/ID", "DELETE lbaas/healthmonitors/ID"),
-            *("DELETE lbaas/pools/ID", "GET lbaas/listeners", "GET lbaas/loadbalancers", "GET lbaas/loadbalancers/ID"),
-            *("GET lbaas/loadbalancers/ID/status", "GET lbaas/pools", "POST lbaas/healthmonitors"),
-            *("POST lbaas/listeners", "POST lbaas/loadbalancers", "POST lbaas/pools", "PUT lbaas/healthmonitors/ID"),
-            *("PUT lbaas/listeners/ID", "PUT lbaas/loadbalancers/ID", "PUT lbaas/pools/ID"),
-            "PUT lbaas/pools/ID/members",
+            *(
+                f"{method} lbaas/{kind}"
+                for kind in ("listeners", "loadbalancers", "pools")
+                for method in ("GET", "POST")
+            ),
+            *("GET lbaas/healthmonitors", "POST lbaas/healthmonitors", "GET lbaas/loadbalancers/ID"),
+            *("GET lbaas/loadbalancers/ID/status", "GET lbaas/pools/ID/members", "PUT lbaas/pools/ID/members"),
+            *(f"PUT lbaas/{kind}/ID" for kind in ("healthmonitors", "listeners", "loadbalancers", "pools")),
+            *(f"DELETE lbaas/{kind}/ID" for kind in ("healthmonitors", "listeners", "loadbalancers", "pools")),
         ),
         _SERVICE,
     ),

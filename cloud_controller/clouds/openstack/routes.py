@@ -47,7 +47,7 @@ class RouterRoutes:
         self._changing = threading.Lock()
         self._atomic = True
         self._servers: dict[str, str] = {}
-        """The server of each next hop's port, "" if it is none's: a server that loses its addresses keeps its routes."""
+        """The server of each next hop's port, "" if it has none: a server that loses its addresses keeps its routes."""
 
     def list(self) -> Sequence[Route]:
         """Every route of the router, including others', each destination once."""

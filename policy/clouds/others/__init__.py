@@ -82,17 +82,6 @@ HUAWEI = PolicyCloud(
     notes={**_NOTES, _SHARES: "`kubernetes.io/elb.id` names the load balancer."},
 )
 
-OPENSTACK = PolicyCloud(
-    name="openstack",
-    signs=Signs(types=("openstack:",), called="openstack"),
-    catalogue=names.OPENSTACK,
-    internal=(Mark("service.beta.kubernetes.io/openstack-internal-load-balancer", ("true",)),),
-    unchecked=(Mark("loadbalancer.openstack.org/enable-health-monitor", ("false",)),),
-    shares=("loadbalancer.openstack.org/load-balancer-id",),
-    balancers=Balancers(ends_tls=_with_one_of("loadbalancer.openstack.org/default-tls-container-ref")),
-    notes={**_NOTES, _SHARES: "`loadbalancer.openstack.org/load-balancer-id` names the load balancer."},
-)
-
 TENCENT = PolicyCloud(
     name="tencent",
     signs=Signs(types=("tencentcloud:",), called="tencentcloud"),

@@ -1,0 +1,1 @@
+"""The benchmarks on the real services of OpenStack."""

@@ -1,0 +1,156 @@
+"""Pod routes on a real router: calls, address pairs, and what must not be lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import Route
+from cloud_controller.clouds.openstack.routes import RouterRoutes
+from local.openstack.proxy import Fault
+from tests.cloud_controller.clouds.openstack.site import Site
+
+pytestmark = pytest.mark.integration
+
+ROUTER, PORTS = "GET network /v2.0/routers/ID", "GET network /v2.0/ports"
+ADD, REMOVE = "PUT network /v2.0/routers/ID/add_extraroutes", "PUT network /v2.0/routers/ID/remove_extraroutes"
+PORT = "PUT network /v2.0/ports/ID"
+
+
+def routes_of(openstack: Site) -> RouterRoutes:
+    """As a new process sees them, with its token."""
+    cloud = openstack.cloud(router_id=openstack.router)
+    assert cloud.routes is not None
+    cloud.instances.list()
+    return cloud.routes
+
+
+def pairs(openstack: Site, server: str) -> list[str]:
+    """The allowed address pairs of a server's port."""
+    (port,) = openstack.project.api.get("network", f"ports?device_id={server}")["ports"]
+    return sorted(each["ip_address"] for each in port["allowed_address_pairs"])
+
+
+def hops(openstack: Site) -> dict[str, str]:
+    """The routes of the router."""
+    found = openstack.project.api.get("network", f"routers/{openstack.router}")["router"]["routes"]
+    return {each["destination"]: each["nexthop"] for each in found}
+
+
+def test_many_routes_are_one_write_and_one_for_each_port(openstack: Site) -> None:
+    servers = [openstack.server(f"node{number}") for number in range(3)]
+    wanted = [Route(f"10.244.{number}.0/24", server) for number, server in enumerate(servers)]
+    routes = routes_of(openstack)
+
+    calls = openstack.calls(lambda: routes.create(wanted))
+
+    assert calls == {ROUTER: 1, PORTS: 1, PORT: 3, ADD: 1}
+    assert {*hops(openstack)} == {route.destination_cidr for route in wanted}
+    assert [pairs(openstack, server) for server in servers] == [[route.destination_cidr] for route in wanted]
+
+
+def test_an_idle_look_at_the_routes_is_one_call(openstack: Site) -> None:
+    routes = routes_of(openstack)
+    routes.create([Route("10.244.0.0/24", openstack.server("node0"))])
+    routes.list()
+
+    assert openstack.calls(routes.list) == {ROUTER: 1}
+
+
+def test_a_route_is_removed_with_its_pair_and_others_pairs_stay(openstack: Site) -> None:
+    server = openstack.server("node0")
+    (port,) = openstack.project.api.get("network", f"ports?device_id={server}")["ports"]
+    openstack.project.api.put(
+        "network", f"ports/{port['id']}", {"port": {"allowed_address_pairs": [{"ip_address": "10.9.9.9"}]}}
+    )
+    routes = routes_of(openstack)
+    routes.create([Route("10.244.0.0/24", server)])
+    assert pairs(openstack, server) == ["10.244.0.0/24", "10.9.9.9"]
+
+    assert routes.delete([Route("10.244.0.0/24", server)]) == []
+
+    assert hops(openstack) == {}
+    assert pairs(openstack, server) == ["10.9.9.9"]
+
+
+def test_a_pair_that_somebody_writes_meanwhile_stays(openstack: Site) -> None:
+    server = openstack.server("node0")
+    routes = routes_of(openstack)
+    (port,) = openstack.project.api.get("network", f"ports?device_id={server}")["ports"]
+    body = {"port": {"allowed_address_pairs": [{"ip_address": "10.9.9.9"}]}}
+    before = openstack.proxy._pool.request
+
+    def meddled(method: str, url: str, **more: object) -> object:
+        if method == "PUT" and "/ports/" in url and pairs(openstack, server) == []:
+            openstack.project.api.put("network", f"ports/{port['id']}", body)
+        return before(method, url, **more)  # type: ignore[arg-type]
+
+    openstack.proxy._pool.request = meddled  # type: ignore[method-assign, assignment]
+    assert routes.create([Route("10.244.0.0/24", server)]) == []
+
+    assert pairs(openstack, server) == ["10.244.0.0/24", "10.9.9.9"]
+
+
+def test_the_route_of_a_server_that_is_gone_is_a_black_hole(openstack: Site) -> None:
+    server = openstack.server("node0")
+    routes_of(openstack).create([Route("10.244.0.0/24", server)])
+    openstack.project.end_server(server)
+
+    (found,) = routes_of(openstack).list()
+
+    assert found == Route("10.244.0.0/24", "", blackhole=True, owned=None)
+    assert routes_of(openstack).delete([found]) == []
+    assert hops(openstack) == {}
+
+
+def test_a_server_that_shows_no_addresses_keeps_its_route(openstack: Site) -> None:
+    network, subnets = openstack.nodes
+    server, (port,) = openstack.project.server("node0", (network, subnets))
+    routes = routes_of(openstack)
+    routes.create([Route("10.244.0.0/24", server)])
+    openstack.peer.admin.put("network", f"ports/{port['id']}", {"port": {"device_id": "", "device_owner": ""}})
+
+    (known,) = routes.list()
+    (found,) = routes_of(openstack).list()
+
+    assert known == Route("10.244.0.0/24", server, owned=None)
+    assert found == Route("10.244.0.0/24", "", owned=None)
+    assert not found.blackhole
+
+
+def test_an_ipv6_range_leads_to_an_ipv6_address(openstack: Site) -> None:
+    server = openstack.server("node0")
+    routes = routes_of(openstack)
+
+    assert routes.create([Route("fd00:244::/64", server), Route("10.244.0.0/24", server)]) == []
+
+    assert {":" in hop for destination, hop in hops(openstack).items() if ":" in destination} == {True}
+    assert {each.destination_cidr: each.target_instance for each in routes.list()} == {
+        "fd00:244::/64": server,
+        "10.244.0.0/24": server,
+    }
+
+
+def test_without_the_extension_the_whole_list_is_written_and_checked(openstack: Site) -> None:
+    servers = [openstack.server(f"node{number}") for number in range(2)]
+    routes = routes_of(openstack)
+    missing = Fault(404, {"message": "The resource could not be found."})
+    openstack.proxy.fault = lambda operation: missing if "extraroutes" in operation else None
+
+    assert routes.create([Route("10.244.0.0/24", servers[0])]) == []
+    assert routes.create([Route("10.244.1.0/24", servers[1])]) == []
+    assert {*hops(openstack)} == {"10.244.0.0/24", "10.244.1.0/24"}
+
+    assert routes.delete([Route("10.244.0.0/24", servers[0])]) == []
+    assert {*hops(openstack)} == {"10.244.1.0/24"}
+    assert openstack.proxy.counts[ADD] == 1
+
+
+def test_a_server_without_an_address_behind_the_router_fails_alone(openstack: Site) -> None:
+    elsewhere, _ = openstack.project.server("elsewhere", openstack.project.network("other", "10.7.0.0/24"))
+    wanted = [Route("10.244.0.0/24", openstack.server("node0")), Route("10.244.1.0/24", elsewhere)]
+
+    (failure,) = routes_of(openstack).create(wanted)
+
+    assert failure.route == wanted[1]
+    assert f"server {elsewhere} has no address in a subnet of router" in str(failure.error)
+    assert {*hops(openstack)} == {"10.244.0.0/24"}
