@@ -70,22 +70,18 @@ class Changes:
     def create(self, operation: CreateLoadBalancer) -> ObservedLoadBalancer:
         """Create it with all its parts in one call, then its floating IP. One with this token is returned as it is."""
         model, token = operation.model, operation.client_token
-        query = {"tags": f"{wire.TOKEN_TAG}={token}"}
-        present = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers", **query)
         owner = Owner.of_tags(model.tags)
-        for view in present:
-            if owner is not None and owner.owns(wire.tags_of(view)):
-                return wire.observed(self._reads.read((), [view["id"]])[0])
-        if present:
-            raise Conflict(
-                f"load balancer {present[0]['id']} has the token of this creation, but not the tags of {owner}"
-            )
+        for known in self._reads.of_token(token):
+            if owner is None or not owner.owns(wire.tags_of(known.view)):
+                raise Conflict(
+                    f"load balancer {known.view['id']} has the token of this creation, not the tags of {owner}"
+                )
+            return wire.observed(known)
         members = [member for pool in model.pools for member in pool.members]
         body = wire.load_balancer_body(model, token, self._subnets(model.pools), self._vip(model, members))
         view = self._client.post(OCTAVIA, "lbaas/loadbalancers", {"loadbalancer": body})["loadbalancer"]
         known = _of_created(view)
-        self._reads.put(known)
-        self._reads.working(view["id"])
+        self._reads.made(known, token)
         try:
             self._floating_ips.put(known, model)
         except CloudError:
@@ -139,15 +135,17 @@ class Changes:
         try:
             known = self._reads.known(operation.id)
             self._require_ours(known)
+            if known.view["provisioning_status"] == "PENDING_DELETE":
+                return Sent()
             if known.view["provisioning_status"].startswith("PENDING"):
                 raise Postponed(f"Octavia is still changing load balancer {operation.id}")
             self._floating_ips.release(known)
             self._floating_ips.delete_leftovers(known)
             self._client.delete(OCTAVIA, f"lbaas/loadbalancers/{operation.id}", cascade="true")
         except NotFound:
-            self._reads.forget(operation.id)
+            self._reads.gone(operation.id)
             return Sent(busy=False)
-        self._reads.forget(operation.id)
+        self._reads.gone(operation.id)
         return Sent()
 
     # --------------------------------------------------------------------------------------------- pools and members
