@@ -28,7 +28,9 @@ CLOUD = PolicyCloud(
     internal=(Mark(_of("internal"), ("true",)),),
     unchecked=(Mark(_of("enable_health_monitor"), ("false",)),),
     shares=(_of("id"),),
-    balancers=Balancers(ends_tls=lambda asked: "default_tls_container_ref" in asked.settings.given, kind=lambda _: "octavia"),
+    balancers=Balancers(
+        ends_tls=lambda asked: "default_tls_container_ref" in asked.settings.given, kind=lambda _: "octavia"
+    ),
     notes=_NOTES,
     meaning=Meaning(billed={_SERVERS: Billed("node", ("flavorName",))}),
 )
