@@ -23,7 +23,7 @@ def test_a_stack_that_a_site_completes_gets_endpoints_that_lead_nowhere() -> Non
     added = {stack: placeholders(ROOT, stack) for stack in STACKS}
 
     assert {stack for stack in STACKS if added[stack]} == {
-        *("alicloud-local", "aws-local", "local", "mycloud-ha", "mycloud-prod")
+        *("alicloud-local", "aws-local", "local", "mycloud-ha", "mycloud-prod", "openstack-local")
     }
     assert added["local"]["cloud-controller:mycloud"]["endpoint"] == "https://mycloud.invalid"
     # A site's token expires; the policies ask when.
@@ -52,7 +52,7 @@ def test_a_value_of_the_stack_file_is_never_replaced(tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 def test_stacks_of_every_cloud_are_planned_without_a_cloud_and_pass_their_policies() -> None:
     shown = io.StringIO()
-    stacks = ("alicloud-local", "alicloud-staging", "aws-prod", "aws-staging", "mycloud-ha")
+    stacks = ("alicloud-local", "alicloud-staging", "aws-prod", "aws-staging", "mycloud-ha", "openstack-local")
     chosen = [word for stack in stacks for word in ("--stack", stack)]
 
     code = main(["preview", "--cwd", str(ROOT), "--json", *chosen], shown)

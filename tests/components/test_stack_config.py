@@ -55,7 +55,7 @@ def values(**more: Any) -> dict[str, str]:
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in config.items() if v is not None}
 
 
-SECRETS = {"kubeconfig", "mycloudToken", "mycloudControllerToken"}
+SECRETS = {"kubeconfig", "mycloudToken", "mycloudControllerToken", "openstackSecret"}
 
 
 def refused(**more: Any) -> str:
@@ -86,7 +86,7 @@ def test_the_token_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ({"cloud": "myclod"}, "cloud is \"myclod\": did you mean 'mycloud'? allowed: alicloud, aws, mycloud"),
+        ({"cloud": "myclod"}, "cloud is \"myclod\": did you mean 'mycloud'? allowed: alicloud, aws, mycloud, openstack"),
         ({"clusterName": "My_Cluster"}, 'clusterName is "My_Cluster": allowed: a DNS label'),
         ({"nodePool": []}, "nodePool is not a known key; did you mean 'nodePools'? allowed: cloud,"),
         ({"nodePools": "three"}, "nodePools is text: allowed: a list"),
@@ -253,7 +253,7 @@ def declared() -> dict[str, Any]:
 
 def test_the_project_declares_the_keys_that_every_cloud_has_and_their_defaults() -> None:
     """A declared key that is secret or has no default would have to be set in every stack, whatever its cloud."""
-    of_one_kind = {"alicloud", "aws", "mycloud", "existing", *SECRET_KEYS}
+    of_one_kind = {"alicloud", "aws", "mycloud", "openstack", "existing", *SECRET_KEYS}
 
     assert set(declared()) == {str(field.alias) for field in MODEL.model_fields.values()} - of_one_kind
     assert not any("secret" in declaration for declaration in declared().values())

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Annotated, ClassVar
 
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from ...config_values import (
     NAMESPACE,
@@ -90,12 +91,20 @@ class OpenstackConfig(CloudSection):
 
     secret_keys: ClassVar = {SECRET: "The secret of the application credential (secret)."}
 
-    auth_url: Annotated[
-        str, matching(_KEYSTONE, "Keystone's URL with its version, such as https://keystone.example.com:5000/v3")
-    ] = Field(description="Keystone's URL, with /v3.", json_schema_extra=pattern_of(_KEYSTONE.pattern))
+    auth_url: (
+        Annotated[
+            str, matching(_KEYSTONE, "Keystone's URL with its version, such as https://keystone.example.com:5000/v3")
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Keystone's URL, with /v3; required, but the local site sets it.",
+        json_schema_extra=pattern_of(_KEYSTONE.pattern),
+    )
     region: NotEmpty | None = Field(default=None, description="The region; required if the cloud has several.")
-    application_credential_id: Annotated[str, matching(_CREDENTIAL, "32 hexadecimal digits")] = Field(
-        description="The ID of the application credential that the controllers use.",
+    application_credential_id: Annotated[str, matching(_CREDENTIAL, "32 hexadecimal digits")] | None = Field(
+        default=None,
+        description="The ID of the controllers' application credential; required, but the local site sets it.",
         json_schema_extra=pattern_of(_CREDENTIAL.pattern),
     )
     credential_expires: Day | None = Field(
@@ -142,6 +151,9 @@ class OpenstackConfig(CloudSection):
             raise ConfigError(
                 line("cluster", stack.cluster, "on OpenStack, stacks run in clusters that exist; allowed: existing")
             )
+        for key in ("auth_url", "application_credential_id"):
+            if not getattr(self, key):
+                raise ConfigError(line(f"openstack.{to_camel(key)}", None, "must be set"))
         for controller, executor in stack.executors.items():
             _check_executor(controller, executor, self)
         if not stack.secret(SECRET):

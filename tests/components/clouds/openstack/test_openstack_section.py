@@ -1,0 +1,152 @@
+"""The section `openstack` of a stack file: the cloud config that it comes to, and the message for each mistake."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pulumi
+import pytest
+
+from cloud_controller.clouds.openstack.config import parse as parsed
+from components import clouds
+from components.clouds.openstack.access import cloud_config, rendered
+from components.placeholder import PlaceholderSecrets
+from components.stack_config import ConfigError, Controller, Executor, parse
+
+ID = "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
+OTHER = "0b6d2c5e-7f41-4c1e-9d3a-5e8f7a6b4c2d"
+CREDENTIAL = "0123456789abcdef0123456789abcdef"
+SECRET = 'a "secret" # with ; everything'
+SECTION: dict[str, Any] = {
+    "authUrl": "https://keystone.example.com:5000/v3",
+    "applicationCredentialId": CREDENTIAL,
+    "routerId": ID,
+    "ccmImage": "registry.example.com/ccm:1",
+}
+KUBECONFIG = json.dumps({"clusters": [{}], "contexts": [{}], "users": [{}]})
+
+
+def on(**more: Any) -> Any:
+    """Config of a stack as Pulumi hands it over; `section`: keys of `openstack` (None: not given)."""
+    section = {key: value for key, value in {**SECTION, **more.pop("section", {})}.items() if value is not None}
+    values = {
+        "cloud": "openstack",
+        "cluster": "existing",
+        "clusterName": "c",
+        "existing": {"clusterId": "prod-1", "networkId": ID, "podCidr": "10.4.0.0/16"},
+        "kubeconfig": KUBECONFIG,
+        "openstack": section,
+        "openstackSecret": SECRET,
+        **more,
+    }
+    return {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in values.items()
+        if value is not None
+    }
+
+
+def checked(given: Any) -> Any:
+    return parse(given, {"kubeconfig", "openstackSecret"})
+
+
+class Config:
+    """A stack's config, as a dynamic provider has it."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        self._given = given
+
+    def get(self, key: str) -> str | None:
+        return self._given.get(key)
+
+
+def test_volumes_are_the_csi_drivers_and_routes_without_a_router_somebody_elses() -> None:
+    assert checked(on()).run_by(Executor.VENDOR) == [Controller.VOLUME]
+    assert checked(on(section={"routerId": None})).run_by(Executor.VENDOR) == [Controller.ROUTE, Controller.VOLUME]
+
+
+def test_the_cloud_config_says_what_the_section_says() -> None:
+    given = {
+        **SECTION,
+        "region": "RegionOne",
+        "interface": "internal",
+        "internalNetworks": ["nodes", "more nodes"],
+        "addressSortOrder": ["10.0.0.0/8", "192.168.0.0/16"],
+        "loadBalancers": {
+            "floatingNetworkId": ID,
+            "createMonitor": True,
+            "monitorDelay": 7,
+            "nodeSelector": ["env=prod", "zone"],
+            "classes": {"dmz": {"floatingNetworkId": OTHER, "floatingSubnetTags": ["gold", "v4"]}},
+        },
+    }
+
+    config = parsed(rendered(given, SECRET, "prod-1"))
+
+    assert (config.cluster_id, config.auth_url, config.region) == ("prod-1", SECTION["authUrl"], "RegionOne")
+    assert (config.interface, config.router_id) == ("internal", ID)
+    assert config.credentials.body()["auth"]["identity"]["application_credential"] == {
+        "id": CREDENTIAL,
+        "secret": SECRET,
+    }
+    assert config.networking.internal_networks == {"nodes", "more nodes"}
+    assert [str(each) for each in config.networking.sort_order] == ["10.0.0.0/8", "192.168.0.0/16"]
+    balancers = config.load_balancers
+    assert balancers is not None
+    assert (balancers.create_monitor, balancers.monitor_delay) == (True, 7)
+    assert balancers.node_selector == ("env=prod", "zone")
+    assert balancers.networks.floating_network_id == ID
+    assert balancers.classes["dmz"].floating_network_id == OTHER
+    assert balancers.classes["dmz"].floating_subnet_tags == "gold,v4"
+
+
+def test_a_dynamic_provider_gets_the_same_cloud_config() -> None:
+    config: Any = Config(on())
+
+    assert cloud_config(config, "prod-1", ID) == rendered(SECTION, SECRET, "prod-1")
+
+
+def test_a_run_without_the_stacks_secrets_makes_no_cloud_config() -> None:
+    config: Any = Config(on(openstackSecret="[placeholder]"))
+
+    with pytest.raises(PlaceholderSecrets, match="openstackSecret"):
+        cloud_config(config, "prod-1", ID)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (on(section={"authUrl": None}), "openstack.authUrl is null: must be set"),
+        (on(section={"authUrl": "https://keystone:5000"}), "Keystone's URL with its version"),
+        (on(section={"applicationCredentialId": "x"}), "32 hexadecimal digits"),
+        (on(section={"routerId": "router"}), "allowed: an ID"),
+        (on(section={"ccmImage": None}), "openstack.ccmImage is null: nodes cannot pull the default image"),
+        (on(section={"loadBalancers": {"monitorDelay": 0}}), "monitorDelay"),
+        (on(openstackSecret=None), "openstackSecret is missing"),
+        (on(executors={"volume": "daemon"}), "Cinder's CSI driver manages volumes; allowed: vendor"),
+        (on(executors={"route": "daemon"}, section={"routerId": None}), "openstack.routerId is not set"),
+        (on(executors={"node": "vendor"}), "OpenStack runs no controllers itself"),
+        (
+            on(existing={"clusterId": "prod-1", "networkId": "net-1", "podCidr": "10.4.0.0/16"}),
+            'existing.networkId is "net-1": not an ID of the cloud; allowed: the UUID of a network',
+        ),
+    ],
+)
+def test_a_mistake_is_refused_with_what_is_allowed(given: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(given)
+
+    assert message in str(caught.value)
+
+
+def test_a_new_cluster_is_refused() -> None:
+    pools = [{"name": "cp", "role": "control-plane", "count": 1, "type": "m1", "zones": ["nova"]}]
+
+    with pytest.raises(ConfigError, match="stacks run in clusters that exist; allowed: existing"):
+        checked(on(cluster="new", existing=None, kubeconfig=None, nodePools=pools))
+
+
+def test_the_components_make_no_network_on_openstack() -> None:
+    with pytest.raises(pulumi.InputPropertyError, match="no components for new clusters"):
+        clouds.descriptor("openstack").adapter().network("n", ["nova"], {}, pulumi.ResourceOptions())

@@ -1,0 +1,79 @@
+"""A whole stack on OpenStack's own services: nodes, routes and load balancers by the CCM; nothing is left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
+from cloud_controller.kube import NODES, SERVICES, Kube
+from local.openstack.cluster import WORKERS
+from local.openstack.site import OpenstackSite
+from tests.e2e.local_stack import LocalStack, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+NAME = "openstack-local"
+
+
+@pytest.fixture(scope="module")
+def site(state_folder: Path) -> Iterator[OpenstackSite]:
+    """The site of the stack; what a failed test leaves is stopped."""
+    site = OpenstackSite(state_folder, NAME)
+    yield site
+    site.down()
+
+
+def nodes(kube: Kube) -> dict[str, Any]:
+    return {each["metadata"]["name"]: each for each in kube.list(NODES).items}
+
+
+def routed(site: OpenstackSite) -> set[str]:
+    return {each["node_name"] for each in site.status()["routes"]}
+
+
+def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder: Path, site: OpenstackSite) -> None:
+    stack = LocalStack.copied(state_folder, NAME)
+
+    stack.run("up")
+
+    servers = {each["node_name"]: each["id"] for each in site.status()["machines"]}
+    assert set(servers) == set(WORKERS)
+    with closing(Kube.from_kubeconfig(site.stack_config().secrets["cloud-controller:kubeconfig"])) as kube:
+        found = nodes(kube)
+        assert {name: each["spec"].get("providerID") for name, each in found.items()} == {
+            name: f"openstack:///{id}" for name, id in servers.items()
+        }
+        assert not any(has_taint(each, UNINITIALIZED_TAINT) for each in found.values())
+        (web,) = (each for each in kube.list(SERVICES).items if each["metadata"]["name"] == "web")
+        (ingress,) = web["status"]["loadBalancer"]["ingress"]
+        eventually(lambda: routed(site) == {*WORKERS}, "each node has a route")
+    balancers = {each["address"]: each for each in site.status()["load_balancers"]}
+    assert balancers[ingress["ip"]]["listeners"] == ["TCP 8080"]
+    assert {each["state"] for each in balancers.values()} == {"ACTIVE"}
+    assert json.dumps(stack.changes("preview")) == "{}"
+
+    stack.run("down")
+
+    # It would have kept the data of a project in which something is left.
+    assert not site.folder.site_file.exists()
+
+
+def test_a_stopped_site_goes_on_with_the_same_servers_and_load_balancers(
+    state_folder: Path, site: OpenstackSite
+) -> None:
+    stack = LocalStack.copied(state_folder, NAME)
+    stack.run("up")
+    before = site.status()
+
+    stack.run("stop")
+    stack.run("up")
+
+    after = site.status()
+    for kind in ("machines", "load_balancers"):
+        assert sorted(each["id"] for each in after[kind]) == sorted(each["id"] for each in before[kind])
