@@ -47,7 +47,7 @@ def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder:
     with closing(Kube.from_kubeconfig(site.stack_config().secrets["cloud-controller:kubeconfig"])) as kube:
         found = nodes(kube)
         assert {name: each["spec"].get("providerID") for name, each in found.items()} == {
-            name: f"openstack:///{id}" for name, id in servers.items()
+            name: f"openstack:///{server}" for name, server in servers.items()
         }
         assert not any(has_taint(each, UNINITIALIZED_TAINT) for each in found.values())
         (web,) = (each for each in kube.list(SERVICES).items if each["metadata"]["name"] == "web")
