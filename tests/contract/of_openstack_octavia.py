@@ -75,7 +75,7 @@ class OctaviaHarness(OpenStackHarness):
         monitors = {each["id"]: each for each in self._account.parts("healthmonitors")}
         for each in pools.values():
             members = [_plain("members", member) for member in self._account.members(each)]
-            monitor = monitors.get(each["healthmonitor_id"])
+            monitor = monitors.get(each.get("healthmonitor_id") or "")
             content = [_plain("pools", each), members, monitor and _plain("healthmonitors", monitor)]
             found[f"pools/{names[each['loadbalancers'][0]['id']]}/{each['name']}"] = _text(content)
         for each in self._account.floating_ips():

@@ -87,6 +87,7 @@ class Changes:
         except CloudError:
             # It exists, so it must be returned: what it lacks is the next plan's first change, which raises this again.
             known.floating_ip = None
+            self._reads.forget(view["id"])
         return wire.observed(known)
 
     def perform(self, operation: Operation, operations: Sequence[Operation]) -> Sent:
