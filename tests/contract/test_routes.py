@@ -200,24 +200,24 @@ def test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes(ha
 
 
 def test_while_the_cloud_throttles_each_route_fails_and_none_is_raised(harness: Harness) -> None:
-    wanted = routes_to(machine_of(harness, harness.node("one")))
+    *wanted, first, second = routes_to(machine_of(harness, harness.node("one")), 4)
     routes = table(harness.new_cloud())
-    routes.list()
+    assert list(routes.create([first, second])) == []
     harness.wire.refuse(harness.throttled, retry_after=90, writes_only=True)
 
-    for failures in (routes.create(wanted), routes.delete(wanted)):
-        assert [failure.route for failure in failures] == wanted
+    for asked, failures in ((wanted, routes.create(wanted)), ([first, second], routes.delete([first, second]))):
+        assert [failure.route for failure in failures] == asked
         assert all(isinstance(failure.error, Throttled) and failure.error.retry_after > 0 for failure in failures)
 
 
 def test_routes_without_permission_fail_and_are_not_taken_for_written(harness: Harness) -> None:
-    wanted = routes_to(machine_of(harness, harness.node("one")))
+    *wanted, first, second = routes_to(machine_of(harness, harness.node("one")), 4)
     routes = table(harness.new_cloud())
-    routes.list()
+    assert list(routes.create([first, second])) == []
     harness.wire.refuse(harness.denied, writes_only=True)
 
-    for failures in (routes.create(wanted), routes.delete(wanted)):
-        assert {failure.route for failure in failures} == {*wanted}
+    for asked, failures in ((wanted, routes.create(wanted)), ([first, second], routes.delete([first, second]))):
+        assert {failure.route for failure in failures} == {*asked}
         assert all(isinstance(failure.error, AccessDenied) for failure in failures)
 
 

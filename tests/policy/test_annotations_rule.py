@@ -174,7 +174,7 @@ def test_misspelt_names_of_clouds_without_controllers_here_are_found(
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
-        ("loadbalancer.openstack.org/keep-floating-ip", "loadbalancer.openstack.org/keep-floatingip"),
+        ("loadbalancer.openstack.org/host-name", "loadbalancer.openstack.org/hostname"),
         ("kubernetes.io/elb.healthcheck-flag", "kubernetes.io/elb.health-check-flag"),
         ("networking.gke.io/load-balancer-typ", "networking.gke.io/load-balancer-type"),
     ],

@@ -22,7 +22,7 @@ from cloud_controller.clouds.openstack.provider_ids import provider_id, server_i
 
 Server = Mapping[str, Any]
 
-_LISTED: Final = 2.0
+_LISTED: Final = 5.0
 """Seconds for which a listing serves all batches of nodes: they come one after the other."""
 _GONE = ("DELETED", "SOFT_DELETED")
 

@@ -43,7 +43,7 @@ def answer(method: str, path: list[str], body: dict[str, Any]) -> object:
 
 def _boot(admin: Any, cell: Any, body: dict[str, Any]) -> str:
     flavor = _flavor(admin)
-    uuid = uuidutils.generate_uuid()
+    uuid: str = uuidutils.generate_uuid()
     owner = {"project_id": body["project_id"], "user_id": body["user_id"]}
     objects.InstanceMapping(admin, instance_uuid=uuid, cell_mapping=cell, queued_for_delete=False, **owner).create()
     with context.target_cell(admin, cell) as inside:
