@@ -8,7 +8,7 @@ from typing import Any
 
 from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
 from cloud_controller.clouds.openstack.client import OpenStackClient
-from cloud_controller.clouds.openstack.octavia import wire
+from cloud_controller.clouds.openstack.octavia import bodies, wire
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
 from cloud_controller.clouds.openstack.octavia.reads import OCTAVIA, Reads
 from cloud_controller.clouds.openstack.octavia.topology import Topology
@@ -78,7 +78,7 @@ class Changes:
                 )
             return wire.observed(known)
         members = [member for pool in model.pools for member in pool.members]
-        body = wire.load_balancer_body(model, token, self._subnets(model.pools), self._vip(model, members))
+        body = bodies.load_balancer_body(model, token, self._subnets(model.pools), self._vip(model, members))
         view = self._client.post(OCTAVIA, "lbaas/loadbalancers", {"loadbalancer": body})["loadbalancer"]
         known = _of_created(view)
         self._reads.made(known, token)
@@ -155,13 +155,13 @@ class Changes:
         known, pool = self._reads.known(operation.id), operation.pool
         present = known.pool(pool.name)
         if present is None:
-            body = {**wire.new_pool_body(pool), "loadbalancer_id": operation.id}
+            body = {**bodies.new_pool_body(pool), "loadbalancer_id": operation.id}
             made = self._client.post(OCTAVIA, "lbaas/pools", {"pool": body})["pool"]
             known.pools[made["id"]] = made
             self._reads.working(operation.id)
-            more = "members" if pool.members else "its health monitor" if wire.has_monitor(pool) else ""
+            more = "members" if pool.members else "its health monitor" if bodies.has_monitor(pool) else ""
             return Sent(unfinished=f"pool {pool.name} still lacks {more}" if more else "")
-        changed = _changed(present, wire.pool_body(pool))
+        changed = _changed(present, bodies.pool_body(pool))
         if changed:
             self._put("pools", known, present, changed)
         monitor_waits = self._put_monitor(known, present, pool, send=not changed)
@@ -180,17 +180,17 @@ class Changes:
                 self._client.delete(OCTAVIA, f"lbaas/healthmonitors/{monitor['id']}")
                 present["healthmonitor_id"] = None
                 self._reads.working(lb_id)
-            return Sent(unfinished=later if wire.has_monitor(pool) or not send else "")
-        if not wire.has_monitor(pool):
+            return Sent(unfinished=later if bodies.has_monitor(pool) or not send else "")
+        if not bodies.has_monitor(pool):
             return Sent(busy=False)
         if monitor is None:
             if send:
-                body = {**wire.new_monitor_body(pool), "pool_id": present["id"]}
+                body = {**bodies.new_monitor_body(pool), "pool_id": present["id"]}
                 made = self._client.post(OCTAVIA, "lbaas/healthmonitors", {"healthmonitor": body})["healthmonitor"]
                 known.monitors[made["id"]], present["healthmonitor_id"] = made, made["id"]
                 self._reads.working(lb_id)
             return Sent(unfinished="" if send and self._ports_agree(known, present, pool) else later)
-        if changed := _changed(monitor, wire.monitor_body(pool)):
+        if changed := _changed(monitor, bodies.monitor_body(pool)):
             if send:
                 self._put("healthmonitors", known, monitor, changed)
             return Sent(unfinished="" if send and self._ports_agree(known, present, pool) else later)
@@ -238,7 +238,7 @@ class Changes:
         views = known.members.get(present["id"], [])
         subnets = {each["address"]: each["subnet_id"] for each in views}
         subnets = self._subnets([Pool(pool.name, pool.health_check, tuple(members), pool.attributes)], subnets)
-        bodies = [wire.member_body(each, pool, subnets) for each in members]
+        bodies = [bodies.member_body(each, pool, subnets) for each in members]
         self._client.put(OCTAVIA, f"lbaas/pools/{present['id']}/members", {"members": bodies})
         known.members[present["id"]] = [{"monitor_port": None, **body} for body in bodies]
         self._reads.working(known.view["id"])
@@ -265,12 +265,16 @@ class Changes:
             self._remove("listeners", known, known.listeners, present)
             return Sent(unfinished=f"listener {listener} is made anew, because its protocol changes")
         if present is None:
-            body = {**wire.new_listener_body(listener), "loadbalancer_id": operation.id, "default_pool_id": pool["id"]}
+            body = {
+                **bodies.new_listener_body(listener),
+                "loadbalancer_id": operation.id,
+                "default_pool_id": pool["id"],
+            }
             made = self._client.post(OCTAVIA, "lbaas/listeners", {"listener": body})["listener"]
             known.listeners[made["id"]] = made
             self._reads.working(operation.id)
             return Sent()
-        changed = _changed(present, {**wire.listener_body(listener), "default_pool_id": pool["id"]})
+        changed = _changed(present, {**bodies.listener_body(listener), "default_pool_id": pool["id"]})
         if not changed:
             return Sent(busy=False)
         self._put("listeners", known, present, changed)
