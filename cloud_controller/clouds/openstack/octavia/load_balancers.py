@@ -12,9 +12,10 @@ from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfigura
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
-from cloud_controller.clouds.openstack.octavia.changes import Changes, Sent
+from cloud_controller.clouds.openstack.octavia.changes import Changes
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
+from cloud_controller.clouds.openstack.octavia.parts import Sent
 from cloud_controller.clouds.openstack.octavia.reads import OCTAVIA, Reads
 from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.clouds.openstack.octavia.wire import observed
