@@ -66,7 +66,7 @@ class OctaviaHarness(OpenStackHarness):
             ports[lb["vip_port_id"]] = name
             # A replacement's token holds the ID of what it replaced.
             shown = [tag.partition("-after-")[0] for tag in tags]
-            found[f"load_balancers/{name}"] = _text([shown, lb["vip_subnet_id"], lb["provisioning_status"]])
+            found[f"load_balancers/{name}"] = _text([shown, lb["vip_subnet_id"], lb["provisioning_status"] == "ERROR"])
         pools = {each["id"]: each for each in self._account.parts("pools")}
         for each in self._account.parts("listeners"):
             where = f"{names[each['loadbalancers'][0]['id']]}/{each['protocol']}/{each['protocol_port']}"
