@@ -32,8 +32,9 @@ def running(request: pytest.FixtureRequest) -> Iterator[OctaviaHarness]:
 
 
 class OctaviaHarness(OpenStackHarness):
-    """See `Harness`."""
+    """See `Harness`. Octavia takes half a second for each change, so that interruptions after all would take hours."""
 
+    stride = 6
     changed_annotations: Mapping[str, str] = {
         f"{PREFIX}connection-limit": "2000",
         f"{PREFIX}lb-method": "LEAST_CONNECTIONS",
