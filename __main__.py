@@ -97,6 +97,8 @@ def main() -> None:
         settings["doctor_schedule"] = config.doctor_schedule
     if config.doctor_push_gateway:
         settings["doctor_push_gateway"] = config.doctor_push_gateway
+    if config.monitoring == Mode.OPERATOR:
+        settings["scrape_annotations"] = False
     ours = config.executor(stack_config.Controller.SERVICE) is Executor.DAEMON
     serves_without_class = ours and "--require-load-balancer-class" not in settings.get("arguments", ())
     # None where the cloud's own software runs every controller.

@@ -18,6 +18,7 @@ import orjson
 _TEXT = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s"
 _PLACE = re.compile(r"%(?P<literal>%)|%[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 _FIELD = re.compile(r"(?:^|\s)(?P<key>\w+)=$")
+_UNIT = re.compile(r"\w+")
 _CREDENTIAL = re.compile(r"(?i)\b(bearer\s+|token\s*[=:]\s*)(?!\[)[\w.~+/=-]{8,}")
 _HIDDEN = "[redacted]"
 _SHORTEST = 8
@@ -83,16 +84,23 @@ def _split(record: logging.LogRecord) -> tuple[str, list[tuple[str, object]]]:
     if not args:
         return record.getMessage(), []
     words, fields, rest = "", list[tuple[str, object]](), iter(args)
+    pair = False
     for before, place in _places(template):
+        if pair and (unit := _UNIT.match(before)):
+            key, number = fields.pop()
+            fields.append((key, f"{number}{unit[0]}"))
+            before = before[unit.end() :]
         words += before
         if place is None:
             continue
         value = next(rest)
-        if key := _FIELD.search(words):
-            words = words[: key.start()]
+        named = _FIELD.search(words)
+        pair = named is not None
+        if named:
+            words = words[: named.start()]
             # %r is only for the text format, to quote spaces.
             plain = isinstance(value, bool | int | str)
-            fields.append((key["key"], value if plain else place.replace("r", "s") % value))
+            fields.append((named["key"], value if plain else place.replace("r", "s") % value))
         else:
             words += place % value
     return words.strip(), fields

@@ -40,6 +40,12 @@ TOKEN_FILE = f"{TOKEN_DIRECTORY}/token"
 _TOKEN_SECONDS = 3600
 _NOBODY = 65534
 _LABELS = {"k8s-app": NAME}
+_SCRAPED = {
+    "prometheus.io/scrape": "true",
+    "prometheus.io/port": str(SECURE_PORT),
+    "prometheus.io/path": "/metrics",
+    "prometheus.io/scheme": "https",
+}
 ADDRESS_VARIABLE = "POD_IP"
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -131,13 +137,17 @@ def make(
     environment: Mapping[str, Text] | None = None,
     storage: tuple[Manifest, ...] = (),
     admission: tuple[Manifest, ...] = (),
+    scrape_annotations: bool = True,
 ) -> Manifests:
     """All objects except the Secret with the cloud config, which the pods mount.
 
     - `machines`: the number of control-plane machines, each of which runs a pod of a DaemonSet; 0: the cloud runs the
       control plane, and a Deployment with two replicas runs on workers.
     - `checksum`: of the cloud config; a change restarts the pods.
+    - `scrape_annotations`: whether the pods have Prometheus' annotations. False where its operator scrapes them: a
+      Prometheus that follows both would count everything twice.
     """
+    scraped = _SCRAPED if scrape_annotations else {}
     annotated = {"annotations": dict(identity.annotations)} if identity else {}
     running = machines or REPLICAS
     account, cluster_role, cluster_binding, role, binding = account_with(NAME, _LABELS, daemon.rules)
@@ -147,7 +157,7 @@ def make(
         cluster_role_binding=cluster_binding,
         role=role,
         role_binding=binding,
-        workload=_workload(machines, _template(daemon, machines > 0, checksum, identity, environment or {})),
+        workload=_workload(machines, _template(daemon, machines > 0, checksum, scraped, identity, environment or {})),
         budget=_budget(running) if running > 1 else None,
         network_policy=None if daemon.metadata is None else _network_policy(daemon.metadata),
         storage=storage,
@@ -268,16 +278,11 @@ def _template(
     daemon: Daemon,
     on_control_plane: bool,
     checksum: Text | None,
+    scraped: Mapping[str, str],
     identity: PodIdentity | None,
     environment: Mapping[str, Text],
 ) -> Manifest:
-    annotations = {
-        **({} if checksum is None else {"checksum/cloud-config": checksum}),
-        "prometheus.io/scrape": "true",
-        "prometheus.io/port": str(SECURE_PORT),
-        "prometheus.io/path": "/metrics",
-        "prometheus.io/scheme": "https",
-    }
+    annotations = {**({} if checksum is None else {"checksum/cloud-config": checksum}), **scraped}
     given = {**(identity.environment if identity else {}), **environment}
     spec = pod_spec(
         _container(daemon, given),

@@ -92,6 +92,12 @@ class Metrics:
             ["controller", "kind", "result"],
             registry=self.registry,
         )
+        self.drift_corrections = Counter(
+            "cloud_controller_drift_corrections",
+            "Changes that undid what somebody else had changed in the cloud.",
+            ["controller"],
+            registry=self.registry,
+        )
         self.ignored = Gauge(
             "cloud_controller_ignored_differences",
             "Differences that the last plan left alone, for example foreign routes.",

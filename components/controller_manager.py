@@ -133,6 +133,7 @@ class CloudControllerManager(pulumi.ComponentResource):
             identity=cloud.identity(role, manifests.TOKEN_FILE) if cloud.identity and role is not None else None,
             environment=args.get("environment"),
             storage=cloud.storage if "volume" in named else (),
+            scrape_annotations=args.get("scrape_annotations", True),
             admission=manifests.readiness_gates(cloud.readiness_gates, mode, args.get("arguments", ())),
         )
 

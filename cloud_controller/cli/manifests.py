@@ -177,6 +177,7 @@ def run(check: Check, options: argparse.Namespace) -> int:
         identity=identity,
         environment=dict(options.env),
         storage=cloud.storage if "volume" in names else (),
+        scrape_annotations=options.monitoring != monitoring.Mode.OPERATOR,
         admission=(
             *manifests.readiness_gates(cloud.readiness_gates, mode, daemon.arguments),
             *manifests.admission_of_services(

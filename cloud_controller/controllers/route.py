@@ -195,6 +195,7 @@ class RouteController(LoopController):
         self._options = options
         self._routes: dict[str, Route] | None = None
         self._preloaded: tuple[Route, ...] | None = None
+        self._corrections = context.metrics.drift_corrections.labels(NAME)
         self._refused: dict[str, str] = {}
         self._quota: int | None = None
         self._quota_until = -math.inf
@@ -219,7 +220,8 @@ class RouteController(LoopController):
         """Run one pass over the whole table, whatever triggered it."""
         self.context.metrics.route_syncs.inc()
         cloud = self.context.cloud
-        known = self._preloaded if keys is None or self._routes is None else [*self._routes.values()]
+        left = self._routes
+        known = self._preloaded if keys is None or left is None else [*left.values()]
         self._routes = self._preloaded = None
         observation = observe_nodes(
             self.context.nodes.items(),
@@ -240,6 +242,9 @@ class RouteController(LoopController):
         planned = plan(observation, self._options)
         results = self.apply(planned)
         self._routes = _table_after(observation.routes, results)
+        if known is None and left is not None:
+            expected = plan(replace(observation, routes=tuple(left.values())), self._options)
+            self._corrections.inc(_corrections(results, expected))
         self._report(planned, waiting)
         failures = {result.action.target: result.error for result in apply.failures(results)}
         if any(isinstance(error, QuotaExceeded) for error in failures.values()):
@@ -285,6 +290,21 @@ class RouteController(LoopController):
 def _machines_of(observation: RouteObservation) -> dict[str, str]:
     found = ((node, observation.instances.get(name(node))) for node in observation.nodes)
     return {uid(node): instance.id for node, instance in found if instance is not None}
+
+
+def _corrections(results: Iterable[apply.ActionResult], expected: Plan) -> int:
+    """How many of these changes undid what somebody else did: all but those that follow from the table that we left.
+
+    Those of blackholes do not count either: the cloud itself makes a route one when its machine has ended.
+    """
+    ours = {action.target for action in expected.changes}
+    done = (result.action.operation for result in results if result.ok and result.action.target not in ours)
+    return sum(
+        isinstance(each, CreateRoute)
+        or (isinstance(each, DeleteRoute) and not each.route.blackhole)
+        or (isinstance(each, ReplaceRoute) and not each.old.blackhole)
+        for each in done
+    )
 
 
 def _table_after(routes: Iterable[Route], results: Sequence[apply.ActionResult]) -> dict[str, Route] | None:

@@ -351,6 +351,16 @@ ALERTS: Final = (
         page="load-balancers",
     ),
     Alert(
+        name="CloudControllerDriftCorrected",
+        expr="sum by (controller) (increase(cloud_controller_drift_corrections_total{$job}[1h])) > 0",
+        pending="0s",
+        severity=Severity.WARNING,
+        summary="Somebody else changes what the cloud controller manager makes in the cloud",
+        description="Controller {{ $labels.controller }} has undone about {{ $value | humanize }} changes of somebody "
+        "else within an hour.",
+        page="drift",
+    ),
+    Alert(
         name="CloudControllerDriftFound",
         expr='sum(cloud_controller_doctor_findings{check="drift"}) > 0',
         pending="0s",

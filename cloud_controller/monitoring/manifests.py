@@ -34,7 +34,7 @@ class Mode(StrEnum):
     ANNOTATIONS = "annotations"
     """By the annotations of its pods; the rules are in a ConfigMap."""
     OFF = "off"
-    """Not at all, apart from the annotations that its pods always have."""
+    """Not at all, apart from the annotations of its pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,6 +124,8 @@ class ManagerSettings(TypedDict):
     """Run `cloud-controller doctor` in the cluster on this schedule (of a CronJob, UTC); not at all if not given."""
     doctor_push_gateway: NotRequired[str]
     """URL of the Prometheus Pushgateway that gets its findings as metrics."""
+    scrape_annotations: NotRequired[bool]
+    """Whether its pods have Prometheus' annotations (default: true); false beside `Monitoring` of mode `operator`."""
     vendor_version: NotRequired[str]
     """Run the CCM of the cloud's own maker, of this version, instead of ours."""
 

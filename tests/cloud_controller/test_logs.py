@@ -50,6 +50,16 @@ def test_a_json_line_has_each_pair_as_a_field(capsys: pytest.CaptureFixture[str]
     }
 
 
+def test_the_unit_of_a_pair_stays_with_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info", "json")
+
+    logging.getLogger("x").warning("pass failed controller=%s retry_in=%.1fs error=%r", "node", 2.0, "no answer")
+
+    line = json.loads(capsys.readouterr().err)
+    assert line["msg"] == "pass failed"
+    assert (line["controller"], line["retry_in"], line["error"]) == ("node", "2.0s", "no answer")
+
+
 def test_a_pair_never_takes_the_place_of_a_lines_own_fields(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("info", "json")
 

@@ -46,7 +46,19 @@ def test_the_command_prints_what_the_component_makes(
     with_it = printed(capsys, f"--monitoring={mode}", f"--prometheus-account={account}")
     without = printed(capsys)
 
-    assert by_kind(of_component) == by_kind(each for each in with_it if each not in without)
+    named = {(each["kind"], each["metadata"]["name"]) for each in without}
+    new = [each for each in with_it if (each["kind"], each["metadata"]["name"]) not in named]
+    assert by_kind(of_component) == by_kind(new)
+
+
+@pytest.mark.parametrize(("mode", "annotated"), [("operator", False), ("annotations", True), ("off", True)])
+def test_pods_that_the_operator_scrapes_ask_nobody_else_to_scrape_them(
+    mode: str, annotated: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (workload,) = by_kind(printed(capsys, f"--monitoring={mode}"))["DaemonSet"]
+
+    annotations = workload["spec"]["template"]["metadata"]["annotations"]
+    assert any(key.startswith("prometheus.io/") for key in annotations) is annotated
 
 
 def test_the_operator_scrapes_every_pod_over_tls_with_prometheus_own_token(run_program: Any) -> None:

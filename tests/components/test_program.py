@@ -263,6 +263,14 @@ def test_monitoring_brings_the_alert_rules_of_the_stacks_cloud(run_stack: Any) -
     assert not [each for each in run_stack().urns if "Monitoring" in each]
 
 
+@pytest.mark.parametrize(("mode", "annotated"), [("operator", False), ("annotations", True)])
+def test_the_daemons_pods_are_scraped_in_one_way_only(mode: str, annotated: bool, run_stack: Any) -> None:
+    recording = run_stack(monitoring=mode)
+
+    template = recording.one(DAEMON_SET, "cloud-controller-manager").inputs["spec"]["template"]
+    assert any(key.startswith("prometheus.io/") for key in template["metadata"]["annotations"]) is annotated
+
+
 def test_an_acknowledgement_becomes_the_annotation_of_its_service_alone(run_stack: Any) -> None:
     recording = run_stack(replaceAddress=[{"default/web": "0123456789ab"}])
 

@@ -21,6 +21,7 @@ from cloud_controller.controllers.service.apply import KubeOperation, load_balan
 from cloud_controller.controllers.service.attention import ServicesNeedingAttention
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.controllers.service.checkpoint import Checkpoint
+from cloud_controller.controllers.service.drift import Left, Observed, corrections
 from cloud_controller.controllers.service.events import ServiceEvents
 from cloud_controller.controllers.service.facts import facts_for
 from cloud_controller.controllers.service.plan import ServicePlan
@@ -29,6 +30,7 @@ from cloud_controller.controllers.service.timing import Locks, Polling
 from cloud_controller.controllers.service.waits import Waits
 from cloud_controller.events import Events
 from cloud_controller.kube import SERVICES, ApiError, KubeApi, NotFoundError, Object
+from cloud_controller.kube import key as key_of
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
@@ -101,6 +103,8 @@ class ServiceReconciler:
         self._locks = Locks()
         self._told: dict[str, dict[str, str]] = {}
         self._attention = ServicesNeedingAttention(metrics)
+        self._left = Left()
+        self._corrections = metrics.drift_corrections.labels(CONTROLLER)
 
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
@@ -119,6 +123,7 @@ class ServiceReconciler:
                 self._waits.clear(key)
                 self._told.pop(key, None)
                 self._attention.note(key, None)
+                self._left.forget([key])
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
@@ -184,7 +189,7 @@ class ServiceReconciler:
         read_again: set[str] = set()
         try:
             for _ in range(_ROUNDS):
-                found = self._plan(key, service, named, backends)
+                found = self._plan(service, self._observed(key, named), backends)
                 self._tell_once(key, service, "EndpointsLeftOut", "Excluded endpoints", found.excluded_endpoints)
                 self._tell_once(key, service, "NotApplied", "The load balancer keeps what it has", found.not_applied)
                 self._attention.note(key, found.attention)
@@ -192,13 +197,16 @@ class ServiceReconciler:
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:
                     self._cache.refresh((), at_stake)
                     read_again |= at_stake
-                    found = self._plan(key, service, named, backends)
+                    found = self._plan(service, self._observed(key, named), backends)
                 if not found.plan.changes:
                     self._finish(key, named, found, events)
                     return
                 events.before(found)
+                drifted = self._drifted(key, service, named, backends)
                 plan = _held_back(found.plan) if self._waits.handing_over(key) else found.plan
                 results = self._apply(key, service["metadata"]["uid"], plan, events)
+                if drifted:
+                    self._corrections.inc(corrections(results))
                 postponed = [result.error for result in results if isinstance(result.error, Postponed)]
                 # Even if another part failed: old members keep serving until the new ones are healthy.
                 pause = self._waits.postpone(key, postponed, events) if postponed else None
@@ -230,12 +238,19 @@ class ServiceReconciler:
             told[reason] = details
             self._events.warning(service, reason, f"{message}: {details}")
 
-    def _plan(self, key: str, service: Object, named: str | None, backends: Backends) -> ServicePlan:
+    def _plan(self, service: Object, observed: Observed, backends: Backends) -> ServicePlan:
+        facts = facts_for([service], {key_of(service): backends.slices}, self._load_balancers, self._rules)
+        return service_plan.plan_service(service, observed, backends, self._builder, facts, self._rules)
+
+    def _observed(self, key: str, named: str | None) -> Observed:
         observed = {lb.id: lb for lb in self._cache.get(key)}
         if named and (lb := self._cache.find(named)):
             observed[named] = lb
-        facts = facts_for([service], {key: backends.slices}, self._load_balancers, self._rules)
-        return service_plan.plan_service(service, [*observed.values()], backends, self._builder, facts, self._rules)
+        return [*observed.values()]
+
+    def _drifted(self, key: str, service: Object, named: str | None, backends: Backends) -> bool:
+        observed = self._observed(key, named)
+        return self._left.differs(key, observed, lambda left: self._plan(service, left, backends).plan)
 
     def _at_stake(self, plan: Plan, uid: str) -> set[str]:
         """The load balancers to re-read first: deleted, with all tags rewritten, or shared with other owners."""
@@ -264,11 +279,14 @@ class ServiceReconciler:
             raise CloudError(found.failure)
         if not found.waits:
             events.completed()
+            self._left.note(key, self._observed(key, named))
 
     def _apply(self, key: str, uid: str, plan: Plan, events: ServiceEvents | None = None) -> list[ActionResult]:
         """Apply the plan, update the cache, and return the results."""
         self._metrics.planned(CONTROLLER, plan)
         self._metrics.load_balancer_syncs.inc()
+        changing = {lb.id: lb for each in plan.changes if (lb := self._changed_by(each.operation))}
+        self._left.forget({key}.union(*map(self._cache.keys_of, changing)))
         hosts_only = all(isinstance(action.operation, AddMembers | RemoveMembers) for action in plan.changes)
         with self._metrics.host_update() if hosts_only and plan.changes else nullcontext():
             results = apply.run(
@@ -277,7 +295,7 @@ class ServiceReconciler:
                 self._cloud,
                 events=self._events,
                 controller=CONTROLLER,
-                load_balancers={lb.id: lb for each in plan.changes if (lb := self._changed_by(each.operation))},
+                load_balancers=changing,
                 changing=self._checkpoint.writing if self._checkpoint else nullcontext,
                 metrics=self._metrics,
                 done=lambda result: self._remember(key, uid, result, events),

@@ -9,6 +9,16 @@ from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadabl
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.plan import Action, Plan, object_of
 
+_OTHERWISE = {
+    # A new Service has another UID, and so gets another load balancer.
+    "service": "create the Service again, move its clients to the new address, and confirm then",
+    # A new claim has another UID, and so gets another volume.
+    "volume": "leave it held: nothing deletes the volume meanwhile",
+    "route": "let the Node with this pod CIDR register again",
+    "node-lifecycle": "correct the cloud config, if it names another cluster's machines",
+}
+"""What to do about a controller's held action if it is not meant."""
+
 
 def plans(seen: Seen) -> Iterator[tuple[str, Plan]]:
     """What each controller of the CCM would do now. Raises Unreadable at the end if one of them cannot be read."""
@@ -25,15 +35,15 @@ def plans(seen: Seen) -> Iterator[tuple[str, Plan]]:
 
 
 def _run(seen: Seen) -> Iterator[Finding]:
-    for _, plan in plans(seen):
+    for controller, plan in plans(seen):
         # Actions that are held together have one digest.
         held: dict[str, list[Action]] = {}
         for action in plan.held:
             held.setdefault(str(action.held), []).append(action)
-        yield from (_finding(digest, actions) for digest, actions in held.items())
+        yield from (_finding(controller, digest, actions) for digest, actions in held.items())
 
 
-def _finding(digest: str, actions: list[Action]) -> Finding:
+def _finding(controller: str, digest: str, actions: list[Action]) -> Finding:
     first = actions[0]
     asked = first.acknowledgement
     return Finding(
@@ -46,7 +56,7 @@ def _finding(digest: str, actions: list[Action]) -> Finding:
         ),
         remedy=f"if it is meant, set annotation {asked} on the Service; otherwise undo what asks for it"
         if asked
-        else f"if it is meant: cloud-controller confirm {digest}; otherwise restore the object that is missing",
+        else f"if it is meant: cloud-controller confirm {digest}; otherwise {_OTHERWISE[controller]}",
         severity=Severity.WARNING,
         follows_from=NONE,
     )

@@ -286,6 +286,50 @@ def network(cluster: Cluster, key: str) -> str:
     return found["status"] if found else "nothing"
 
 
+def corrections(controller: RouteController) -> float | None:
+    """What the daemon exports of drift that it corrected."""
+    registry = controller.context.metrics.registry
+    return registry.get_sample_value("cloud_controller_drift_corrections_total", {"controller": "route"})
+
+
+def test_a_route_that_somebody_else_deleted_or_turned_counts_as_drift_once_it_is_corrected(cluster: Cluster) -> None:
+    controller = routed(cluster, 3)
+    assert [*controller.reconcile(None)] == []
+    before = corrections(controller)
+    gone, turned, kept = cluster.cloud.table
+    cluster.cloud.table = [replace(turned, target_instance=kept.target_instance), kept]
+
+    controller.reconcile(None)
+    controller.reconcile(None)
+
+    assert gone in cluster.cloud.table
+    assert (before, corrections(controller)) == (0.0, 2.0)
+
+
+def test_a_route_that_a_new_node_needs_is_no_drift(cluster: Cluster) -> None:
+    controller = routed(cluster, 1)
+    controller.reconcile(None)
+    cluster.cloud.machine("n9")
+    cluster.register("n9", "10.1.9.0/24")
+    cluster.stored["n9"]["spec"]["providerID"] = "fake://zone-a/i-n9"
+
+    controller.reconcile(None)
+
+    assert len(cluster.cloud.table) == 2
+    assert corrections(controller) == 0.0
+
+
+def test_a_route_that_the_cloud_made_a_blackhole_is_no_drift(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    controller.reconcile(None)
+    cluster.cloud.table = [replace(route, blackhole=True) for route in cluster.cloud.table]
+
+    controller.reconcile(None)
+
+    assert not any(route.blackhole for route in cluster.cloud.table)
+    assert corrections(controller) == 0.0
+
+
 def test_a_change_is_written_from_the_table_that_is_known(cluster: Cluster) -> None:
     controller = routed(cluster, 3)
     assert [*controller.reconcile(None)] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import Unavailable
+from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.doctor.checks import held
@@ -56,6 +57,7 @@ def test_a_deletion_that_waits_for_a_confirmation_is_found_with_its_command(worl
     assert finding.what.startswith("a change waits for a confirmation: delete load balancer")
     assert finding.evidence[0] == "its Service no longer exists, and its deletion was not seen"
     assert "cloud-controller confirm " in finding.remedy
+    assert "create the Service again, move its clients" in finding.remedy
     assert finding.severity is Severity.WARNING
 
 
@@ -87,3 +89,7 @@ def test_a_node_of_another_cluster_is_held(nodes: World) -> None:
 
     subjects = [each.subject for each in nodes.findings(held.CHECK)]
     assert "node/a" in subjects
+
+
+def test_every_controller_that_can_hold_an_action_has_its_remedy() -> None:
+    assert {*held._OTHERWISE} == {*NAMES} - {"node"}

@@ -71,6 +71,7 @@ _LEADER = 'name="cloud-controller-manager"'
 _MACHINES_READ = of("cloud_controller_machines_read_timestamp_seconds")
 _EXPIRY = of("cloud_controller_credential_expiry_timestamp_seconds")
 _HELD = of("cloudcontroller_actions_held", 'controller="service"')
+_DRIFT = of("cloud_controller_drift_corrections_total", 'controller="service"')
 _ATTENTION = of("cloud_controller_services_needing_attention", 'reason="refused"')
 _ROUTES, _QUOTA = of("cloud_controller_routes"), of("cloud_controller_route_quota")
 _ZONE = 'node_collector_zone_health{job="kube-controller-manager", zone="region-1::zone-a"}'
@@ -123,6 +124,7 @@ HEALTHY: Series = {
     standby("cloud_controller_build_info", 'version="0.1.0"'): flat(1),
     _HELD: flat(0),
     _ATTENTION: flat(0),
+    _DRIFT: flat(3),
     findings("drift", "warning"): flat(0),
     findings("quotas", "warning"): flat(0),
     findings("nodes-initialised", "critical"): flat(0),
@@ -180,6 +182,7 @@ CASES: dict[str, Case] = {
     ),
     "CloudControllerActionsHeld": Case({_HELD: flat(1)}, {_HELD: f"0x95 1x{MINUTES}"}),
     "CloudControllerServicesNeedAttention": Case({_ATTENTION: flat(2)}, {_ATTENTION: f"0x106 2x{MINUTES}"}),
+    "CloudControllerDriftCorrected": Case({_DRIFT: f"3x100 4x{MINUTES}"}, {_DRIFT: f"3x50 4x{MINUTES}"}),
     "CloudControllerDriftFound": Case(
         {findings("drift", "warning"): flat(1)}, {findings("routes", "critical"): flat(1)}
     ),

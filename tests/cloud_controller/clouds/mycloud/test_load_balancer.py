@@ -278,6 +278,58 @@ def test_a_load_balancer_deleted_by_hand_is_made_again(site: MyCloudSite, cluste
     assert cluster.ingress[0]["ip"] == new["address"]
 
 
+def corrections(running: Running) -> float | None:
+    """What the daemon exports of drift that it corrected."""
+    registry = running.controller._metrics.registry
+    return registry.get_sample_value("cloud_controller_drift_corrections_total", {"controller": "service"})
+
+
+def test_what_somebody_else_changed_counts_as_drift_once_it_is_corrected(site: MyCloudSite, cluster: Cluster) -> None:
+    running = served(site, cluster, web())
+    running.resync()
+    running.settle()
+    before = corrections(running)
+    site.client.delete("load_balancers", only(site.load_balancers())["id"])
+    site.settle()
+
+    running.resync()
+    running.settle()
+    running.resync()
+    running.settle()
+
+    assert (before, corrections(running)) == (0.0, 1.0)
+
+
+def test_what_follows_from_a_change_of_the_service_is_no_drift(site: MyCloudSite, cluster: Cluster) -> None:
+    running = served(site, cluster, web())
+    running.settle()
+    site.client.delete("load_balancers", only(site.load_balancers())["id"])
+    site.settle()
+
+    changed(cluster, ports=[port(8081)])
+    running.resync()
+    running.settle()
+
+    assert [each["port"] for each in only(site.load_balancers())["listeners"]] == [8081]
+    assert corrections(running) == 0.0
+
+
+def test_what_an_own_attempt_left_half_done_is_no_drift(site: MyCloudSite, cluster: Cluster) -> None:
+    before = web()["spec"]["ports"]
+    running = served(site, cluster, web())
+    running.settle()
+    changed(cluster, ports=[*before, port(81)])
+    with pytest.raises(InvalidConfiguration, match="port 81"):
+        running.handle()
+    half_done = len(only(site.load_balancers())["backend_sets"])
+
+    changed(cluster, ports=before)
+    running.settle()
+
+    assert (half_done, len(only(site.load_balancers())["backend_sets"])) == (2, 1)
+    assert corrections(running) == 0.0
+
+
 # ---------------------------------------------------------------------------------------------------------- deletion
 
 
