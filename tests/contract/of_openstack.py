@@ -70,6 +70,7 @@ class OpenStackHarness:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        self._config: dict[str, Any] = {}
         self._is_small = False
         self._shown: frozenset[str] | None = None
         self._names: dict[str, str] = {}
@@ -80,7 +81,7 @@ class OpenStackHarness:
         self.wire = Wire(lambda: urllib3.exceptions.ProtocolError("Connection aborted."), _refusal)
 
     def new_cloud(self) -> Cloud:
-        cloud = self._site.cloud(router_id=self._site.router)
+        cloud = self._site.cloud(router_id=self._site.router, **self._config)
         client = cloud._client
         pool, listed = client._http._pool, client.list
         request = pool.request

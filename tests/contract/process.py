@@ -16,7 +16,7 @@ from tests.contract.harness import UID, Harness, desired
 
 _PASSING = (Conflict, Postponed, Throttled, Unavailable)
 """After these, a controller tries again."""
-ROUNDS = 12
+ROUNDS = 40
 """More than any change needs: a process that gets there does not converge."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from cloud_controller.cloud_errors import NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
-from cloud_controller.clouds.openstack.octavia.wire import Known, View, describe, tags_of
+from cloud_controller.clouds.openstack.octavia.wire import TOKEN_TAG, Known, View, describe, tags_of
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 
 OCTAVIA, NEUTRON = "load-balancer", "network"
@@ -29,6 +29,9 @@ class Reads:
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
         self._at_work: set[str] = set()
+        self._tokens: dict[str, str] = {}
+        self._made: dict[str, str] = {}
+        """The UIDs of the Services of what this process made, by ID: a list may not show it yet."""
 
     def topology(self) -> Topology:
         """The networks that the project sees: two calls."""
@@ -40,11 +43,13 @@ class Reads:
     def read(self, service_uids: Collection[str] | None, ids: Collection[str]) -> list[Known]:
         """See `LoadBalancers.read`."""
         views = {view["id"]: view for view in self._views(service_uids)}
+        with self._lock:
+            ids = {*ids, *(each for each, uid in self._made.items() if service_uids is None or uid in service_uids)}
         for each in sorted({*ids} - views.keys()):
             try:
                 views[each] = self._client.get(OCTAVIA, f"lbaas/loadbalancers/{each}")["loadbalancer"]
             except NotFound:
-                self.forget(each)
+                self.gone(each)
         stale = [view for view in views.values() if service_uids is None or not self._is_current(view)]
         for known in self._whole(stale):
             self.put(known)
@@ -68,16 +73,38 @@ class Reads:
             self._known[known.view["id"]] = known
             self._at_work.discard(known.view["id"])
 
+    def made(self, known: Known, token: str) -> None:
+        """A creation of ours has been accepted."""
+        self.put(known)
+        with self._lock:
+            self._at_work.add(known.view["id"])
+            self._made[known.view["id"]] = tags_of(known.view).get(SERVICE_UID_TAG, "")
+            self._tokens[token] = known.view["id"]
+
+    def of_token(self, token: str) -> list[Known]:
+        """The load balancer that was made with this token."""
+        listed = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers", tags=f"{TOKEN_TAG}={token}")
+        with self._lock:
+            ids = {*(each["id"] for each in listed), *([self._tokens[token]] if token in self._tokens else [])}
+        return self.read((), ids) if ids else []
+
     def working(self, id: str) -> None:
         """A change of ours has been sent, and what is known already shows it."""
         with self._lock:
             self._at_work.add(id)
 
     def forget(self, id: str) -> None:
-        """It is gone, or its state is unknown."""
+        """What is known of it may be wrong."""
         with self._lock:
             self._known.pop(id, None)
             self._at_work.discard(id)
+
+    def gone(self, id: str) -> None:
+        """It does not exist any more, or is about to."""
+        self.forget(id)
+        with self._lock:
+            self._made.pop(id, None)
+            self._tokens = {token: each for token, each in self._tokens.items() if each != id}
 
     # -------------------------------------------------------------------------------------------------------- helpers
 

@@ -24,12 +24,16 @@ class OctaviaAccount:
             site.peer.admin.put("network", f"subnets/{subnet['id']}/tags", {"tags": [tag, "v4"]})
         self.public: str = external["id"]
         self.network, (self.subnet,) = site.project.network("nodes", "10.1.0.0/16")
-        site.project.router(self.subnet, external=self.public)
+        self.router = site.project.router(self.subnet, external=self.public)
 
     def new_cloud(self, **options: Any) -> OpenStack:
         """See `Account`; `options` replace those of the cloud config's section [LoadBalancer]."""
+        return self.site.cloud(load_balancers=self.options(**options))
+
+    def options(self, **options: Any) -> LoadBalancerOptions:
+        """The section [LoadBalancer] of the cloud config."""
         options.setdefault("networks", Networks(floating_network_id=self.public, subnet_id=self.subnet["id"]))
-        return self.site.cloud(load_balancers=LoadBalancerOptions(**options))
+        return LoadBalancerOptions(**options)
 
     def settle(self) -> None:
         """Wait until Octavia has finished."""

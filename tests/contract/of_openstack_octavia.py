@@ -1,0 +1,131 @@
+"""Octavia's load balancers at the real services, beside the machines and routes of `of_openstack`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import orjson
+import pytest
+import urllib3
+
+from cloud_controller.clouds.openstack.octavia.options import Networks
+from cloud_controller.clouds.openstack.octavia.refusals import PREFIX
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
+from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
+from tests.contract.harness import UID, Snapshot
+from tests.contract.of_openstack import MARKS as MARKS
+from tests.contract.of_openstack import OpenStackHarness
+
+OFFERS = frozenset({"load_balancers"})
+_SHOWN = {
+    "listeners": ("protocol", "protocol_port", "connection_limit", "allowed_cidrs", "insert_headers", "tags"),
+    "pools": ("name", "protocol", "lb_algorithm", "session_persistence", "tags"),
+    "healthmonitors": ("type", "delay", "timeout", "max_retries", "max_retries_down", "url_path"),
+    "members": ("address", "protocol_port", "name", "weight", "monitor_port"),
+}
+
+
+def running(request: pytest.FixtureRequest) -> Iterator[OctaviaHarness]:
+    """A project of its own for each test."""
+    yield OctaviaHarness(OctaviaAccount(request.getfixturevalue("openstack")))
+
+
+class OctaviaHarness(OpenStackHarness):
+    """See `Harness`."""
+
+    changed_annotations: Mapping[str, str] = {
+        f"{PREFIX}connection-limit": "2000",
+        f"{PREFIX}lb-method": "LEAST_CONNECTIONS",
+        f"{PREFIX}enable-health-monitor": "true",
+        f"{PREFIX}floating-subnet-tags": "silver",
+    }
+
+    def __init__(self, account: OctaviaAccount) -> None:
+        account.site.__dict__ |= {"nodes": (account.network, [account.subnet]), "router": account.router}
+        super().__init__(account.site)
+        self._account = account
+        self._listed: frozenset[str] | None = None
+        here = {"floating_network_id": account.public, "floating_subnet_tags": "gold"}
+        networks = Networks(**here, subnet_id=account.subnet["id"])
+        self._config = {"load_balancers": account.options(networks=networks)}
+        _, (subnet,) = account.site.project.network("other", "10.9.0.0/24")
+        account.api.put("network", f"routers/{account.router}/add_router_interface", {"subnet_id": subnet["id"]})
+        self.replacing_annotations: Mapping[str, str] = {f"{PREFIX}subnet-id": subnet["id"]}
+
+    def settle(self) -> None:
+        self._account.settle()
+
+    def snapshot(self) -> Snapshot:
+        found: dict[str, object] = {}
+        names, ports = {}, {}
+        for lb in self._account.load_balancers():
+            tags = sorted(lb["tags"])
+            cluster = next((tag for tag in tags if tag.startswith(f"{CLUSTER_TAG}=")), "")
+            names[lb["id"]] = name = f"{lb['name']} of {cluster}"
+            ports[lb["vip_port_id"]] = name
+            # A replacement's token holds the ID of what it replaced.
+            shown = [tag.partition("-after-")[0] for tag in tags]
+            found[f"load_balancers/{name}"] = _text([shown, lb["vip_subnet_id"], lb["provisioning_status"]])
+        pools = {each["id"]: each for each in self._account.parts("pools")}
+        for each in self._account.parts("listeners"):
+            where = f"{names[each['loadbalancers'][0]['id']]}/{each['protocol']}/{each['protocol_port']}"
+            pool = pools.get(each["default_pool_id"], {}).get("name")
+            found[f"listeners/{where}"] = _text([_plain("listeners", each), pool])
+        monitors = {each["id"]: each for each in self._account.parts("healthmonitors")}
+        for each in pools.values():
+            members = [_plain("members", member) for member in self._account.members(each)]
+            monitor = monitors.get(each.get("healthmonitor_id") or "")
+            content = [_plain("pools", each), members, monitor and _plain("healthmonitors", monitor)]
+            found[f"pools/{names[each['loadbalancers'][0]['id']]}/{each['name']}"] = _text(content)
+        for each in self._account.floating_ips():
+            found[f"floating_ips/{ports.get(each['port_id'], each['id'])}"] = each["description"]
+        return found
+
+    def put_foreign(self) -> Collection[str]:
+        before, service = {*self.snapshot()}, {SERVICE_UID_TAG: UID, SERVICE_TAG: "default/web"}
+        foreign: Mapping[str, Mapping[str, str]] = {
+            "c-1-default-web": {},
+            "c-1-default-web-2": {CLUSTER_TAG: "c-10", **service},
+            "c-1-default-web-3": {CLUSTER_TAG: "C-1", **service},
+            "c-1-default-web-4": {CLUSTER_TAG: "c-1"},
+            "c-1-default-web-5": service,
+        }
+        for name, tags in foreign.items():
+            texts = [f"{key}={value}" for key, value in tags.items()]
+            listener = {"protocol": "TCP", "protocol_port": 8080, "tags": texts}
+            listener |= {"default_pool": {"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "tags": texts}}
+            body = {"name": name, "vip_subnet_id": self._account.subnet["id"], "tags": texts, "listeners": [listener]}
+            self._account.api.post("load-balancer", "lbaas/loadbalancers", {"loadbalancer": body})
+            self.settle()
+        return self.snapshot().keys() - before
+
+    def lists_lag(self) -> None:
+        self._listed = frozenset(each["id"] for each in self._account.load_balancers())
+
+    def full(self) -> None:
+        project = self._site.project.id
+        self._site.peer.admin.put("load-balancer", f"lbaas/quotas/{project}", {"quota": {"loadbalancer": 0}})
+
+    def _without_hidden(self, path: str, answer: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
+        """The answer; a list without load balancers that were made since lists lag, and without their parts."""
+        if self._listed is None or not path.endswith(("/loadbalancers", "/listeners", "/pools")) or not answer.data:
+            return answer
+        kind = path.rpartition("/")[2]
+        content = orjson.loads(answer.data)
+        if kind not in content:
+            return answer
+        content[kind] = [
+            each
+            for each in content[kind]
+            if {lb["id"] for lb in each.get("loadbalancers") or [each]} <= self._listed or kind != "loadbalancers"
+        ]
+        return urllib3.HTTPResponse(orjson.dumps(content), answer.headers, answer.status)
+
+
+def _plain(kind: str, view: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: view[name] for name in _SHOWN[kind]}
+
+
+def _text(content: object) -> str:
+    return orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
