@@ -13,7 +13,19 @@ import pytest
 MARK = "integration"
 MARKS_WITH_IT = frozenset({"cli", "control_plane", "e2e", "engine"})
 FIXTURES_WITH_IT = frozenset(
-    {"_moto", "_server", "aws_site", "pack", "sample", "sample_runs", "shared", "simulator", "strict", "wheels"}
+    {
+        "_moto",
+        "_server",
+        "aws_site",
+        "openstack_peer",
+        "pack",
+        "sample",
+        "sample_runs",
+        "shared",
+        "simulator",
+        "strict",
+        "wheels",
+    }
 )
 
 _PROCESS_EVENTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"})

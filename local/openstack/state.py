@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import secrets
 import shutil
@@ -23,13 +24,13 @@ _ROLES = ("load-balancer_member",)
 def ensure(python: Path, report: Report) -> Path:
     """The folder of the state that is copied. Makes it, if it is not there, in half a minute."""
     home = python.parents[2]
-    made = home / "state"
+    made = home / f"state-{_digest()}"
     if made.exists():
         return made
     with locked(home):
         if not made.exists():
             report("making the databases of Keystone, Neutron, Octavia and Nova for tests, once per user")
-            growing = home / "state.new"
+            growing = made.with_suffix(".new")
             shutil.rmtree(growing, ignore_errors=True)
             _make(python, growing)
             growing.rename(made)
@@ -57,6 +58,12 @@ def direct(folder: Path, ports: Mapping[str, int], prefix: Path) -> None:
         for name in ("cell0", "cell1"):
             connection = f"sqlite:///{folder}/{_nova_database(name)}.db"
             nova.execute("UPDATE cell_mappings SET database_connection = ? WHERE name = ?", (connection, name))
+
+
+def _digest() -> str:
+    """What the state depends on besides the services: the code that makes it."""
+    made_by = (_HERE / "state.py", _HERE / "configs.py", _HERE / "services" / "databases.py")
+    return hashlib.sha256(b"".join(each.read_bytes() for each in made_by)).hexdigest()[:16]
 
 
 def _make(python: Path, folder: Path) -> None:

@@ -32,8 +32,9 @@ def running(request: pytest.FixtureRequest) -> Iterator[OctaviaHarness]:
 
 
 class OctaviaHarness(OpenStackHarness):
-    """See `Harness`."""
+    """See `Harness`. Octavia takes half a second for each change, so that interruptions after all would take hours."""
 
+    stride = 6
     changed_annotations: Mapping[str, str] = {
         f"{PREFIX}connection-limit": "2000",
         f"{PREFIX}lb-method": "LEAST_CONNECTIONS",
@@ -66,7 +67,7 @@ class OctaviaHarness(OpenStackHarness):
             ports[lb["vip_port_id"]] = name
             # A replacement's token holds the ID of what it replaced.
             shown = [tag.partition("-after-")[0] for tag in tags]
-            found[f"load_balancers/{name}"] = _text([shown, lb["vip_subnet_id"], lb["provisioning_status"]])
+            found[f"load_balancers/{name}"] = _text([shown, lb["vip_subnet_id"], lb["provisioning_status"] == "ERROR"])
         pools = {each["id"]: each for each in self._account.parts("pools")}
         for each in self._account.parts("listeners"):
             where = f"{names[each['loadbalancers'][0]['id']]}/{each['protocol']}/{each['protocol_port']}"
@@ -75,7 +76,7 @@ class OctaviaHarness(OpenStackHarness):
         monitors = {each["id"]: each for each in self._account.parts("healthmonitors")}
         for each in pools.values():
             members = [_plain("members", member) for member in self._account.members(each)]
-            monitor = monitors.get(each["healthmonitor_id"])
+            monitor = monitors.get(each.get("healthmonitor_id") or "")
             content = [_plain("pools", each), members, monitor and _plain("healthmonitors", monitor)]
             found[f"pools/{names[each['loadbalancers'][0]['id']]}/{each['name']}"] = _text(content)
         for each in self._account.floating_ips():

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 def _from_config(text: str) -> OpenStack:
     import os
-    from pathlib import Path
 
     from cloud_controller.clouds.openstack.cloud import OpenStack
     from cloud_controller.clouds.openstack.config import parse
+    from cloud_controller.clouds.openstack.files import read_file
 
-    config = parse(text, lambda path: Path(path).read_text())
+    config = parse(text, lambda path: read_file("clouds-file", path))
+    if config.ca_file is not None:
+        read_file("ca-file", config.ca_file)  # Otherwise each connection would fail, as if the network were at fault.
     # As upstream's own switch.
     return OpenStack(config, regional=os.environ.get("OS_CCM_REGIONAL") == "true")
 

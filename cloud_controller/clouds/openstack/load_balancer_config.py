@@ -11,18 +11,27 @@ CLASS_KEYS = (
     *("floating-network-id", "floating-subnet", "floating-subnet-id", "floating-subnet-tags"),
     *("member-subnet-id", "network-id", "subnet-id"),
 )
-_IGNORED = ("cascade-delete", "lb-version", "max-shared-lb", "provider-requires-serial-api-calls", "use-octavia")
+_IGNORED = (
+    "cascade-delete",
+    "ingress-hostname-suffix",
+    "lb-version",
+    "max-shared-lb",
+    "provider-requires-serial-api-calls",
+    "use-octavia",
+)
 """How calls are made is not for people to say here."""
 _REFUSED = {
     "container-store": "TLS is not ended at load balancers yet",
     "default-tls-container-ref": "TLS is not ended at load balancers yet",
+    "enable-ingress-hostname": "the status says ipMode Proxy instead; the annotation hostname sets a name of your own",
     "manage-security-groups": "security groups are not managed yet",
     "node-security-group": "security groups are not managed yet",
 }
+_FLAGS = ("enable-ingress-hostname", "manage-security-groups")
 KEYS = (
     *CLASS_KEYS,
-    *("availability-zone", "create-monitor", "enable-ingress-hostname", "enabled", "flavor-id"),
-    *("ingress-hostname-suffix", "internal-lb", "lb-method", "lb-provider", "monitor-delay", "monitor-max-retries"),
+    *("availability-zone", "create-monitor", "enabled", "flavor-id"),
+    *("internal-lb", "lb-method", "lb-provider", "monitor-delay", "monitor-max-retries"),
     *("monitor-max-retries-down", "monitor-timeout", "node-selector"),
     *_IGNORED,
     *_REFUSED,
@@ -35,7 +44,7 @@ def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalan
     if "enabled" in one.values and not one.flag("enabled"):
         return None
     for key, why in _REFUSED.items():
-        if one.text(key) if key != "manage-security-groups" else one.flag(key):
+        if one.flag(key) if key in _FLAGS else one.text(key):
             raise one.wrong(key, why)
     one.one_of("lb-provider", ("amphora", "octavia"), "amphora")
     default = LoadBalancerOptions()
@@ -53,8 +62,6 @@ def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalan
         monitor_max_retries=_retries(one, "monitor-max-retries", default.monitor_max_retries),
         monitor_max_retries_down=_retries(one, "monitor-max-retries-down", default.monitor_max_retries_down),
         node_selector=selector,
-        enable_ingress_hostname=one.flag("enable-ingress-hostname"),
-        ingress_hostname_suffix=one.text("ingress-hostname-suffix") or default.ingress_hostname_suffix,
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
+from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, Postponed
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
-from cloud_controller.clouds.openstack.octavia.changes import Changes, Sent
+from cloud_controller.clouds.openstack.octavia.changes import Changes
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
+from cloud_controller.clouds.openstack.octavia.parts import Sent
 from cloud_controller.clouds.openstack.octavia.reads import OCTAVIA, Reads
 from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.clouds.openstack.octavia.wire import observed
@@ -114,18 +115,14 @@ class OctaviaLoadBalancers:
             ):
                 raise Conflict(f"load balancer {lb.id} cannot be changed: {lb.state_reason}")
             sent = self._changes.perform(operation, operations)
-        except NotFound as error:
-            self._reads.forget(operation.id if not isinstance(operation, CreateLoadBalancer) else "")
-            return OperationResult(operation, error), nothing
-        except Conflict as error:
-            if "immutable" in str(error):
-                error = Postponed(f"Octavia is still changing the load balancer: {error}")  # type: ignore[assignment]
-            return OperationResult(operation, error), nothing
         except CloudError as error:
-            if not isinstance(operation, CreateLoadBalancer) and not isinstance(
-                error, Postponed | InvalidConfiguration
-            ):
-                self._reads.forget(operation.id)
+            if isinstance(error, Conflict) and "immutable" in str(error):
+                return OperationResult(
+                    operation, Postponed(f"Octavia is still changing the load balancer: {error}")
+                ), nothing
+            if lb is not None and not isinstance(error, Postponed | InvalidConfiguration):
+                # Its answer may be lost, or somebody else has changed it.
+                self._reads.forget(lb.id)
             return OperationResult(operation, error), nothing
         if sent.unfinished:
             return OperationResult(operation, Postponed(sent.unfinished)), sent

@@ -39,5 +39,3 @@ class LoadBalancerOptions:
     monitor_max_retries: int = 1
     monitor_max_retries_down: int = 3
     node_selector: tuple[str, ...] = ()
-    enable_ingress_hostname: bool = False
-    ingress_hostname_suffix: str = "nip.io"

@@ -1,4 +1,4 @@
-"""Translates between the model of load balancers and the JSON of Octavia. Pure."""
+"""Reads the JSON of Octavia as the model of load balancers; tags, and what has no field of its own there. Pure."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ STATES = {
     "PENDING_DELETE": LoadBalancerState.DELETING,
     "DELETED": LoadBalancerState.DELETING,
 }
-_TIMEOUTS = ("timeout_client_data", "timeout_member_connect", "timeout_member_data", "timeout_tcp_inspect")
+TIMEOUTS = ("timeout_client_data", "timeout_member_connect", "timeout_member_data", "timeout_tcp_inspect")
 _TRANSPORT = {"UDP": "UDP", "SCTP": "SCTP"}
-_MEMBERS_IN = "members in subnet "
+MEMBERS_IN = "members in subnet "
 """The description of a pool whose members are not each in its node's subnet."""
 _PROXIES = ("PROXY", "PROXYV2")
-_X_FORWARDED_FOR = "X-Forwarded-For"
+X_FORWARDED_FOR = "X-Forwarded-For"
 
 
 @dataclass(slots=True)
@@ -103,121 +103,6 @@ def describe(tags: Mapping[str, str]) -> str:
     if owner is None:
         return ""
     return f"Service {tags.get(SERVICE_TAG, '')} of cluster {owner.cluster_id}, UID {owner.uid}"[-255:]
-
-
-# ---------------------------------------------------------------------------------------------------------- requests
-
-
-def load_balancer_body(model: LoadBalancerModel, token: str, subnets: Mapping[str, str], vip: View) -> View:
-    """The body that creates it with all its parts; `subnets`: of members, by address."""
-    pools = {pool.name: pool for pool in model.pools}
-    optional = {
-        "flavor_id": model.attributes.get("flavor"),
-        "availability_zone": model.attributes.get("availability_zone"),
-    }
-    return {
-        "name": model.name,
-        "description": f"Kubernetes {describe(model.tags)}"[:255],
-        "admin_state_up": True,
-        "tags": tag_list({**model.tags, **internal_tags(model, token)}),
-        **vip,
-        **{key: value for key, value in optional.items() if value},
-        "listeners": [
-            {
-                **new_listener_body(listener),
-                "default_pool": {
-                    **new_pool_body(pools[listener.pool]),
-                    **(
-                        {"healthmonitor": new_monitor_body(pools[listener.pool])}
-                        if has_monitor(pools[listener.pool])
-                        else {}
-                    ),
-                    "members": [
-                        member_body(each, pools[listener.pool], subnets) for each in pools[listener.pool].members
-                    ],
-                },
-            }
-            for listener in model.listeners
-        ],
-    }
-
-
-def new_listener_body(listener: Listener) -> View:
-    """The body of a new listener, without its load balancer and pool."""
-    return {
-        "protocol": listener.attributes["protocol"],
-        "protocol_port": listener.port,
-        **listener_body(listener),
-    }
-
-
-def listener_body(listener: Listener) -> View:
-    """What can be changed of a listener."""
-    attributes = listener.attributes
-    found: View = {
-        "name": f"{listener.protocol.lower()}-{listener.port}",
-        "admin_state_up": attributes.get("enabled", True),
-        "connection_limit": attributes["connection_limit"],
-        "tags": tag_list(listener.tags),
-        "allowed_cidrs": list(_words(attributes["allowed_cidrs"])) or ["0.0.0.0/0"],
-        **{name: attributes[name] for name in _TIMEOUTS},
-    }
-    if attributes["protocol"] == "HTTP":
-        found["insert_headers"] = {_X_FORWARDED_FOR: "true"}
-    return found
-
-
-def new_pool_body(pool: Pool) -> View:
-    """The body of a new pool, without its members and monitor."""
-    return {"protocol": pool.attributes["protocol"], **pool_body(pool)}
-
-
-def pool_body(pool: Pool) -> View:
-    """What can be changed of a pool."""
-    kind = pool.attributes["session_persistence"]
-    return {
-        "name": pool.name,
-        "description": f"{_MEMBERS_IN}{subnet}" if (subnet := pool.attributes.get("member_subnet")) else "",
-        "admin_state_up": pool.attributes.get("enabled", True),
-        "lb_algorithm": pool.attributes["lb_algorithm"],
-        "session_persistence": {"type": kind} if kind else None,
-        "tags": tag_list(pool.tags),
-    }
-
-
-def has_monitor(pool: Pool) -> bool:
-    """Whether the pool's members are checked."""
-    return pool.health_check.protocol != "NONE"
-
-
-def new_monitor_body(pool: Pool) -> View:
-    """The body of a new health monitor, without its pool."""
-    return {"type": pool.health_check.protocol, **monitor_body(pool)}
-
-
-def monitor_body(pool: Pool) -> View:
-    """What can be changed of a health monitor. Its name holds the port, which in Octavia is each member's."""
-    check = pool.health_check
-    found: View = {
-        "name": f"{pool.name}:{check.port or ''}",
-        "delay": check.interval_seconds,
-        "timeout": check.timeout_seconds,
-        "max_retries": check.healthy_threshold,
-        "max_retries_down": check.unhealthy_threshold,
-    }
-    return found | ({"url_path": check.path, "http_method": "GET", "expected_codes": "200"} if check.path else {})
-
-
-def member_body(member: Member, pool: Pool, subnets: Mapping[str, str]) -> View:
-    """A member; `subnets` by address, unless the pool says which."""
-    found: View = {
-        "address": member.address,
-        "protocol_port": member.port,
-        "name": member.instance_id,
-        "weight": member.weight,
-        "subnet_id": pool.attributes.get("member_subnet") or subnets[member.address],
-    }
-    return found | ({"monitor_port": pool.health_check.port} if pool.health_check.port else {})
 
 
 # ------------------------------------------------------------------------------------------------------- what exists
@@ -282,7 +167,7 @@ def _is_ours(part: View) -> bool:
 def _listener(view: View, pools: Mapping[str, str]) -> Listener:
     protocol, port = key_of(view)
     cidrs = tuple(sorted(view.get("allowed_cidrs") or ()))
-    http = view["protocol"] == "HTTP" and (view.get("insert_headers") or {}).get(_X_FORWARDED_FOR) != "true"
+    http = view["protocol"] == "HTTP" and (view.get("insert_headers") or {}).get(X_FORWARDED_FOR) != "true"
     return Listener(
         protocol,
         port,
@@ -293,7 +178,7 @@ def _listener(view: View, pools: Mapping[str, str]) -> Listener:
             "connection_limit": view["connection_limit"],
             "allowed_cidrs": () if cidrs == ("0.0.0.0/0",) else cidrs,
             "enabled": view["admin_state_up"],
-            **{name: view[name] for name in _TIMEOUTS},
+            **{name: view[name] for name in TIMEOUTS},
         },
         tags_of(view),
     )
@@ -315,7 +200,7 @@ def _pool(view: View, known: Known) -> Pool:
             "protocol": view["protocol"],
             "lb_algorithm": view["lb_algorithm"],
             "session_persistence": (view.get("session_persistence") or {}).get("type", ""),
-            "member_subnet": (view.get("description") or "").removeprefix(_MEMBERS_IN),
+            "member_subnet": (view.get("description") or "").removeprefix(MEMBERS_IN),
             "enabled": view["admin_state_up"],
         },
         tags_of(view),
@@ -337,7 +222,3 @@ def _health_check(view: View | None, members: Sequence[View]) -> HealthCheck:
         healthy_threshold=view["max_retries"],
         unhealthy_threshold=view["max_retries_down"],
     )
-
-
-def _words(value: object) -> tuple[str, ...]:
-    return value if isinstance(value, tuple) else ()

@@ -43,6 +43,16 @@ def test_a_refused_token_is_replaced_once(openstack: Site) -> None:
     assert calls == {ROUTERS: 2, TOKENS: 1}
 
 
+def test_a_token_is_replaced_before_it_ends(openstack: Site) -> None:
+    client = openstack.cloud()._client
+    ends_at = client.session.token().ends_at
+    client.session._clock = lambda: ends_at - 30
+
+    calls = openstack.calls(lambda: client.list("network", "routers", "routers"))
+
+    assert calls == {ROUTERS: 1, TOKENS: 1}
+
+
 def test_a_service_that_refuses_every_token_is_a_lack_of_access(openstack: Site) -> None:
     client = openstack.cloud()._client
     openstack.fails(ROUTERS, Fault(401), times=9)

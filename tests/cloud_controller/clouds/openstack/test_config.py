@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.openstack import CLOUD
 from cloud_controller.clouds.openstack.config import Config, parse
 from cloud_controller.clouds.openstack.credentials import ApplicationCredential, Named, Password
 
@@ -108,6 +111,12 @@ def test_what_is_not_supported_is_refused_by_name(text: str, words: str) -> None
         parse(text)
 
     assert "not-to-be-shown" not in str(refused.value)
+
+
+@pytest.mark.parametrize("line", ["ca-file={}", "use-clouds=true\ncloud=prod\nclouds-file={}"])
+def test_a_file_that_cannot_be_read_is_refused_at_the_start(line: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfiguration, match="missing cannot be read: No such file"):
+        CLOUD.from_config(BASE + line.format(tmp_path / "missing") + "\n")
 
 
 def test_no_secret_is_shown() -> None:

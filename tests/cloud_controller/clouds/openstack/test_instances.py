@@ -18,12 +18,13 @@ def test_many_nodes_of_any_kind_take_one_listing(openstack: Site) -> None:
     refs = [InstanceRef("node0"), InstanceRef("node1", ids[1]), InstanceRef("node2", f"openstack:///{ids[2]}")]
     more = [InstanceRef("node3", f"openstack://RegionOne/{ids[3]}"), InstanceRef("node4")]
     instances = openstack.cloud().instances
+    # However slow the services are: the batches of one pass come within seconds.
+    instances._cache.clock = lambda: 0.0
 
     calls = openstack.calls(lambda: (instances.describe(refs), instances.describe(more)))
 
     found = instances.describe([*refs, *more])
-    assert {calls.pop(LIST), *calls.values()} == {1}
-    assert READ not in calls
+    assert (calls.get(LIST), calls.get(READ)) == (1, None)
     assert [each.id for each in found.values() if each] == ids
 
 
