@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
@@ -43,7 +44,7 @@ class Answer:
     body: object
 
 
-Aside = Callable[[str, Mapping[str, str]], Answer | None]
+Aside = Callable[[str, Message], Answer | None]
 """Answers a request with this path and these headers that is for no service; None: it is for one."""
 
 

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from email.message import Message
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,7 +46,7 @@ def serve(site_dir: Path) -> None:
         guard = FolderGuard(folder)
         health = {"site": folder.fingerprint(), "revision": revision()}
 
-        def aside(path: str, headers: Mapping[str, str]) -> Answer | None:
+        def aside(path: str, headers: Message) -> Answer | None:
             if path == HEALTH_PATH:
                 return Answer(200, health) if keeper.is_alive else Answer(503, {})
             if path != CONTENTS_PATH:
