@@ -9,7 +9,8 @@ from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mut
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_ID = "an ID, such as 6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
+_EXAMPLE = "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
+_ID = f"an ID, such as {_EXAMPLE}"
 _SOURCE = "cloud-provider-openstack, expose-applications-using-loadbalancer-type-service.md"
 _CONFIG = "the cloud config's {}"
 
@@ -51,6 +52,7 @@ _NETWORKS = (
         sets="floating_network",
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note=_CONFIG.format("floating-network-id, else the only external network"),
         description="The external network of the floating IP. A change replaces the floating IP.",
         moves=("floating_network",),
@@ -61,6 +63,7 @@ _NETWORKS = (
         sets="floating_subnet",
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note=_CONFIG.format("floating-subnet-id, else any subnet of the network"),
         description="The subnet of the floating IP. A change replaces a floating IP that is not in it.",
         moves=("floating_subnet",),
@@ -99,6 +102,7 @@ _NETWORKS = (
         sets="vip_network",
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note=_CONFIG.format("network-id, else the network of the nodes"),
         description="The network of the load balancer's own address.",
     ),
@@ -108,6 +112,7 @@ _NETWORKS = (
         sets="vip_subnet",
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note=_CONFIG.format("subnet-id, else the subnet of the nodes"),
         description="The subnet of the load balancer's own address.",
     ),
@@ -117,6 +122,7 @@ _NETWORKS = (
         sets="vip_port",
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note="a port that Octavia creates",
         description="An existing port whose address becomes the load balancer's own. It stays when the load balancer"
         " is deleted.",
@@ -129,6 +135,7 @@ _NETWORKS = (
         type=str,
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note=_CONFIG.format("member-subnet-id, else the subnet that has the node's address"),
         description="The subnet from which the load balancer reaches the nodes. A change makes new pools, to which the"
         " listeners then forward.",
@@ -144,6 +151,7 @@ _LOAD_BALANCERS = (
         sets="flavor",
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note=_CONFIG.format("flavor-id, else Octavia's default"),
         description="The flavor of the load balancer, which its administrator defines in Octavia.",
     ),
@@ -162,6 +170,7 @@ _LOAD_BALANCERS = (
         sets="id",
         pattern=_UUID,
         form=_ID,
+        example=_EXAMPLE,
         default_note="a load balancer of its own",
         description="The ID of an existing load balancer to use: one of a Service in the same namespace, or one with"
         " the tag `cloud-controller/shared-with=CLUSTER/NAMESPACE`. The Service has its own listeners and pools there,"
@@ -260,6 +269,7 @@ _LISTENERS = (
         argument="default_tls_container_ref",
         sets="listener.default_tls_container_ref",
         type=str,
+        example="https://barbican.example.com/v1/containers/6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e",
         description="The certificate with which listeners end TLS.",
         applies_to="every listener",
         mutability=Mutability.IN_PLACE,
