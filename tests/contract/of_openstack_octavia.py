@@ -14,10 +14,11 @@ from cloud_controller.clouds.openstack.octavia.refusals import PREFIX
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.contract.harness import UID, Snapshot
-from tests.contract.of_openstack import MARKS as MARKS
 from tests.contract.of_openstack import OpenStackHarness
 
 OFFERS = frozenset({"load_balancers"})
+MARKS = (pytest.mark.integration, pytest.mark.timeout(1200))
+"""A life of a load balancer is some forty changes, each of which Octavia and a loaded machine take a second for."""
 _SHOWN = {
     "listeners": ("protocol", "protocol_port", "connection_limit", "allowed_cidrs", "insert_headers", "tags"),
     "pools": ("name", "protocol", "lb_algorithm", "session_persistence", "tags"),

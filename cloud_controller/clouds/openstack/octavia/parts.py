@@ -174,9 +174,9 @@ class PartChanges:
         views = known.members.get(present["id"], [])
         subnets = {each["address"]: each["subnet_id"] for each in views}
         subnets = self.subnets([Pool(pool.name, pool.health_check, tuple(members), pool.attributes)], subnets)
-        bodies = [bodies.member_body(each, pool, subnets) for each in members]
-        self._client.put(OCTAVIA, f"lbaas/pools/{present['id']}/members", {"members": bodies})
-        known.members[present["id"]] = [{"monitor_port": None, **body} for body in bodies]
+        views = [bodies.member_body(each, pool, subnets) for each in members]
+        self._client.put(OCTAVIA, f"lbaas/pools/{present['id']}/members", {"members": views})
+        known.members[present["id"]] = [{"monitor_port": None, **each} for each in views]
         self._reads.working(known.view["id"])
 
     def subnets(self, pools: Iterable[Pool], known: dict[str, str] | None = None) -> dict[str, str]:
