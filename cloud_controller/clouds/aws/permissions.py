@@ -93,6 +93,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "elbv2",
         (
+            "DescribeAccountLimits",
             "DescribeListenerAttributes",
             "DescribeListenerCertificates",
             "DescribeListeners",
