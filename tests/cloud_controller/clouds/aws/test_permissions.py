@@ -205,7 +205,7 @@ def test_doctor_may_do_all_that_its_controllers_read_and_nothing_else() -> None:
     called = {a for right in RIGHTS if "service" in right.controllers for a in right.actions}
     changed = {a for s in statements(["service"], "prod-1") if s["Resource"] != ["*"] for a in s["Action"]}
     assert found == {"Effect": "Allow", "Action": sorted(called - changed), "Resource": ["*"]}
-    assert {action.partition(":")[2].rstrip("s") for action in found["Action"]} >= {"DescribeLoadBalancer"}
+    assert "elasticloadbalancing:DescribeLoadBalancers" in found["Action"]
 
 
 def test_arns_are_of_the_partition() -> None:
