@@ -95,6 +95,8 @@ def main() -> None:
         settings["service_admission"] = config.service_admission
     if config.doctor_schedule:
         settings["doctor_schedule"] = config.doctor_schedule
+        if cluster.doctor_role is not None:
+            settings["doctor_role"] = cluster.doctor_role
     if config.doctor_push_gateway:
         settings["doctor_push_gateway"] = config.doctor_push_gateway
     if config.monitoring == Mode.OPERATOR:

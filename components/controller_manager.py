@@ -27,6 +27,7 @@ from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
 from cloud_controller import manifests, pod_network, rbac
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds import CloudDescriptor, descriptor
+from cloud_controller.clouds.descriptor import PodIdentity
 from cloud_controller.controller_names import canonical
 from cloud_controller.doctor import cron_job
 from cloud_controller.load_balancers.readiness_gates import Mode
@@ -105,7 +106,7 @@ class CloudControllerManager(pulumi.ComponentResource):
         machines = args.get("machines", 1)
         inputs.check("machines", machines, "an integer of at least 0", lambda v: v >= 0)
         cloud = descriptor(args["cloud"])
-        for key in ("role", "identity"):
+        for key in ("role", "identity", "doctor_role"):
             if key in args and cloud.identity is None:
                 raise inputs.WrongInput(key, f"must not be set: cloud {cloud.name} does not support roles for pods")
         if "identity" in args:
@@ -121,16 +122,23 @@ class CloudControllerManager(pulumi.ComponentResource):
         super().__init__(
             "cloudcontroller:index:CloudControllerManager", name, {**args, "cloud_config": cloud_config}, opts
         )
-        role = args.get("role")
+        role, doctor_role = args.get("role"), args.get("doctor_role")
         if "identity" in args:
-            trusted = args.get("name", manifests.NAME)
-            role = adapter.manager_role(args["identity"], trusted, pulumi.ResourceOptions(parent=self))
+            trusted, child = args.get("name", manifests.NAME), pulumi.ResourceOptions(parent=self)
+            role = adapter.manager_role(args["identity"], trusted, child)
+            if "doctor_schedule" in args:
+                reader = manifests.DOCTOR.replace(manifests.NAME, trusted)
+                doctor_role = adapter.manager_role(args["identity"], reader, child, reads=True)
+
+        def identity(role: pulumi.Input[str] | None) -> PodIdentity | None:
+            return cloud.identity(role, manifests.TOKEN_FILE) if cloud.identity and role is not None else None
+
         made = manifests.make(
             daemon,
             machines=machines,
             # A digest is no secret: without unsecret, previews would hide whether the config changed.
             checksum=pulumi.Output.unsecret(cloud_config.apply(lambda text: hashlib.sha256(text.encode()).hexdigest())),
-            identity=cloud.identity(role, manifests.TOKEN_FILE) if cloud.identity and role is not None else None,
+            identity=identity(role),
             environment=args.get("environment"),
             storage=cloud.storage if "volume" in named else (),
             scrape_annotations=args.get("scrape_annotations", True),
@@ -163,6 +171,7 @@ class CloudControllerManager(pulumi.ComponentResource):
                 cloud=cloud.name,
                 lease=args.get("lease", rbac.LEASE_NAME),
                 on_control_plane=machines > 0,
+                identity=identity(doctor_role),
                 environment=args.get("environment"),
                 push_gateway=args.get("doctor_push_gateway"),
             )
@@ -217,17 +226,19 @@ def _check_doctor(args: CloudControllerManagerArgs) -> None:
     """Raise WrongInput unless `cloud-controller doctor` can run with what the daemon has."""
     schedule = args.get("doctor_schedule")
     if schedule is None:
-        if "doctor_push_gateway" in args:
-            raise inputs.WrongInput("doctor_push_gateway", "must not be set without doctor_schedule")
+        for key in ("doctor_push_gateway", "doctor_role"):
+            if key in args:
+                raise inputs.WrongInput(key, "must not be set without doctor_schedule")
         return
     inputs.check("doctor_schedule", schedule, "five fields, such as '0 * * * *'", cron_job.is_schedule)
     if "vendor_version" in args:
         raise inputs.WrongInput("doctor_schedule", "must not be set: only this project's image has the command")
-    for key in ("role", "identity"):
-        if key in args:
-            # Without the role, every run would report that the cloud refuses.
-            why = f"must not be set with {key}: the role trusts the CCM's ServiceAccount alone"
-            raise inputs.WrongInput("doctor_schedule", why)
+    if "role" in args and "doctor_role" not in args:
+        # Without a role, every run would report that the cloud refuses.
+        why = "is missing; required with role and doctor_schedule: the role trusts the CCM's ServiceAccount alone"
+        raise inputs.WrongInput("doctor_role", why)
+    if "doctor_role" in args and "role" not in args:
+        raise inputs.WrongInput("doctor_role", "must not be set without role")
 
 
 def _admission_of_services(

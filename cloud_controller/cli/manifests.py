@@ -19,6 +19,7 @@ from cloud_controller import clouds, manifests, pod_network, rbac
 from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import values
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.descriptor import PodIdentity
 from cloud_controller.controller_names import controllers
 from cloud_controller.doctor import cron_job
 from cloud_controller.load_balancers.readiness_gates import OPTION, Mode
@@ -146,6 +147,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="Prometheus Pushgateway that gets the findings of --doctor-schedule as metrics",
     )
+    parser.add_argument(
+        "--doctor-role",
+        metavar="NAME",
+        help="cloud role that doctor's ServiceAccount assumes; required with --role and --doctor-schedule",
+    )
     parser.add_argument("--kustomize", metavar="DIR", help="write a kustomize base into DIR instead of printing")
     parser.add_argument("further", nargs="*", metavar="-- OPTION", help="more options for `run`, after `--`")
 
@@ -154,18 +160,11 @@ def run(check: Check, options: argparse.Namespace) -> int:
     """Print the manifests that run the daemon in a cluster, as YAML. Connects to neither the cluster nor the cloud.
     Pass other options of `run` after `--`."""
     cloud = clouds.descriptor(options.cloud)
-    if options.role and cloud.identity is None:
-        raise InvalidConfiguration("role", f"cloud {options.cloud} does not support roles for pods", "none")
-    identity = cloud.identity(options.role, manifests.TOKEN_FILE) if cloud.identity and options.role else None
+    identity = _identity(cloud, options.role)
     for name, _ in options.env:
         if name in (manifests.ADDRESS_VARIABLE, *(identity.environment if identity else ())):
             raise InvalidConfiguration("env", f"the manifests already set {name}", "other names")
-    if options.doctor_schedule is None and options.doctor_push_gateway is not None:
-        raise InvalidConfiguration("doctor-push-gateway", "needs --doctor-schedule", "both, or neither")
-    if options.doctor_schedule is not None and options.role:
-        # The role trusts the CCM's ServiceAccount alone; without it, every run would report that the cloud refuses.
-        why = "must not be set with --role, which trusts the CCM's ServiceAccount alone"
-        raise InvalidConfiguration("doctor-schedule", why, "one of them")
+    _check_doctor(options)
     config = _cloud_config(options, cloud.file_keys)
     names = controllers(options.controllers, cloud.not_offered)
     daemon = _daemon(check, options, cloud, names)
@@ -190,7 +189,7 @@ def run(check: Check, options: argparse.Namespace) -> int:
         provider=cloud.provider_id_scheme,
         scraper=options.prometheus_account,
     )
-    doctor = () if options.doctor_schedule is None else _doctor(options, daemon)
+    doctor = () if options.doctor_schedule is None else _doctor(options, cloud, daemon)
     made = (*of_daemon, *monitoring.make(watched), *doctor)
     secret = () if config is None else (manifests.cloud_config(config, options.credential_expires),)
     text = _header(options.cloud, with_secret=bool(secret))
@@ -201,7 +200,26 @@ def run(check: Check, options: argparse.Namespace) -> int:
     return 0
 
 
-def _doctor(options: argparse.Namespace, daemon: manifests.Daemon) -> Iterator[Manifest]:
+def _identity(cloud: clouds.CloudDescriptor, role: str | None) -> PodIdentity | None:
+    if not role:
+        return None
+    if cloud.identity is None:
+        raise InvalidConfiguration("role", f"cloud {cloud.name} does not support roles for pods", "none")
+    return cloud.identity(role, manifests.TOKEN_FILE)
+
+
+def _check_doctor(options: argparse.Namespace) -> None:
+    if options.doctor_schedule is None:
+        for name in ("doctor-push-gateway", "doctor-role"):
+            if getattr(options, name.replace("-", "_")) is not None:
+                raise InvalidConfiguration(name, "needs --doctor-schedule", "both, or neither")
+    elif bool(options.role) != bool(options.doctor_role):
+        # The CCM's trusts its ServiceAccount alone; without a role, every run would report that the cloud refuses.
+        why = "with --doctor-schedule, doctor has a role exactly where the CCM has one (--role)"
+        raise InvalidConfiguration("doctor-role", why, "both, or neither")
+
+
+def _doctor(options: argparse.Namespace, cloud: clouds.CloudDescriptor, daemon: manifests.Daemon) -> Iterator[Manifest]:
     return cron_job.make(
         daemon,
         options.doctor_schedule,
@@ -210,6 +228,7 @@ def _doctor(options: argparse.Namespace, daemon: manifests.Daemon) -> Iterator[M
         on_control_plane=options.control_plane_machines > 0,
         environment=dict(options.env),
         push_gateway=options.doctor_push_gateway,
+        identity=_identity(cloud, options.doctor_role),
     )
 
 

@@ -1,7 +1,8 @@
 """The Kubernetes objects that run `cloud-controller doctor` on a schedule, beside the CCM and with rights to read only.
 
 Pure: the Pulumi program and `cloud-controller manifests` share them. The pods get the daemon's cloud config, and so its
-rights in the cloud; the command writes to neither the cloud nor the cluster.
+rights in the cloud, unless it has them by a role: then doctor has another, which may only read. The command writes to
+neither the cloud nor the cluster.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cloud_controller import manifests, rbac
+from cloud_controller.clouds.descriptor import PodIdentity
 from cloud_controller.manifests import CONFIG_SECRET, DOCTOR, NAME, Manifest, Text
 from cloud_controller.rbac import PolicyRule, Rules
 
@@ -62,12 +64,14 @@ def make(
     on_control_plane: bool,
     environment: Mapping[str, Text] | None = None,
     push_gateway: str | None = None,
+    identity: PodIdentity | None = None,
 ) -> Iterator[Manifest]:
     """All objects, in the order in which to create them.
 
     - `schedule`: as of a CronJob, in UTC.
     - `daemon`: the one that is examined, with whose image it runs.
     - `push_gateway`: where the findings become metrics.
+    - `identity`: its role in the cloud, where the CCM's pods have one.
     """
     labels = {"k8s-app": DOCTOR}
     rules = rights(daemon.rules, lease)
@@ -81,18 +85,23 @@ def make(
         f"--leader-elect-resource-name={lease}",
         *([f"--push-gateway={push_gateway}"] if push_gateway else []),
     ]
-    yield from manifests.account_with(DOCTOR, labels, rules)
+    account, *bound = manifests.account_with(DOCTOR, labels, rules)
+    annotated = {"annotations": dict(identity.annotations)} if identity else {}
+    yield account | {"metadata": account["metadata"] | annotated}
+    yield from bound
+    given = {**(identity.environment if identity else {}), **(environment or {})}
     spec = manifests.pod_spec(
         {
             "name": DOCTOR,
             "image": daemon.image,
             "args": arguments,
-            **({"env": manifests.variables(environment)} if environment else {}),
+            **({"env": manifests.variables(given)} if given else {}),
             "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
         },
         account=DOCTOR,
         on_control_plane=on_control_plane,
         host_network=daemon.metadata is None,
+        identity=identity,
     )
     job = {
         # Findings end a run with an error; the next run is soon enough.

@@ -51,6 +51,8 @@ class ClusterParts:
     """The cloud's role that the CCM's ServiceAccount takes, where the cloud has such."""
     ccm_environment: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
     """Environment variables that the CCM's container needs to take that role, beside those that follow from it."""
+    doctor_role: pulumi.Output[str] | None = None
+    """The role that the ServiceAccount of `cloud-controller doctor` takes, if the CCM's has one too."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ class ManagerSettings(TypedDict):
     """Run `cloud-controller doctor` in the cluster on this schedule (of a CronJob, UTC); not at all if not given."""
     doctor_push_gateway: NotRequired[str]
     """URL of the Prometheus Pushgateway that gets its findings as metrics."""
+    doctor_role: NotRequired[pulumi.Input[str]]
+    """The cloud's role that doctor's ServiceAccount takes, required with `role`; `identity` makes it as well."""
     scrape_annotations: NotRequired[bool]
     """Whether its pods have Prometheus' annotations (default: true); false beside `Monitoring` of mode `operator`."""
     vendor_version: NotRequired[str]
@@ -171,9 +175,9 @@ class CloudAdapter(ABC):
         return {}
 
     def manager_role(
-        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions
+        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions, *, reads: bool = False
     ) -> pulumi.Output[str]:
-        """A role for the CCM's ServiceAccount `account` in an existing cluster.
+        """A role for the CCM's ServiceAccount `account` in an existing cluster; `reads`: doctor's, which may only read.
 
         Raises WrongInput where the cloud has none.
         """

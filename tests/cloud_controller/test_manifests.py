@@ -507,6 +507,20 @@ def test_doctor_may_only_read_and_ask(capsys: pytest.CaptureFixture[str]) -> Non
             assert {*rule["verbs"]} <= {"get", "list"} or rule["resources"] == ["subjectaccessreviews"]
 
 
+def test_doctor_takes_a_role_of_its_own_by_its_own_token(capsys: pytest.CaptureFixture[str]) -> None:
+    role = "arn:aws:iam::123456789012:role/doctor"
+    text = printed(capsys, "--doctor-schedule=0 * * * *", f"--role={ROLE}", f"--doctor-role={role}", cloud="aws")
+
+    found = doctor(text)
+    pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    [token] = [each["projected"]["sources"][0]["serviceAccountToken"] for each in pod["volumes"] if "projected" in each]
+    assert found["ServiceAccount"]["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": role}
+    assert pod["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]
+    assert token["audience"] == "sts.amazonaws.com"
+    assert {"name": "AWS_ROLE_ARN", "value": role} in pod["containers"][0]["env"]
+    assert ROLE not in str(found)
+
+
 def test_without_a_schedule_there_is_no_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor(printed(capsys)) == {}
 
@@ -515,7 +529,14 @@ def test_without_a_schedule_there_is_no_doctor(capsys: pytest.CaptureFixture[str
     ("given", "cloud", "said"),
     [
         (["--doctor-schedule=hourly"], "mycloud", "'hourly' is not a schedule of five fields"),
-        (["--doctor-schedule=0 * * * *", f"--role={ROLE}"], "aws", "which trusts the CCM's ServiceAccount alone"),
+        (["--doctor-schedule=0 * * * *", f"--role={ROLE}"], "aws", "a role exactly where the CCM has one"),
+        (["--doctor-schedule=0 * * * *", f"--doctor-role={ROLE}"], "aws", "a role exactly where the CCM has one"),
+        ([f"--role={ROLE}", f"--doctor-role={ROLE}"], "aws", "doctor-role: needs --doctor-schedule"),
+        (
+            ["--doctor-schedule=0 * * * *", f"--role={ROLE}", f"--doctor-role={ROLE}"],
+            "mycloud",
+            "does not support roles for pods",
+        ),
         (["--doctor-push-gateway=http://gateway"], "mycloud", "needs --doctor-schedule"),
     ],
 )

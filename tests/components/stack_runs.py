@@ -30,6 +30,7 @@ def config(stack: str, **more: Any) -> dict[str, Any]:
         "workloads": False,
         "protect": False,
         "retain": False,
+        "doctorSchedule": "",
         **own,
     }
     section = {key: value for key, value in more.items() if key not in whole}

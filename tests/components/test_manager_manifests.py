@@ -19,6 +19,7 @@ CONFIGS = {
     "mycloud": "[Global]\nendpoint = http://127.0.0.1:1\ntoken = a-token\ncluster-id = c-0123456789ab\n",
 }
 ROLE = "arn:aws:iam::123456789012:role/ccm"
+DOCTORS_ROLE = "arn:aws:iam::123456789012:role/doctor"
 RAM_ROLE = "acs:ram::123456789012:role/ccm"
 
 
@@ -44,6 +45,23 @@ RAM_ROLE = "acs:ram::123456789012:role/ccm"
                 f"--role={ROLE}",
                 "--env=AWS_REGION=eu-central-1",
                 "--leader-elect-resource-name=ours",
+            ],
+        ),
+        (
+            "aws",
+            {
+                "machines": 0,
+                "role": ROLE,
+                "doctor_schedule": "0 * * * *",
+                "doctor_role": DOCTORS_ROLE,
+                "environment": {"AWS_REGION": "eu-central-1"},
+            },
+            [
+                "--control-plane-machines=0",
+                f"--role={ROLE}",
+                "--doctor-schedule=0 * * * *",
+                f"--doctor-role={DOCTORS_ROLE}",
+                "--env=AWS_REGION=eu-central-1",
             ],
         ),
         (
@@ -92,6 +110,9 @@ def test_the_command_prints_what_the_component_makes(
     [
         ("mycloud", {"doctor_schedule": "hourly"}, "doctor_schedule"),
         ("aws", {"doctor_schedule": "0 * * * *", "role": ROLE}, "the role trusts the CCM's ServiceAccount alone"),
+        ("aws", {"doctor_schedule": "0 * * * *", "doctor_role": ROLE}, "must not be set without role"),
+        ("aws", {"role": ROLE, "doctor_role": ROLE}, "must not be set without doctor_schedule"),
+        ("mycloud", {"doctor_role": ROLE}, "does not support roles for pods"),
         ("aws", {"doctor_schedule": "0 * * * *", "vendor_version": "v1.36.1"}, "only this project's image"),
         ("mycloud", {"doctor_push_gateway": "http://gateway"}, "must not be set without doctor_schedule"),
     ],

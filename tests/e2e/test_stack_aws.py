@@ -5,6 +5,7 @@ The tests share one site and run in this order. No request goes through a load b
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.kube import DEPLOYMENTS, NODES, PODS, SERVICES, PatchType, name
+from cloud_controller.kube import DEPLOYMENTS, NODES, PODS, SERVICES, PatchType, Resource, name
 from local import processes
 from local.api_process import API
 from tests.e2e.aws_stack import REGION, STACK, AwsStack
@@ -24,6 +25,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
 SHUTDOWN = "node.cloudprovider.kubernetes.io/shutdown"
+CRON_JOBS = Resource("batch", "v1", "cronjobs", "CronJob", True)
+JOBS = Resource("batch", "v1", "jobs", "Job", True)
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer-"
 OWN, CLASSIC = "own", "classic"
 """Services that are created outside of the stack."""
@@ -33,6 +36,8 @@ OWN, CLASSIC = "own", "classic"
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsStack]:
     """The stack, brought up once for the module."""
     stack = AwsStack(tmp_path_factory.mktemp("aws"))
+    # Once a year: the tests start doctor themselves.
+    stack.stack.configure("doctorSchedule", "0 0 1 1 *")
     try:
         stack.stack.run("up")
         yield stack
@@ -224,6 +229,26 @@ def patient(aws: AwsStack, tmp_path_factory: pytest.TempPathFactory) -> Patient:
 
 def test_doctor_finds_nothing_in_the_healthy_cluster(patient: Patient) -> None:
     patient.recovered()
+
+
+def test_a_scheduled_doctor_reads_with_its_own_role_and_finds_nothing(aws: AwsStack, patient: Patient) -> None:
+    template = aws.kube.get(CRON_JOBS, f"{NAME}-doctor", SYSTEM)["spec"]["jobTemplate"]
+    container = template["spec"]["template"]["spec"]["containers"][0]
+    container["args"] += ["--output=json", "--grace=1s"]
+    started = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": {"name": "now", "namespace": SYSTEM}}
+
+    aws.kube.create(JOBS, started | {"spec": template["spec"]})
+    ended = ("succeeded", "failed")
+    eventually(lambda: {*ended} & {*aws.kube.get(JOBS, "now", SYSTEM).get("status", {})}, "the Job has ended")
+
+    [pod] = [name(each) for each in aws.kube.list(PODS, SYSTEM).items if name(each).startswith("now-")]
+    log = aws.stack.run("logs", "--pod", pod)
+    aws.kube.delete(JOBS, "now", SYSTEM)
+    patient.last = json.loads(log[log.index('{\n  "findings"') :])
+    assert patient.complaints() == []
+    [doctors] = [each["Arn"] for each in aws.aws("iam").list_roles()["Roles"] if "-doctor-" in each["RoleName"]]
+    # What the simulator refuses to all whom the role does not trust.
+    assert {"name": "AWS_ROLE_ARN", "value": doctors} in container["env"]
 
 
 def test_doctor_names_a_stopped_ccm_before_what_it_leaves_undone(aws: AwsStack, patient: Patient) -> None:

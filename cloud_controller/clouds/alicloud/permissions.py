@@ -104,16 +104,19 @@ def policy(region: str, controllers: Collection[str] = CONTROLLERS) -> dict[str,
     return {"Version": "1", "Statement": statements(region, controllers)}
 
 
-def statements(region: str, controllers: Collection[str] = CONTROLLERS) -> list[dict[str, Any]]:
-    """Of `policy`: reads of everything, because not all have a resource; writes of each product in the region."""
+def statements(region: str, controllers: Collection[str] = CONTROLLERS, *, reads: bool = False) -> list[dict[str, Any]]:
+    """Of `policy`: reads of everything, because not all have a resource; writes of each product in the region.
+
+    `reads`: no writes, for `cloud-controller doctor`.
+    """
     for name in controllers:
         if name not in CONTROLLERS:
             why = f"{name!r} is not a controller on Alibaba Cloud"
             raise InvalidConfiguration("controllers", why, ", ".join(CONTROLLERS))
     calls = actions(controllers)
-    reads = [call for call in calls if _READ.fullmatch(call)]
-    writes = [call for call in calls if call not in reads]
-    resources = {"*": reads}
+    reading = [call for call in calls if _READ.fullmatch(call)]
+    writes = [] if reads else [call for call in calls if call not in reading]
+    resources = {"*": reading}
     for product in sorted({call.partition(":")[0] for call in writes}):
         resources[f"acs:{product}:{region}:*:*"] = [call for call in writes if call.startswith(f"{product}:")]
     return [{"Effect": "Allow", "Action": found, "Resource": [of]} for of, found in resources.items() if found]

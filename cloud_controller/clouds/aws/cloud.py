@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 
-from cloud_controller.cloud import CallObserver, Fence
+from cloud_controller.cloud import CallObserver, Fence, Quota
 from cloud_controller.clouds.aws import access
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
@@ -13,6 +13,7 @@ from cloud_controller.clouds.aws.config_refusals import served_classes
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
+from cloud_controller.clouds.aws.quotas import quotas
 from cloud_controller.clouds.aws.routes import AwsRoutes
 from cloud_controller.clouds.aws.vpc_state import VpcState, found_vpc
 from cloud_controller.clouds.common.cache import Cache
@@ -73,6 +74,10 @@ class Aws:
     def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:  # noqa: ARG002
         """See `Cloud.check_access`; rights are told where they lack (see `access.check`)."""
         access.check(self._api)
+
+    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+        """See `Quotas`: those of network load balancers and target groups."""
+        return quotas(self._api, controllers)
 
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""

@@ -6,6 +6,7 @@ it in the same call.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +25,7 @@ _NOBODY = ()
 
 _ACTIONS = {"elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing", "service-quotas": "servicequotas"}
 """IAM's names of services, where they differ from boto3's."""
+_READ = re.compile(r"[a-z0-9]+:(Describe|Get)\w+")
 
 
 class When(Enum):
@@ -91,6 +93,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "elbv2",
         (
+            "DescribeAccountLimits",
             "DescribeListenerAttributes",
             "DescribeListenerCertificates",
             "DescribeListeners",
@@ -200,14 +203,20 @@ def actions(controllers: Collection[str] = CONTROLLERS) -> list[str]:
     return sorted({action for right in rights for action in right.actions})
 
 
-def statements(controllers: Collection[str], cluster_id: str, *, partition: str = "aws") -> list[Statement]:
+def statements(
+    controllers: Collection[str], cluster_id: str, *, partition: str = "aws", reads: bool = False
+) -> list[Statement]:
     """The least-privilege IAM statements for a daemon that runs these controllers for this cluster.
 
-    `partition`: `aws`, `aws-cn` or `aws-us-gov`. Raises InvalidConfiguration for an unknown controller.
+    `partition`: `aws`, `aws-cn` or `aws-us-gov`. `reads`: only what the controllers read, which is what
+    `cloud-controller doctor` calls. Raises InvalidConfiguration for an unknown controller.
     """
     for name in controllers:
         if name not in CONTROLLERS:
             raise InvalidConfiguration("controllers", f"{name!r} is not a controller on AWS", ", ".join(CONTROLLERS))
+    if reads:
+        called = {action for right in RIGHTS if {*right.controllers} & {*controllers} for action in right.actions}
+        return [_allow(sorted(filter(_READ.fullmatch, called)), ["*"], {})]
     granted: dict[tuple[str, When, tuple[str, ...]], set[str]] = {}
     for right in (*RIGHTS, ON_OUR_BEHALF):
         if {*right.controllers} & {*controllers}:

@@ -8,13 +8,11 @@ from __future__ import annotations
 import pulumi
 import pulumi_alicloud as alicloud
 
-from cloud_controller.clouds.alicloud.permissions import statements
-
 from ..common.dependencies import with_what_it_needs
 from ..interface import ClusterParts, NetworkParts
 from . import audit, ram, security_groups
 from .network import machine_ranges
-from .settings import DEFAULT_SERVICE_CIDR, NAME_ON_ACK, AlicloudClusterArgs, tags
+from .settings import DEFAULT_SERVICE_CIDR, DOCTOR_ON_ACK, NAME_ON_ACK, AlicloudClusterArgs, tags
 
 SPECIFICATION = "ack.pro.small"
 """The managed control plane with a service level; `ack.standard` has none."""
@@ -69,11 +67,12 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
     }
     provider = cluster.rrsa_metadata.apply(lambda of: of.ram_oidc_provider_arn or "")
     issuer = cluster.rrsa_metadata.apply(lambda of: of.rrsa_oidc_issuer_url or "")
-    role = None
+    role = of_doctor = None
     if controllers := settings.get("controllers"):
-        oidc = ram.OidcProvider(provider, issuer)
-        allowed = statements(settings["region"], controllers)
-        role = ram.role_of_ccm(name, oidc, NAME_ON_ACK, allowed, opts)
+        oidc, region = ram.OidcProvider(provider, issuer), settings["region"]
+        role = ram.role_of_account(name, oidc, NAME_ON_ACK, region, controllers, opts)
+        if settings.get("doctor"):
+            of_doctor = ram.role_of_account(name, oidc, DOCTOR_ON_ACK, region, controllers, opts, reads=True)
     return ClusterParts(
         cluster.id,
         _kubeconfig(cluster),
@@ -81,6 +80,7 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
         join,
         role,
         {PROVIDER_VARIABLE: provider},
+        of_doctor,
     )
 
 

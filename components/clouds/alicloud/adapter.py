@@ -9,7 +9,6 @@ import pulumi
 import pulumi_alicloud as alicloud
 
 from cloud_controller.clouds.alicloud.annotations import CLASSES, OWN_CLASSES
-from cloud_controller.clouds.alicloud.permissions import statements
 from cloud_controller.clouds.common.versions import minor
 from cloud_controller.load_balancers.readiness_gates import Mode
 
@@ -62,6 +61,7 @@ class AlicloudAdapter(CloudAdapter):
             "kms_key": settings.kms_key,
             "autoscaling": settings.autoscaling or None,
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+            "doctor": bool(config.doctor_schedule) or None,
         }
         return {"settings": {key: value for key, value in given.items() if value is not None}}
 
@@ -123,12 +123,12 @@ class AlicloudAdapter(CloudAdapter):
         return found
 
     def manager_role(
-        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions
+        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions, *, reads: bool = False
     ) -> pulumi.Output[str]:
         given = cast("AlicloudIdentityArgs", identity)
-        allowed = statements(given["region"], given["controllers"])
         provider = ram.OidcProvider(given["oidc_provider"], given["oidc_issuer"])
-        return ram.role_of_ccm(given["cluster_name"], provider, account, allowed, opts)
+        name, region, controllers = given["cluster_name"], given["region"], given["controllers"]
+        return ram.role_of_account(name, provider, account, region, controllers, opts, reads=reads)
 
     def served_classes(self, config: StackConfig) -> Sequence[str]:
         # The others are served on ACK by its own CCM, on ECS by ours.

@@ -1,4 +1,4 @@
-"""Who may do what in Alibaba Cloud: roles of the CCM and of machines, each with the least rights.
+"""Who may do what in Alibaba Cloud: roles of the CCM, of doctor and of machines, each with the least rights.
 
 The CCM's policy is made of the operations that its controllers really call (`permissions.statements`).
 """
@@ -14,9 +14,11 @@ import pulumi
 import pulumi_alicloud as alicloud
 
 from cloud_controller import manifests
+from cloud_controller.clouds.alicloud.permissions import statements
 from cloud_controller.clouds.alicloud.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
+from ..common.doctor import ROLE_OF_DOCTOR
 from .settings import tags
 
 Statement = Mapping[str, Any]
@@ -27,10 +29,10 @@ def allow(actions: Sequence[str], resources: Sequence[str]) -> Statement:
     return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources)}
 
 
-def role_of_machines(name: str, statements: Collection[Statement], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
+def role_of_machines(name: str, allowed: Collection[Statement], opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
     """The name of a role that ECS instances take; what uses it is made after its policy."""
     trust = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": ["ecs.aliyuncs.com"]}}
-    return _role(name, document([trust]), statements, opts)[1]
+    return _role(name, document([trust]), allowed, opts)[1]
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,20 @@ class OidcProvider:
     issuer: pulumi.Input[str]
 
 
-def role_of_ccm(
+def role_of_account(
     cluster_name: str,
     provider: OidcProvider,
     account: str,
-    statements: Collection[Statement],
+    region: str,
+    controllers: Collection[str],
     opts: pulumi.ResourceOptions,
+    *,
+    reads: bool = False,
 ) -> pulumi.Output[str]:
-    """The ARN of the role that only the CCM's ServiceAccount may take (RRSA: RAM roles for service accounts)."""
+    """The ARN of a role that only the CCM's ServiceAccount `account` may take (RRSA: RAM roles for service accounts).
+
+    It may do what these controllers call. `reads`: only what they read, and only doctor's ServiceAccount may take it.
+    """
     subject = f"system:serviceaccount:{manifests.NAMESPACE}:{account}"
 
     def trust(known: list[str]) -> str:
@@ -61,24 +69,25 @@ def role_of_ccm(
         }
         return document([statement])
 
-    name = f"{cluster_name}-cloud-controller-manager"
-    return _role(name, pulumi.Output.all(provider.arn, provider.issuer).apply(trust), statements, opts)[0]
+    name = f"{cluster_name}-{ROLE_OF_DOCTOR if reads else manifests.NAME}"
+    trusted = pulumi.Output.all(provider.arn, provider.issuer).apply(trust)
+    return _role(name, trusted, statements(region, controllers, reads=reads), opts)[0]
 
 
 def _role(
     name: str,
     trust: pulumi.Input[str],
-    statements: Collection[Statement],
+    allowed: Collection[Statement],
     opts: pulumi.ResourceOptions,
 ) -> tuple[pulumi.Output[str], pulumi.Output[str]]:
     """The ARN and the name of a role with these rights."""
     role = alicloud.ram.Role(name, role_name=name, assume_role_policy_document=trust, tags=tags(name), opts=opts)
-    if not statements:
+    if not allowed:
         return role.arn, role.role_name
     policy = alicloud.ram.Policy(
         name,
         policy_name=name,
-        policy_document=document(statements),
+        policy_document=document(allowed),
         # RAM keeps five versions of a policy, and refuses a sixth.
         rotate_strategy="DeleteOldestNonDefaultVersionWhenLimitExceeded",
         tags=tags(name),

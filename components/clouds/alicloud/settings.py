@@ -17,6 +17,7 @@ REGION = re.compile(r"[a-z]{2}(-[a-z]+)+(-[0-9]+)?")
 
 NAME_ON_ACK = "cloud-controller"
 """Of our CCM's objects in a cluster of ACK, whose own are called `cloud-controller-manager`."""
+DOCTOR_ON_ACK = f"{NAME_ON_ACK}-doctor"
 
 DEFAULT_VPC_CIDR = "10.0.0.0/16"
 DEFAULT_POD_CIDR = "172.20.0.0/16"
@@ -71,6 +72,8 @@ class AlicloudClusterArgs(TypedDict):
     """ECS: the key of that instance which encrypts it."""
     controllers: NotRequired[Sequence[str]]
     """The controllers that the CCM runs: its role may do what they call, and no more."""
+    doctor: NotRequired[bool]
+    """ACK: whether `cloud-controller doctor` runs in the cluster, with a role that may do what they read."""
     autoscaling: NotRequired[Mapping[str, int]]
     """ACK: by pool, the most machines that the cluster autoscaler may make; the pool's count is the fewest."""
     control_plane_egress: NotRequired[Sequence[str]]

@@ -81,6 +81,7 @@ class AwsAdapter(CloudAdapter):
             "audit_days": settings.audit_days,
             "ccm": settings.ccm,
             "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+            "doctor": bool(config.doctor_schedule) or None,
         }
         return {"settings": {key: value for key, value in given.items() if value is not None}}
 
@@ -137,9 +138,9 @@ class AwsAdapter(CloudAdapter):
         return found
 
     def manager_role(
-        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions
+        self, identity: Mapping[str, Any], account: str, opts: pulumi.ResourceOptions, *, reads: bool = False
     ) -> pulumi.Output[str]:
-        return iam.existing_cluster_role(cast("AwsIdentityArgs", identity), account, opts)
+        return iam.existing_cluster_role(cast("AwsIdentityArgs", identity), account, opts, reads=reads)
 
     def vendor_manager(
         self,

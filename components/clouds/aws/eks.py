@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_aws as aws
 
+from cloud_controller import manifests
 from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
@@ -96,7 +97,11 @@ def make(name: str, network: NetworkParts, settings: AwsClusterArgs, opts: pulum
         _kubeconfig(cluster),
         cluster,
         join,
-        _ccm_role(name, issuer, settings, opts),
+        # AWS believes the tokens of their ServiceAccounts by the cluster's OIDC issuer.
+        ccm_role=iam.role_of_account(name, issuer, manifests.NAME, settings, name, opts),
+        doctor_role=iam.role_of_account(name, issuer, manifests.DOCTOR, settings, name, opts, reads=True)
+        if settings.get("doctor")
+        else None,
     )
 
 
@@ -139,15 +144,6 @@ def _kubeconfig(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
 def _authority(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
     """As base64 of PEM. Taken out here: `Output.all` makes plain dicts of outputs' own types."""
     return cluster.certificate_authority.apply(lambda authority: authority.data or "")
-
-
-def _ccm_role(
-    name: str, issuer: aws.iam.OpenIdConnectProvider, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
-) -> pulumi.Output[str]:
-    """The role of the CCM's ServiceAccount, whose tokens AWS believes by the cluster's OIDC issuer."""
-    full = f"{name}-cloud-controller-manager"
-    role = iam.service_account_role(full, issuer, iam.CCM_ACCOUNT, opts)
-    return with_what_it_needs(role.arn, [iam.ccm_policy(full, role, settings, name, opts)])
 
 
 def _issuer(identities: Sequence[aws.eks.outputs.ClusterIdentity]) -> str:

@@ -1,4 +1,4 @@
-"""Who may do what in AWS: roles of the control plane, of nodes and of the CCM, each with the least rights.
+"""Who may do what in AWS: roles of the control plane, of nodes, of the CCM and of doctor, each with the least rights.
 
 The CCM's policy is made of the operations that its controllers really call (`cloud_controller.clouds.aws.permissions`).
 """
@@ -18,6 +18,7 @@ from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
 from ..common.dependencies import with_what_it_needs
+from ..common.doctor import ROLE_OF_DOCTOR
 from . import vendor_manager
 from .settings import AwsClusterArgs, AwsIdentityArgs, tags
 
@@ -26,8 +27,6 @@ MANAGED = "arn:aws:iam::aws:policy/"
 EKS_CONTROL_PLANE = ("AmazonEKSClusterPolicy",)
 EKS_NODE = ("AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly")
 NODE = ("AmazonEC2ContainerRegistryPullOnly",)
-
-CCM_ACCOUNT = f"system:serviceaccount:{manifests.NAMESPACE}:{manifests.NAME}"
 
 
 def role_of_service(
@@ -57,16 +56,19 @@ def ccm_policy(
     settings: AwsClusterArgs | AwsIdentityArgs,
     cluster: str,
     opts: pulumi.ResourceOptions,
+    *,
+    reads: bool = False,
 ) -> pulumi.Resource:
-    """Give a role what the CCM's controllers call; returned is what the CCM needs besides the role itself."""
+    """Give a role what the CCM's controllers call, or only what they read; returned is what a pod needs besides the
+    role itself."""
     controllers = settings.get("controllers", ())
     if settings.get("ccm") == "vendor":
         granted = vendor_manager.statements(controllers)
     else:
-        granted = statements(controllers, cluster)
+        granted = statements(controllers, cluster, reads=reads)
     policy = aws.iam.Policy(
         name,
-        description="What the cloud controller manager's controllers call",
+        description=f"What the cloud controller manager's controllers {'read' if reads else 'call'}",
         policy=document(granted),
         tags=tags(name),
         opts=opts,
@@ -74,13 +76,30 @@ def ccm_policy(
     return aws.iam.RolePolicyAttachment(name, role=role.name, policy_arn=policy.arn, opts=opts)
 
 
-def existing_cluster_role(identity: AwsIdentityArgs, account: str, opts: pulumi.ResourceOptions) -> pulumi.Output[str]:
-    """The role of the CCM's ServiceAccount `account` in a cluster that is there already, by its ARN."""
-    full = f"{identity['cluster_name']}-{manifests.NAME}"
+def existing_cluster_role(
+    identity: AwsIdentityArgs, account: str, opts: pulumi.ResourceOptions, *, reads: bool
+) -> pulumi.Output[str]:
+    """`role_of_account` in a cluster that is there already."""
     arn = identity["oidc_provider"]
     provider = OidcProvider(arn, arn.partition(":oidc-provider/")[2])
+    name, cluster = identity["cluster_name"], identity["cluster_id"]
+    return role_of_account(name, provider, account, identity, cluster, opts, reads=reads)
+
+
+def role_of_account(
+    cluster_name: str,
+    provider: OidcProvider | aws.iam.OpenIdConnectProvider,
+    account: str,
+    settings: AwsClusterArgs | AwsIdentityArgs,
+    cluster: str,
+    opts: pulumi.ResourceOptions,
+    *,
+    reads: bool = False,
+) -> pulumi.Output[str]:
+    """The ARN of a role that only the CCM's ServiceAccount `account` may assume; `reads`: only doctor's may."""
+    full = f"{cluster_name}-{ROLE_OF_DOCTOR if reads else manifests.NAME}"
     role = service_account_role(full, provider, f"system:serviceaccount:{manifests.NAMESPACE}:{account}", opts)
-    return with_what_it_needs(role.arn, [ccm_policy(full, role, identity, identity["cluster_id"], opts)])
+    return with_what_it_needs(role.arn, [ccm_policy(full, role, settings, cluster, opts, reads=reads)])
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ class AwsClusterArgs(TypedDict):
     """Whose CCM runs, for its role: `ours` (default), or AWS's own."""
     controllers: NotRequired[Sequence[str]]
     """The controllers that the CCM runs: its role may do what they call, and no more."""
+    doctor: NotRequired[bool]
+    """EKS: whether `cloud-controller doctor` runs in the cluster, with a role that may do what they read."""
     control_plane_egress: NotRequired[Sequence[str]]
     """EC2: IPv4 ranges that machines of the control plane reach besides the cluster and, on port 443, everything."""
     log_days: NotRequired[int]

@@ -15,7 +15,7 @@ import pytest
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds import alicloud
 from cloud_controller.clouds.alicloud.names import VERSIONS
-from cloud_controller.clouds.alicloud.permissions import CONTROLLERS, RIGHTS, actions, policy
+from cloud_controller.clouds.alicloud.permissions import CONTROLLERS, RIGHTS, actions, policy, statements
 from cloud_controller.clouds.alicloud.requests import query_and_form
 
 ACTION = re.compile(
@@ -125,6 +125,14 @@ def test_only_the_route_controller_may_change_routes_and_interfaces() -> None:
 
     assert changing == []
     assert {"vpc:CreateRouteEntries", "ecs:ModifyNetworkInterfaceAttribute"} <= {*actions(["route"])}
+
+
+def test_doctor_may_do_all_that_its_controllers_read_and_nothing_else() -> None:
+    [found] = statements("cn-hangzhou", ["service", "route"], reads=True)
+
+    assert found == policy("cn-hangzhou", ["service", "route"])["Statement"][0]
+    assert found["Resource"] == ["*"]
+    assert all(re.match(r"\w+:(Describe|Get|List)", action) for action in found["Action"])
 
 
 def test_no_right_is_a_pattern() -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cloud_controller.clouds.alicloud.config import parse as parsed_cloud_config
-from cloud_controller.clouds.alicloud.permissions import actions
+from cloud_controller.clouds.alicloud.permissions import actions, statements
 from components.clouds.alicloud.access import cloud_config
 from components.stack_config import ConfigError, parse
 from tests.components.clouds.alicloud.test_alicloud_program import (
@@ -90,6 +90,22 @@ def test_the_role_trusts_the_account_that_the_ccm_has(
     pod = recording.one(kind, MANAGER).inputs["spec"]["template"]["spec"]
     assert trust["Condition"]["StringEquals"]["oidc:sub"] == f"system:serviceaccount:kube-system:{account}"
     assert pod["serviceAccountName"] == account
+
+
+def test_doctor_reads_an_existing_cluster_with_a_role_of_its_own(run_program: Any) -> None:
+    recording = run_program(program, existing(existing=IDENTITY) | {"doctorSchedule": "0 * * * *"}, MADE)
+
+    full, account = "shop-cloud-controller-doctor", "cloud-controller-doctor"
+    [trust] = json.loads(recording.one(ROLE, full).inputs["assumeRolePolicyDocument"])["Statement"]
+    assert trust["Condition"]["StringEquals"]["oidc:sub"] == f"system:serviceaccount:kube-system:{account}"
+    granted = json.loads(recording.one(POLICY, full).inputs["policyDocument"])["Statement"]
+    assert granted == statements("cn-hangzhou", ["service"], reads=True)
+    [job] = [each for each in recording.registrations if each.request.type == "kubernetes:batch/v1:CronJob"]
+    pod = job.inputs["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    environment = {each["name"]: each["value"] for each in pod["containers"][0]["env"]}
+    assert pod["serviceAccountName"] == account
+    assert environment["ALIBABA_CLOUD_ROLE_ARN"] == MADE[ROLE]["arn"]
+    assert environment["ALIBABA_CLOUD_OIDC_PROVIDER_ARN"] == PROVIDER_ARN
 
 
 def test_without_an_oidc_provider_the_ccm_has_the_role_of_its_machine(run_program: Any) -> None:

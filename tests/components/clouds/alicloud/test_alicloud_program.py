@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.clouds.alicloud.permissions import actions
+from cloud_controller.clouds.alicloud.permissions import actions, statements
 from tests.components.stack_runs import RunStack, config, every, opened, program, runner, visible
 
 ACK = "alicloud:cs/managedKubernetes:ManagedKubernetes"
@@ -453,6 +453,22 @@ def test_only_the_ccms_service_account_may_take_its_role(run_stack: RunStack) ->
         "oidc:aud": "sts.aliyuncs.com",
         "oidc:sub": "system:serviceaccount:kube-system:cloud-controller",
     }
+
+
+def test_doctor_reads_with_a_role_that_only_its_service_account_may_take(run_stack: RunStack) -> None:
+    recording = run_stack("alicloud-prod", **BESIDE_ACKS, doctorSchedule="0 * * * *")
+
+    name, account = "alicloud-prod-cloud-controller-doctor", "cloud-controller-doctor"
+    [trust] = json.loads(recording.one(ROLE, name).inputs["assumeRolePolicyDocument"])["Statement"]
+    assert trust["Condition"]["StringEquals"]["oidc:sub"] == f"system:serviceaccount:kube-system:{account}"
+    assert statements_of(recording, name) == statements("cn-hangzhou", ["service"], reads=True)
+    pod = recording.one("kubernetes:batch/v1:CronJob", f"{MANAGER}-doctor").inputs["spec"]["jobTemplate"]["spec"][
+        "template"
+    ]["spec"]
+    environment = {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
+    assert pod["serviceAccountName"] == account
+    assert environment["ALIBABA_CLOUD_ROLE_ARN"] == MADE[ROLE]["arn"]
+    assert environment["ALIBABA_CLOUD_OIDC_PROVIDER_ARN"] == PROVIDER_ARN
 
 
 def test_the_ccm_takes_its_role_by_a_token_for_ram_only(run_stack: RunStack) -> None:

@@ -89,6 +89,19 @@ def test_the_role_is_the_managers_child_and_outlives_its_pods(run_stack: Any) ->
     assert "aws" in role.request.provider
 
 
+def test_doctor_reads_an_existing_cluster_with_a_role_of_its_own(run_stack: Any) -> None:
+    recording = run_stack(existing(existing={"oidcProvider": OIDC}) | {"doctorSchedule": "0 * * * *"})
+
+    full = "shop-cloud-controller-doctor"
+    trust = json.loads(recording.one(ROLE, full).inputs["assumeRolePolicy"])["Statement"][0]
+    account = f"{MANAGER}-doctor"
+    assert trust["Condition"]["StringEquals"][f"{ISSUER}:sub"] == f"system:serviceaccount:kube-system:{account}"
+    granted = json.loads(recording.one(POLICY, full).inputs["policy"])["Statement"]
+    assert granted == statements(["service"], "their-cluster", reads=True)
+    made = recording.one(SERVICE_ACCOUNT, account).inputs["metadata"]
+    assert made["annotations"] == {"eks.amazonaws.com/role-arn": MADE[ROLE]["arn"]}
+
+
 def test_without_an_oidc_provider_the_ccm_has_the_role_of_its_machine(run_stack: Any) -> None:
     recording = run_stack(existing())
 

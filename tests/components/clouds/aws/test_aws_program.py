@@ -333,6 +333,29 @@ def test_only_the_ccms_service_account_may_assume_its_role(run_stack: RunStack) 
     assert account["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": MADE[ROLE]["arn"]}
 
 
+def test_doctor_reads_with_a_role_that_only_its_service_account_may_assume(run_stack: RunStack) -> None:
+    recording = run_stack("aws-prod", doctorSchedule="0 * * * *")
+
+    name, account = "aws-prod-cloud-controller-doctor", f"{MANAGER}-doctor"
+    [trust] = json.loads(recording.one(ROLE, name).inputs["assumeRolePolicy"])["Statement"]
+    issuer = ISSUER.removeprefix("https://")
+    assert trust["Condition"]["StringEquals"] == {
+        f"{issuer}:sub": f"system:serviceaccount:kube-system:{account}",
+        f"{issuer}:aud": "sts.amazonaws.com",
+    }
+    assert statements_of(recording, name) == statements(["service"], "aws-prod", reads=True)
+    job = recording.one("kubernetes:batch/v1:CronJob", account)
+    pod = job.inputs["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == account
+    assert {"name": "AWS_ROLE_ARN", "value": MADE[ROLE]["arn"]} in pod["containers"][0]["env"]
+    attached = recording.one(ATTACHMENT, name)
+    assert {recording.one(ROLE, name).urn, attached.urn} <= recording.dependencies(job.urn)
+
+
+def test_without_a_schedule_doctor_has_no_role(run_stack: RunStack) -> None:
+    assert "aws-prod-cloud-controller-doctor" not in every(run_stack("aws-prod"), ROLE)
+
+
 def test_self_managed_workers_may_read_only_the_join_token(run_stack: RunStack) -> None:
     recording = run_stack("aws-staging")
 
