@@ -222,6 +222,9 @@ class StackConfig(Section):
             raise ConfigError(f"{NAMESPACE}:{self.cloud} is missing: cloud {self.cloud} needs {self._required_keys()}")
         check_shape(self, self._section)
         self._check_service_flags()
+        if self.doctor_schedule and not self.run_by(Executor.DAEMON):
+            why = 'the stack runs no cloud controller manager of this project; allowed: ""'
+            raise ConfigError(line("doctorSchedule", self.doctor_schedule, why))
         if self.monitoring != Monitoring.OFF and not self.run_by(Executor.DAEMON):
             why = 'the stack runs no cloud controller manager; allowed: "off"'
             raise ConfigError(line("monitoring", self.monitoring, why))

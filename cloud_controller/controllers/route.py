@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -243,8 +243,7 @@ class RouteController(LoopController):
         results = self.apply(planned)
         self._routes = _table_after(observation.routes, results)
         if known is None and left is not None:
-            expected = plan(replace(observation, routes=tuple(left.values())), self._options)
-            self._corrections.inc(_corrections(results, expected))
+            self._corrections.inc(_corrections(results, left))
         self._report(planned, waiting)
         failures = {result.action.target: result.error for result in apply.failures(results)}
         if any(isinstance(error, QuotaExceeded) for error in failures.values()):
@@ -292,19 +291,28 @@ def _machines_of(observation: RouteObservation) -> dict[str, str]:
     return {uid(node): instance.id for node, instance in found if instance is not None}
 
 
-def _corrections(results: Iterable[apply.ActionResult], expected: Plan) -> int:
-    """How many of these changes undid what somebody else did: all but those that follow from the table that we left.
+def _corrections(results: Iterable[apply.ActionResult], left: Mapping[str, Route]) -> int:
+    """How many of these changes brought back the table that we left, by destination: others follow from nodes.
 
-    Those of blackholes do not count either: the cloud itself makes a route one when its machine has ended.
+    Those of blackholes do not count: the cloud itself makes a route one when its machine has ended.
     """
-    ours = {action.target for action in expected.changes}
-    done = (result.action.operation for result in results if result.ok and result.action.target not in ours)
-    return sum(
-        isinstance(each, CreateRoute)
-        or (isinstance(each, DeleteRoute) and not each.route.blackhole)
-        or (isinstance(each, ReplaceRoute) and not each.old.blackhole)
-        for each in done
-    )
+
+    def corrects(operation: object) -> bool:
+        match operation:
+            case CreateRoute(route=route):
+                return _target(left, route.destination_cidr) == route.target_instance
+            case ReplaceRoute(old=old, route=route):
+                return not old.blackhole and _target(left, route.destination_cidr) == route.target_instance
+            case DeleteRoute(route=route):
+                return not route.blackhole and _target(left, route.destination_cidr) != route.target_instance
+        return False
+
+    return sum(result.ok and corrects(result.action.operation) for result in results)
+
+
+def _target(table: Mapping[str, Route], cidr: str) -> str | None:
+    route = table.get(cidr)
+    return route.target_instance if route is not None else None
 
 
 def _table_after(routes: Iterable[Route], results: Sequence[apply.ActionResult]) -> dict[str, Route] | None:

@@ -60,7 +60,9 @@ def shared(folder: Path, report: Report = to_nobody, *, keep: bool = False) -> I
         fcntl.flock(users, fcntl.LOCK_SH)
         running = folder / "running.json"
         with locked(folder / "starting"):
-            if not running.exists():
+            if not running.exists() or _is_free(folder / "serving"):
+                # Without a process that holds the lock, the file is left of one that was killed.
+                running.unlink(missing_ok=True)
                 _start(folder, running, *(["--keep"] if keep else []))
         told = json.loads(running.read_text())
         ports = told["ports"]
@@ -79,6 +81,7 @@ def serve(folder: Path, *, keep: bool = False) -> None:
     if not keep:
         shutil.rmtree(copy, ignore_errors=True)
     with ExitStack() as stack:
+        fcntl.flock(stack.enter_context((folder / "serving").open("a")), fcntl.LOCK_EX)
         if not keep:
             stack.callback(shutil.rmtree, copy, ignore_errors=True)
         if not copy.exists():
@@ -112,6 +115,11 @@ def _start(folder: Path, running: Path, *arguments: str) -> None:
     if not wait_until(lambda: running.exists() or process.poll() is not None, _START_SECONDS) or not running.exists():
         process.terminate()
         raise EnvironmentFailed(f"the services did not start:\n{(folder / 'log').read_text()[-3000:]}")
+
+
+def _is_free(lock: Path) -> bool:
+    with lock.open("a") as file:
+        return _alone(file.fileno())
 
 
 def _alone(users: int) -> bool:

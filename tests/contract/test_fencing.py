@@ -42,15 +42,16 @@ class Fence:
 def test_no_operation_reaches_the_cloud_when_the_fence_refuses_it(harness: Harness) -> None:
     nodes = [harness.node("one"), harness.node("two")]
     process = Process(harness)
-    lb = process.served(web(harness, 8080, 8443), nodes)
+    lb = process.served(web(harness, 8080, 8443), nodes[:1])
     pool, listener = lb.model.pools[0], lb.model.listeners[0]
     wanted = process.desired(web(harness, 8080, 8443, annotations=harness.changed_annotations), nodes)
     changed = next(each for each in wanted.pools if each.name == pool.name)
+    new = [each for each in changed.members if each.key not in {member.key for member in pool.members}]
     operations: list[Operation] = [
         UpdateLoadBalancer(lb.id, wanted),
         PutPool(lb.id, changed, new=False),
         RemoveMembers(lb.id, pool.name, pool.members[:1]),
-        AddMembers(lb.id, pool.name, pool.members[:1]),
+        AddMembers(lb.id, pool.name, tuple(new)),
         PutListener(lb.id, replace(listener, port=9443)),
         DeleteListener(lb.id, listener.protocol, listener.port),
         DeleteLoadBalancer(lb.id),

@@ -215,7 +215,9 @@ def statements(
         if name not in CONTROLLERS:
             raise InvalidConfiguration("controllers", f"{name!r} is not a controller on AWS", ", ".join(CONTROLLERS))
     if reads:
-        called = {action for right in RIGHTS if {*right.controllers} & {*controllers} for action in right.actions}
+        # Whatever runs, doctor looks at nodes' machines.
+        looked_at = {*controllers, "node"}
+        called = {action for right in RIGHTS if {*right.controllers} & looked_at for action in right.actions}
         return [_allow(sorted(filter(_READ.fullmatch, called)), ["*"], {})]
     granted: dict[tuple[str, When, tuple[str, ...]], set[str]] = {}
     for right in (*RIGHTS, ON_OUR_BEHALF):

@@ -12,6 +12,7 @@ from cloud_controller import logs
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.openstack.credentials import ApplicationCredential, Credentials, Named, Password
 
+_INTERFACES = ("public", "internal", "admin")
 _TYPES = ("password", "v3password", "v3applicationcredential")
 
 
@@ -46,6 +47,8 @@ def cloud(text: str, name: str) -> Cloud:
     if kind not in _TYPES or "trust_id" in found["auth"]:
         raise InvalidConfiguration(f"clouds.yaml: {name}: auth_type", "not supported", ", ".join(_TYPES))
     interface = str(found.get("interface") or found.get("endpoint_type") or "public")
+    if interface.removesuffix("URL") not in _INTERFACES:
+        raise InvalidConfiguration(f"clouds.yaml: {name}: interface", "not a valid value", ", ".join(_INTERFACES))
     ca_file = found.get("cacert")
     return Cloud(
         str(found["auth"].get("auth_url") or "") or None,

@@ -117,7 +117,7 @@ def parse(text: str, read_file: Callable[[str], str] | None = None) -> Config:
         cluster_id=one.matching("cluster-id", r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", "not a valid ID", "such as prod-1")
         or one.required("cluster-id"),
         auth_url=auth_url,
-        credentials=cloud.credentials or _credentials(one),
+        credentials=_credentials(one) if cloud.credentials is None or _names_somebody(one) else cloud.credentials,
         region=one.text("region") or cloud.region,
         interface=_INTERFACES[one.one_of("os-endpoint-type", [*_INTERFACES], cloud.interface)],
         ca_file=one.text("ca-file") or cloud.ca_file,
@@ -139,6 +139,11 @@ def _cloud(one: Section, read_file: Callable[[str], str] | None) -> clouds_yaml.
     if read_file is None:
         raise one.wrong("use-clouds", "the clouds.yaml cannot be read here", "the credentials in this file")
     return clouds_yaml.cloud(read_file(path), name)
+
+
+def _names_somebody(one: Section) -> bool:
+    keys = ("username", "user-id", "application-credential-id", "application-credential-name")
+    return any(one.text(key) for key in keys)
 
 
 def _credentials(one: Section) -> Credentials:

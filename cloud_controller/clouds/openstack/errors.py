@@ -44,6 +44,9 @@ def of_status(status: int, data: bytes, what: str, retry_after: float = RETRY_AF
         return Unauthorized(text)
     if kind in _QUOTA_NAMES or (status in (403, 409, 413) and _QUOTA.search(message)):
         return QuotaExceeded(text)
+    if status in (404, 410) and not (kind or message):
+        # Not the service's own words: something before it answered. Whoever reads "not found" deletes a node.
+        return CloudError(f"{where}: HTTP {status} without the service's error; a proxy before it may have answered")
     if status < 400:
         # A redirect, or a list of versions: the endpoint is not the API's.
         return CloudError(f"{where}: HTTP {status}; check the service's endpoint in the catalog")

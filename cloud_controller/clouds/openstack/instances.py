@@ -24,7 +24,7 @@ Server = Mapping[str, Any]
 
 _LISTED: Final = 5.0
 """Seconds for which a listing serves all batches of nodes: they come one after the other."""
-_GONE = ("DELETED", "SOFT_DELETED")
+_GONE = "DELETED"
 
 
 class NovaInstances:
@@ -40,7 +40,7 @@ class NovaInstances:
         self._cache = cache or Cache()
         self._listing: Entries[Mapping[str, Server]] = Entries(self._cache, _LISTED)
         self._gone: set[str] = set()
-        """Servers that Nova has said not to exist: IDs are not used again."""
+        """Servers that Nova has said not to exist, for routes alone: nodes ask again."""
 
     def list(self) -> Sequence[Instance]:
         """Every server of the project. Nova does not list deleted ones."""
@@ -70,7 +70,9 @@ class NovaInstances:
         if not ids:
             return frozenset()
         known = self._listing.get("") or self._listed()
-        return frozenset(each for each in ids if each not in known and self._by_id(each) is None)
+        return frozenset(
+            each for each in ids if each not in known and (each in self._gone or self._by_id(each) is None)
+        )
 
     def is_gone(self, server: str) -> bool:
         """Whether Nova has already said that this server does not exist."""
@@ -81,21 +83,20 @@ class NovaInstances:
 
         def read() -> Mapping[str, Server]:
             found = self._client.list("compute", "servers/detail", "servers")
-            return {str(each["id"]): each for each in found if each["status"] not in _GONE}
+            return {str(each["id"]): each for each in found if each["status"] != _GONE}
 
         return self._listing.fetch("", read, max_age)
 
     def _by_id(self, server: str) -> Server | None:
         """The server, or None if it does not exist. Only this proves it: lists may lag."""
-        if server in self._gone:
-            return None
         try:
             found: Server = self._client.get("compute", f"servers/{server}")["server"]
         except NotFound:
-            found = {"status": _GONE[0]}
-        if found["status"] in _GONE:
+            found = {"status": _GONE}
+        if found["status"] == _GONE:
             self._gone.add(server)
             return None
+        self._gone.discard(server)
         return found
 
     def _instance(self, server: Server) -> Instance:
@@ -129,8 +130,9 @@ def _named(servers: Mapping[str, Server], names: Collection[str]) -> dict[str, S
 
 
 def _state(status: str) -> InstanceState:
-    """As upstream: only SHUTOFF counts as shut down. A server in any other status may run pods."""
-    states = {"BUILD": InstanceState.PENDING, "SHUTOFF": InstanceState.STOPPED}
+    """As upstream: only SHUTOFF counts as shut down; here also SOFT_DELETED, from which a server can be restored."""
+    off = dict.fromkeys(("SHUTOFF", "SOFT_DELETED"), InstanceState.STOPPED)
+    states = {"BUILD": InstanceState.PENDING, **off}
     return states.get(status, InstanceState.RUNNING)
 
 

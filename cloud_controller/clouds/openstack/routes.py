@@ -201,15 +201,15 @@ class RouterRoutes:
         return [*found.values()]
 
     def _learn(self, addresses: Iterable[str]) -> None:
-        """Find the servers of next hops that are not known. One whose server is gone may be another's by now."""
-        unknown = {
-            each for each in addresses if not (server := self._servers.get(each)) or self._instances.is_gone(server)
-        }
-        for port in self._ports("fixed_ips", {f"ip_address={each}" for each in unknown}):
+        """Find the servers of next hops: an address may be another's by now, or nobody's."""
+        wanted = {*addresses}
+        found: dict[str, str] = {}
+        for port in self._ports("fixed_ips", {f"ip_address={each}" for each in wanted}):
             for ip in port["fixed_ips"]:
-                if ip["ip_address"] in unknown:
+                if ip["ip_address"] in wanted:
                     is_servers = str(port["device_owner"]).startswith("compute:")
-                    self._servers[ip["ip_address"]] = port["device_id"] if is_servers else ""
+                    found[ip["ip_address"]] = port["device_id"] if is_servers else ""
+        self._servers = found
 
     def _pair(self, wanted: dict[Route, tuple[Object, Hop]], *, add: bool) -> Failures:
         """Allow or forbid these destinations on their ports: a call for each port that has to change."""

@@ -105,9 +105,13 @@ class Changes:
     def _update(self, operation: UpdateLoadBalancer) -> Sent:
         known, model = self._reads.known(operation.id), operation.model
         self._require_ours(known)
+        address = model.attributes.get("vip_address")
+        if address and address != known.view.get("vip_address"):
+            why = f"load balancer {operation.id} is internal and keeps its address; delete the Service to change it"
+            raise InvalidConfiguration("spec.loadBalancerIP", why, str(known.view.get("vip_address")))
         before = wire.tags_of(known.view)
         kept = {key: value for key, value in before.items() if key == wire.TOKEN_TAG}
-        address = known.floating_ip
+        floating_ip = known.floating_ip
         if model.attributes:
             self._floating_ips.put(known, model)
         else:
@@ -115,7 +119,7 @@ class Changes:
         tags = wire.tag_list({**model.tags, **kept, **wire.internal_tags(model, "")})
         if model.name == known.view["name"] and sorted(known.view["tags"]) == sorted(tags):
             # The plan knows the new address only from the next read.
-            moved = f"load balancer {operation.id} has another address now" if known.floating_ip != address else ""
+            moved = f"load balancer {operation.id} has another address now" if known.floating_ip != floating_ip else ""
             return Sent(busy=False, unfinished=moved)
         self._parts.put("loadbalancers", known, known.view, {"name": model.name, "tags": tags})
         return Sent(unfinished=f"Octavia is changing load balancer {operation.id}")
@@ -123,13 +127,19 @@ class Changes:
     def _delete(self, operation: DeleteLoadBalancer) -> Sent:
         try:
             known = self._reads.known(operation.id)
-            self._require_ours(known)
-            if known.view["provisioning_status"] == "PENDING_DELETE":
-                return Sent()
-            if known.view["provisioning_status"].startswith("PENDING"):
-                raise Postponed(f"Octavia is still changing load balancer {operation.id}")
-            self._floating_ips.release(known)
-            self._floating_ips.delete_leftovers(known)
+        except NotFound:
+            return Sent(busy=False)
+        self._require_ours(known)
+        if foreign := wire.foreign_parts(known):
+            # The deletion would take them along.
+            raise Conflict(f"load balancer {operation.id} has parts of somebody else: {', '.join(foreign)}")
+        if known.view["provisioning_status"] == "PENDING_DELETE":
+            return Sent()
+        if known.view["provisioning_status"].startswith("PENDING"):
+            raise Postponed(f"Octavia is still changing load balancer {operation.id}")
+        self._floating_ips.release(known)
+        self._floating_ips.delete_leftovers(known)
+        try:
             self._client.delete(OCTAVIA, f"lbaas/loadbalancers/{operation.id}", cascade="true")
         except NotFound:
             self._reads.gone(operation.id)
@@ -153,7 +163,8 @@ class Changes:
         found: View = {key: value for key, name in names.items() if (value := model.attributes.get(name))}
         if not found.keys() - {"vip_address"}:
             if not members:
-                raise InvalidConfiguration(_SUBNET, "missing, and no node shows where the cluster is", "a subnet ID")
+                why = "missing, and there is no member yet (with Local: no ready pod) to take it from"
+                raise InvalidConfiguration(_SUBNET, why, "a subnet ID")
             found["vip_subnet_id"] = self._topology().subnet_of(members[0].address).id
         return found
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from cloud_controller.cloud_errors import Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
-from cloud_controller.clouds.openstack.octavia.reads import NEUTRON, is_made_for
+from cloud_controller.clouds.openstack.octavia.reads import NEUTRON, OCTAVIA, is_made_for
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
 from cloud_controller.clouds.openstack.octavia.wire import ATTRIBUTE_TAGS, Known, View, describe, tags_of
-from cloud_controller.load_balancers.model import LoadBalancerModel
+from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 
 _FIELD = "spec.loadBalancerIP"
 
@@ -27,8 +27,9 @@ class FloatingIps:
     def put(self, known: Known, model: LoadBalancerModel) -> None:
         """Give the load balancer the floating IP that the model asks for, or none if it is internal."""
         current = known.floating_ip
+        keep = bool(model.attributes.get("keep_floating_ip"))
         if model.attributes["internal"]:
-            self.release(known)
+            self.release(known, keep=keep)
             return
         address = str(model.attributes.get("load_balancer_ip") or "")
         network, choice = str(model.attributes["floating_network"]), str(model.attributes["floating_subnet"])
@@ -39,34 +40,39 @@ class FloatingIps:
         # Of what a process left behind that ended between two calls.
         free = self._found(known, network, subnets, address)
         made = free if free is not None else self._made(known, network, subnets, None if current else port_id)
-        self.release(known)
+        self.release(known, keep=keep)
         if made.get("port_id") != port_id:
-            made = self._client.put(NEUTRON, f"floatingips/{made['id']}", {"floatingip": {"port_id": port_id}})[
-                "floatingip"
-            ]
+            # Only while it is as it was read: somebody may have taken a free one meanwhile.
+            revision, body = made.get("revision_number"), {"floatingip": {"port_id": port_id}}
+            made = self._client.put(NEUTRON, f"floatingips/{made['id']}", body, if_revision=revision)["floatingip"]
         known.floating_ip = made
 
-    def release(self, known: Known) -> None:
-        """Take the floating IP from the load balancer: delete it if it was made for it and is not to be kept."""
-        current = known.floating_ip
-        if current is None:
+    def release(self, known: Known, *, keep: bool = False) -> None:
+        """Take the floating IP from the load balancer: delete it if it was made for it and is not to be kept.
+
+        It is read again: one that somebody has put on another port meanwhile is left alone.
+        """
+        if known.floating_ip is None:
             return
-        path = f"floatingips/{current['id']}"
-        kept = tags_of(known.view).get(ATTRIBUTE_TAGS["keep_floating_ip"]) == "true"
+        path = f"floatingips/{known.floating_ip['id']}"
+        known.floating_ip = None
         try:
-            if is_made_for(current, known) and not kept:
+            current = self._client.get(NEUTRON, path)["floatingip"]
+            if current.get("port_id") != known.view["vip_port_id"]:
+                return
+            if is_made_for(current, known) and not (keep or _is_kept(known)):
                 self._client.delete(NEUTRON, path)
             else:
                 # The description would make it the controller's again.
                 own = {"description": "kept from a deleted Service"} if is_made_for(current, known) else {}
-                self._client.put(NEUTRON, path, {"floatingip": {"port_id": None, **own}})
+                body = {"floatingip": {"port_id": None, **own}}
+                self._client.put(NEUTRON, path, body, if_revision=current.get("revision_number"))
         except NotFound:
             pass
-        known.floating_ip = None
 
     def delete_leftovers(self, known: Known) -> None:
         """Delete those that were made for the load balancer and are on no port: a process ended between two calls."""
-        for each in self._free(known):
+        for each in () if _is_kept(known) else self._free(known):
             try:
                 self._client.delete(NEUTRON, f"floatingips/{each['id']}")
             except NotFound:
@@ -86,9 +92,15 @@ class FloatingIps:
         if not found:
             raise InvalidConfiguration(_FIELD, f"the project has no floating IP {address}", "one of the project's")
         port = found[0].get("port_id")
-        if port and port != known.view["vip_port_id"]:
+        if port and port != known.view["vip_port_id"] and not self._is_predecessors(port, known):
             raise InvalidConfiguration(_FIELD, f"floating IP {address} is on port {port} of another", "a free one")
         return found[0]
+
+    def _is_predecessors(self, port: str, known: Known) -> bool:
+        """Whether the port is that of another load balancer of the same Service, which this one replaces."""
+        owner = Owner.of_tags(tags_of(known.view))
+        found = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers", vip_port_id=port)
+        return owner is not None and any(Owner.of_tags(tags_of(each)) == owner for each in found)
 
     def _made(self, known: Known, network: str, subnets: list[Subnet], port_id: str | None) -> View:
         """A new floating IP, from the first of the subnets that has a free address."""
@@ -102,6 +114,10 @@ class FloatingIps:
                 if last == 0:
                     raise
         raise AssertionError("there is at least one choice")
+
+
+def _is_kept(known: Known) -> bool:
+    return tags_of(known.view).get(ATTRIBUTE_TAGS["keep_floating_ip"]) == "true"
 
 
 def _fits(floating_ip: View, network: str, subnets: list[Subnet], address: str) -> bool:

@@ -13,7 +13,7 @@ from cloud_controller.clouds.openstack.octavia.reads import OCTAVIA, Reads
 from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.clouds.openstack.octavia.wire import Known, View
 from cloud_controller.load_balancers.backends import Member
-from cloud_controller.load_balancers.model import CLUSTER_TAG, Pool
+from cloud_controller.load_balancers.model import CLUSTER_TAG, Owner, Pool
 from cloud_controller.load_balancers.operations import (
     AddMembers,
     DeleteListener,
@@ -105,10 +105,8 @@ class PartChanges:
         if pool is None:
             raise NotFound(f"load balancer {operation.id} has no pool {listener.pool}")
         present = known.listener(*listener.key)
-        if present is not None and CLUSTER_TAG not in wire.tags_of(present):
-            raise Conflict(
-                f"load balancer {operation.id} has a listener on {listener} that the controller did not make"
-            )
+        if present is not None and Owner.of_tags(wire.tags_of(present)) != Owner.of_tags(listener.tags):
+            raise Conflict(f"load balancer {operation.id} has a listener on {listener} that is not the Service's")
         if present is not None and present["protocol"] != listener.attributes["protocol"]:
             # Octavia cannot change the protocol, and two listeners cannot have one port.
             self._remove("listeners", known, known.listeners, present)
@@ -132,7 +130,10 @@ class PartChanges:
     def delete_listener(self, operation: DeleteListener) -> Sent:
         """Delete the listener, if it exists."""
         known = self._reads.known(operation.id)
-        return self._remove("listeners", known, known.listeners, known.listener(operation.protocol, operation.port))
+        present = known.listener(operation.protocol, operation.port)
+        if present is not None and CLUSTER_TAG not in wire.tags_of(present):
+            raise Conflict(f"load balancer {operation.id}: the controller did not make listener {present['id']}")
+        return self._remove("listeners", known, known.listeners, present)
 
     def _put_monitor(self, known: Known, present: View, pool: Pool, *, send: bool) -> Sent:
         """Make the pool's health monitor what it should be, by one call; `send`: or only say what remains."""
@@ -210,7 +211,9 @@ class PartChanges:
 
 def _members(known: Known, present: View) -> list[Member]:
     views: list[dict[str, Any]] = known.members.get(present["id"], [])
-    return [Member(each["address"], each["protocol_port"], each["name"], each["weight"]) for each in views]
+    # One that somebody has switched off is to be added again.
+    on = [each for each in views if each.get("admin_state_up", True)]
+    return [Member(each["address"], each["protocol_port"], each["name"], each["weight"]) for each in on]
 
 
 def _changed(present: View, wanted: View) -> View:

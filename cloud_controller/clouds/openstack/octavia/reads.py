@@ -53,7 +53,8 @@ class Reads:
         stale = [view for view in views.values() if service_uids is None or not self._is_current(view)]
         for known in self._whole(stale):
             self.put(known)
-        return [self._updated(view) for view in views.values() if view["provisioning_status"] != "DELETED"]
+        existing = [view for view in views.values() if view["provisioning_status"] != "DELETED"]
+        return [self._updated(view) or next(self._whole([view])) for view in existing]
 
     def known(self, id: str) -> Known:
         """The load balancer as last read. Raises NotFound."""
@@ -141,9 +142,12 @@ class Reads:
             return False
         return at_work or view.get("updated_at") == known.view.get("updated_at")
 
-    def _updated(self, view: View) -> Known:
+    def _updated(self, view: View) -> Known | None:
+        """What is known of it; None if another thread has forgotten it meanwhile."""
         with self._lock:
-            known = self._known[view["id"]]
+            known = self._known.get(view["id"])
+            if known is None:
+                return None
             known.view = view
             if view["provisioning_status"] == "ACTIVE":
                 self._at_work.discard(view["id"])

@@ -119,7 +119,9 @@ def observed(known: Known) -> ObservedLoadBalancer:
     listeners = [_listener(each, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each)]
     floating = known.floating_ip
     hidden = {TOKEN_TAG, *ATTRIBUTE_TAGS.values()}
-    address = floating["floating_ip_address"] if floating else view.get("vip_address")
+    # A public one without its floating IP has no address to show: clients cannot reach the other one.
+    is_public = ATTRIBUTE_TAGS["floating_network"] in tags
+    address = floating["floating_ip_address"] if floating else None if is_public else view.get("vip_address")
     used = {each.pool for each in listeners}
     proxy = any(pool.attributes["protocol"] in _PROXIES for pool in pools.values() if pool.name in used)
     return ObservedLoadBalancer(
@@ -158,6 +160,12 @@ def _reason(view: View) -> str | None:
         "its provisioning_status is ERROR, and Octavia refuses changes; an administrator may repair it with `openstack"
         f" loadbalancer failover {view['id']}`; once deleted, it is created anew with another address"
     )
+
+
+def foreign_parts(known: Known) -> list[str]:
+    """Listeners and pools that no controller made, on a load balancer that one made."""
+    kinds = (("listener", known.listeners), ("pool", known.pools))
+    return [f"{kind} {each['id']}" for kind, parts in kinds for each in parts.values() if not _is_ours(each)]
 
 
 def _is_ours(part: View) -> bool:
