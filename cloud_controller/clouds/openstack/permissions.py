@@ -35,7 +35,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         "network",
         (
-            *("DELETE floatingips/ID", "GET floatingips", "GET networks", "GET subnets", "POST floatingips"),
+            *("DELETE floatingips/ID", "GET floatingips", "GET floatingips/ID", "GET networks", "GET subnets"),
+            "POST floatingips",
             "PUT floatingips/ID",
         ),
         _SERVICE,
