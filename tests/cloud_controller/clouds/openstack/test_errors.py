@@ -64,3 +64,12 @@ def test_the_services_own_words_are_kept() -> None:
     error = of_status(409, neutron("IpAddressInUse", "the address is in use"), "POST network ports")
 
     assert str(error) == "OpenStack: POST network ports: IpAddressInUse: the address is in use"
+
+
+@pytest.mark.parametrize("body", [b"", b"default backend - 404", b'{"status": "404"}', b"[]"])
+def test_not_found_is_only_what_a_service_says_itself(body: bytes) -> None:
+    """A proxy's 404 would delete nodes, and forget load balancers."""
+    error = of_status(404, body, "GET compute servers/1")
+
+    assert not isinstance(error, NotFound)
+    assert "a proxy before it may have answered" in str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cloud_controller.cloud import Conflict
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
 from tests.cloud_controller.load_balancing import Running, changed, port, served, service
@@ -224,3 +225,45 @@ def test_a_load_balancer_deleted_by_hand_is_made_again(account: OctaviaAccount) 
     (again,) = account.load_balancers()
     assert again["id"] != lb["id"]
     assert [each["port_id"] for each in account.floating_ips()] == [again["vip_port_id"]]
+
+
+def test_a_floating_ip_that_was_moved_to_another_port_stays_there(account: OctaviaAccount) -> None:
+    cluster = nodes("node1")
+    running = served(account, cluster, service({}, port(80)))
+    (floating_ip,) = account.floating_ips()
+    _, (elsewhere,) = account.site.project.server("vm", (account.network, [account.subnet]))
+    body = {"floatingip": {"port_id": elsewhere["id"]}}
+    account.api.put("network", f"floatingips/{floating_ip['id']}", body)
+
+    cluster.delete_service()
+    running.settle()
+
+    assert account.load_balancers() == []
+    assert [each["port_id"] for each in account.floating_ips()] == [elsewhere["id"]]
+
+
+def test_a_load_balancer_with_a_listener_of_somebody_else_is_not_deleted(account: OctaviaAccount) -> None:
+    cluster = nodes("node1")
+    running = served(account, cluster, service({}, port(80)))
+    (lb,) = account.load_balancers()
+    foreign = {"name": "theirs", "protocol": "TCP", "protocol_port": 9000, "loadbalancer_id": lb["id"]}
+    made = account.api.post("load-balancer", "lbaas/listeners", {"listener": foreign})["listener"]
+    account.settle()
+    running.resync()
+
+    cluster.delete_service()
+    with pytest.raises(Conflict, match=made["id"]):
+        running.settle()
+
+    assert "theirs" in [each["name"] for each in account.parts("listeners")]
+
+
+def test_a_floating_ip_kept_in_the_change_that_makes_the_service_internal_is_kept(account: OctaviaAccount) -> None:
+    cluster = nodes("node1")
+    running = served(account, cluster, service({}, port(80)))
+    (floating_ip,) = account.floating_ips()
+
+    changed(cluster, named(internal=True, keep_floating_ip=True))
+    running.settle()
+
+    assert [each["id"] for each in account.floating_ips()] == [floating_ip["id"]]
