@@ -55,6 +55,10 @@ UNITS: Mapping[str, str] = {
 }
 """By file, where that is not a unit of its own."""
 
+OPENSTACK = "the services of OpenStack"
+"""All tests of them: each answers one request at a time, and several workers would wait for each other."""
+_OF_OPENSTACK = "tests/cloud_controller/clouds/openstack/"
+
 SHARED: Mapping[str, tuple[str, str]] = {
     CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),
     CRASH_ENVIRONMENT: ("environment", "tests/crash"),
@@ -71,12 +75,20 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
+def unit_of(nodeid: str) -> str:
+    """The unit of a test: its file's, but the contract suite's tests of OpenStack go with OpenStack's own."""
+    file = file_of(nodeid)
+    of_openstack = file.startswith("tests/contract/") and nodeid.partition("[")[2].startswith("openstack")
+    if of_openstack or file.startswith(_OF_OPENSTACK):
+        return OPENSTACK
+    return UNITS.get(file, file)
+
+
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # its base is not typed
     """Gives a worker one unit after another."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = file_of(nodeid)
-        return UNITS.get(file, file)
+        return unit_of(nodeid)
 
 
 _shared: dict[str, pytest.FixtureDef[Any]] = {}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.distribution import SHARED, UNITS, Scheduling, file_of, sort_longest_first
+from tests.distribution import OPENSTACK, SHARED, UNITS, Scheduling, file_of, sort_longest_first, unit_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,6 +37,17 @@ def test_a_unit_is_given_to_a_worker_as_a_whole() -> None:
     units = [scheduling._split_scope(f"{file}::test_a[b::c]") for file in (*UNITS, "tests/test_other.py")]
 
     assert units == [*UNITS.values(), "tests/test_other.py"]
+
+
+def test_one_worker_runs_all_tests_of_openstacks_services() -> None:
+    ids = (
+        "tests/contract/test_routes.py::test_a[openstack]",
+        "tests/contract/test_answers.py::test_a[openstack_octavia]",
+        "tests/cloud_controller/clouds/openstack/test_client.py::test_a",
+    )
+
+    assert {unit_of(each) for each in ids} == {OPENSTACK}
+    assert unit_of("tests/contract/test_routes.py::test_a[aws]") == "tests/contract/test_routes.py"
 
 
 CONFTEST = """

@@ -23,10 +23,10 @@ _TIMEOUT = 15.0
 class OpenStack:
     """One cluster in one project and region."""
 
-    def __init__(self, config: Config, *, regional: bool = False) -> None:
-        """`regional`: write provider IDs with the region."""
+    def __init__(self, config: Config, *, regional: bool = False, timeout: float = _TIMEOUT) -> None:
+        """`regional`: write provider IDs with the region. `timeout`: seconds that a request may take."""
         self._config = config
-        http = Http("OpenStack", timeout=_TIMEOUT, ca_file=config.ca_file)
+        http = Http("OpenStack", timeout=timeout, ca_file=config.ca_file)
         session = Session(http, config.auth_url, config.credentials, region=config.region, interface=config.interface)
         self._client = OpenStackClient(session, http)
         cache = Cache()

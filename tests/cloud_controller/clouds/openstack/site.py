@@ -16,6 +16,8 @@ from local.openstack.peer import Peer
 from local.openstack.project import Project
 from local.openstack.proxy import Fault, Proxy
 
+_TIMEOUT = 120.0
+
 
 class Site:
     """One project. What the test itself does bypasses the proxy."""
@@ -46,8 +48,8 @@ class Site:
         return replace(Config("c-1", self.proxy.auth_url, credentials), **changes)
 
     def cloud(self, *, regional: bool = False, **changes: Any) -> OpenStack:
-        """The cloud as a new process sees it; pauses between attempts take no time."""
-        made = OpenStack(self.config(**changes), regional=regional)
+        """The cloud as a new process sees it; pauses between attempts take no time, requests what a busy machine needs."""
+        made = OpenStack(self.config(**changes), regional=regional, timeout=_TIMEOUT)
         made._client._sleep = lambda _: None
         return made
 
