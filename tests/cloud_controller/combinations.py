@@ -15,6 +15,9 @@ from cloud_controller.clouds.aws.attributes import LISTENER, LOAD_BALANCER, TARG
 from cloud_controller.clouds.aws.build import AwsBuilder
 from cloud_controller.clouds.aws.build_facts import BuildFacts as AwsFacts
 from cloud_controller.clouds.mycloud.build import MyCloudBuilder
+from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
+from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
+from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.load_balancers.annotation import Annotation
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.catalogue import Catalogue
@@ -23,7 +26,7 @@ from tests.cloud_controller.clouds.alicloud.account import CONFIG as ALICLOUD_CO
 from tests.cloud_controller.clouds.aws.services import CONFIG as AWS_CONFIG
 from tests.cloud_controller.clouds.aws.services import VPC
 
-MYCLOUD, AWS = (clouds.descriptor(name).catalogue for name in ("mycloud", "aws"))
+MYCLOUD, AWS, OPENSTACK = (clouds.descriptor(name).catalogue for name in ("mycloud", "aws", "openstack"))
 CLB, NLB = clouds.descriptor("alicloud").catalogue.kinds
 TCP, UDP, SCTP = ({"name": name.lower(), "protocol": name, "port": 80} for name in ("TCP", "UDP", "SCTP"))
 HTTPS = {"name": "https", "protocol": "TCP", "port": 443}
@@ -454,11 +457,38 @@ PAIRS += (
     ),
 )
 
+_LB_ID = {"id": "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"}
+PAIRS = (
+    *PAIRS,
+    by_spec(OPENSTACK, {}, NO_NODE_PORTS, {}),
+    by_spec(OPENSTACK, {}, IPV6_RANGES, RANGES),
+    pair(OPENSTACK, {"load_balancer_source_ranges": "2001:db8::/32"}, {"load_balancer_source_ranges": "10.0.0.0/8"}),
+    pair(OPENSTACK, {"default_tls_container_ref": "https://barbican.example.com/v1/containers/1"}, {}),
+    pair(OPENSTACK, {"proxy_protocol": "v2"}, {"proxy_protocol": "false"}, TCP, UDP),
+    pair(OPENSTACK, {"x_forwarded_for": "true", "proxy_protocol": "true"}, {"x_forwarded_for": "true"}),
+    pair(OPENSTACK, {"health_monitor_timeout": "9", "health_monitor_delay": "5"}, {"health_monitor_timeout": "4"}),
+    *(
+        pair(OPENSTACK, {**_LB_ID, argument: text}, _LB_ID)
+        for argument, text in (
+            ("network_id", _LB_ID["id"]),
+            ("subnet_id", _LB_ID["id"]),
+            ("port_id", _LB_ID["id"]),
+            ("flavor_id", _LB_ID["id"]),
+            ("availability_zone", "az-1"),
+            ("lb_class", "dmz"),
+            ("internal", "true"),
+        )
+    ),
+    by_spec(OPENSTACK, _LB_ID, {"loadBalancerIP": "203.0.113.9"}, {}),
+)
+
 # What an API server without IPv6 refuses by itself.
 ONLY_WITH_IPV6: tuple[tuple[Asked, Asked], ...] = (
     by_spec(MYCLOUD, {}, IPV6, {}),
     by_spec(MYCLOUD, {}, DUAL, {"ipFamilyPolicy": "PreferDualStack"}),
     by_spec(NLB, {}, IPV6, DUAL),
+    by_spec(OPENSTACK, {}, IPV6, {}),
+    by_spec(OPENSTACK, {}, DUAL, {"ipFamilyPolicy": "PreferDualStack"}),
     by_spec(AWS, {}, IPV6, {}),
     by_spec(AWS, {}, DUAL, {}),
     pair(AWS, {**_NLB, "ip_address_type": "ipv4"}, _NLB, ipFamilies=["IPv6"]),
@@ -471,6 +501,7 @@ _BUILDERS: Mapping[str, tuple[Any, Any]] = {
     "mycloud": (MyCloudBuilder("c-1", "internet-facing"), Fact()),
     "aws": (AwsBuilder(AWS_CONFIG), Fact(AwsFacts(VPC))),
     "alicloud": (AliCloudBuilder(ALICLOUD_CONFIG), Fact(AliCloudFacts("vpc-1"))),
+    "openstack": (OctaviaBuilder("c-1", LoadBalancerOptions()), Fact(Topology((), {"public": "public"}))),
 }
 
 

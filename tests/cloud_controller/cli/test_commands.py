@@ -60,7 +60,7 @@ def failed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 def test_an_unknown_cloud_is_an_error_with_the_nearest_name(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = failed(command(files, "--cloud=myclod"), capsys)
 
-    told = "'myclod' is not a known cloud; did you mean 'mycloud'? (allowed: alicloud, aws, mycloud)"
+    told = "'myclod' is not a known cloud; did you mean 'mycloud'? (allowed: alicloud, aws, mycloud, openstack)"
     assert line == f"cloud-controller: cloud: {told}"
 
 

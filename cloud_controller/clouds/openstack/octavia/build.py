@@ -16,7 +16,6 @@ from cloud_controller.clouds.common.service_spec import affinity_timeout, ignore
 from cloud_controller.clouds.common.source_ranges import source_ranges
 from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
-from cloud_controller.clouds.openstack.octavia.refusals import SERVED
 from cloud_controller.clouds.openstack.octavia.topology import Topology, choice_of
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue, Settings, Value
@@ -114,7 +113,7 @@ class OctaviaBuilder:
         chosen = Backends(tuple(each for each in backends.nodes if _selected(each, selector)), backends.slices)
         found = {}
         for port in spec.get("ports") or []:
-            if port["protocol"] in SERVED and port.get("nodePort"):
+            if port.get("nodePort"):
                 by = (
                     chosen.by_local_pods(port, port["nodePort"])
                     if is_local(spec)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from cloud_controller.clouds.common.refusals import (
     missing_node_port,
     only_ipv6_ranges,
-    unserved_protocol,
 )
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -23,7 +22,6 @@ from cloud_controller.load_balancers.terms import (
 PREFIX = "loadbalancer.openstack.org/"
 INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
 
-SERVED = ("TCP", "UDP", "SCTP")
 _ONLY_IPV4 = "IPv6 load balancers are not supported on OpenStack yet"
 _PROXY, _HTTP = ~text("proxy_protocol").is_("false"), flag("x_forwarded_for")
 _DELAY, _TIMEOUT = number("health_monitor_delay", 5), number("health_monitor_timeout", 3)
@@ -42,7 +40,6 @@ REFUSALS = (
         f"RequireDualStack: {_ONLY_IPV4}",
         "SingleStack, PreferDualStack",
     ),
-    unserved_protocol(*SERVED),
     missing_node_port(),
     *only_ipv6_ranges(),
     Refusal(
@@ -65,7 +62,8 @@ REFUSALS = (
     ),
     Refusal(
         "health_monitor_timeout",
-        (given("health_monitor_timeout") | given("health_monitor_delay")) & _TIMEOUT.above(_DELAY),
+        # What only one of them says is compared with the cloud config by Octavia itself.
+        given("health_monitor_timeout") & given("health_monitor_delay") & _TIMEOUT.above(_DELAY),
         say("{} s is longer than the delay ({} s)", _TIMEOUT, _DELAY),
         say("1 to {}", _DELAY),
     ),

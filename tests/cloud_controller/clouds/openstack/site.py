@@ -48,7 +48,7 @@ class Site:
         return replace(Config("c-1", self.proxy.auth_url, credentials), **changes)
 
     def cloud(self, *, regional: bool = False, **changes: Any) -> OpenStack:
-        """The cloud as a new process sees it. Attempts follow at once; each may take as long as a busy machine needs."""
+        """The cloud as a new process sees it. Attempts follow at once; each may take what a busy machine needs."""
         made = OpenStack(self.config(**changes), regional=regional, timeout=_TIMEOUT)
         made._client._sleep = lambda _: None
         return made
