@@ -34,7 +34,7 @@ def running(request: pytest.FixtureRequest) -> Iterator[OctaviaHarness]:
 class OctaviaHarness(OpenStackHarness):
     """See `Harness`. Octavia takes half a second for each change, so that interruptions after all would take hours."""
 
-    stride = 6
+    stride = 12
     changed_annotations: Mapping[str, str] = {
         f"{PREFIX}connection-limit": "2000",
         f"{PREFIX}lb-method": "LEAST_CONNECTIONS",
