@@ -20,13 +20,11 @@ from local.alicloud.folder import database
 from local.alicloud.machines import INSTANCE
 from local.alicloud.revision import revision
 from local.cluster_keeper import Keeper, Machines
+from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
 from local.folder_guard import FolderGuard
 from local.standin.server import Application, config
 from local.standin.standin import Answer, Request
 from local.state_folder import StateFolder
-
-HEALTH_PATH, CONTENTS_PATH = "/healthz", "/site"
-TOKEN_HEADER = "x-site-token"
 
 
 def serve(site_dir: Path) -> None:

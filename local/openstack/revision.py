@@ -1,14 +1,14 @@
-"""Detects an API that still runs the code of before an update of the project."""
+"""The revision of a site's OpenStack."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
+
+from local import revision as revisions
+
+_HERE = Path(__file__).parent
 
 
 def revision() -> str:
-    """Sixteen hex digits derived from the modules of this folder and of what runs in the services."""
-    digest = hashlib.sha256()
-    for module in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(module.read_bytes())
-    return digest.hexdigest()[:16]
+    """That of this folder's modules and of what runs in the services."""
+    return revisions.of(_HERE, _HERE / "services")

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from local.addresses import API_PORT
 from local.cluster_keeper import Keeper, Machines
+from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
 from local.folder_guard import FolderGuard
 from local.openstack import peer
 from local.openstack.cluster import CLUSTER_ID, prepared, wanted_machines
@@ -23,9 +24,6 @@ from local.openstack.folder import cluster_file, services
 from local.openstack.proxy import Answer, Proxy
 from local.openstack.revision import revision
 from local.state_folder import StateFolder
-
-HEALTH_PATH, CONTENTS_PATH = "/healthz", "/site"
-TOKEN_HEADER = "x-site-token"
 
 
 def serve(site_dir: Path) -> None:

@@ -14,8 +14,9 @@ from local.alicloud import machines
 from local.alicloud.cloud import AliCloud
 from local.alicloud.cluster import CLUSTER_ID, NETWORK_ID, WORKERS, prepare, wanted_machines
 from local.alicloud.contents import contents
-from local.alicloud.server import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER, side_of
+from local.alicloud.server import side_of
 from local.alicloud.site import AliCloudSite
+from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
 from local.standin.standin import Request
 from local.state_folder import StateFolder
 from tests.local.alicloud.caller import call
