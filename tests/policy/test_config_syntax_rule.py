@@ -15,6 +15,8 @@ RULE = "ccm-cloud-config-valid"
 HUSH = "hUsh4Ever"
 MYCLOUD = f"[Global]\nendpoint = https://api.mycloud.internal\ntoken = {HUSH}\ncluster-id = c-1\n"
 AWS = "[Global]\nKubernetesClusterID = prod\nRegion = eu-central-1\nVPC = vpc-0123456789abcdef0\n"
+OPENSTACK = f"[Global]\nauth-url = https://keystone/v3\nuser-id = u\npassword = {HUSH}\ntenant-id = t\n"
+FROM_CLOUDS = "[Global]\nuse-clouds = true\ncloud = prod\nclouds-file = /etc/clouds.yaml\n"
 ALICLOUD = {"clusterID": "c-1", "region": "cn-hangzhou", "vpcid": "vpc-1"}
 
 
@@ -50,6 +52,8 @@ def reading(
         ("mycloud", MYCLOUD.replace(HUSH, f'"{HUSH}'), "line 3: unclosed quote"),
         ("mycloud", f"{HUSH}\n", "line 1: not in a [section]"),
         ("aws", AWS.replace("VPC = vpc-", f"VPC = {HUSH}"), "[Global] VPC: not a valid ID"),
+        ("openstack", OPENSTACK.replace("auth-url", "auth-ulr"), "did you mean 'auth-url'?"),
+        ("openstack", OPENSTACK.replace("tenant-id", "trust-id"), "[Global] trust-id: trusts are not supported"),
         ("alicloud", alicloud(vpcid=HUSH), "Global: vpcid: not a valid ID"),
         ("alicloud", f'{{"Global": "{HUSH}', "line 1: not valid JSON"),
         ("alicloud", alicloud(**{HUSH: HUSH}), "unknown key in Global"),
@@ -95,7 +99,10 @@ def test_the_cloud_config_is_found_wherever_it_is_mounted_from(
         [reading(), secret(MYCLOUD.replace(f"token = {HUSH}", "token-file = /nowhere/token"))],
         [reading("--cloud=aws"), secret(AWS)],
         [reading("--cloud=alicloud"), secret(alicloud())],
-        [reading("--cloud-provider=openstack"), WRONG],
+        [reading("--cloud-provider=openstack"), secret(OPENSTACK)],
+        [reading("--cloud=openstack"), secret(f"{OPENSTACK}cluster-id = c-1\n")],
+        [reading("--cloud=openstack"), secret(FROM_CLOUDS)],
+        [reading("--cloud-provider=vsphere"), WRONG],
         [reading(name="other"), WRONG],
         [reading(name=EXEMPT), secret("[Global]\n", EXEMPT)],
         [reading(), secret(UNKNOWN)],
@@ -107,6 +114,9 @@ def test_the_cloud_config_is_found_wherever_it_is_mounted_from(
         "token-file",
         "aws",
         "alicloud",
+        "openstack's own",
+        "openstack",
+        "clouds.yaml",
         "another cloud",
         "not the CCM's",
         "exempt",

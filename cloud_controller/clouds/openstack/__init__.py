@@ -20,7 +20,7 @@ def _from_config(text: str) -> OpenStack:
     from cloud_controller.clouds.openstack.config import parse
     from cloud_controller.clouds.openstack.files import read_file
 
-    config = parse(text, lambda path: read_file("clouds-file", path))
+    config = parse(text)
     if config.ca_file is not None:
         read_file("ca-file", config.ca_file)  # Otherwise each connection would fail, as if the network were at fault.
     # As upstream's own switch.

@@ -35,9 +35,8 @@ class OpenStackClient:
     """The services of one project in one region.
 
     Raises the errors of `cloud_controller.cloud`. Calls that were throttled or never reached the API are retried;
-    calls that may have had an effect only if they are reads, PUTs or DELETEs, or a POST that is `repeatable`. A
-    refused token is replaced once. `service` is a type of the catalog: `network`, `load-balancer`, `compute`; paths
-    begin after the version: `lbaas/loadbalancers`.
+    calls that may have had an effect only if they are not POSTs. A refused token is replaced once. `service` is a type
+    of the catalog: `network`, `load-balancer`, `compute`; paths begin after the version: `lbaas/loadbalancers`.
     """
 
     def __init__(
@@ -62,11 +61,6 @@ class OpenStackClient:
         return f"OpenStackClient({self.session.auth_url!r})"
 
     @property
-    def project_id(self) -> str:
-        """The ID of the credentials' project."""
-        return self._token().project_id
-
-    @property
     def region(self) -> str:
         """The name of the region; "" if neither the cloud config nor the catalog says it."""
         return self.session.region(self._token())
@@ -79,14 +73,14 @@ class OpenStackClient:
         """Every object on every page of a list, whose objects are under `key`. Values that are lists are repeated."""
         return [*self._pages(service, path, key, query)]
 
-    def post(self, service: str, path: str, body: Any = None, *, repeatable: bool = False, **query: Any) -> Object:
-        """Create something. `repeatable`: whether it may be sent again after a lost answer."""
-        return self._call("POST", service, path, body, query, repeatable=repeatable)
+    def post(self, service: str, path: str, body: Any = None) -> Object:
+        """Create something."""
+        return self._call("POST", service, path, body)
 
-    def put(self, service: str, path: str, body: Any = None, *, if_revision: int | None = None, **query: Any) -> Object:
+    def put(self, service: str, path: str, body: Any = None, *, if_revision: int | None = None) -> Object:
         """Change something. `if_revision`: only if Neutron still has this revision of it; raises Conflict otherwise."""
         headers = {} if if_revision is None else {"If-Match": f"revision_number={if_revision}"}
-        return self._call("PUT", service, path, body, query, headers=headers)
+        return self._call("PUT", service, path, body, headers=headers)
 
     def delete(self, service: str, path: str, **query: Any) -> Object:
         """Delete something; raises NotFound if it did not exist before this call."""
@@ -117,10 +111,8 @@ class OpenStackClient:
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         *,
-        repeatable: bool | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Object:
-        safe = method != "POST" if repeatable is None else repeatable
         target = f"{path}?{urlencode(query, doseq=True)}" if query else path
 
         def attempt(number: int) -> Object:
@@ -132,7 +124,7 @@ class OpenStackClient:
                     return {}
                 raise
 
-        return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
+        return retries.call(attempt, self._policy, idempotent=method != "POST", sleep=self._sleep)
 
     def _authorised(self, method: str, service: str, target: str, body: Any, headers: Mapping[str, str]) -> Object:
         operation = operation_of(method, service, target)

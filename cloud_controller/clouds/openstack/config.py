@@ -25,8 +25,9 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from cloud_controller import logs
 from cloud_controller.clouds.common.gcfg import Section, is_url, read
-from cloud_controller.clouds.openstack import clouds_yaml
+from cloud_controller.clouds.openstack.clouds_yaml import Cloud
 from cloud_controller.clouds.openstack.credentials import ApplicationCredential, Credentials, Named, Password
+from cloud_controller.clouds.openstack.files import read_cloud
 from cloud_controller.clouds.openstack.load_balancer_config import CLASS_KEYS, KEYS, load_balancer_options
 from cloud_controller.clouds.openstack.names import Interface
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
@@ -68,6 +69,9 @@ _INTERFACES: Mapping[str, Interface] = {
 }
 
 
+ReadCloud = Callable[[str, str], Cloud]
+
+
 @dataclass(frozen=True, slots=True)
 class Networking:
     """Which of a server's addresses become a node's, and as what."""
@@ -95,10 +99,10 @@ class Config:
     """None: [LoadBalancer] enabled is false."""
 
 
-def parse(text: str, read_file: Callable[[str], str] | None = None) -> Config:
+def parse(text: str, read_cloud: ReadCloud = read_cloud) -> Config:
     """Read a cloud config. Raises InvalidConfiguration that names section and key, and no value.
 
-    `read_file` returns the text of a clouds.yaml, by its path.
+    `read_cloud` returns a cloud of a clouds.yaml, by the file's path and the cloud's name.
     """
     repeated = ("internal-network-name", "public-network-name")
     sections = read(text, _KNOWN, named=("LoadBalancerClass",), repeated=repeated)
@@ -109,7 +113,7 @@ def parse(text: str, read_file: Callable[[str], str] | None = None) -> Config:
         # `tls-insecure = false` asks for nothing.
         if one.flag(key) if key == "tls-insecure" else one.text(key):
             raise one.wrong(key, why)
-    cloud = _cloud(one, read_file)
+    cloud = _cloud(one, read_cloud)
     auth_url = one.text("auth-url") or cloud.auth_url or one.required("auth-url")
     if not is_url(auth_url):
         raise one.wrong("auth-url", "not a valid URL", "http://HOST:PORT/v3 or https://HOST/v3")
@@ -132,13 +136,11 @@ def parse(text: str, read_file: Callable[[str], str] | None = None) -> Config:
     )
 
 
-def _cloud(one: Section, read_file: Callable[[str], str] | None) -> clouds_yaml.Cloud:
+def _cloud(one: Section, read_cloud: ReadCloud) -> Cloud:
     if not one.flag("use-clouds"):
-        return clouds_yaml.Cloud()
+        return Cloud()
     name, path = one.required("cloud"), one.required("clouds-file")
-    if read_file is None:
-        raise one.wrong("use-clouds", "the clouds.yaml cannot be read here", "the credentials in this file")
-    return clouds_yaml.cloud(read_file(path), name)
+    return read_cloud(path, name)
 
 
 def _names_somebody(one: Section) -> bool:

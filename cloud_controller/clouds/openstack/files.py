@@ -5,6 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.clouds.openstack.clouds_yaml import Cloud, cloud
+
+
+def read_cloud(path: str, name: str) -> Cloud:
+    """The cloud of this name in a clouds.yaml. Raises InvalidConfiguration."""
+    return cloud(read_file("clouds-file", path), name)
 
 
 def read_file(key: str, path: str) -> str:

@@ -74,9 +74,10 @@ class NovaInstances:
             each for each in ids if each not in known and (each in self._gone or self._by_id(each) is None)
         )
 
-    def is_gone(self, server: str) -> bool:
-        """Whether Nova has already said that this server does not exist."""
-        return server in self._gone
+    def shows(self, server: str | None, address: str) -> bool:
+        """Whether the last listing shows the server, and this address as one of its own."""
+        found = (self._listing.get("") or {}).get(server or "")
+        return found is not None and any(ip["addr"] == address for ips in found["addresses"].values() for ip in ips)
 
     def _listed(self, max_age: float | None = None) -> Mapping[str, Server]:
         """The servers by ID; read again if the last listing is older than `max_age` seconds, or `_LISTED`."""

@@ -49,6 +49,11 @@ def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalan
     one.one_of("lb-provider", ("amphora", "octavia"), "amphora")
     default = LoadBalancerOptions()
     selector = tuple(part.strip() for part in (one.text("node-selector") or "").split(",") if part.strip())
+    delay = _seconds(one, "monitor-delay", default.monitor_delay)
+    timeout = _seconds(one, "monitor-timeout", default.monitor_timeout)
+    if timeout > delay:
+        why = "longer than monitor-delay, or that is shorter than the default"
+        raise one.wrong("monitor-timeout", why, "at most monitor-delay")
     return LoadBalancerOptions(
         networks=_networks(one),
         classes={each.own: _networks(each) for each in classes},
@@ -57,8 +62,8 @@ def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalan
         flavor_id=one.text("flavor-id") or "",
         availability_zone=one.text("availability-zone") or "",
         create_monitor=one.flag("create-monitor"),
-        monitor_delay=_seconds(one, "monitor-delay", default.monitor_delay),
-        monitor_timeout=_seconds(one, "monitor-timeout", default.monitor_timeout),
+        monitor_delay=delay,
+        monitor_timeout=timeout,
         monitor_max_retries=_retries(one, "monitor-max-retries", default.monitor_max_retries),
         monitor_max_retries_down=_retries(one, "monitor-max-retries-down", default.monitor_max_retries_down),
         node_selector=selector,

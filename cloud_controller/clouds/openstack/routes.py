@@ -47,7 +47,7 @@ class RouterRoutes:
         self._changing = threading.Lock()
         self._atomic = True
         self._servers: dict[str, str] = {}
-        """The server of each next hop's port, "" if it has none: a server that loses its addresses keeps its routes."""
+        """The server of each next hop's port, "" if it is no server's. One whose port is unplugged keeps its routes."""
 
     def list(self) -> Sequence[Route]:
         """Every route of the router, including others', each destination once."""
@@ -130,12 +130,7 @@ class RouterRoutes:
             ]
             for route in routes
         }
-        addresses = {hop for hops in doomed.values() for _, hop in hops}
-        ports = {
-            ip["ip_address"]: port
-            for port in self._ports("fixed_ips", {f"ip_address={each}" for each in addresses})
-            for ip in port["fixed_ips"]
-        }
+        ports = self._at({hop for hops in doomed.values() for _, hop in hops})
         paired = {
             route: (ports[hop], (destination, hop))
             for route, hops in doomed.items()
@@ -201,15 +196,23 @@ class RouterRoutes:
         return [*found.values()]
 
     def _learn(self, addresses: Iterable[str]) -> None:
-        """Find the servers of next hops: an address may be another's by now, or nobody's."""
-        wanted = {*addresses}
-        found: dict[str, str] = {}
-        for port in self._ports("fixed_ips", {f"ip_address={each}" for each in wanted}):
-            for ip in port["fixed_ips"]:
-                if ip["ip_address"] in wanted:
-                    is_servers = str(port["device_owner"]).startswith("compute:")
-                    found[ip["ip_address"]] = port["device_id"] if is_servers else ""
-        self._servers = found
+        """Find the servers of next hops, where Nova does not show them: an address may be another's by now."""
+        doubtful = {each for each in addresses if not self._instances.shows(self._servers.get(each), each)}
+        ports = self._at(doubtful)
+        for address in doubtful:
+            port = ports.get(address)
+            if port is None:
+                self._servers.pop(address, None)
+            elif port["device_id"]:
+                is_servers = str(port["device_owner"]).startswith("compute:")
+                self._servers[address] = port["device_id"] if is_servers else ""
+            else:
+                self._servers.setdefault(address, "")
+
+    def _at(self, addresses: Collection[str]) -> dict[str, Object]:
+        """The port that has each address."""
+        ports = self._ports("fixed_ips", {f"ip_address={each}" for each in addresses})
+        return {ip["ip_address"]: port for port in ports for ip in port["fixed_ips"]}
 
     def _pair(self, wanted: dict[Route, tuple[Object, Hop]], *, add: bool) -> Failures:
         """Allow or forbid these destinations on their ports: a call for each port that has to change."""

@@ -30,14 +30,12 @@ _ALIASES = {"load-balancer": ("load-balancer", "load_balancer"), "network": ("ne
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, its project and the catalog that came with it."""
+    """A token, and the catalog that came with it."""
 
     text: str = field(repr=False)
-    project_id: str
     ends_at: float
     """Seconds since the epoch."""
     catalog: Sequence[Mapping[str, Any]] = field(repr=False)
-    roles: frozenset[str] = frozenset()
 
 
 class Session:
@@ -125,5 +123,4 @@ class Session:
         if "project" not in told:
             raise AccessDenied("OpenStack: the token has no project; name one with [Global] tenant-id or tenant-name")
         logs.hide(text)
-        roles = frozenset(str(each["name"]) for each in told.get("roles") or ())
-        return Token(text, str(told["project"]["id"]), ends_at, told.get("catalog") or (), roles)
+        return Token(text, ends_at, told.get("catalog") or ())

@@ -124,6 +124,8 @@ def member_body(member: Member, pool: Pool, subnets: Mapping[str, str]) -> View:
         "protocol_port": member.port,
         "name": member.instance_id,
         "weight": member.weight,
+        # Otherwise one that somebody has switched off would stay so.
+        "admin_state_up": True,
         "subnet_id": pool.attributes.get("member_subnet") or subnets[member.address],
     }
     return found | ({"monitor_port": pool.health_check.port} if pool.health_check.port else {})

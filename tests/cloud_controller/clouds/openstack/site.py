@@ -17,6 +17,9 @@ from local.openstack.project import Project
 from local.openstack.proxy import Fault, Proxy
 
 _TIMEOUT = 120.0
+_NO_ACTION = {"type": "HTTPNotFound", "message": "The resource could not be found.", "detail": ""}
+WITHOUT_EXTENSION = Fault(404, {"NeutronError": _NO_ACTION})
+"""Neutron's answer to an action of an extension that it lacks."""
 
 
 class Site:

@@ -8,6 +8,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.openstack import CLOUD
+from cloud_controller.clouds.openstack.clouds_yaml import cloud
 from cloud_controller.clouds.openstack.config import Config, parse
 from cloud_controller.clouds.openstack.credentials import ApplicationCredential, Named, Password
 
@@ -38,7 +39,7 @@ def test_the_peers_own_file_is_read() -> None:
     text = BASE + (
         "[Networking]\npublic-network-name=public\ninternal-network-name=a\ninternal-network-name=b\n"
         "address-sort-order=10.0.0.0/8, fd00::/8\n[Route]\nrouter-id=r-1\n"
-        "[LoadBalancer]\nfloating-network-id=f\ncreate-monitor=true\nmonitor-delay=10s\nmonitor-timeout=1m\n"
+        "[LoadBalancer]\nfloating-network-id=f\ncreate-monitor=true\nmonitor-delay=2m\nmonitor-timeout=1m\n"
         '[LoadBalancerClass "dmz"]\nfloating-network-id=p2\nfloating-subnet-id=s2\n'
     )
 
@@ -52,7 +53,7 @@ def test_the_peers_own_file_is_read() -> None:
     assert found.networking.internal_networks == {"a", "b"}
     assert [str(each) for each in found.networking.sort_order] == ["10.0.0.0/8", "fd00::/8"]
     assert found.load_balancers is not None
-    assert (found.load_balancers.monitor_delay, found.load_balancers.monitor_timeout) == (10, 60)
+    assert (found.load_balancers.monitor_delay, found.load_balancers.monitor_timeout) == (120, 60)
     assert found.load_balancers.classes["dmz"].floating_subnet_id == "s2"
 
 
@@ -65,7 +66,7 @@ def test_an_application_credential_needs_no_project() -> None:
 
 
 def test_a_cloud_of_a_clouds_yaml_says_everything() -> None:
-    found = parse(FROM_CLOUDS.format("prod"), lambda path: CLOUDS if path == "clouds.yaml" else "")
+    found = parse(FROM_CLOUDS.format("prod"), lambda path, name: cloud(CLOUDS if path == "clouds.yaml" else "", name))
 
     assert found == Config(
         "c-1",
@@ -79,7 +80,7 @@ def test_a_cloud_of_a_clouds_yaml_says_everything() -> None:
 
 def test_a_cloud_that_the_clouds_yaml_lacks_is_refused_with_those_it_has() -> None:
     with pytest.raises(InvalidConfiguration, match=r"cloud: not in the clouds\.yaml \(allowed: prod\)"):
-        parse(FROM_CLOUDS.format("test"), lambda _: CLOUDS)
+        parse(FROM_CLOUDS.format("test"), lambda _, name: cloud(CLOUDS, name))
 
 
 def test_sections_that_other_programs_read_are_ignored() -> None:
@@ -121,3 +122,22 @@ def test_a_file_that_cannot_be_read_is_refused_at_the_start(line: str, tmp_path:
 
 def test_no_secret_is_shown() -> None:
     assert "not-to-be-shown" not in repr(parse(BASE))
+
+
+def test_a_check_that_could_outlast_its_interval_is_refused() -> None:
+    """Otherwise each Service would be, for an annotation that it does not have."""
+    with pytest.raises(InvalidConfiguration, match=r"\[LoadBalancer\] monitor-timeout: longer than monitor-delay"):
+        parse(BASE + "[LoadBalancer]\nmonitor-delay=2\n")
+
+
+def test_credentials_of_the_file_go_before_those_of_its_clouds_yaml() -> None:
+    text = FROM_CLOUDS.format("prod") + "application-credential-id=own\napplication-credential-secret=s\n"
+
+    found = parse(text, lambda _, name: cloud(CLOUDS, name))
+
+    assert found.credentials == ApplicationCredential("s", "own", None, Named())
+
+
+def test_an_interface_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"clouds.yaml: prod: interface: not a valid value"):
+        parse(FROM_CLOUDS.format("prod"), lambda _, name: cloud(CLOUDS.replace("internal", "nowhere"), name))

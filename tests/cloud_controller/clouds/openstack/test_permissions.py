@@ -11,7 +11,7 @@ from cloud_controller.cloud import InstanceRef, Route
 from cloud_controller.clouds.openstack import octavia
 from cloud_controller.clouds.openstack.permissions import access_rules, requests
 from local.openstack.proxy import Fault
-from tests.cloud_controller.clouds.openstack.site import Site
+from tests.cloud_controller.clouds.openstack.site import WITHOUT_EXTENSION, Site
 
 CALL = re.compile(
     r"_client\.(?P<method>get|list|post|put|delete)\(\s*(?P<service>OCTAVIA|NEUTRON),\s*(?:f?\"(?P<path>[^\"]+)\"|path)"
@@ -55,7 +55,7 @@ def test_the_rights_for_nodes_and_routes_are_the_requests_that_are_made(openstac
     assert cloud.routes.create(wanted) == []
     openstack.proxy.peace()
     assert cloud.routes.delete(wanted) == []
-    openstack.proxy.fault = lambda operation: Fault(404) if "extraroutes" in operation else None
+    openstack.proxy.fault = lambda operation: WITHOUT_EXTENSION if "extraroutes" in operation else None
     assert cloud.routes.create(wanted) == []
 
     assert seen - {"POST identity auth/tokens"} == {*requests(["node", "node-lifecycle", "route"])}

@@ -6,8 +6,7 @@ import pytest
 
 from cloud_controller.cloud import Route
 from cloud_controller.clouds.openstack.routes import RouterRoutes
-from local.openstack.proxy import Fault
-from tests.cloud_controller.clouds.openstack.site import Site
+from tests.cloud_controller.clouds.openstack.site import WITHOUT_EXTENSION, Site
 
 pytestmark = pytest.mark.integration
 
@@ -49,8 +48,10 @@ def test_many_routes_are_one_write_and_one_for_each_port(openstack: Site) -> Non
 
 
 def test_an_idle_look_at_the_routes_is_one_call(openstack: Site) -> None:
+    server = openstack.server("node0")
+    # Its listing has the server; how long ago that was depends on the machine.
     routes = routes_of(openstack)
-    routes.create([Route("10.244.0.0/24", openstack.server("node0"))])
+    routes.create([Route("10.244.0.0/24", server)])
     routes.list()
 
     assert openstack.calls(routes.list) == {ROUTER: 1}
@@ -133,8 +134,7 @@ def test_an_ipv6_range_leads_to_an_ipv6_address(openstack: Site) -> None:
 def test_without_the_extension_the_whole_list_is_written_and_checked(openstack: Site) -> None:
     servers = [openstack.server(f"node{number}") for number in range(2)]
     routes = routes_of(openstack)
-    missing = Fault(404, {"message": "The resource could not be found."})
-    openstack.proxy.fault = lambda operation: missing if "extraroutes" in operation else None
+    openstack.proxy.fault = lambda operation: WITHOUT_EXTENSION if "extraroutes" in operation else None
 
     assert routes.create([Route("10.244.0.0/24", servers[0])]) == []
     assert routes.create([Route("10.244.1.0/24", servers[1])]) == []
@@ -154,3 +154,20 @@ def test_a_server_without_an_address_behind_the_router_fails_alone(openstack: Si
     assert failure.route == wanted[1]
     assert f"server {elsewhere} has no address in a subnet of router" in str(failure.error)
     assert {*hops(openstack)} == {"10.244.0.0/24"}
+
+
+def test_a_route_to_an_address_that_nova_shows_no_more_follows_its_port(
+    openstack: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a port it is a black hole. (The services here show the addresses of a deleted port.)"""
+    server = openstack.server("node0")
+    routes = routes_of(openstack)
+    assert routes.create([Route("10.244.0.0/24", server)]) == []
+    assert [each.target_instance for each in routes.list()] == [server]
+    monkeypatch.setattr(routes._instances, "shows", lambda _server, _address: False)
+    (port,) = openstack.project.api.get("network", f"ports?device_id={server}")["ports"]
+    assert [each.target_instance for each in routes.list()] == [server]
+
+    openstack.peer.admin.delete("network", f"ports/{port['id']}")
+
+    assert [each.blackhole for each in routes.list()] == [True]
