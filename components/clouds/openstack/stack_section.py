@@ -9,6 +9,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.alias_generators import to_camel
 
+from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.openstack.config import parse
+
 from ...config_values import (
     NAMESPACE,
     Cidr,
@@ -26,7 +29,7 @@ from ...config_values import (
 )
 from ...existing_config import EXISTING
 from ...stack_model import CloudSection, StackConfig
-from .access import SECRET
+from .access import SECRET, rendered
 
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _CREDENTIAL = re.compile("[0-9a-f]{32}")
@@ -159,6 +162,10 @@ class OpenstackConfig(CloudSection):
         if not stack.secret(SECRET):
             how = f"encrypt it with `pulumi config set --secret {SECRET}`"
             raise ConfigError(f"{NAMESPACE}:{SECRET} is missing: the application credential has a secret; {how}")
+        try:
+            parse(rendered(self.model_dump(by_alias=True), stack.secret(SECRET), "any"))
+        except InvalidConfiguration as error:
+            raise ConfigError(f"{NAMESPACE}:openstack: {error}") from None
         if stack.run_by(Executor.DAEMON) and self.ccm_image is None and not self.simulated:
             why = "nodes cannot pull the default image; allowed: the image that you pushed (`make image`)"
             raise ConfigError(line("openstack.ccmImage", self.ccm_image, why))

@@ -123,6 +123,10 @@ def test_a_run_without_the_stacks_secrets_makes_no_cloud_config() -> None:
         (on(section={"routerId": "router"}), "allowed: an ID"),
         (on(section={"ccmImage": None}), "openstack.ccmImage is null: nodes cannot pull the default image"),
         (on(section={"loadBalancers": {"monitorDelay": 0}}), "monitorDelay"),
+        (
+            on(section={"loadBalancers": {"monitorDelay": 2}}),
+            "monitor-timeout: longer than monitor-delay",
+        ),
         (on(openstackSecret=None), "openstackSecret is missing"),
         (on(executors={"volume": "daemon"}), "Cinder's CSI driver manages volumes; allowed: vendor"),
         (on(executors={"route": "daemon"}, section={"routerId": None}), "openstack.routerId is not set"),
