@@ -15,6 +15,7 @@ from local.addresses import AddressBlock
 from local.control_plane.binaries import Binaries, ensure
 from local.control_plane.build import BuildError
 from local.control_plane.control_plane import ControlPlane, ControlPlaneError
+from local.errors import SiteError
 from local.ports import PortBusyError
 from local.processes import ProcessError
 from local.site_processes import SiteProcesses
@@ -25,7 +26,7 @@ GRACE_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
-_FAILURES = (BuildError, ControlPlaneError, PortBusyError, ProcessError)
+_FAILURES = (BuildError, ControlPlaneError, PortBusyError, ProcessError, SiteError)
 
 
 Machines = Mapping[str, Mapping[str, Any]]
@@ -57,12 +58,15 @@ class Keeper:
         cluster_id: str,
         wanted: Callable[[], Machines],
         environment: Mapping[str, str],
+        *,
+        tick_seconds: float = TICK_SECONDS,
     ) -> None:
-        """`wanted`: the machines that the cloud says run, asked at each pass."""
+        """`wanted`: the machines that the cloud says run, asked at each pass; may raise SiteError."""
         self._folder = folder
         self._block = block
         self._cluster_id = cluster_id
         self._wanted = wanted
+        self._tick_seconds = tick_seconds
         self._processes = SiteProcesses(folder, environment)
         self._binaries: Binaries | None = None
         self._is_ready = False
@@ -94,7 +98,7 @@ class Keeper:
             except _FAILURES as error:
                 self._is_ready = False
                 log.warning("%s; retrying", error)
-            self._stopping.wait(TICK_SECONDS)
+            self._stopping.wait(self._tick_seconds)
 
     def _pass(self) -> bool:
         """Start and end what differs; whether nothing did."""

@@ -23,28 +23,16 @@ class ApiError(Exception):
 
 
 class Api:
-    """The services as one user of one project sees them; `urls` are the endpoints with their versions."""
+    """The services as one user of one project sees them; a token that has expired is replaced."""
 
-    def __init__(self, urls: dict[str, str], token: str, project_id: str, user_id: str) -> None:
-        self.urls = urls
-        self.project_id = project_id
-        self.user_id = user_id
-        self._token = token
-
-    @classmethod
-    def login(
-        cls, identity: str, user: str = "admin", project: str = "admin", urls: dict[str, str] | None = None
-    ) -> Api:
-        """`identity`: Keystone's URL without version."""
-        domain = {"domain": {"id": "default"}}
-        who = {"methods": ["password"], "password": {"user": {"name": user, "password": PASSWORD, **domain}}}
-        body = {"auth": {"identity": who, "scope": {"project": {"name": project, **domain}}}}
-        answer = _POOL.request("POST", f"{identity}/v3/auth/tokens", json=body)
-        if answer.status != 201:
-            raise ApiError(answer.status, answer.data.decode())
-        told = answer.json()["token"]
-        endpoints = {"identity": f"{identity}/v3", **(urls or {})}
-        return cls(endpoints, answer.headers["X-Subject-Token"], told["project"]["id"], told["user"]["id"])
+    def __init__(
+        self, identity: str, user: str = "admin", project: str = "admin", urls: dict[str, str] | None = None
+    ) -> None:
+        """`identity`: Keystone's URL without version. `urls`: the other endpoints, with their versions."""
+        self.urls = {"identity": f"{identity}/v3", **(urls or {})}
+        self._user = user
+        self._project = project
+        self._token = self._login()
 
     def get(self, service: str, path: str) -> Object:
         return self.request("GET", service, path)
@@ -60,10 +48,25 @@ class Api:
 
     def request(self, method: str, service: str, path: str, body: Any = None) -> Object:
         """The answer. Raises ApiError."""
-        headers = {"X-Auth-Token": self._token, "Content-Type": "application/json"}
-        data = None if body is None else orjson.dumps(body)
-        answer = _POOL.request(method, f"{self.urls[service]}/{path}", headers=headers, body=data)
+        answer = self._sent(method, service, path, body)
+        if answer.status == 401:
+            self._token = self._login()
+            answer = self._sent(method, service, path, body)
         if answer.status >= 300:
             raise ApiError(answer.status, answer.data.decode())
         found: Object = orjson.loads(answer.data) if answer.data else {}
         return found
+
+    def _sent(self, method: str, service: str, path: str, body: Any) -> urllib3.BaseHTTPResponse:
+        headers = {"X-Auth-Token": self._token, "Content-Type": "application/json"}
+        data = None if body is None else orjson.dumps(body)
+        return _POOL.request(method, f"{self.urls[service]}/{path}", headers=headers, body=data)
+
+    def _login(self) -> str:
+        domain = {"domain": {"id": "default"}}
+        who = {"methods": ["password"], "password": {"user": {"name": self._user, "password": PASSWORD, **domain}}}
+        body = {"auth": {"identity": who, "scope": {"project": {"name": self._project, **domain}}}}
+        answer = _POOL.request("POST", f"{self.urls['identity']}/auth/tokens", json=body)
+        if answer.status != 201:
+            raise ApiError(answer.status, answer.data.decode())
+        return answer.headers["X-Subject-Token"]

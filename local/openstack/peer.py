@@ -43,7 +43,7 @@ class Peer:
 
     def api(self, user: str, project: str) -> Api:
         """The services as this user of this project sees them."""
-        return Api.login(self.url("identity"), user, project, self.admin.urls)
+        return Api(self.url("identity"), user, project, self.admin.urls)
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def shared(folder: Path, report: Report = to_nobody, *, keep: bool = False) -> I
         ports = told["ports"]
         urls = {service: f"http://127.0.0.1:{ports[service]}{version}" for service, version in _VERSIONS.items()}
         peers = {f"{service}-peer": f"http://127.0.0.1:{ports[service]}/peer" for service in _VERSIONS}
-        admin = Api.login(f"http://127.0.0.1:{ports['identity']}", urls=urls | peers)
+        admin = Api(f"http://127.0.0.1:{ports['identity']}", urls=urls | peers)
         yield Peer(ports, told["pids"], admin)
 
 

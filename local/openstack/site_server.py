@@ -11,19 +11,26 @@ import sys
 import threading
 from email.message import Message
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
+
+import urllib3
 
 from local.addresses import API_PORT
 from local.cluster_keeper import Keeper, Machines
 from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
+from local.errors import SiteError
 from local.folder_guard import FolderGuard
 from local.openstack import peer
+from local.openstack.api import ApiError
 from local.openstack.cluster import CLUSTER_ID, prepared, wanted_machines
 from local.openstack.contents import contents
 from local.openstack.folder import cluster_file, services
 from local.openstack.proxy import Answer, Proxy
 from local.openstack.revision import revision
 from local.state_folder import StateFolder
+
+_TICK_SECONDS: Final = 2.0
+"""Longer than elsewhere: each look is a request to nova-api, which takes a tenth of a second of a processor."""
 
 
 def serve(site_dir: Path) -> None:
@@ -38,9 +45,12 @@ def serve(site_dir: Path) -> None:
         api = running.api(cluster.project, cluster.project)
 
         def wanted() -> Machines:
-            return wanted_machines(api)
+            try:
+                return wanted_machines(api)
+            except (ApiError, urllib3.exceptions.HTTPError) as error:
+                raise SiteError(f"the services do not tell which servers run: {error}") from error
 
-        keeper = Keeper(folder, block, CLUSTER_ID, wanted, os.environ)
+        keeper = Keeper(folder, block, CLUSTER_ID, wanted, os.environ, tick_seconds=_TICK_SECONDS)
         guard = FolderGuard(folder)
         health = {"site": folder.fingerprint(), "revision": revision()}
 
