@@ -23,7 +23,7 @@ from local.waiting import Tell, to_nobody
 class OpenstackSite(ClusterSite):
     """The site of one stack."""
 
-    CLOUD = "OpenStack's own services"
+    CLOUD = "OpenStack"
     API_TITLE = "OpenStack"
     API_MODULE = "local.openstack.site_server"
     CLUSTER_ID = CLUSTER_ID
