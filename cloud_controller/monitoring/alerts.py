@@ -356,8 +356,8 @@ ALERTS: Final = (
         pending="0s",
         severity=Severity.WARNING,
         summary="Somebody else changes what the cloud controller manager makes in the cloud",
-        description="Controller {{ $labels.controller }} has undone about {{ $value | humanize }} changes of somebody "
-        "else within an hour.",
+        description="Controller {{ $labels.controller }} has undone, or tries to undo, about {{ $value | humanize }} "
+        "changes of somebody else within an hour.",
         page="drift",
     ),
     Alert(
