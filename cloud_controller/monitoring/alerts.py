@@ -327,7 +327,8 @@ ALERTS: Final = (
         pending="1h",
         severity=Severity.WARNING,
         summary="Instances of different versions run",
-        description="{{ $value }} versions of the cloud controller manager have run for an hour: a rollout is stuck.",
+        description="{{ $value }} versions of the cloud controller manager have run for an hour: a rollout is stuck, "
+        "or an instance runs that is not the workload's.",
         page="ccm-version",
         lines=("11.4.8",),
     ),
