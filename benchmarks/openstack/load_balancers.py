@@ -37,32 +37,32 @@ def life() -> Sequence[Figure]:
             check(_have(made, _NODES), "a pool lacks members")
         restarted = _restarted(made)
         with _daemon(made) as daemon:
-            daemon.rest()
+            daemon.since_start()
             added = daemon.spent(lambda: _have(made, _NODES + 1), lambda: made.add_backends(_NODES))
             limited = daemon.spent(lambda: _limited(made), lambda: _limit(made))
             removed = daemon.spent(lambda: _have(made, _NODES), lambda: made.remove_backend(_NODES))
         with _daemon(made, f"--service-resync-period={_RESYNC_SECONDS}s") as daemon:
-            daemon.rest()
+            daemon.since_start()
             idle = daemon.over(_IDLE_SECONDS)
         with _daemon(made) as daemon:
-            daemon.rest()
+            daemon.since_start()
             deleted = daemon.spent(lambda: made.served(0), made.delete_services)
         left = [each["id"] for each in (*made.parts("loadbalancers"), *made.floating_ips())]
         check(not left, f"left: {left}")
-    found: list[tuple[str, Spent, int, int | None]] = [
+    name = "openstack-load-balancers"
+    return [
         # Are there any, the subnets of members, load balancers and floating IPs, are they done.
-        ("made", created, TOKEN + _LOOK + 1 + 2 * _SERVICES + _LOOK, 191),
-        # Load balancers, listeners, pools, floating IPs, and the members of each pool.
-        ("restart", restarted, TOKEN + _LISTS + _POOLS, 101),
-        ("node-added", added, _CHANGED, 130),
-        ("connection-limit", limited, _CHANGED, 150),
-        ("node-removed", removed, _CHANGED, 130),
+        *figures(f"{name}.made", created, TOKEN + _LOOK + 1 + 2 * _SERVICES + _LOOK, 191),
+        # And the members of each pool.
+        *figures(f"{name}.restart", restarted, TOKEN + _LISTS + _POOLS, 101),
+        *figures(f"{name}.node-added", added, _CHANGED, 130),
+        *figures(f"{name}.connection-limit", limited, _CHANGED, 150),
+        *figures(f"{name}.node-removed", removed, _CHANGED, 130),
         # A window of some periods may start just before one.
-        ("idle", idle, (_IDLE_SECONDS // _RESYNC_SECONDS + 1) * _LISTS, None),
-        # Floating IPs and load balancers, are they still ours, are they gone.
-        ("deletion", deleted, 2 * _SERVICES + 2 * _LOOK, 90),
+        *figures(f"{name}.idle", idle, (_IDLE_SECONDS // _RESYNC_SECONDS + 1) * _LISTS, None),
+        # Floating IPs and load balancers, are they still the Services', are they gone.
+        *figures(f"{name}.deletion", deleted, 2 * _SERVICES + 2 * _LOOK, 90),
     ]
-    return [each for name, *of in found for each in figures(f"openstack-load-balancers.{name}", *of)]
 
 
 def _restarted(made: Cluster) -> Spent:

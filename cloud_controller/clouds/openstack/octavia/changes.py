@@ -137,8 +137,7 @@ class Changes:
             return Sent()
         if known.view["provisioning_status"].startswith("PENDING"):
             raise Postponed(f"Octavia is still changing load balancer {operation.id}")
-        self._floating_ips.release(known)
-        self._floating_ips.delete_leftovers(known)
+        self._floating_ips.remove(known)
         try:
             self._client.delete(OCTAVIA, f"lbaas/loadbalancers/{operation.id}", cascade="true")
         except NotFound:

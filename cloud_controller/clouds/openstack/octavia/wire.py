@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +60,10 @@ class Known:
     monitors: dict[str, View] = field(default_factory=dict)
     members: dict[str, list[View]] = field(default_factory=dict)
     floating_ip: View | None = None
+    changed_at: float = field(default_factory=time.monotonic)
+    """When this process first saw the view's `updated_at`."""
+    read_at: float = -math.inf
+    """When its parts were read, not only known from this process's own changes."""
 
     def pool(self, name: str) -> View | None:
         """The pool with this name that the controller made."""
