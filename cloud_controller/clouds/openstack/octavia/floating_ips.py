@@ -11,9 +11,17 @@ from contextlib import suppress
 from cloud_controller.cloud_errors import Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
-from cloud_controller.clouds.openstack.octavia.reads import NEUTRON, OCTAVIA, is_made_for
+from cloud_controller.clouds.openstack.octavia.reads import is_made_for
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
-from cloud_controller.clouds.openstack.octavia.wire import ATTRIBUTE_TAGS, Known, View, describe, tags_of
+from cloud_controller.clouds.openstack.octavia.wire import (
+    ATTRIBUTE_TAGS,
+    NEUTRON,
+    OCTAVIA,
+    Known,
+    View,
+    describe,
+    tags_of,
+)
 from cloud_controller.joined_requests import AtWork, JoinedRequests
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 

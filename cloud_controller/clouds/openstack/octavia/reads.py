@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 
 from cloud_controller.cloud_errors import NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
-from cloud_controller.clouds.openstack.octavia.wire import TOKEN_TAG, Known, View, describe, tags_of
-from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.clouds.openstack.octavia.wire import NEUTRON, OCTAVIA, TOKEN_TAG, Known, View, describe, tags_of
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, Owner
 
-OCTAVIA, NEUTRON = "load-balancer", "network"
 _FEW = 3
 """Up to this many load balancers are read one by one, more by lists of the whole project."""
+_EXISTING = ("PENDING_CREATE", "PENDING_UPDATE", "ACTIVE", "ERROR")
 _SECONDS_OF_DOUBT = 2.0
 """How long after a change another one may still have the same `updated_at`."""
 
@@ -28,8 +28,10 @@ _SECONDS_OF_DOUBT = 2.0
 class Reads:
     """The load balancers of one cluster, and those that annotations name. Safe to share between threads."""
 
-    def __init__(self, client: OpenStackClient, cluster_id: str) -> None:
+    def __init__(self, client: OpenStackClient, cluster_id: str, add_groups: Callable[[Sequence[Known]], None]) -> None:
+        """`add_groups`: reads their security groups too."""
         self._client = client
+        self._add_groups = add_groups
         self._cluster_id = cluster_id
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
@@ -70,8 +72,10 @@ class Reads:
                 case _:
                     current.append(known)
         whole = self._whole(stale)
-        # Neutron changes floating IPs without Octavia.
-        self._add_floating_ips([*whole, *current] if everything else whole)
+        # Octavia does not show changes in Neutron.
+        changed = [*whole, *current] if everything else whole
+        self._add_floating_ips(changed)
+        self._add_groups(changed)
         for known in whole:
             self.put(known)
         with self._lock:
@@ -89,6 +93,13 @@ class Reads:
         if found is None:
             raise NotFound(f"load balancer {id} no longer exists")
         return found
+
+    def has_sibling(self, known: Known) -> bool:
+        """Whether its Service has another load balancer: one replaces the other."""
+        owner = Owner.of_tags(tags_of(known.view))
+        with self._lock:
+            others = [each.view for each in self._known.values() if each.view["id"] != known.view["id"]]
+        return any(Owner.of_tags(tags_of(view)) == owner for view in others if view["provisioning_status"] in _EXISTING)
 
     def put(self, known: Known) -> None:
         """Remember it as it was just read."""
