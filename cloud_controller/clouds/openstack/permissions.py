@@ -11,7 +11,6 @@ _ROUTE = ("route",)
 _SERVICE = ("service",)
 SECURITY_GROUPS = "manage-security-groups"
 """Beside controllers: what Services need more with this option of the cloud config."""
-_KINDS = ("healthmonitors", "listeners", "loadbalancers", "pools")
 _VERSIONS = {"network": "/v2.0", "load-balancer": "/v2", "compute": "/v2.1"}
 
 
