@@ -23,6 +23,7 @@ from local.openstack.proxy import Proxy, operation_of
 
 PODS = "10.244.0.0/16"
 _NODES = "10.5.0.0/16"
+_MODULE = ("-m", "benchmarks.openstack.patient")
 
 
 class CountingProxy(Proxy):
@@ -111,7 +112,7 @@ class Cluster(KubernetesCluster):
     def daemon(self, controllers: Sequence[str], *flags: str) -> Iterator[Daemon]:
         """Our controller, until the block ends."""
         routes = f"--cluster-cidr={PODS}" if "route" in controllers else "--configure-cloud-routes=false"
-        arguments = ours("openstack", self._files, controllers, [routes, *flags])
+        arguments = ours("openstack", self._files, controllers, [routes, *flags], _MODULE)
         with running(arguments, os.environ, self._proxy, self._files.log) as daemon:
             yield daemon
 
