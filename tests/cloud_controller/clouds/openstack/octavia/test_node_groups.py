@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import pytest
 
+from cloud_controller.cloud import Conflict
 from cloud_controller.fence import WriteRefused
 from local.openstack.api import Object
 from local.openstack.proxy import Fault
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.cloud_controller.clouds.openstack.octavia.services import named
 from tests.cloud_controller.cluster import Cluster
-from tests.cloud_controller.load_balancing import Running, port, service
+from tests.cloud_controller.load_balancing import Running, changed, port, service
 
 pytestmark = pytest.mark.integration
 
@@ -118,6 +120,43 @@ def test_what_somebody_writes_to_a_port_meanwhile_is_not_lost(account: OctaviaAc
 
     (group,) = nodes.ours()
     assert nodes.groups()["node1"] == {*only, group["id"]} - {nodes.theirs}
+
+
+def test_a_load_balancer_that_replaces_another_one_keeps_its_group(account: OctaviaAccount) -> None:
+    nodes = Nodes(account, "node1")
+    running = serve(account, nodes)
+    (before,), (group,) = account.load_balancers(), nodes.ours()
+    _, (subnet,) = account.site.project.network("other", "10.9.0.0/24")
+
+    changed(nodes.cluster, named(subnet_id=subnet["id"]))
+    running.settle(rounds=8)
+
+    (after,) = account.load_balancers()
+    assert after["id"] != before["id"]
+    assert [each["id"] for each in nodes.ours()] == [group["id"]]
+    assert group["id"] in nodes.groups()["node1"]
+    assert not running.plan().changes
+
+
+def test_a_port_without_port_security_needs_no_group(account: OctaviaAccount) -> None:
+    nodes = Nodes(account, "node1")
+    body = {"port": {"security_groups": [], "port_security_enabled": False}}
+    account.api.put("network", f"ports/{nodes.ports['node1']}", body)
+
+    running = serve(account, nodes)
+
+    assert nodes.groups() == {"node1": set()}
+    assert not running.plan().changes
+
+
+def test_a_node_without_a_port_is_an_error_of_its_service(account: OctaviaAccount) -> None:
+    nodes = Nodes(account, "node1")
+    nodes.cluster.put_node("elsewhere", f"openstack:///{uuid.uuid4()}", "10.1.255.1")
+
+    with pytest.raises(Conflict, match=r"no port of the project has the node's address 10\.1\.255\.1"):
+        serve(account, nodes)
+
+    assert len(account.load_balancers()) == 1
 
 
 def test_turned_off_the_groups_go_and_everything_else_stays(account: OctaviaAccount) -> None:
