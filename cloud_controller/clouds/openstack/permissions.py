@@ -9,7 +9,8 @@ from dataclasses import dataclass
 _MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
 _SERVICE = ("service",)
-_KINDS = ("healthmonitors", "listeners", "loadbalancers", "pools")
+SECURITY_GROUPS = "manage-security-groups"
+"""Beside controllers: what Services need more with this option of the cloud config."""
 _VERSIONS = {"network": "/v2.0", "load-balancer": "/v2", "compute": "/v2.1"}
 
 
@@ -40,6 +41,14 @@ RIGHTS: tuple[Right, ...] = (
             "PUT floatingips/ID",
         ),
         _SERVICE,
+    ),
+    Right(
+        "network",
+        (
+            *("DELETE security-group-rules/ID", "DELETE security-groups/ID", "GET ports", "GET ports/ID"),
+            *("GET security-groups", "POST security-group-rules", "POST security-groups", "PUT ports/ID"),
+        ),
+        (SECURITY_GROUPS,),
     ),
     Right(
         "load-balancer",

@@ -49,6 +49,7 @@ _LOAD_BALANCERS = _NETWORKS | {
     "monitorTimeout": "monitor-timeout",
     "monitorMaxRetries": "monitor-max-retries",
     "monitorMaxRetriesDown": "monitor-max-retries-down",
+    "manageSecurityGroups": "manage-security-groups",
     "nodeSelector": "node-selector",
 }
 """By the key of the stack file: the key of the cloud config."""

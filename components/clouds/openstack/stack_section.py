@@ -84,6 +84,9 @@ class LoadBalancersConfig(NetworksConfig):
     monitor_max_retries_down: Annotated[int, Field(strict=True, ge=1, le=10)] | None = Field(
         default=None, description="Failed checks until it gets none; 3 if not given."
     )
+    manage_security_groups: Flag = Field(
+        default=False, description="Whether each Service has a security group that opens its nodes."
+    )
     node_selector: list[Annotated[str, matching(_SELECTOR, "KEY or KEY=VALUE")]] = Field(
         default_factory=list, description="The labels of nodes that become members."
     )

@@ -77,6 +77,7 @@ def test_the_cloud_config_says_what_the_section_says() -> None:
             "floatingNetworkId": ID,
             "createMonitor": True,
             "monitorDelay": 7,
+            "manageSecurityGroups": True,
             "nodeSelector": ["env=prod", "zone"],
             "classes": {"dmz": {"floatingNetworkId": OTHER, "floatingSubnetTags": ["gold", "v4"]}},
         },
@@ -95,6 +96,7 @@ def test_the_cloud_config_says_what_the_section_says() -> None:
     balancers = config.load_balancers
     assert balancers is not None
     assert (balancers.create_monitor, balancers.monitor_delay) == (True, 7)
+    assert balancers.manage_security_groups
     assert balancers.node_selector == ("env=prod", "zone")
     assert balancers.networks.floating_network_id == ID
     assert balancers.classes["dmz"].floating_network_id == OTHER
