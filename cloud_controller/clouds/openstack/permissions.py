@@ -10,7 +10,9 @@ _MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
 _SERVICE = ("service",)
 _KINDS = ("healthmonitors", "listeners", "loadbalancers", "pools")
-_VERSIONS = {"network": "/v2.0", "load-balancer": "/v2", "compute": "/v2.1"}
+_PATHS = {"network": "/**v2.0/", "load-balancer": "/**v2**/", "compute": "/**v2.1/**"}
+"""How paths of access rules begin: endpoints may have a part before the version (`/compute/v2.1`), Octavia's a minor
+version, and Nova's the project's ID after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,6 @@ def access_rules(controllers: Collection[str]) -> list[dict[str, str]]:
     rules = []
     for request in requests(controllers):
         method, service, path = request.split(" ")
-        rule = {"service": service, "method": method, "path": f"{_VERSIONS[service]}/{re.sub(r'ID', '*', path)}"}
+        rule = {"service": service, "method": method, "path": f"{_PATHS[service]}{re.sub(r'ID', '*', path)}"}
         rules.append(rule)
     return rules

@@ -81,7 +81,7 @@ def _machine(
                 full,
                 name=full,
                 pool_id=spec.join["pool_id"],
-                address=port.all_fixed_ips.apply(lambda addresses: addresses[0]),
+                address=instance.access_ip_v4,
                 subnet_id=subnet_id,
                 protocol_port=API_PORT,
                 opts=_after(opts, after),

@@ -40,10 +40,9 @@ def _open_groups(stack: Stack) -> set[str]:
 
 
 def _is_open(rule: Subject) -> bool:
-    """Without a remote group or range it is for everything."""
+    """Without a range or another group it is for everything."""
     if dig(rule.props, "direction") != "egress" or dig(rule.props, "protocol"):
         return False
-    limited = ("remoteGroupId", "remoteAddressGroupId")
-    if any(each in rule.props for each in limited):
-        return False
-    return (dig(rule.props, "remoteIpPrefix") or "0.0.0.0/0") in ("0.0.0.0/0", "::/0")
+    if cidr := dig(rule.props, "remoteIpPrefix"):
+        return cidr in ("0.0.0.0/0", "::/0")
+    return not (dig(rule.props, "remoteGroupId") or dig(rule.props, "remoteAddressGroupId"))

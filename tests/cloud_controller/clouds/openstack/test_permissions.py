@@ -62,5 +62,5 @@ def test_the_rights_for_nodes_and_routes_are_the_requests_that_are_made(openstac
 
 
 def test_access_rules_name_services_methods_and_paths() -> None:
-    assert {"service": "network", "method": "PUT", "path": "/v2.0/ports/*"} in access_rules(["route"])
+    assert {"service": "network", "method": "PUT", "path": "/**v2.0/ports/*"} in access_rules(["route"])
     assert {each["service"] for each in access_rules(["node"])} == {"compute"}
