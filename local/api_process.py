@@ -20,8 +20,11 @@ from local.waiting import wait_until
 
 API: Final = "api"
 
-HEALTHY_SECONDS = 120.0
-"""How long an API may take to start; one that ends is noticed at once."""
+HEALTHY_SECONDS = 300.0
+"""How long an API may take to start; one that ends is noticed at once.
+
+OpenStack's services take a processor for twenty seconds, which are minutes beside a run of all tests.
+"""
 
 STOP_GRACE_SECONDS = 10.0
 PROBE_SECONDS = 2.0

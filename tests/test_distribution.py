@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.distribution import OPENSTACK, SHARED, UNITS, Scheduling, file_of, sort_longest_first, unit_of
+from tests.distribution import (
+    OPENSTACK,
+    OPENSTACK_CONTRACT,
+    SHARED,
+    UNITS,
+    Scheduling,
+    file_of,
+    sort_longest_first,
+    unit_of,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,14 +48,15 @@ def test_a_unit_is_given_to_a_worker_as_a_whole() -> None:
     assert units == [*UNITS.values(), "tests/test_other.py"]
 
 
-def test_one_worker_runs_all_tests_of_openstacks_services() -> None:
-    ids = (
+def test_one_worker_runs_the_contract_suite_at_openstacks_services_and_one_their_other_tests() -> None:
+    contract = (
         "tests/contract/test_routes.py::test_a[openstack]",
         "tests/contract/test_answers.py::test_a[openstack_octavia]",
-        "tests/cloud_controller/clouds/openstack/test_client.py::test_a",
     )
+    other = ("tests/cloud_controller/clouds/openstack/test_client.py::test_a",)
 
-    assert {unit_of(each) for each in ids} == {OPENSTACK}
+    assert {unit_of(each) for each in contract} == {OPENSTACK_CONTRACT}
+    assert {unit_of(each) for each in other} == {OPENSTACK}
     assert unit_of("tests/contract/test_routes.py::test_a[aws]") == "tests/contract/test_routes.py"
 
 

@@ -11,7 +11,7 @@ from local.openstack.configs import PASSWORD
 
 Object = dict[str, Any]
 
-_POOL = urllib3.PoolManager(retries=False, timeout=60.0, maxsize=8)
+_POOL = urllib3.PoolManager(retries=False, timeout=120.0, maxsize=8)
 
 
 class ApiError(Exception):

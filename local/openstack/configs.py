@@ -67,7 +67,9 @@ def _contents(folder: Path, ports: Mapping[str, int], prefix: Path) -> Mapping[s
             "fernet_receipts": keys,
             "credential": keys,
             "identity": {"password_hash_rounds": 4},
-            "cache": {"enabled": "false"},
+            # It is one process, so that what it remembers is true. Every request of every service has it validate a
+            # token, for which it would read the user, the project and the roles from its database.
+            "cache": {"enabled": "true", "backend": "dogpile.cache.memory"},
         },
         "neutron": {
             "DEFAULT": {

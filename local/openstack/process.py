@@ -15,7 +15,7 @@ from local.openstack.configs import SERVICES
 from local.openstack.environment import EnvironmentFailed
 from local.waiting import wait_until
 
-_START_SECONDS = 120.0
+_START_SECONDS = 240.0
 _END_SECONDS = 10.0
 
 

@@ -62,7 +62,7 @@ class Proxy:
         """Requests by operation: `GET network /v2.0/ports`, IDs replaced."""
         self.fault: Callable[[str], Fault | None] = lambda _: None
         self._lock = threading.Lock()
-        self._pool = urllib3.PoolManager(retries=False, timeout=60.0, maxsize=32)
+        self._pool = urllib3.PoolManager(retries=False, timeout=120.0, maxsize=32)
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -45,6 +45,7 @@ class OctaviaHarness(OpenStackHarness):
     def __init__(self, account: OctaviaAccount) -> None:
         account.site.__dict__ |= {"nodes": (account.network, [account.subnet]), "router": account.router}
         super().__init__(account.site)
+        self.wire.is_busy = _is_immutable
         self._account = account
         here = {"floating_network_id": account.public, "floating_subnet_tags": "gold"}
         networks = Networks(**here, subnet_id=account.subnet["id"])
@@ -106,6 +107,10 @@ class OctaviaHarness(OpenStackHarness):
     def full(self) -> None:
         project = self._site.project.id
         self._site.peer.admin.put("load-balancer", f"lbaas/quotas/{project}", {"quota": {"loadbalancer": 0}})
+
+
+def _is_immutable(answer: Any) -> bool:
+    return bool(answer.status == 409 and b"immutable" in answer.data)
 
 
 def _plain(kind: str, view: Mapping[str, Any]) -> dict[str, Any]:

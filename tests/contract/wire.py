@@ -31,6 +31,8 @@ class Wire:
     """Called when a write is about to be sent."""
     full: Mapping[str, str] = field(default_factory=dict)
     """Error codes by operation, for good: of an account without room, where the simulator has no quotas."""
+    is_busy: Callable[[Any], bool] = field(default=lambda _answer: False)
+    """Whether this answer only says that another change is under way: how often a write meets it is chance."""
     happened: bool = False
     """Whether what was arranged has happened."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -60,6 +62,11 @@ class Wire:
         if write:
             self.before_write()
         answer = request()
+        if self.is_busy(answer):
+            with self._lock:
+                self._numbers[write] -= 1
+                self.happened = self.happened and not fault
+            return answer
         self._count(operation, write)
         if fault == "lose":
             raise self.no_answer()

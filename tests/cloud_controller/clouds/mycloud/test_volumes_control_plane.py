@@ -217,7 +217,8 @@ def exists(kube: Kube, resource: Resource, obj: Object) -> bool:
 
 
 def reasons(kube: Kube, obj_name: str) -> set[str]:
-    return {e["reason"] for e in kube.list(EVENTS).items if e["involvedObject"]["name"] == obj_name}
+    # The API asks no name of what an event is about, and others write events too.
+    return {e["reason"] for e in kube.list(EVENTS).items if e["involvedObject"].get("name") == obj_name}
 
 
 def consumer(kube: Kube, node: Object, claim_name: str) -> Object:
