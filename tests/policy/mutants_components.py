@@ -29,7 +29,7 @@ MUTANTS = [
         "ccm-network-restrict-egress",
         "openstack-prod",
         "openstack:networking/secGroupRule:SecGroupRule",
-        lambda p: [p.pop(each) for each in ("protocol", "portRangeMin", "portRangeMax")],
+        lambda p: p.update(protocol=None, portRangeMin=None, portRangeMax=None),
         name="control-plane-to-anywhere-tcp-443",
     ),
     Mutant(

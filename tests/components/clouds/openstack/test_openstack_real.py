@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration
 from cloud_controller.clouds.openstack.cloud import OpenStack, connect
 from cloud_controller.clouds.openstack.config import parse
 from components.clouds.openstack import access
@@ -89,17 +89,12 @@ def test_the_ccms_credential_lets_its_controllers_work(openstack: Site, recordin
     assert cloud.load_balancers is not None and list(cloud.load_balancers.read()) == []
 
 
-@pytest.mark.parametrize(
-    ("service", "path"),
-    [("compute", "flavors"), ("network", "security-groups"), ("load-balancer", "lbaas/quotas")],
-)
-def test_the_ccms_credential_allows_nothing_else(service: str, path: str, openstack: Site, recording: Any) -> None:
+def test_the_ccms_credential_allows_nothing_else(openstack: Site, recording: Any) -> None:
     client = connect(parse(credential(openstack, recording)), 120)
 
-    with pytest.raises(CloudError) as refused:
-        client.get(service, path)
-
-    assert isinstance(refused.value, AccessDenied)
+    for service, path in (("compute", "flavors"), ("network", "security-groups"), ("load-balancer", "lbaas/quotas")):
+        with pytest.raises(AccessDenied):
+            client.get(service, path)
 
 
 # ----------------------------------------------------------------------------------------------- a dynamic provider
