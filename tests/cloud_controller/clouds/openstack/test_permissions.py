@@ -69,5 +69,5 @@ def test_the_rights_for_ports_are_only_for_those_who_have_security_groups_manage
 
 
 def test_access_rules_name_services_methods_and_paths() -> None:
-    assert {"service": "network", "method": "PUT", "path": "/v2.0/ports/*"} in access_rules(["route"])
+    assert {"service": "network", "method": "PUT", "path": "/**v2.0/ports/*"} in access_rules(["route"])
     assert {each["service"] for each in access_rules(["node"])} == {"compute"}
