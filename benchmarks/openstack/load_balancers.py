@@ -25,6 +25,8 @@ _CHANGED = 2 * _LOOK + _POOLS
 _LIMIT = 2000
 _IDLE_SECONDS = 30
 _RESYNC_SECONDS = 10
+_SECOND_RESYNC = 30
+"""Seconds after its start when the controller reads all again, in case that lists lag."""
 
 
 def life() -> Sequence[Figure]:
@@ -37,7 +39,7 @@ def life() -> Sequence[Figure]:
             check(_have(made, _NODES), "a pool lacks members")
         restarted = _restarted(made)
         with _daemon(made) as daemon:
-            daemon.since_start()
+            daemon.over(_SECOND_RESYNC + _RESYNC_SECONDS)
             added = daemon.spent(lambda: _have(made, _NODES + 1), lambda: made.add_backends(_NODES))
             limited = daemon.spent(lambda: _limited(made), lambda: _limit(made))
             removed = daemon.spent(lambda: _have(made, _NODES), lambda: made.remove_backend(_NODES))
@@ -46,7 +48,7 @@ def life() -> Sequence[Figure]:
             daemon.over(2 * _RESYNC_SECONDS)
             idle = daemon.over(_IDLE_SECONDS)
         with _daemon(made) as daemon:
-            daemon.since_start()
+            daemon.over(_SECOND_RESYNC + _RESYNC_SECONDS)
             deleted = daemon.spent(lambda: made.served(0), made.delete_services)
         left = [each["id"] for each in (*made.parts("loadbalancers"), *made.floating_ips())]
         check(not left, f"left: {left}")
