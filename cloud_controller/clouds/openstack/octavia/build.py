@@ -100,7 +100,7 @@ class OctaviaBuilder:
         )
         return Built(
             model,
-            ignored=tuple(_ignored(service, settings)),
+            ignored=tuple(_ignored(service, settings, self.options)),
             reuse=Reuse(reused) if reused else None,
             published=self._published(settings),
         )
@@ -152,7 +152,8 @@ class OctaviaBuilder:
         self, spec: Mapping[str, Any], settings: Settings, facts: Fact[Topology]
     ) -> dict[str, Value | None]:
         levels, address = self.networks(settings), spec.get("loadBalancerIP") or ""
-        internal = settings.given.get("internal", self.options.internal) is True
+        # Of the administrator: a Service's author cannot open to the world what the cloud config keeps inside.
+        internal = self.options.internal or settings.flag("internal")
         found: dict[str, Value | None] = {
             "internal": internal,
             "flavor": settings.text("flavor_id") or self.options.flavor_id,
@@ -273,8 +274,12 @@ def _selected(node: NodeBackend, selector: tuple[str, ...]) -> bool:
     return True
 
 
-def _ignored(service: Object, settings: Settings) -> Iterator[Ignored]:
+def _ignored(service: Object, settings: Settings, options: LoadBalancerOptions) -> Iterator[Ignored]:
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}
+    if options.internal and settings.given.get("internal") is False:
+        entry = CATALOGUE.by_argument["internal"]
+        why = "the cloud config says internal-lb, so every load balancer is internal"
+        yield Ignored(f"annotation {entry.name}", annotations[entry.name], why)
     for entry in settings.ignored:
         yield Ignored(f"annotation {entry.name}", annotations[entry.name], entry.ignored or "")
     yield from ignored_affinity_timeout(spec, "Octavia has no timeout for the affinity of TCP clients")
