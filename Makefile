@@ -108,6 +108,7 @@ docs: set-up ## Generate what comes from code: pages of annotations, doctor, rul
 	@$(VENV_PYTHON) -m tools.dashboard > docs/.new && mv docs/.new cloud_controller/monitoring/dashboard.json
 	@$(VENV_PYTHON) -m tests.compatibility.aws_page
 	@$(VENV_PYTHON) -m tests.compatibility.alicloud_page
+	@$(VENV_PYTHON) -m tests.compatibility.openstack_page
 
 bench: set-up binaries ## Run the benchmarks: one JSON object per line (NAME=x for one)
 	@$(VENV_PYTHON) -m benchmarks $(NAME)

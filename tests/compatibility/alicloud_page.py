@@ -9,7 +9,6 @@ writes it.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 
 from tests.compatibility.alicloud_clb_differences import DIFFERENCES as OF_CLB
@@ -17,7 +16,7 @@ from tests.compatibility.alicloud_nlb_differences import DIFFERENCES as OF_NLB
 from tests.compatibility.alicloud_nodes import PEER as OF_NODES_RECORDED
 from tests.compatibility.alicloud_nodes_differences import DIFFERENCES as OF_NODES
 from tests.compatibility.alicloud_recorded import LEFT_OUT, PEER, REFUSED
-from tests.compatibility.differences import Difference
+from tests.compatibility.tables import table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility" / "alicloud.md"
 
@@ -35,11 +34,6 @@ one's own.
 
 Everything that is not in these tables is the same. Their first column names the scenario, and the phase after which
 the difference appears; without a phase it is the creation. After a deletion, everything that differs is listed.
-"""
-
-_TABLE = """
-| Services | field | the Go controller | this one | why |
-|---|---|---|---|---|
 """
 
 _CLB = """
@@ -83,9 +77,9 @@ def page() -> str:
     """The page's text."""
     parts = (
         _HEAD,
-        *(_CLB, _counts("clb"), _TABLE, _rows(OF_CLB), _MORE_OF_CLB),
-        *(_NLB, _counts("nlb"), _TABLE, _rows(OF_NLB), _MORE_OF_NLB),
-        *(_nodes(), _TABLE.replace("Services", "Nodes"), _rows(OF_NODES)),
+        *(_CLB, _counts("clb"), table(OF_CLB), _MORE_OF_CLB),
+        *(_NLB, _counts("nlb"), table(OF_NLB), _MORE_OF_NLB),
+        *(_nodes(), table(OF_NODES, "Nodes")),
     )
     return "".join(parts)
 
@@ -108,17 +102,6 @@ def _counts(kind: str) -> str:
 def _nodes() -> str:
     scenarios = {name.partition(": ")[0] for name in OF_NODES_RECORDED}
     return _NODES.format(phases=len(OF_NODES_RECORDED), scenarios=len(scenarios))
-
-
-def _rows(differences: Iterable[Difference]) -> str:
-    return "".join(
-        f"| {_code(each.services)} | {_code(each.fields)} | {each.peer} | {each.ours} | {each.reason} |\n"
-        for each in differences
-    )
-
-
-def _code(patterns: str) -> str:
-    return ", ".join(f"`{pattern}`" for pattern in patterns.split("|"))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ by what they set. Ids, made-up names and the tags of owners are left out, becaus
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import orjson
 from cloud_controller.cloud import CloudError
 from tests.compatibility.alicloud_account import PeersAccount
 from tests.compatibility.alicloud_left import left
-from tests.compatibility.differences import Found, found
+from tests.compatibility.phases import name_of
 
 Json = dict[str, Any]
 
@@ -51,45 +51,10 @@ def results(kind: str, leaves: Callable[[Json], Iterator[Json]]) -> dict[str, Js
             continue
         for phase, state in zip(recorded["phases"], leaves(recorded), strict=True):
             refused = state["error"] and phase is recorded["phases"][0]
-            found[_name(recorded, phase)] = {"refused": True} if refused else {"refused": False, **state}
+            found[name_of(recorded, phase)] = {"refused": True} if refused else {"refused": False, **state}
             if refused:
                 break
     return found
-
-
-def differences(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> list[Found]:
-    """In what the phases of both differ that was not there after the phase before; after a deletion, in everything.
-
-    An object that one alone has is one difference.
-    """
-    both = [name for name in peer if name in ours]
-    pairs = {name: (_beside(peer[name], ours[name]), _beside(ours[name], peer[name])) for name in both}
-    return _new(found({name: pair[0] for name, pair in pairs.items()}, {name: pair[1] for name, pair in pairs.items()}))
-
-
-def _beside(state: Json, other: Json) -> Json:
-    return {name: "there" if isinstance(of, dict) and name not in other else of for name, of in state.items()}
-
-
-def _new(differences: Iterable[Found]) -> list[Found]:
-    listed: list[Found] = []
-    before: dict[str, Any] = {}
-    now: dict[str, Any] = {}
-    phase = ""
-    for each in differences:
-        if each.service != phase:
-            scenario, _, title = each.service.partition(": ")
-            goes_on = scenario == phase.partition(": ")[0] and title != "deletion"
-            before, now, phase = now if goes_on else {}, {}, each.service
-        now[each.field] = (each.peer, each.ours)
-        if before.get(each.field) != now[each.field]:
-            listed.append(each)
-    return listed
-
-
-def _name(recorded: Json, phase: Json) -> str:
-    scenario = recorded["scenario"].partition("/")[2]
-    return scenario if phase is recorded["phases"][0] else f"{scenario}: {phase['title']}"
 
 
 def of_peer(recorded: Json) -> Iterator[Json]:

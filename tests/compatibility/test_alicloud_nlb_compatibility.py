@@ -8,8 +8,9 @@ import pytest
 
 from tests.compatibility.alicloud_driven import of_ours
 from tests.compatibility.alicloud_nlb_differences import DIFFERENCES
-from tests.compatibility.alicloud_recorded import REFUSED, Json, differences, of_peer, results
+from tests.compatibility.alicloud_recorded import REFUSED, Json, of_peer, results
 from tests.compatibility.differences import Found, outdated, unlisted
+from tests.compatibility.phases import differences
 
 
 @pytest.fixture(scope="module")

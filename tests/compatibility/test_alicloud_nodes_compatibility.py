@@ -6,8 +6,9 @@ import pytest
 
 from tests.compatibility.alicloud_nodes import of_ours, of_peer
 from tests.compatibility.alicloud_nodes_differences import DIFFERENCES
-from tests.compatibility.alicloud_recorded import Json, differences
+from tests.compatibility.alicloud_recorded import Json
 from tests.compatibility.differences import Found, outdated, unlisted
+from tests.compatibility.phases import differences
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,8 @@ _NETWORKS = (
         type=bool,
         default_note=_CONFIG.format("internal-lb, else false"),
         description="Whether the load balancer has no floating IP. A change adds or removes the floating IP; the"
-        " address in the load balancer's own subnet stays.",
+        " address in the load balancer's own subnet stays. With `internal-lb = true` in the cloud config, every load"
+        " balancer is internal, and `false` is ignored.",
         applies_to="the load balancer",
         mutability=Mutability.IN_PLACE,
         moves=("internal",),

@@ -104,7 +104,7 @@ class OctaviaBuilder:
             pools=pools,
             tags=owner.tags,
         )
-        ignored = [*_ignored(service, settings)]
+        ignored = [*_ignored(service, settings, self.options)]
         if reused and self.options.manage_security_groups:
             field = f"annotation {CATALOGUE.by_argument['id'].name}"
             ignored.append(Ignored(field, reused, "only load balancers of one Service have a security group for nodes"))
@@ -162,7 +162,8 @@ class OctaviaBuilder:
         self, spec: Mapping[str, Any], settings: Settings, facts: Fact[Topology]
     ) -> dict[str, Value | None]:
         levels, address = self.networks(settings), spec.get("loadBalancerIP") or ""
-        internal = settings.given.get("internal", self.options.internal) is True
+        # Of the administrator: a Service's author cannot open to the world what the cloud config keeps inside.
+        internal = self.options.internal or settings.flag("internal")
         found: dict[str, Value | None] = {
             "internal": internal,
             "flavor": settings.text("flavor_id") or self.options.flavor_id,
@@ -299,8 +300,12 @@ def _selected(node: NodeBackend, selector: tuple[str, ...]) -> bool:
     return True
 
 
-def _ignored(service: Object, settings: Settings) -> Iterator[Ignored]:
+def _ignored(service: Object, settings: Settings, options: LoadBalancerOptions) -> Iterator[Ignored]:
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}
+    if options.internal and settings.given.get("internal") is False:
+        entry = CATALOGUE.by_argument["internal"]
+        why = "the cloud config says internal-lb, so every load balancer is internal"
+        yield Ignored(f"annotation {entry.name}", annotations[entry.name], why)
     for entry in settings.ignored:
         yield Ignored(f"annotation {entry.name}", annotations[entry.name], entry.ignored or "")
     yield from ignored_affinity_timeout(spec, "Octavia has no timeout for the affinity of TCP clients")

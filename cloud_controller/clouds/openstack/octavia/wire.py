@@ -242,10 +242,11 @@ def _health_check(view: View | None, members: Sequence[View]) -> HealthCheck:
         return HealthCheck("NONE")
     port = view["name"].rpartition(":")[2]
     wanted = int(port) if port.isdigit() else None
-    agree = all(each.get("monitor_port") == wanted for each in members)
+    # Members that are checked elsewhere show it, also where the monitor's name says no port.
+    others = {each.get("monitor_port") for each in members} - {wanted}
     return HealthCheck(
         protocol=view["type"],
-        port=wanted if agree else None,
+        port=min(others, key=str) if others else wanted,
         path=view.get("url_path") if view["type"] == "HTTP" else None,
         interval_seconds=view["delay"],
         timeout_seconds=view["timeout"],

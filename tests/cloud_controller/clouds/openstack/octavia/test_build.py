@@ -221,6 +221,15 @@ def test_the_load_balancer_ip_is_the_own_address_of_internal_ones(internal: bool
     assert attribute(given, name) == "192.0.2.9"
 
 
+def test_no_service_is_public_where_the_cloud_config_says_internal() -> None:
+    found = built(service(named(internal=False)), internal=True)
+
+    assert found.model.attributes["internal"] is True
+    assert [each.reason for each in found.ignored] == [
+        "the cloud config says internal-lb, so every load balancer is internal"
+    ]
+
+
 # ------------------------------------------------------------------------------------------------------------- refused
 
 
