@@ -56,8 +56,10 @@ def _machine(
         fixed_ips=[{"subnet_id": subnet_id}],
         security_group_ids=[spec.join["control_plane_security_group_id" if plane else "node_security_group_id"]],
         tags=tags(),
-        # The CCM writes them: the ranges of the node's pods.
-        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["allowedAddressPairs"])),
+        # The CCM writes them: the ranges of the node's pods and, with `manageSecurityGroups`, the Services' groups.
+        opts=pulumi.ResourceOptions.merge(
+            opts, pulumi.ResourceOptions(ignore_changes=["allowedAddressPairs", "securityGroupIds"])
+        ),
     )
     start: pulumi.Output[str] = pulumi.Output.secret(user_data.of(full, spec, first=plane and index == 0))
     instance = openstack.compute.Instance(

@@ -238,10 +238,10 @@ def test_workers_are_replaced_for_another_image_or_flavor_and_no_machine_for_ano
     assert set(plane.ignoreChanges) == {"userData", "imageId"}
 
 
-def test_an_update_leaves_the_address_pairs_that_the_ccm_writes_into_ports(run_stack: RunStack) -> None:
+def test_an_update_leaves_the_address_pairs_and_groups_that_the_ccm_writes_into_ports(run_stack: RunStack) -> None:
     ports = [r for r in run_stack(STACK).registrations if r.request.type == PORT]
 
-    assert {tuple(port.request.ignoreChanges) for port in ports} == {("allowedAddressPairs",)}
+    assert {tuple(port.request.ignoreChanges) for port in ports} == {("allowedAddressPairs", "securityGroupIds")}
 
 
 @pytest.mark.parametrize(("pool", "count"), [("control-plane", 3), ("workers", 6)])

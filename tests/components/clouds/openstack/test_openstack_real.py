@@ -92,7 +92,7 @@ def test_the_ccms_credential_lets_its_controllers_work(openstack: Site, recordin
 def test_the_ccms_credential_allows_nothing_else(openstack: Site, recording: Any) -> None:
     client = connect(parse(credential(openstack, recording)), 120)
 
-    for service, path in (("compute", "flavors"), ("network", "security-groups"), ("load-balancer", "lbaas/quotas")):
+    for service, path in (("compute", "flavors"), ("network", "subnetpools"), ("load-balancer", "lbaas/quotas")):
         with pytest.raises(AccessDenied):
             client.get(service, path)
 
