@@ -74,10 +74,12 @@ RIGHTS: tuple[Right, ...] = (
 def requests(controllers: Collection[str]) -> list[str]:
     """The requests of these controllers, sorted: `GET network ports/ID`."""
     return sorted(
-        f"{method} {right.service} {path}"
-        for right in RIGHTS
-        if {*controllers} & {*right.controllers}
-        for method, _, path in (each.partition(" ") for each in right.requests)
+        {
+            f"{method} {right.service} {path}"
+            for right in RIGHTS
+            if {*controllers} & {*right.controllers}
+            for method, _, path in (each.partition(" ") for each in right.requests)
+        }
     )
 
 

@@ -71,3 +71,9 @@ def test_the_rights_for_ports_are_only_for_those_who_have_security_groups_manage
 def test_access_rules_name_services_methods_and_paths() -> None:
     assert {"service": "network", "method": "PUT", "path": "/**v2.0/ports/*"} in access_rules(["route"])
     assert {each["service"] for each in access_rules(["node"])} == {"compute"}
+
+
+def test_a_request_of_several_controllers_has_one_access_rule() -> None:
+    rules = access_rules(["node", "route", "service", SECURITY_GROUPS])
+
+    assert len({tuple(rule.items()) for rule in rules}) == len(rules)
