@@ -89,6 +89,15 @@ def test_machines_of_every_zone_are_in_one_subnet_behind_the_router(run_stack: R
     assert of_machines == [[{"subnetId": f"{name}-id"}]] * 9
 
 
+def test_machines_start_once_their_network_leads_out(run_stack: RunStack) -> None:
+    recording = run_stack(STACK)
+
+    joined = recording.one(ROUTER_INTERFACE, STACK).urn
+    assert all(
+        joined in recording.dependencies(recording.one(INSTANCE, name).urn) for name in every(recording, INSTANCE)
+    )
+
+
 def test_security_groups_have_no_default_rules_and_admit_the_internet_nowhere(run_stack: RunStack) -> None:
     recording = run_stack(STACK)
 
