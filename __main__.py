@@ -113,7 +113,7 @@ def main() -> None:
                 "cloud": config.cloud,
                 "cluster_name": config.cluster_name,
                 "cluster_cidr": cluster.pod_cidr,
-                "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id),
+                "cloud_config": adapter.cloud_config(config, cluster.cluster_id, cluster.network_id, cluster.facts),
                 "controllers": daemon,
                 "machines": config.control_plane_machines,
                 **settings,

@@ -25,8 +25,8 @@ def _alicloud(function: str, *counts: int, module: str = "alicloud.workloads") -
     return partial(_measure, module, *counts, function=function)
 
 
-def _openstack(function: str, *counts: int) -> Callable[[], Sequence[Figure]]:
-    return partial(_measure, "openstack.workloads", *counts, function=function)
+def _openstack(function: str, *counts: int, module: str = "openstack.workloads") -> Callable[[], Sequence[Figure]]:
+    return partial(_measure, module, *counts, function=function)
 
 
 _restarts = partial(_aws, module="aws.restarts")
@@ -84,6 +84,7 @@ BENCHMARKS: dict[str, Callable[[], Sequence[Figure]]] = {
     "openstack-nodes-50": _openstack("nodes", 50),
     "openstack-nodes-200": _openstack("nodes", 200),
     "openstack-routes": _openstack("routes"),
+    "openstack-load-balancers": _openstack("life", module="openstack.load_balancers"),
 }
 
 

@@ -270,7 +270,7 @@ def _budget(running: int) -> Manifest:
 
 
 def _network_policy(metadata: Sequence[str]) -> Manifest:
-    spec = pod_network.policy(_LABELS, SECURE_PORT, metadata)
+    spec = pod_network.policy(_LABELS, [SECURE_PORT], metadata)
     return _object("networking.k8s.io/v1", "NetworkPolicy") | {"spec": spec}
 
 

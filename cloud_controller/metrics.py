@@ -94,7 +94,7 @@ class Metrics:
         )
         self.drift_corrections = Counter(
             "cloud_controller_drift_corrections",
-            "Changes that undid what somebody else had changed in the cloud.",
+            "Changes that undo what somebody else has changed in the cloud, counted once, at the first attempt.",
             ["controller"],
             registry=self.registry,
         )

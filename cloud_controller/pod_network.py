@@ -1,4 +1,4 @@
-"""Which CCMs do without their node's network, and the NetworkPolicy that limits what those reach. Pure."""
+"""Which CCMs do without their node's network, and the NetworkPolicy that limits what they and doctor reach. Pure."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ def suffices(controllers: Collection[str], machines: int, *, has_role: bool) -> 
     return machines == 0 and has_role and not _NEEDED & set(controllers)
 
 
-def policy(labels: Mapping[str, str], port: int, metadata: Sequence[str]) -> dict[str, Any]:
-    """The spec of the NetworkPolicy: out to API servers, the cloud's API and the cluster's DNS, in to `port`.
+def policy(
+    labels: Mapping[str, str], served: Sequence[int], metadata: Sequence[str], further: Sequence[int] = ()
+) -> dict[str, Any]:
+    """The spec of the NetworkPolicy: out to API servers, the cloud's API and the cluster's DNS, in to ports `served`.
 
     The clouds' APIs have no lasting addresses, so port 443 is open to all but machines' metadata (`metadata`: ranges
-    beside the link-local ones). Another policy for the same pods adds to this one, such as a way to a proxy.
+    beside the link-local ones), and so are ports `further`. Another policy for the same pods adds to this one, such as
+    a way to a proxy.
     """
     everything = [
         {"ipBlock": {"cidr": cidr, "except": [local, *(each for each in metadata if (":" in each) == (":" in cidr))]}}
@@ -42,12 +45,16 @@ def policy(labels: Mapping[str, str], port: int, metadata: Sequence[str]) -> dic
         "podSelector": {"matchLabels": dict(labels)},
         "policyTypes": ["Ingress", "Egress"],
         # Kubelets and Prometheus, whose addresses differ in every cluster.
-        "ingress": [{"ports": [{"port": port, "protocol": "TCP"}]}],
+        "ingress": [{"ports": [_tcp(port)]} for port in served],
         "egress": [
             {
                 "to": everything,
-                "ports": [{"port": each, "protocol": "TCP"} for each in _API_SERVER],
+                "ports": [_tcp(port) for port in dict.fromkeys((*_API_SERVER, *further))],
             },
             {"to": dns, "ports": [{"port": _DNS, "protocol": protocol} for protocol in ("UDP", "TCP")]},
         ],
     }
+
+
+def _tcp(port: int) -> dict[str, Any]:
+    return {"port": port, "protocol": "TCP"}

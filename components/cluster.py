@@ -42,9 +42,9 @@ class Cluster(pulumi.ComponentResource):
     """A network with a subnet a zone and a control plane. Its name is the name of network and cluster in the cloud.
 
     Protect it with `opts`: children inherit `protect` and `retain_on_delete`. Beside the outputs it has `subnet_ids`
-    (by zone), `join` (for its `NodePool`s), `ccm_role` and `doctor_role` (or None) and `ccm_environment` (all for
-    its `CloudControllerManager`), and `control_plane`, the resource whose deletion takes the objects in the cluster
-    with it (their `deleted_with`).
+    (by zone), `join` (for its `NodePool`s), `ccm_role` and `doctor_role` (or None) and `ccm_environment` (all for its
+    `CloudControllerManager`), `facts` (what the cloud config needs of it), and `control_plane`, the resource whose
+    deletion takes the objects in the cluster with it (their `deleted_with`).
 
     `Cluster.get` reads one that is there already: no children, no subnets, and None for `control_plane`.
     """
@@ -87,6 +87,7 @@ class Cluster(pulumi.ComponentResource):
         self.ccm_role: pulumi.Output[str] | None = cluster.ccm_role
         self.doctor_role: pulumi.Output[str] | None = cluster.doctor_role
         self.ccm_environment: dict[str, pulumi.Input[str]] = dict(cluster.ccm_environment)
+        self.facts: dict[str, pulumi.Input[str]] = dict(cluster.facts)
         self.control_plane: pulumi.Resource | None = cluster.resource
         self.register_outputs(
             {

@@ -276,6 +276,18 @@ class StackConfig(Section):
             why = "the cloud controller manager needs a machine; allowed: at least one pool of role control-plane"
             raise ConfigError(line("nodePools", [pool.name for pool in self.node_pools], why))
 
+    def check_own_control_plane(self) -> None:
+        """Raise ConfigError unless one pool of a new cluster is its control plane, with machines for a majority."""
+        self.check_control_plane()
+        planes = [(index, pool) for index, pool in enumerate(self.node_pools) if pool.role is Role.CONTROL_PLANE]
+        if len(planes) > 1:
+            why = "another pool is the control plane already; allowed: one pool of role control-plane"
+            raise ConfigError(line(f"nodePools[{planes[1][0]}].role", planes[1][1].role, why))
+        for index, plane in planes:
+            if plane.count % 2 == 0:
+                why = "etcd needs a majority; allowed: an odd number of control-plane machines"
+                raise ConfigError(line(f"nodePools[{index}].count", plane.count, why))
+
     @property
     def control_plane_machines(self) -> int:
         """How many machines run the control plane; 0: the cloud does."""

@@ -23,7 +23,7 @@ API: Final = "api"
 HEALTHY_SECONDS = 300.0
 """How long an API may take to start; one that ends is noticed at once.
 
-OpenStack's services take a processor for twenty seconds, which are minutes beside a run of all tests.
+One of several services takes a processor for twenty seconds, which are minutes beside a run of all tests.
 """
 
 STOP_GRACE_SECONDS = 10.0

@@ -82,3 +82,9 @@ def _kind(type: str) -> str:
     group, _, kind = type.removeprefix(_KUBERNETES).rpartition(":")
     group = group.partition("/")[0]
     return f"{_MOVED.get(group, group)}/{kind}"
+
+
+def made_of(subject: Subject, key: str, type: str) -> set[str]:
+    """The URNs of the stack's resources of a type that a property is made of; their ids are unknown in a preview."""
+    needed = subject.resource.property_dependencies.get(key, []) if subject.resource is not None else []
+    return {each.urn for each in needed if each.resource_type == type}

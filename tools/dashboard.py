@@ -69,7 +69,7 @@ def _rows() -> list[tuple[str, Panels]]:
         ("Availability", _availability()),
         ("Cloud API", _cloud_api()),
         ("Work", _work()),
-        ("Services and routes", [panel.span(6) for panel in _services_and_routes()]),
+        ("Services and routes", _services_and_routes()),
         ("Nodes", _nodes()),
     ]
 
@@ -224,7 +224,16 @@ def _services_and_routes() -> Panels:
             "What the last plan left alone, such as the routes of others.",
             "short",
             (f"max by (controller) (cloud_controller_ignored_differences{{{_DAEMON}}})", "{{controller}}"),
-        ),
+        ).span(12),
+        _graph(
+            "Corrected drift",
+            "Changes of somebody else in the cloud that the controllers undid, or tried to, within an hour.",
+            "short",
+            (
+                f"sum by (controller) (increase(cloud_controller_drift_corrections_total{{{_DAEMON}}}[1h]))",
+                "{{controller}}",
+            ),
+        ).span(12),
     ]
 
 

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_network
+from itertools import islice
 from pathlib import Path
 
 from benchmarks.cluster import Cluster as KubernetesCluster
 from benchmarks.cluster import control_plane, node
 from benchmarks.counts import Counted, Tally
 from benchmarks.daemons import Daemon, Files, ours, running
+from cloud_controller.kube import NODES, Object
 from local.openstack.configs import PASSWORD
 from local.openstack.peer import Peer, shared
 from local.openstack.project import Project
@@ -21,6 +23,7 @@ from local.openstack.proxy import Proxy, operation_of
 
 PODS = "10.244.0.0/16"
 _NODES = "10.5.0.0/16"
+_MODULE = ("-m", "benchmarks.openstack.patient")
 
 
 class CountingProxy(Proxy):
@@ -52,7 +55,8 @@ class Cluster(KubernetesCluster):
         self._proxy = proxy
         self.project = Project(peer)
         self._network = self.project.network("nodes", _NODES) if routed else None
-        self.router = self.project.router(*self._network[1]) if self._network else ""
+        public = self.project.network("public", "203.0.113.0/24", external=True)[0]["id"] if routed else ""
+        self.router = self.project.router(*self._network[1], external=public) if self._network else ""
         lines = [
             "[Global]",
             "cluster-id = benchmark",
@@ -61,12 +65,13 @@ class Cluster(KubernetesCluster):
         ]
         lines += [f"password = {PASSWORD}", f"tenant-id = {self.project.id}", "domain-id = default"]
         lines += ["[Route]", f"router-id = {self.router}"] if routed else []
+        lines += ["[LoadBalancer]", f"floating-network-id = {public}"] if routed else []
         self._files = Files.in_folder(folder, "\n".join(lines) + "\n", kubeconfig)
         super().__init__(kubeconfig)
 
     def add_nodes(self, count: int) -> None:
         """Add running servers, and a node for each as its kubelet would register it; with a pod range if routed."""
-        names = [f"node-{number:05}" for number in range(count)]
+        names = [_name(number) for number in range(count)]
         pods = [str(each) for each, _ in zip(ip_network(PODS).subnets(new_prefix=24), names, strict=False)]
         if self._network is None:
             for name, address in zip(names, ip_network(_NODES).hosts(), strict=False):
@@ -78,6 +83,26 @@ class Cluster(KubernetesCluster):
         ranges = [{"podCIDR": cidr, "podCIDRs": [cidr]} for cidr in pods]
         self.register([node(name, None, of, initialised=False) for name, of in zip(names, ranges, strict=True)])
 
+    def add_backends(self, *numbers: int) -> None:
+        """Add nodes as another controller has initialised them: Nova is not asked for them."""
+        hosts = [*islice(ip_network(_NODES).hosts(), 10, 11 + max(numbers))]
+        specs = {each: {"providerID": f"openstack:///{uuid.uuid4()}"} for each in numbers}
+        self.register([node(_name(each), str(hosts[each]), spec, initialised=True) for each, spec in specs.items()])
+
+    def remove_backend(self, number: int) -> None:
+        """Delete such a node."""
+        self.kube.delete(NODES, _name(number))
+
+    def parts(self, kind: str) -> list[Object]:
+        """The project's load balancers, listeners or pools."""
+        found: list[Object] = self.project.api.get("load-balancer", f"lbaas/{kind}")[kind]
+        return found
+
+    def floating_ips(self) -> list[Object]:
+        """The project's."""
+        found: list[Object] = self.project.api.get("network", "floatingips")["floatingips"]
+        return found
+
     def routes(self) -> int:
         """How many the router has."""
         router = self.project.api.get("network", f"routers/{self.router}")["router"]
@@ -87,7 +112,7 @@ class Cluster(KubernetesCluster):
     def daemon(self, controllers: Sequence[str], *flags: str) -> Iterator[Daemon]:
         """Our controller, until the block ends."""
         routes = f"--cluster-cidr={PODS}" if "route" in controllers else "--configure-cloud-routes=false"
-        arguments = ours("openstack", self._files, controllers, [routes, *flags])
+        arguments = ours("openstack", self._files, controllers, [routes, *flags], _MODULE)
         with running(arguments, os.environ, self._proxy, self._files.log) as daemon:
             yield daemon
 
@@ -98,6 +123,10 @@ class Cluster(KubernetesCluster):
         wanted = {"name": name, "project_id": self.project.id, "user_id": self.project.user_id}
         mac = {"mac": "fa:16:3e:00:00:01"}
         self._peer.admin.post("compute-peer", "servers", {**wanted, "interfaces": [interface | mac]})
+
+
+def _name(number: int) -> str:
+    return f"node-{number:05}"
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from benchmarks.figure import Figure
 from benchmarks.openstack.cluster import cluster
 
 _SERVERS_A_PAGE = 1000
-_TOKEN = 1
+TOKEN = 1
 _RECORDED_NODES = {50: 215, 200: 815}
 _ROUTED = 5
 _RECORDED_ROUTES = 20
@@ -34,8 +34,8 @@ def nodes(count: int) -> Sequence[Figure]:
         made.add_nodes(count)
         with made.daemon(["node"]) as daemon:
             spent = daemon.since_start(made.all_initialised)
-    fewest = _TOKEN + ceil(count / _SERVERS_A_PAGE)
-    return _figures(f"openstack-nodes-{count}", spent, fewest, _RECORDED_NODES.get(count))
+    fewest = TOKEN + ceil(count / _SERVERS_A_PAGE)
+    return figures(f"openstack-nodes-{count}", spent, fewest, _RECORDED_NODES.get(count))
 
 
 def routes() -> Sequence[Figure]:
@@ -46,16 +46,17 @@ def routes() -> Sequence[Figure]:
             spent = daemon.since_start(lambda: made.all_initialised() and made.routes() == _ROUTED)
             idle = daemon.over(_PERIOD * _PERIODS)
     # Token, servers, router, ports; a pair on each port, and all routes at once.
-    fewest = _TOKEN + 3 + _ROUTED + 1
+    fewest = TOKEN + 3 + _ROUTED + 1
     # A window of some periods may start just before one.
     periods = _PERIODS + 1
     return [
-        *_figures("openstack-routes", spent, fewest, _RECORDED_ROUTES),
-        *_figures("openstack-routes-idle", idle, periods, periods * _RECORDED_IDLE),
+        *figures("openstack-routes", spent, fewest, _RECORDED_ROUTES),
+        *figures("openstack-routes-idle", idle, periods, periods * _RECORDED_IDLE),
     ]
 
 
-def _figures(name: str, spent: Spent, fewest: int, peer: int | None) -> list[Figure]:
+def figures(name: str, spent: Spent, fewest: int, peer: int | None) -> list[Figure]:
+    """The figures of a run. Seconds, processor time and memory have no bound."""
     print(json.dumps({"name": name, "calls": spent.counted.calls}), file=sys.stderr, flush=True)
     return [
         Figure(f"{name}.calls", spent.calls, "calls", 1.1 * fewest + 10, floor=fewest),

@@ -222,7 +222,7 @@ class RouteController(LoopController):
         cloud = self.context.cloud
         left = self._routes
         known = self._preloaded if keys is None or left is None else [*left.values()]
-        self._routes = self._preloaded = None
+        self._preloaded = None
         observation = observe_nodes(
             self.context.nodes.items(),
             cloud,
@@ -240,6 +240,7 @@ class RouteController(LoopController):
         }
         observation = replace(observation, refused=waiting, quota=self._known_quota(cloud, everything=keys is None))
         planned = plan(observation, self._options)
+        self._routes = None
         results = self.apply(planned)
         self._routes = _table_after(observation.routes, results)
         if known is None and left is not None:
@@ -292,9 +293,10 @@ def _machines_of(observation: RouteObservation) -> dict[str, str]:
 
 
 def _corrections(results: Iterable[apply.ActionResult], left: Mapping[str, Route]) -> int:
-    """How many of these changes brought back the table that we left, by destination: others follow from nodes.
+    """How many of these changes bring back the table that we left, by destination: others follow from nodes.
 
-    Those of blackholes do not count: the cloud itself makes a route one when its machine has ended.
+    Failed ones count too: their repetition, planned from what we left, does not. Those of blackholes do not count: the
+    cloud itself makes a route one when its machine has ended.
     """
 
     def corrects(operation: object) -> bool:
@@ -307,7 +309,7 @@ def _corrections(results: Iterable[apply.ActionResult], left: Mapping[str, Route
                 return not route.blackhole and _target(left, route.destination_cidr) != route.target_instance
         return False
 
-    return sum(result.ok and corrects(result.action.operation) for result in results)
+    return sum(corrects(result.action.operation) for result in results)
 
 
 def _target(table: Mapping[str, Route], cidr: str) -> str | None:

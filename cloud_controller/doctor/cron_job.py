@@ -8,8 +8,9 @@ neither the cloud nor the cluster.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
 
-from cloud_controller import manifests, rbac
+from cloud_controller import manifests, pod_network, rbac
 from cloud_controller.clouds.descriptor import PodIdentity
 from cloud_controller.manifests import CONFIG_SECRET, DOCTOR, NAME, Manifest, Text
 from cloud_controller.rbac import PolicyRule, Rules
@@ -70,7 +71,7 @@ def make(
 
     - `schedule`: as of a CronJob, in UTC.
     - `daemon`: the one that is examined, with whose image it runs.
-    - `push_gateway`: where the findings become metrics.
+    - `push_gateway`: the URL at which the findings become metrics (`gateway_port`).
     - `identity`: its role in the cloud, where the CCM's pods have one.
     """
     labels = {"k8s-app": DOCTOR}
@@ -89,6 +90,14 @@ def make(
     annotated = {"annotations": dict(identity.annotations)} if identity else {}
     yield account | {"metadata": account["metadata"] | annotated}
     yield from bound
+    if daemon.metadata is not None:
+        port = gateway_port(push_gateway) if push_gateway else None
+        yield {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": DOCTOR, "namespace": manifests.NAMESPACE, "labels": labels},
+            "spec": pod_network.policy(labels, (), daemon.metadata, [port] if port else []),
+        }
     given = {**(identity.environment if identity else {}), **(environment or {})}
     spec = manifests.pod_spec(
         {
@@ -123,6 +132,16 @@ def make(
             "jobTemplate": {"metadata": {"labels": labels}, "spec": job},
         },
     }
+
+
+def gateway_port(url: str) -> int | None:
+    """The port of the Pushgateway at a URL, whose scheme may be missing; None if it is not one."""
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
+    return port if parts.hostname else None
 
 
 def is_schedule(schedule: str) -> bool:

@@ -327,7 +327,8 @@ ALERTS: Final = (
         pending="1h",
         severity=Severity.WARNING,
         summary="Instances of different versions run",
-        description="{{ $value }} versions of the cloud controller manager have run for an hour: a rollout is stuck.",
+        description="{{ $value }} versions of the cloud controller manager have run for an hour: a rollout is stuck, "
+        "or an instance runs that is not the workload's.",
         page="ccm-version",
         lines=("11.4.8",),
     ),
@@ -356,8 +357,8 @@ ALERTS: Final = (
         pending="0s",
         severity=Severity.WARNING,
         summary="Somebody else changes what the cloud controller manager makes in the cloud",
-        description="Controller {{ $labels.controller }} has undone about {{ $value | humanize }} changes of somebody "
-        "else within an hour.",
+        description="Controller {{ $labels.controller }} has undone, or tries to undo, about {{ $value | humanize }} "
+        "changes of somebody else within an hour.",
         page="drift",
     ),
     Alert(

@@ -36,6 +36,8 @@ class NetworkParts:
     """Further subnets that the internet reaches, by zone, where the cloud distinguishes the two."""
     complete_id: pulumi.Output[str] | None = None
     """The id, known once everything exists that controllers look for in the network; None: as soon as `id` is."""
+    facts: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    """Further values for the adapter's `cluster`."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class ClusterParts:
     """Environment variables that the CCM's container needs to take that role, beside those that follow from it."""
     doctor_role: pulumi.Output[str] | None = None
     """The role that the ServiceAccount of `cloud-controller doctor` takes, if the CCM's has one too."""
+    facts: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    """Further values for the adapter's `cloud_config`; secret where they are."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +162,13 @@ class CloudAdapter(ABC):
 
     @abstractmethod
     def cloud_config(
-        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+        self,
+        config: StackConfig,
+        cluster_id: pulumi.Input[str],
+        network_id: pulumi.Input[str],
+        facts: Mapping[str, pulumi.Input[str]],
     ) -> pulumi.Output[str]:
-        """The text of the CCM's cloud config, secret."""
+        """The text of the CCM's cloud config, secret; `facts`: the cluster's, none of one that is there already."""
 
     def providers(self, config: StackConfig) -> list[pulumi.ProviderResource]:
         """The cloud's providers, where the stack's config configures them; by default none."""

@@ -2,7 +2,7 @@
 
 They run unchanged, on SQLite, in an environment of their own that is no part of the project's. Nothing moves packets:
 there is no hypervisor, no agent and no amphora. A site has, beside them, a cluster that is there already: a real
-control plane and real machines.
+control plane and real machines. Resources of OpenStack's Pulumi package are recorded.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from local.clouds import LocalCloud
 
 if TYPE_CHECKING:
+    from local.engine.providers.provider import Provider
+    from local.engine.stack.resource import ResourceState
     from local.openstack.site import OpenstackSite
 
 
@@ -28,6 +30,12 @@ def _has_site(state: Path, stack: str) -> bool:
     from local.openstack.folder import site_root
 
     return site_root(state, stack).exists()
+
+
+def _provider(resource: ResourceState) -> Provider:
+    from local.openstack.recorded import recorder
+
+    return recorder(resource.inputs)
 
 
 _ID = "00000000-0000-4000-8000-000000000000"
@@ -47,4 +55,5 @@ CLOUD = LocalCloud(
         "cloud-controller:kubeconfig": {"secure": ""},
         "cloud-controller:openstackSecret": {"secure": ""},
     },
+    providers={"openstack": _provider},
 )

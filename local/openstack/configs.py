@@ -44,7 +44,12 @@ def _contents(folder: Path, ports: Mapping[str, int], prefix: Path) -> Mapping[s
         }
 
     def common(name: str) -> Ini:
-        tokens = user(name) | {"www_authenticate_uri": keystone, "service_token_roles_required": "true"}
+        tokens = user(name) | {
+            "www_authenticate_uri": keystone,
+            "service_token_roles_required": "true",
+            # Without it, a service refuses application credentials that have access rules.
+            "service_type": next(kind for kind, service in SERVICES.items() if service == name),
+        }
         return {
             "oslo_concurrency": {"lock_path": folder / "locks"},
             "oslo_messaging_notifications": {"driver": "noop"},

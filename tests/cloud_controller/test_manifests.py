@@ -16,6 +16,7 @@ import yaml
 
 from cloud_controller import clouds, manifests, rbac
 from cloud_controller.cli import commands as cli
+from cloud_controller.doctor.cron_job import gateway_port
 from tests.cloud_controller.cloud_configs import CONFIGS, TOKEN
 from tests.cloud_controller.descriptors import descriptor_of
 
@@ -521,6 +522,48 @@ def test_doctor_takes_a_role_of_its_own_by_its_own_token(capsys: pytest.CaptureF
     assert ROLE not in str(found)
 
 
+def test_a_doctor_in_the_pod_network_reaches_what_the_ccm_does_and_its_gateway_and_serves_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pods = ["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service"]
+    job = ["--doctor-schedule=0 * * * *", f"--doctor-role={ROLE}", "--doctor-push-gateway=gateway.monitoring:9091"]
+    text = printed(capsys, *pods, *job, cloud="aws")
+
+    found = doctor(text)
+    of_ccm, of_doctor = (each["spec"] for each in yaml.safe_load_all(text) if each["kind"] == "NetworkPolicy")
+    template = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]
+    assert "hostNetwork" not in template["spec"]
+    assert of_doctor["podSelector"]["matchLabels"] == template["metadata"]["labels"]
+    assert (of_doctor["policyTypes"], of_doctor["ingress"]) == (["Ingress", "Egress"], [])
+    everything, dns = of_doctor["egress"]
+    assert everything["to"] == of_ccm["egress"][0]["to"]
+    assert [each["port"] for each in everything["ports"]] == [443, 6443, 9091]
+    assert dns == of_ccm["egress"][1]
+    assert [*found].index("NetworkPolicy") < [*found].index("CronJob")
+
+
+def test_a_doctor_in_its_nodes_network_has_no_policy_which_would_not_concern_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "NetworkPolicy" not in doctor(printed(capsys, "--doctor-schedule=0 * * * *"))
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("http://gateway.monitoring:9091/base", 9091),
+        ("gateway.monitoring:9091", 9091),
+        ("http://gateway", 80),
+        ("https://gateway", 443),
+        ("https://[fd00::1]:9091", 9091),
+        ("http://gateway:port", None),
+        ("http://", None),
+    ],
+)
+def test_the_port_of_a_gateway_is_that_of_its_url(url: str, port: int | None) -> None:
+    assert gateway_port(url) == port
+
+
 def test_without_a_schedule_there_is_no_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor(printed(capsys)) == {}
 
@@ -538,6 +581,7 @@ def test_without_a_schedule_there_is_no_doctor(capsys: pytest.CaptureFixture[str
             "does not support roles for pods",
         ),
         (["--doctor-push-gateway=http://gateway"], "mycloud", "needs --doctor-schedule"),
+        (["--doctor-schedule=0 * * * *", "--doctor-push-gateway=http://a:b"], "mycloud", "'http://a:b' is not a URL"),
     ],
 )
 def test_a_doctor_that_could_not_work_is_refused(

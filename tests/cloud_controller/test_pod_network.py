@@ -12,7 +12,7 @@ from cloud_controller import clouds, pod_network
 
 def reaches(cloud: str, address: str, port: int, protocol: str = "TCP") -> bool:
     """Whether the policy lets packets out to this address."""
-    spec = pod_network.policy({"k8s-app": "ccm"}, 10258, clouds.descriptor(cloud).metadata)
+    spec = pod_network.policy({"k8s-app": "ccm"}, [10258], clouds.descriptor(cloud).metadata)
 
     def within(peer: Any) -> bool:
         block = peer.get("ipBlock", {"cidr": "255.255.255.255/32"})
@@ -61,8 +61,19 @@ def test_it_reaches_neither_metadata_nor_kubelets_nor_etcd_nor_anything_else(
     assert not reaches(cloud, address, port)
 
 
+def test_a_further_port_is_open_like_that_of_the_clouds_apis_and_not_to_metadata() -> None:
+    spec = pod_network.policy({"k8s-app": "doctor"}, (), (), [9091])
+
+    [rule] = [each for each in spec["egress"] if {"port": 9091, "protocol": "TCP"} in each["ports"]]
+    assert [(block["ipBlock"]["cidr"], block["ipBlock"]["except"]) for block in rule["to"]] == [
+        ("0.0.0.0/0", ["169.254.0.0/16"]),
+        ("::/0", ["fe80::/10"]),
+    ]
+    assert spec["ingress"] == []
+
+
 def test_only_the_port_of_metrics_and_probes_is_reached() -> None:
-    spec = pod_network.policy({"k8s-app": "ccm"}, 10258, ())
+    spec = pod_network.policy({"k8s-app": "ccm"}, [10258], ())
 
     assert {*spec["policyTypes"]} == {"Ingress", "Egress"}
     assert spec["ingress"] == [{"ports": [{"port": 10258, "protocol": "TCP"}]}]

@@ -65,6 +65,25 @@ RAM_ROLE = "acs:ram::123456789012:role/ccm"
             ],
         ),
         (
+            "aws",
+            {
+                "machines": 0,
+                "role": ROLE,
+                "controllers": ["service"],
+                "doctor_schedule": "0 * * * *",
+                "doctor_role": DOCTORS_ROLE,
+                "doctor_push_gateway": "http://gateway.monitoring:9091",
+            },
+            [
+                "--control-plane-machines=0",
+                f"--role={ROLE}",
+                "--controllers=service",
+                "--doctor-schedule=0 * * * *",
+                f"--doctor-role={DOCTORS_ROLE}",
+                "--doctor-push-gateway=http://gateway.monitoring:9091",
+            ],
+        ),
+        (
             "alicloud",
             {"machines": 0, "role": RAM_ROLE, "controllers": ["service"], "readiness_gates": "by-hand"},
             [
@@ -115,6 +134,7 @@ def test_the_command_prints_what_the_component_makes(
         ("mycloud", {"doctor_role": ROLE}, "does not support roles for pods"),
         ("aws", {"doctor_schedule": "0 * * * *", "vendor_version": "v1.36.1"}, "only this project's image"),
         ("mycloud", {"doctor_push_gateway": "http://gateway"}, "must not be set without doctor_schedule"),
+        ("mycloud", {"doctor_schedule": "0 * * * *", "doctor_push_gateway": "http://gateway:port"}, "a URL, such as"),
     ],
 )
 def test_a_doctor_that_could_not_examine_the_ccm_is_refused(

@@ -36,7 +36,8 @@ def new_stack(checkout: Path, *name: str) -> subprocess.CompletedProcess[str]:
 
 
 def config_of(text: str) -> dict[str, object]:
-    return dict(yaml.safe_load(text)["config"])
+    # A section is null whose keys are all comments.
+    return {key: value for key, value in yaml.safe_load(text)["config"].items() if value is not None}
 
 
 def texts(config: dict[str, object]) -> Iterator[tuple[str, str]]:

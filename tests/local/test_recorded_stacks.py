@@ -23,6 +23,8 @@ def _nobodys_account(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALICLOUD_ACCESS_KEY")
     for name in (*keys, "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("OS_CLOUD", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_SECRET"):
+        monkeypatch.delenv(name, raising=False)
     for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -86,6 +88,22 @@ def test_a_stack_on_alibaba_cloud_is_previewed_without_an_account(
     assert not (tmp_path / "site.json").exists()
 
 
+def test_a_stack_on_openstack_is_previewed_without_an_account(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = previewed("openstack-prod", tmp_path, capsys)
+
+    steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
+    # The day in the stack file passes.
+    assert findings(events) <= {("ccm-credential-set-expiry", "advisory")}
+    assert {step["op"] for step in steps} == {"create"}
+    of_shape = {"openstack:compute/instance:Instance", "openstack:identity/applicationCredential:ApplicationCredential"}
+    assert {"openstack:networking/network:Network", "kubernetes:core/v1:Service", *of_shape} <= {
+        step["type"] for step in steps
+    }
+    assert not (tmp_path / "site.json").exists()
+
+
 def created(events: Sequence[dict[str, Any]]) -> set[str]:
     """The types of the resources that would be created."""
     steps = [event["resourcePreEvent"]["metadata"] for event in events if "resourcePreEvent" in event]
@@ -146,7 +164,7 @@ def test_a_new_cluster_in_an_existing_network_is_previewed_without_an_account(
     assert not types & {"aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable"}
 
 
-@pytest.mark.parametrize("stack", ["aws-prod", "alicloud-prod", "alicloud-staging"])
+@pytest.mark.parametrize("stack", ["aws-prod", "alicloud-prod", "alicloud-staging", "openstack-prod"])
 def test_a_preview_of_what_was_recorded_shows_no_change(
     stack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

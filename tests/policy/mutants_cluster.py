@@ -10,6 +10,7 @@ from tests.policy.mutants import DAEMON_SET, Mutant
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 _INSTANCE = "alicloud:ecs/instance:Instance"
+_EXTERNAL = "  - {name: cloud-provider, value: external}\n"
 _PROXY = "\n---\nkind: KubeProxyConfiguration\nhealthzBindAddress: 127.0.0.1:10256\n"
 _AWS = "registry.k8s.io/provider-aws/cloud-controller-manager"
 
@@ -22,6 +23,11 @@ def _user_data(change: Callable[[str], str]) -> Callable[[Any], None]:
         properties["userData"] = base64.b64encode(after.encode()).decode()
 
     return changed
+
+
+def _plain(value: Any) -> Any:
+    """The value, though it is secret."""
+    return getattr(value, "value", value)
 
 
 def _container(**fields: Any) -> Callable[[Any], None]:
@@ -70,6 +76,19 @@ MUTANTS = [
         "alicloud-staging",
         "alicloud:vpc/network:Network",
         lambda p: p.update(cidrBlock="172.16.0.0/12"),
+    ),
+    Mutant(
+        "cluster-ranges-avoid-overlap",
+        "openstack-prod",
+        "openstack:networking/subnet:Subnet",
+        lambda p: p.update(cidr="172.16.0.0/12"),
+    ),
+    Mutant(
+        "kubelet-use-external-cloud",
+        "openstack-prod",
+        "openstack:compute/instance:Instance",
+        lambda p: p.update(userData=str(_plain(p["userData"])).replace(_EXTERNAL, "")),
+        name="workers-0",
     ),
     Mutant(
         "cluster-cidr-cover-nodes",

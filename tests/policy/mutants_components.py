@@ -26,6 +26,20 @@ MUTANTS = [
         name="control-plane-to-rest",
     ),
     Mutant(
+        "ccm-network-restrict-egress",
+        "openstack-prod",
+        "openstack:networking/secGroupRule:SecGroupRule",
+        lambda p: p.update(protocol=None, portRangeMin=None, portRangeMax=None),
+        name="control-plane-to-anywhere-tcp-443",
+    ),
+    Mutant(
+        "ccm-network-restrict-egress",
+        "openstack-prod",
+        "openstack:networking/secGroup:SecGroup",
+        lambda p: p.update(deleteDefaultRules=False),
+        name="control-plane",
+    ),
+    Mutant(
         "aws-cluster-audit-cloud-calls",
         "aws-prod",
         "aws:cloudtrail/trail:Trail",

@@ -60,6 +60,7 @@ MUTANTS = [
         lambda p: p["metadata"]["annotations"].update({_EXPIRES: "2020-01-31"}),
     ),
     Mutant("ccm-cloud-config-valid", "mycloud-prod", _SECRET, lambda p: _rewrite(p, "cluster-id", "clusterid")),
+    Mutant("ccm-cloud-config-valid", "openstack-prod", _SECRET, lambda p: _rewrite(p, "auth-url", "auth-ulr")),
     Mutant("ccm-cloud-config-valid", "aws-staging", _SECRET, lambda p: _rewrite(p, "VPC = vpc-", "VPC = ")),
     Mutant("ccm-use-internal-endpoints", "alicloud-staging", _SECRET, lambda p: _rewrite(p, '"vpc"', '"public"')),
     Mutant(

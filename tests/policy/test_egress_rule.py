@@ -27,7 +27,7 @@ def manager(**pod: Any) -> AnalyzedResource:
 
 def policy(namespace: str = "kube-system", **spec: Any) -> AnalyzedResource:
     """Ours, with other fields of its spec."""
-    whole = {**ours(LABELS, 10258, ()), **spec}
+    whole = {**ours(LABELS, [10258], ()), **spec}
     props = {"metadata": {"name": "ccm", "namespace": namespace}, "spec": whole}
     return resource("kubernetes:networking.k8s.io/v1:NetworkPolicy", props, "policy")
 

@@ -38,8 +38,8 @@ MUTANTS = [
     for mutant in area.MUTANTS
 ]
 
-DATED = {"cluster-version-stay-supported"}
-"""A stack's version comes to the end of its support one day: that is for the stack's owner, not for this test."""
+DATED = {"ccm-credential-set-expiry", "cluster-version-stay-supported"}
+"""A version's support and a credential end one day: that is for the stack's owner, not for this test."""
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,8 @@ class When(Enum):
 class Right:
     """Operations of a service (boto3's names), the controllers that call them, and the resources.
 
-    `on`: resources as in an ARN after the account; "" for all.
+    `on`: resources as in an ARN after the account; "" for all. `doctor`: only `cloud-controller doctor` calls them,
+    where it examines these controllers.
     """
 
     service: str
@@ -50,6 +51,7 @@ class Right:
     controllers: tuple[str, ...]
     when: When = When.ALWAYS
     on: tuple[str, ...] = ("",)
+    doctor: bool = False
 
     @property
     def actions(self) -> Iterator[str]:
@@ -90,10 +92,10 @@ RIGHTS: tuple[Right, ...] = (
     Right("ec2", ("CreateSecurityGroup",), _SERVICE, When.ALWAYS, ("vpc/*",)),
     Right("ec2", ("CreateTags",), _SERVICE, When.BY_CREATION, (_GROUP,)),
     # Network load balancers.
+    Right("elbv2", ("DescribeAccountLimits",), _SERVICE, doctor=True),
     Right(
         "elbv2",
         (
-            "DescribeAccountLimits",
             "DescribeListenerAttributes",
             "DescribeListenerCertificates",
             "DescribeListeners",
@@ -199,17 +201,23 @@ _CREATIONS = {
 
 def actions(controllers: Collection[str] = CONTROLLERS) -> list[str]:
     """IAM's names of the operations that these controllers call, or that AWS calls with their permissions."""
-    rights = [right for right in (*RIGHTS, ON_OUR_BEHALF) if {*right.controllers} & {*controllers}]
+    rights = [right for right in (*RIGHTS, ON_OUR_BEHALF) if {*right.controllers} & {*controllers} and not right.doctor]
     return sorted({action for right in rights for action in right.actions})
 
 
 def statements(
-    controllers: Collection[str], cluster_id: str, *, partition: str = "aws", reads: bool = False
+    controllers: Collection[str],
+    cluster_id: str,
+    *,
+    partition: str = "aws",
+    reads: bool = False,
+    doctor: bool = False,
 ) -> list[Statement]:
     """The least-privilege IAM statements for a daemon that runs these controllers for this cluster.
 
-    `partition`: `aws`, `aws-cn` or `aws-us-gov`. `reads`: only what the controllers read, which is what
-    `cloud-controller doctor` calls. Raises InvalidConfiguration for an unknown controller.
+    `partition`: `aws`, `aws-cn` or `aws-us-gov`. `reads`: only what `cloud-controller doctor` calls: what the
+    controllers read, and quotas. `doctor`: doctor has the daemon's credential, so quotas too. Raises
+    InvalidConfiguration for an unknown controller.
     """
     for name in controllers:
         if name not in CONTROLLERS:
@@ -221,7 +229,7 @@ def statements(
         return [_allow(sorted(filter(_READ.fullmatch, called)), ["*"], {})]
     granted: dict[tuple[str, When, tuple[str, ...]], set[str]] = {}
     for right in (*RIGHTS, ON_OUR_BEHALF):
-        if {*right.controllers} & {*controllers}:
+        if {*right.controllers} & {*controllers} and (doctor or not right.doctor):
             service = next(right.actions).partition(":")[0]
             of = service if right.when is not When.ALWAYS or right.on != ("",) else ""
             granted.setdefault((of, right.when, right.on), set()).update(right.actions)

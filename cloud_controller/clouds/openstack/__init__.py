@@ -34,6 +34,8 @@ CLOUD = CloudDescriptor(
     catalogue=CATALOGUE,
     load_balancer_classes=frozenset(),
     rights=requests,
+    # Changes mostly wait for Octavia, and waiting workers share calls.
+    concurrent_services=20,
     not_offered={"volume": "Cinder's volumes are its CSI driver's"},
     file_keys=("ca-file", "clouds-file"),
 )

@@ -26,9 +26,7 @@ class OpenStack:
     def __init__(self, config: Config, *, regional: bool = False, timeout: float = _TIMEOUT) -> None:
         """`regional`: write provider IDs with the region. `timeout`: seconds that a request may take."""
         self._config = config
-        http = Http("OpenStack", timeout=timeout, ca_file=config.ca_file)
-        session = Session(http, config.auth_url, config.credentials, region=config.region, interface=config.interface)
-        self._client = OpenStackClient(session, http)
+        self._client = connect(config, timeout)
         cache = Cache()
         self._instances = NovaInstances(self._client, config.networking, regional=regional, cache=cache)
         self._routes = (
@@ -91,3 +89,10 @@ class OpenStack:
     def cluster_access(self) -> str:
         """See `Cloud.cluster_access`."""
         raise NotFound("OpenStack does not run the control plane; pass --kubeconfig")
+
+
+def connect(config: Config, timeout: float = _TIMEOUT) -> OpenStackClient:
+    """A client with the credentials of a cloud config, which calls nothing yet. `timeout`: seconds of a request."""
+    http = Http("OpenStack", timeout=timeout, ca_file=config.ca_file)
+    session = Session(http, config.auth_url, config.credentials, region=config.region, interface=config.interface)
+    return OpenStackClient(session, http)

@@ -24,14 +24,13 @@ _REFUSED = {
     "container-store": "TLS is not ended at load balancers yet",
     "default-tls-container-ref": "TLS is not ended at load balancers yet",
     "enable-ingress-hostname": "the status says ipMode Proxy instead; the annotation hostname sets a name of your own",
-    "manage-security-groups": "security groups are not managed yet",
-    "node-security-group": "security groups are not managed yet",
+    "node-security-group": "each Service has a group of its own, by manage-security-groups",
 }
-_FLAGS = ("enable-ingress-hostname", "manage-security-groups")
+_FLAGS = ("enable-ingress-hostname",)
 KEYS = (
     *CLASS_KEYS,
     *("availability-zone", "create-monitor", "enabled", "flavor-id"),
-    *("internal-lb", "lb-method", "lb-provider", "monitor-delay", "monitor-max-retries"),
+    *("internal-lb", "lb-method", "lb-provider", "manage-security-groups", "monitor-delay", "monitor-max-retries"),
     *("monitor-max-retries-down", "monitor-timeout", "node-selector"),
     *_IGNORED,
     *_REFUSED,
@@ -66,6 +65,7 @@ def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalan
         monitor_timeout=timeout,
         monitor_max_retries=_retries(one, "monitor-max-retries", default.monitor_max_retries),
         monitor_max_retries_down=_retries(one, "monitor-max-retries-down", default.monitor_max_retries_down),
+        manage_security_groups=one.flag("manage-security-groups"),
         node_selector=selector,
     )
 

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 _MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
 _SERVICE = ("service",)
+SECURITY_GROUPS = "manage-security-groups"
+"""Beside controllers: what Services need more with this option of the cloud config."""
 _KINDS = ("healthmonitors", "listeners", "loadbalancers", "pools")
-_VERSIONS = {"network": "/v2.0", "load-balancer": "/v2", "compute": "/v2.1"}
+_PATHS = {"network": "/**v2.0/", "load-balancer": "/**v2**/", "compute": "/**v2.1/**"}
+"""How paths of access rules begin: endpoints may have a part before the version (`/compute/v2.1`), Octavia's a minor
+version, and Nova's the project's ID after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,14 @@ RIGHTS: tuple[Right, ...] = (
         _SERVICE,
     ),
     Right(
+        "network",
+        (
+            *("DELETE security-group-rules/ID", "DELETE security-groups/ID", "GET ports", "GET ports/ID"),
+            *("GET security-groups", "POST security-group-rules", "POST security-groups", "PUT ports/ID"),
+        ),
+        (SECURITY_GROUPS,),
+    ),
+    Right(
         "load-balancer",
         (
             *(
@@ -51,8 +63,8 @@ RIGHTS: tuple[Right, ...] = (
             ),
             *("GET lbaas/healthmonitors", "POST lbaas/healthmonitors", "GET lbaas/loadbalancers/ID"),
             *("GET lbaas/loadbalancers/ID/status", "GET lbaas/pools/ID/members", "PUT lbaas/pools/ID/members"),
-            *(f"PUT lbaas/{kind}/ID" for kind in ("healthmonitors", "listeners", "loadbalancers", "pools")),
-            *(f"DELETE lbaas/{kind}/ID" for kind in ("healthmonitors", "listeners", "loadbalancers", "pools")),
+            *(f"PUT lbaas/{kind}/ID" for kind in _KINDS),
+            *(f"DELETE lbaas/{kind}/ID" for kind in _KINDS),
         ),
         _SERVICE,
     ),
@@ -74,6 +86,6 @@ def access_rules(controllers: Collection[str]) -> list[dict[str, str]]:
     rules = []
     for request in requests(controllers):
         method, service, path = request.split(" ")
-        rule = {"service": service, "method": method, "path": f"{_VERSIONS[service]}/{re.sub(r'ID', '*', path)}"}
+        rule = {"service": service, "method": method, "path": f"{_PATHS[service]}{re.sub(r'ID', '*', path)}"}
         rules.append(rule)
     return rules

@@ -24,11 +24,10 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.openstack.client import Object, Objects, OpenStackClient
 from cloud_controller.clouds.openstack.instances import NovaInstances
+from cloud_controller.clouds.openstack.repeated import repeated
 
 _FILTERS: Final = 50
 """The most values in a list's filter: addresses of requests have a limit."""
-_ATTEMPTS: Final = 4
-"""Of a change that another one may overtake."""
 _ROUTER_PORT = "network:router_"
 """Begins the owner of a port that is the router's own in a subnet (also of distributed and redundant ones)."""
 
@@ -185,7 +184,7 @@ class RouterRoutes:
             body = {"router": {"routes": wanted}}
             self._client.put("network", path, body, if_revision=router.get("revision_number"))
 
-        _repeated(replaced)
+        repeated(replaced)
 
     # --------------------------------------------------------------------------------------------------------- ports
 
@@ -248,18 +247,7 @@ class RouterRoutes:
             body = {"port": {"allowed_address_pairs": [*kept, *new]}}
             self._client.put("network", f"ports/{port['id']}", body, if_revision=now.get("revision_number"))
 
-        _repeated(written)
-
-
-def _repeated(change: Callable[[], None]) -> None:
-    """A change that reads what it changes, again if another one was faster."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            change()
-            return
-        except Conflict:
-            if attempt == _ATTEMPTS - 1:
-                raise
+        repeated(written)
 
 
 def _hops(router: Object) -> list[Hop]:

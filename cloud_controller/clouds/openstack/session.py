@@ -23,9 +23,10 @@ from cloud_controller.retries import retry_after
 
 _RENEWED_BEFORE = 60.0
 """Seconds before its end at which a token is replaced."""
-_VERSIONS = {"network": "v2.0", "load-balancer": "v2", "compute": "v2.1"}
+_VERSIONS = {"network": "v2.0", "load-balancer": "v2", "compute": "v2.1", "key-manager": "v1"}
 """What is added to an endpoint whose catalog entry names no version."""
-_ALIASES = {"load-balancer": ("load-balancer", "load_balancer"), "network": ("network",), "compute": ("compute",)}
+_ALIASES = {"load-balancer": ("load-balancer", "load_balancer")}
+"""Further types by which catalogs know a service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Session:
         found = {
             (str(each.get("region_id") or each.get("region")), str(each["url"]).rstrip("/"))
             for entry in token.catalog
-            if entry.get("type") in _ALIASES[service]
+            if entry.get("type") in _ALIASES.get(service, (service,))
             for each in entry.get("endpoints", ())
             if each.get("interface") == self._interface
         }

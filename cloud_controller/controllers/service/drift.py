@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cloud_controller.apply import ActionResult
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import AddMembers, Operation
 from cloud_controller.plan import Plan
@@ -38,10 +37,10 @@ class Left:
         return left is not None and left != observed and not plan(left).changes
 
 
-def corrections(results: Iterable[ActionResult]) -> int:
-    """How many of these changes undid something in the cloud.
+def corrections(plan: Plan) -> int:
+    """How many changes of this plan undo something in the cloud.
 
     Added members do not count: the cloud itself removes those whose machines it has terminated.
     """
-    done = (result.action.operation for result in results if result.ok)
-    return sum(isinstance(operation, Operation) and not isinstance(operation, AddMembers) for operation in done)
+    operations = (action.operation for action in plan.changes)
+    return sum(isinstance(operation, Operation) and not isinstance(operation, AddMembers) for operation in operations)

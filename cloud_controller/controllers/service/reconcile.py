@@ -202,11 +202,11 @@ class ServiceReconciler:
                     self._finish(key, named, found, events)
                     return
                 events.before(found)
-                drifted = self._drifted(key, service, named, backends)
+                if self._drifted(key, service, named, backends):
+                    # Counted before the repair, whose first attempt may fail: the next one counts as our own change.
+                    self._corrections.inc(corrections(found.plan))
                 plan = _held_back(found.plan) if self._waits.handing_over(key) else found.plan
                 results = self._apply(key, service["metadata"]["uid"], plan, events)
-                if drifted:
-                    self._corrections.inc(corrections(results))
                 postponed = [result.error for result in results if isinstance(result.error, Postponed)]
                 # Even if another part failed: old members keep serving until the new ones are healthy.
                 pause = self._waits.postpone(key, postponed, events) if postponed else None

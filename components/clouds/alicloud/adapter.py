@@ -149,7 +149,11 @@ class AlicloudAdapter(CloudAdapter):
         return {**args, "load_balancer_class": NLB_CLASS, "settings": settings}
 
     def cloud_config(
-        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+        self,
+        config: StackConfig,
+        cluster_id: pulumi.Input[str],
+        network_id: pulumi.Input[str],
+        facts: Mapping[str, pulumi.Input[str]],
     ) -> pulumi.Output[str]:
         settings = config.section(AlicloudConfig)
         given = settings.model_dump(by_alias=True)

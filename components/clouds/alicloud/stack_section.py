@@ -26,6 +26,7 @@ from ...config_values import (
 )
 from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
+from ..common.user_data import OLDEST_WITH_KUBEADM
 from .existing_section import AlicloudExistingConfig
 from .settings import (
     AUDIT_PREFIX,
@@ -40,8 +41,6 @@ from .settings import (
 
 KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}(\.[0-9]+-aliyun\.[0-9]+)?")
 ACK_VERSION = re.compile(r"1\.[0-9]{2}\.[0-9]+-aliyun\.[0-9]+")
-OLDEST_WITH_KUBEADM = 31
-"""Kubernetes' minor version with the form of kubeadm's configuration that machines are given (v1beta4)."""
 LONGEST_CLUSTER_NAME = {"ack": 38, "ecs": 30}
 """By who runs the control plane: roles and secrets in KMS are called like the cluster and what they are for, and both
 have 64 letters."""
@@ -263,7 +262,7 @@ def _check_ack(config: StackConfig, alicloud: AlicloudConfig) -> None:
 
 
 def _check_ecs(config: StackConfig, alicloud: AlicloudConfig) -> None:
-    config.check_control_plane()
+    config.check_own_control_plane()
     for key in OF_ECS:
         if not getattr(alicloud, key):
             raise ConfigError(line(f"alicloud.{to_camel(key)}", None, "must be set with controlPlane ecs"))
@@ -271,14 +270,6 @@ def _check_ecs(config: StackConfig, alicloud: AlicloudConfig) -> None:
     for key, given in only_ack.items():
         if given:
             raise ConfigError(line(f"alicloud.{key}", given, "allowed only with controlPlane ack"))
-    planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]
-    if len(planes) > 1:
-        why = "another pool is the control plane already; allowed: one pool of role control-plane"
-        raise ConfigError(line(f"nodePools[{planes[1][0]}].role", planes[1][1].role, why))
-    index, plane = planes[0]
-    if plane.count % 2 == 0:
-        why = "etcd needs a majority; allowed: an odd number of control-plane machines"
-        raise ConfigError(line(f"nodePools[{index}].count", plane.count, why))
     zones = sorted({zone for pool in config.node_pools for zone in pool.zones})
     if len(zones) < 2:
         why = f"all in {zones[0]}, but the NLB of the API requires two zones; allowed: pools with two zones or more"

@@ -172,7 +172,11 @@ class AwsAdapter(CloudAdapter):
         return not config.section(AwsConfig).simulated
 
     def cloud_config(
-        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+        self,
+        config: StackConfig,
+        cluster_id: pulumi.Input[str],
+        network_id: pulumi.Input[str],
+        facts: Mapping[str, pulumi.Input[str]],
     ) -> pulumi.Output[str]:
         settings = config.section(AwsConfig)
         existing = settings.existing or AwsExistingConfig()

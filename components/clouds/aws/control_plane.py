@@ -148,10 +148,11 @@ def _parameters(
 def _roles(
     name: str, settings: AwsClusterArgs, opts: pulumi.ResourceOptions
 ) -> tuple[tuple[aws.iam.Role, list[pulumi.Resource]], tuple[aws.iam.Role, list[pulumi.Resource]]]:
-    """The roles of control-plane machines and of nodes, with their policies; the CCM on the former has no other."""
+    """The roles of control-plane machines and of nodes, with their policies. CCM and doctor take the former."""
     plane, for_plane = iam.role_of_service(f"{name}-control-plane", "ec2", iam.NODE, opts)
     nodes, for_nodes = iam.role_of_service(f"{name}-nodes", "ec2", iam.NODE, opts)
-    ccm = iam.ccm_policy(f"{name}-cloud-controller-manager", plane, settings, name, opts)
+    doctor = settings.get("doctor", False)
+    ccm = iam.ccm_policy(f"{name}-cloud-controller-manager", plane, settings, name, opts, doctor=doctor)
     joining = ["join-token"]
     secrets = [*joining, "certificate-key", "state"]
     of_plane = _may(f"{name}-control-plane-parameters", name, plane, [*secrets, "ca-key"], secrets, opts)

@@ -17,6 +17,7 @@ from cloud_controller import manifests
 from cloud_controller.clouds.aws.permissions import statements
 from cloud_controller.clouds.aws.pod_identity import AUDIENCE
 
+from ... import inputs
 from ..common.dependencies import with_what_it_needs
 from ..common.doctor import ROLE_OF_DOCTOR
 from . import vendor_manager
@@ -58,14 +59,19 @@ def ccm_policy(
     opts: pulumi.ResourceOptions,
     *,
     reads: bool = False,
+    doctor: bool = False,
 ) -> pulumi.Resource:
     """Give a role what the CCM's controllers call, or only what they read; returned is what a pod needs besides the
-    role itself."""
+    role itself. `doctor`: `cloud-controller doctor` takes the CCM's role. Raises WrongInput for a doctor of AWS's CCM.
+    """
     controllers = settings.get("controllers", ())
     if settings.get("ccm") == "vendor":
+        if reads:
+            path = "identity.ccm" if "oidc_provider" in settings else "settings.ccm"
+            raise inputs.WrongInput(path, "'vendor'; allowed with doctor: 'ours', the only CCM that doctor examines")
         granted = vendor_manager.statements(controllers)
     else:
-        granted = statements(controllers, cluster, reads=reads)
+        granted = statements(controllers, cluster, reads=reads, doctor=doctor)
     policy = aws.iam.Policy(
         name,
         description=f"What the cloud controller manager's controllers {'read' if reads else 'call'}",

@@ -85,7 +85,7 @@ class AwsClusterArgs(TypedDict):
     controllers: NotRequired[Sequence[str]]
     """The controllers that the CCM runs: its role may do what they call, and no more."""
     doctor: NotRequired[bool]
-    """EKS: whether `cloud-controller doctor` runs in the cluster, with a role that may do what they read."""
+    """Whether `cloud-controller doctor` runs in the cluster: on EKS with a role that may do what they read."""
     control_plane_egress: NotRequired[Sequence[str]]
     """EC2: IPv4 ranges that machines of the control plane reach besides the cluster and, on port 443, everything."""
     log_days: NotRequired[int]

@@ -28,6 +28,7 @@ from ...config_values import (
 )
 from ...existing_config import check_id
 from ...stack_model import CloudSection, StackConfig
+from ..common.user_data import OLDEST_WITH_KUBEADM
 from .existing_section import AwsExistingConfig, AwsNetworkConfig
 from .settings import (
     DEFAULT_POD_CIDR,
@@ -41,8 +42,6 @@ AWS_REGION = re.compile(r"(?!cn-|us-gov-|us-iso|eu-iso)[a-z]{2}(-[a-z]+)+-[0-9]+
 """Those of the partition `aws`: elsewhere the policies that AWS keeps have other ARNs."""
 KUBERNETES_VERSION = re.compile(r"1\.[0-9]{2}")
 CCM_VERSION = re.compile(r"v1\.[0-9]{2}\.[0-9]+")
-OLDEST_WITH_KUBEADM = 31
-"""Kubernetes' minor version with the form of kubeadm's configuration that machines are given (v1beta4)."""
 LONGEST_CLUSTER_NAME = {"eks": 31, "ec2": 20}
 """By who runs the control plane. The program's roles and load balancers are called like the cluster, what they are for,
 and seven letters that Pulumi adds; AWS gives a role 64 letters and a load balancer 32."""
@@ -265,7 +264,7 @@ def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
     if aws.log_days is not None:
         why = "the logs of the control plane stay on its machines; allowed only with controlPlane eks"
         raise ConfigError(line("aws.logDays", aws.log_days, why))
-    config.check_control_plane()
+    config.check_own_control_plane()
     for controller, executor in config.executors.items():
         if executor is Executor.VENDOR and controller is not Controller.VOLUME:
             why = "AWS runs no controllers for a control plane on EC2; allowed: daemon (with ccm: vendor, AWS's own)"
@@ -275,14 +274,6 @@ def _check_ec2(config: StackConfig, aws: AwsConfig) -> None:
     if aws.nodes != "asg":
         why = "managed node groups join only EKS clusters; allowed: asg"
         raise ConfigError(line("aws.nodes", aws.nodes, why))
-    planes = [(i, pool) for i, pool in enumerate(config.node_pools) if pool.role is Role.CONTROL_PLANE]
-    if len(planes) > 1:
-        why = "another pool is the control plane already; allowed: one pool of role control-plane"
-        raise ConfigError(line(f"nodePools[{planes[1][0]}].role", planes[1][1].role, why))
-    index, plane = planes[0]
-    if plane.count % 2 == 0:
-        why = "etcd needs a majority; allowed: an odd number of control-plane machines"
-        raise ConfigError(line(f"nodePools[{index}].count", plane.count, why))
     if int(aws.kubernetes_version.partition(".")[2]) < OLDEST_WITH_KUBEADM:
         why = f"allowed with controlPlane ec2: 1.{OLDEST_WITH_KUBEADM} or newer"
         raise ConfigError(line("aws.kubernetesVersion", aws.kubernetes_version, why))

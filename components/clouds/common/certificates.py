@@ -35,28 +35,50 @@ class Keys:
 
 def make(name: str, opts: pulumi.ResourceOptions) -> Keys:
     """New keys for the cluster `name`."""
-    authority_key = tls.PrivateKey(f"{name}-ca", algorithm="ECDSA", ecdsa_curve="P256", opts=opts)
-    authority = tls.SelfSignedCert(
-        f"{name}-ca",
-        private_key_pem=authority_key.private_key_pem,
+    made = authority(f"{name}-ca", "kubernetes", opts)
+    # kubeadm binds this group to cluster-admin, which can be taken back; system:masters could not.
+    admin = client(f"{name}-admin", made, "pulumi", "kubeadm:cluster-admins", opts)
+    return Keys(made.certificate, made.key, admin.certificate, admin.key)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate and its private key; PEM."""
+
+    certificate: pulumi.Output[str]
+    key: pulumi.Output[str]
+
+
+def authority(full: str, common_name: str, opts: pulumi.ResourceOptions) -> Pair:
+    """A new certificate authority."""
+    key = private_key(full, opts)
+    made = tls.SelfSignedCert(
+        full,
+        private_key_pem=key.private_key_pem,
         is_ca_certificate=True,
-        subject={"common_name": "kubernetes"},
+        subject={"common_name": common_name},
         allowed_uses=["cert_signing", "digital_signature", "key_encipherment"],
         validity_period_hours=10 * _YEAR,
         opts=opts,
     )
-    key = tls.PrivateKey(f"{name}-admin", algorithm="ECDSA", ecdsa_curve="P256", opts=opts)
+    return Pair(made.cert_pem, key.private_key_pem)
+
+
+def client(full: str, by: Pair, user: str, group: str, opts: pulumi.ResourceOptions) -> Pair:
+    """A client's certificate for a year, by which the API server knows `user` as one of `group`."""
+    # Where the cluster is protected, the renewal would be refused.
+    opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(protect=False))
+    key = private_key(full, opts)
     request = tls.CertRequest(
-        f"{name}-admin",
+        full,
         private_key_pem=key.private_key_pem,
-        # kubeadm binds this group to cluster-admin, which can be taken back; system:masters could not.
-        subject={"common_name": "pulumi", "organization": "kubeadm:cluster-admins"},
+        subject={"common_name": user, "organization": group},
         opts=opts,
     )
-    certificate = tls.LocallySignedCert(
-        f"{name}-admin",
-        ca_private_key_pem=authority_key.private_key_pem,
-        ca_cert_pem=authority.cert_pem,
+    made = tls.LocallySignedCert(
+        full,
+        ca_private_key_pem=by.key,
+        ca_cert_pem=by.certificate,
         cert_request_pem=request.cert_request_pem,
         allowed_uses=["client_auth", "digital_signature"],
         validity_period_hours=_YEAR,
@@ -64,4 +86,9 @@ def make(name: str, opts: pulumi.ResourceOptions) -> Keys:
         early_renewal_hours=_YEAR // 4,
         opts=opts,
     )
-    return Keys(authority.cert_pem, authority_key.private_key_pem, certificate.cert_pem, key.private_key_pem)
+    return Pair(made.cert_pem, key.private_key_pem)
+
+
+def private_key(full: str, opts: pulumi.ResourceOptions) -> tls.PrivateKey:
+    """A new key."""
+    return tls.PrivateKey(full, algorithm="ECDSA", ecdsa_curve="P256", opts=opts)

@@ -68,7 +68,11 @@ class MycloudAdapter(CloudAdapter):
         return {"credential_expires": expires} if expires is not None else {}
 
     def cloud_config(
-        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+        self,
+        config: StackConfig,
+        cluster_id: pulumi.Input[str],
+        network_id: pulumi.Input[str],
+        facts: Mapping[str, pulumi.Input[str]],
     ) -> pulumi.Output[str]:
         endpoint = config.section(MycloudConfig).endpoint
         token = pulumi.Output.secret(config.secret(CONTROLLER_TOKEN) or config.secret(TOKEN))

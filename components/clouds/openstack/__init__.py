@@ -1,12 +1,13 @@
-"""OpenStack for the components: clusters that are there already, and its section of a stack's config."""
+"""OpenStack for the components: resources of its own Pulumi package, and its section of a stack's config."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ..interface import CloudAdapter, ComponentsCloud
-from .access import cloud_config
+from .access import cloud_config, kubeconfig
 from .load_balancer import OpenstackLoadBalancerArgs
+from .settings import OpenstackClusterArgs
 
 if TYPE_CHECKING:
     from .stack_section import OpenstackConfig
@@ -29,5 +30,7 @@ CLOUD = ComponentsCloud(
     adapter=_adapter,
     section=_section,
     load_balancer_args=OpenstackLoadBalancerArgs,
+    cluster_args=OpenstackClusterArgs,
     cloud_config=cloud_config,
+    kubeconfig=kubeconfig,
 )

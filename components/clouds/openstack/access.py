@@ -1,4 +1,4 @@
-"""The text of OpenStack's cloud config, by the section `openstack` and the secret beside it.
+"""The text of OpenStack's cloud config, by the section `openstack` and credentials that are not in it.
 
 Import-light, because every dynamic provider imports it.
 """
@@ -6,12 +6,14 @@ Import-light, because every dynamic provider imports it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cloud_controller.cloud import InvalidConfiguration
 
 from ...placeholder import PLACEHOLDER, PlaceholderSecrets
+from . import environment
 
 if TYPE_CHECKING:
     from pulumi.dynamic.config import Config
@@ -49,32 +51,69 @@ _LOAD_BALANCERS = _NETWORKS | {
     "monitorTimeout": "monitor-timeout",
     "monitorMaxRetries": "monitor-max-retries",
     "monitorMaxRetriesDown": "monitor-max-retries-down",
+    "manageSecurityGroups": "manage-security-groups",
     "nodeSelector": "node-selector",
 }
 """By the key of the stack file: the key of the cloud config."""
 
 
+_ROUTER_PORTS = (
+    "network:router_interface",
+    "network:router_interface_distributed",
+    "network:ha_router_replicated_interface",
+)
+"""Who owns the ports by which routers are in a network."""
+
+
 def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
-    """The text of the cloud config for a cluster. Raises InvalidConfiguration, or PlaceholderSecrets."""
-    del network_id
-    settings = config.get("openstack")
-    if isinstance(settings, str):
-        settings = json.loads(settings)
+    """The text of the cloud config for a cluster. Raises InvalidConfiguration, PlaceholderSecrets or CloudError.
+
+    A cluster that the program made is reached with the credentials of its environment; its network tells the router.
+    """
+    settings = _settings(config)
+    if settings.get("externalNetworkId"):
+        own = environment.credentials(os.environ)
+        without = rendered(of_new_cluster(settings), own, cluster_id)
+        return rendered(of_new_cluster(settings, _router(without, network_id)), own, cluster_id)
     secret = config.get(SECRET)
-    if not isinstance(settings, dict) or not secret:
+    if not secret:
         raise InvalidConfiguration(SECRET, "the stack's config has no secret", "that of the application credential")
     if secret == PLACEHOLDER:
         raise PlaceholderSecrets(f"{SECRET} is a placeholder: this run does not have the stack's secrets")
-    return rendered(settings, secret, cluster_id)
+    return rendered(settings, {"application-credential-secret": secret}, cluster_id)
 
 
-def rendered(settings: Mapping[str, Any], secret: str, cluster_id: str) -> str:
-    """The text of a cloud config. `settings`: the section `openstack` as in a stack file."""
-    more = {"cluster-id": cluster_id, "application-credential-secret": secret}
+def kubeconfig(config: Config, cluster_id: str) -> str:
+    """An administrator's, from the key manager (Barbican). Raises InvalidConfiguration or CloudError."""
+    from cloud_controller.clouds.openstack.config import parse
+
+    from . import key_manager
+
+    own = rendered(of_new_cluster(_settings(config)), environment.credentials(os.environ), cluster_id)
+    return key_manager.read(parse(own), secret_name(cluster_id))
+
+
+def secret_name(cluster_id: str) -> str:
+    """The name in the key manager of an administrator's kubeconfig."""
+    return f"cloud-controller/{cluster_id}/kubeconfig"
+
+
+def of_new_cluster(settings: Mapping[str, Any], router_id: str | None = None) -> dict[str, Any]:
+    """The section `openstack` of a new cluster, with what the program made for it."""
+    balancers = {**(settings.get("loadBalancers") or {})}
+    balancers["floatingNetworkId"] = balancers.get("floatingNetworkId") or settings["externalNetworkId"]
+    return {**settings, "routerId": router_id, "loadBalancers": balancers}
+
+
+def rendered(settings: Mapping[str, Any], credentials: Mapping[str, str], cluster_id: str) -> str:
+    """The text of a cloud config.
+
+    `settings`: the section `openstack` as in a stack file. `credentials`: further keys of `[Global]`.
+    """
     balancers = settings.get("loadBalancers") or {}
     return "".join(
         [
-            *_section("Global", _GLOBAL, settings, more),
+            *_section("Global", _GLOBAL, settings, {"cluster-id": cluster_id, **credentials}),
             *_section("Networking", _NETWORKING, settings),
             *_section("Route", {"routerId": "router-id"}, settings),
             *_section("LoadBalancer", _LOAD_BALANCERS, balancers),
@@ -85,6 +124,27 @@ def rendered(settings: Mapping[str, Any], secret: str, cluster_id: str) -> str:
             ),
         ]
     )
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """The config's section `openstack`, which the engine hands over as JSON text."""
+    settings = config.get("openstack") or {}
+    found: dict[str, Any] = json.loads(settings) if isinstance(settings, str) else settings
+    return found
+
+
+def _router(cloud_config: str, network_id: str) -> str:
+    """The ID of the one router in a network."""
+    from cloud_controller.clouds.openstack.cloud import connect
+    from cloud_controller.clouds.openstack.config import parse
+
+    client = connect(parse(cloud_config))
+    ports = client.list("network", "ports", "ports", network_id=network_id, device_owner=_ROUTER_PORTS)
+    routers = sorted({str(port["device_id"]) for port in ports})
+    if len(routers) != 1:
+        found = ", ".join(routers) or "none"
+        raise InvalidConfiguration(f"network {network_id}", f"its routers: {found}", "the one that the program made")
+    return routers[0]
 
 
 def _section(

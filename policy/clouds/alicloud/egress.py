@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from policy.objects import dig
 from policy.rules import Stack
-from policy.subjects import Subject
+from policy.subjects import Subject, made_of
 
 _MACHINE = "alicloud:ecs/instance:Instance"
 _GROUP = "alicloud:ecs/securityGroup:SecurityGroup"
@@ -19,18 +19,14 @@ def limits_egress(stack: Stack) -> bool:
     dropping, opened = set[str](), set[str]()
     for rule in stack.of(_RULE):
         if dig(rule.props, "type") == "egress" and _is_of_everything(rule):
-            (dropping if dig(rule.props, "policy") == "drop" else opened).update(_groups(rule, "securityGroupId"))
+            (dropping if dig(rule.props, "policy") == "drop" else opened).update(
+                made_of(rule, "securityGroupId", _GROUP)
+            )
     return any(
         groups & dropping and not groups & opened
-        for groups in (_groups(machine, "securityGroups") for machine in stack.of(_MACHINE))
+        for groups in (made_of(machine, "securityGroups", _GROUP) for machine in stack.of(_MACHINE))
     )
 
 
 def _is_of_everything(rule: Subject) -> bool:
     return bool(dig(rule.props, "ipProtocol") == "all" and dig(rule.props, "cidrIp") == "0.0.0.0/0")
-
-
-def _groups(subject: Subject, key: str) -> set[str]:
-    """The security groups of the stack that a property is made of; their ids are unknown in a preview."""
-    needed = subject.resource.property_dependencies.get(key, []) if subject.resource is not None else []
-    return {each.urn for each in needed if each.resource_type == _GROUP}

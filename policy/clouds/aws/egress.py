@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from policy.objects import dig, items
 from policy.rules import Stack
-from policy.subjects import Subject
+from policy.subjects import made_of
 
 _MACHINES = ("aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/instance:Instance")
 _GROUP = "aws:ec2/securityGroup:SecurityGroup"
@@ -18,7 +18,7 @@ _ANYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 def limits_egress(stack: Stack) -> bool:
     """Whether there is a machine, or a launch template, all of whose groups let out to less than everything."""
     opened = _open_groups(stack)
-    machines = (_groups(machine, "vpcSecurityGroupIds") for machine in stack.of(*_MACHINES))
+    machines = (made_of(machine, "vpcSecurityGroupIds", _GROUP) for machine in stack.of(*_MACHINES))
     return any(groups and not groups & opened for groups in machines)
 
 
@@ -29,10 +29,10 @@ def _open_groups(stack: Stack) -> set[str]:
         if dig(rule.props, "ipProtocol") == "-1" and _anywhere(
             (dig(rule.props, "cidrIpv4"), dig(rule.props, "cidrIpv6"))
         ):
-            opened |= _groups(rule, "securityGroupId")
+            opened |= made_of(rule, "securityGroupId", _GROUP)
     for rule in stack.of(_OLD_RULE):
         if dig(rule.props, "type") == "egress" and _is_open(rule.props):
-            opened |= _groups(rule, "securityGroupId")
+            opened |= made_of(rule, "securityGroupId", _GROUP)
     for group in stack.of(_GROUP):
         if group.urn is not None and any(_is_open(rule) for rule in items(dig(group.props, "egress"))):
             opened.add(group.urn)
@@ -46,9 +46,3 @@ def _is_open(rule: object) -> bool:
 
 def _anywhere(ranges: Iterable[object]) -> bool:
     return any(each in _ANYWHERE for each in ranges)
-
-
-def _groups(subject: Subject, key: str) -> set[str]:
-    """The security groups of the stack that a property is made of; their ids are unknown in a preview."""
-    needed = subject.resource.property_dependencies.get(key, []) if subject.resource is not None else []
-    return {each.urn for each in needed if each.resource_type == _GROUP}

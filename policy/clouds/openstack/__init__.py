@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
 from policy.clouds.interface import Balancers, Billed, Infrastructure, Mark, Meaning, PolicyCloud, Signs
+from policy.clouds.openstack.components import COMPONENTS
 from policy.clouds.openstack.config import check
+from policy.clouds.openstack.egress import limits_egress
 
 
 def _of(argument: str) -> str:
@@ -23,14 +25,24 @@ CLOUD = PolicyCloud(
     name="openstack",
     signs=Signs(types=("openstack:",), called="openstack"),
     catalogue=CATALOGUE,
-    infrastructure=Infrastructure(control_planes={}, machines={_SERVERS: ()}),
+    infrastructure=Infrastructure(
+        control_planes={}, machines={_SERVERS: ()}, networks={"openstack:networking/subnet:Subnet": ("cidr",)}
+    ),
     check_config=check,
     internal=(Mark(_of("internal"), ("true",)),),
     unchecked=(Mark(_of("enable_health_monitor"), ("false",)),),
+    limits_egress=limits_egress,
+    components=COMPONENTS,
     shares=(_of("id"),),
     balancers=Balancers(
         ends_tls=lambda asked: "default_tls_container_ref" in asked.settings.given, kind=lambda _: "octavia"
     ),
     notes=_NOTES,
-    meaning=Meaning(billed={_SERVERS: Billed("node", ("flavorName",))}),
+    meaning=Meaning(
+        billed={
+            _SERVERS: Billed("node", ("flavorName",)),
+            "openstack:loadbalancer/loadBalancer:LoadBalancer": Billed("load balancer", ("flavorId",)),
+            "openstack:networking/floatingIp:FloatingIp": Billed("address"),
+        }
+    ),
 )

@@ -306,6 +306,27 @@ def test_a_route_that_somebody_else_deleted_or_turned_counts_as_drift_once_it_is
     assert (before, corrections(controller)) == (0.0, 2.0)
 
 
+def test_drift_of_routes_counts_once_even_if_reading_and_correcting_it_fail_at_first(cluster: Cluster) -> None:
+    controller = routed(cluster, 2)
+    controller.reconcile(None)
+    gone = cluster.cloud.table.pop(0)
+    cluster.cloud.error = Unavailable("down")
+    with pytest.raises(Unavailable):
+        controller.reconcile(None)
+    cluster.cloud.error = None
+    cluster.cloud.refuse_routes_to.add(gone.target_instance)
+
+    counts = []
+    for _ in range(2):
+        assert [*controller.reconcile(None)] == [f"route/{gone.destination_cidr}"]
+        counts.append(corrections(controller))
+    cluster.cloud.refuse_routes_to.clear()
+    controller.reconcile(None)
+
+    assert gone in cluster.cloud.table
+    assert [*counts, corrections(controller)] == [1.0, 1.0, 1.0]
+
+
 def test_a_route_that_a_new_node_needs_is_no_drift(cluster: Cluster) -> None:
     controller = routed(cluster, 1)
     controller.reconcile(None)

@@ -50,7 +50,7 @@ def test_without_policies_everything_can_be_reached(world: World) -> None:
 
 
 def test_the_policy_of_our_own_manifests_is_enough(world: World) -> None:
-    limit(world, **pod_network.policy(LABELS, 10258, ()))
+    limit(world, **pod_network.policy(LABELS, [10258], ()))
 
     assert kept_from(world) == ""
 

@@ -16,7 +16,7 @@ from components.clouds.interface import CloudAdapter
 from components.stack_model import CloudSection
 
 # The libraries that take long to import: a dynamic provider needs none of them to find its cloud.
-HEAVY = ("boto3", "pulumi_alicloud", "pulumi_aws", "pulumi_kubernetes", "pydantic")
+HEAVY = ("boto3", "pulumi_alicloud", "pulumi_aws", "pulumi_kubernetes", "pulumi_openstack", "pydantic")
 
 
 @pytest.mark.parametrize("name", clouds.names())

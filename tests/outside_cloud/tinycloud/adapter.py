@@ -35,9 +35,13 @@ class TinyAdapter(CloudAdapter):
         return [MachineParts(pulumi.Output.from_input(n), pulumi.Output.from_input(f"tiny://{n}")) for n in names]
 
     def cloud_config(
-        self, config: StackConfig, cluster_id: pulumi.Input[str], network_id: pulumi.Input[str]
+        self,
+        config: StackConfig,
+        cluster_id: pulumi.Input[str],
+        network_id: pulumi.Input[str],
+        facts: Mapping[str, pulumi.Input[str]],
     ) -> pulumi.Output[str]:
-        del network_id
+        del network_id, facts
         machines = config.section(TinyConfig).machines
         known = pulumi.Output.from_input(cluster_id)
         return pulumi.Output.secret(known.apply(lambda found: json.dumps({"cluster": found, "machines": machines})))

@@ -7,7 +7,7 @@ port on every eligible node, with `externalTrafficPolicy: Local` on the nodes wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.common.service_spec import affinity_timeout, ignored_affinity_timeout, is_local
 from cloud_controller.clouds.common.source_ranges import source_ranges
 from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
+from cloud_controller.clouds.openstack.octavia.node_rules import wanted_rules
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
 from cloud_controller.clouds.openstack.octavia.topology import Topology, choice_of
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
@@ -91,16 +92,25 @@ class OctaviaBuilder:
         members = self.members(service, backends)
         parts = _Parts(self, spec, settings, owner, reused is not None)
         ports = spec.get("ports") or []
+        pools = tuple(parts.pool(port, members[port["protocol"], port["port"]]) for port in ports)
+        by_protocol = [(port["protocol"], pool) for port, pool in zip(ports, pools, strict=True)]
+        attributes: dict[str, Value | None] = {}
+        if not reused:
+            attributes = self._attributes(spec, settings, facts) | self._access(by_protocol, facts)
         model = LoadBalancerModel(
             name=owner.load_balancer_name[:255],
-            attributes={} if reused else self._attributes(spec, settings, facts),
+            attributes=attributes,
             listeners=tuple(parts.listener(port) for port in ports),
-            pools=tuple(parts.pool(port, members[port["protocol"], port["port"]]) for port in ports),
+            pools=pools,
             tags=owner.tags,
         )
+        ignored = [*_ignored(service, settings, self.options)]
+        if reused and self.options.manage_security_groups:
+            field = f"annotation {CATALOGUE.by_argument['id'].name}"
+            ignored.append(Ignored(field, reused, "only load balancers of one Service have a security group for nodes"))
         return Built(
             model,
-            ignored=tuple(_ignored(service, settings, self.options)),
+            ignored=tuple(ignored),
             reuse=Reuse(reused) if reused else None,
             published=self._published(settings),
         )
@@ -172,6 +182,22 @@ class OctaviaBuilder:
         if address:
             vip["vip_address" if internal else "load_balancer_ip"] = address
         return found | {key: value for key, value in vip.items() if value}
+
+    def _access(self, pools: Sequence[tuple[str, Pool]], facts: Fact[Topology]) -> dict[str, Value | None]:
+        """How nodes are opened to the load balancer."""
+        if not self.options.manage_security_groups:
+            return {"node_group": False}
+        topology = facts.value
+        subnets = {
+            member.address: topology.range_of(str(pool.attributes["member_subnet"] or ""), member.address)
+            for _, pool in pools
+            for member in pool.members
+        }
+        return {
+            "node_group": True,
+            "node_rules": wanted_rules(pools, subnets),
+            "open_nodes": tuple(sorted(subnets)),
+        }
 
     def _published(self, settings: Settings) -> tuple[Ingress, ...]:
         name = settings.text("hostname")

@@ -8,10 +8,11 @@ from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfigura
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia import bodies, wire
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
+from cloud_controller.clouds.openstack.octavia.node_groups import NodeGroups
 from cloud_controller.clouds.openstack.octavia.parts import PartChanges, Sent
-from cloud_controller.clouds.openstack.octavia.reads import OCTAVIA, Reads
+from cloud_controller.clouds.openstack.octavia.reads import Reads
 from cloud_controller.clouds.openstack.octavia.topology import Topology
-from cloud_controller.clouds.openstack.octavia.wire import Known, View
+from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, Known, View
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
@@ -43,12 +44,14 @@ class Changes:
         client: OpenStackClient,
         reads: Reads,
         floating_ips: FloatingIps,
+        groups: NodeGroups,
         topology: Callable[[], Topology],
         cluster_id: str,
     ) -> None:
         self._client = client
         self._reads = reads
         self._floating_ips = floating_ips
+        self._groups = groups
         self._topology = topology
         self._parts = PartChanges(client, reads, topology)
         self._cluster_id = cluster_id
@@ -72,9 +75,10 @@ class Changes:
         self._reads.made(known, token)
         try:
             self._floating_ips.put(known, model)
+            self._groups.put(known, model)
         except CloudError:
             # It exists, so it must be returned: what it lacks is the next plan's first change, which raises this again.
-            known.floating_ip = None
+            known.floating_ip, known.group = None, None
             self._reads.forget(view["id"])
         return wire.observed(known)
 
@@ -111,16 +115,17 @@ class Changes:
             raise InvalidConfiguration("spec.loadBalancerIP", why, str(known.view.get("vip_address")))
         before = wire.tags_of(known.view)
         kept = {key: value for key, value in before.items() if key == wire.TOKEN_TAG}
-        floating_ip = known.floating_ip
+        floating_ip, waits = known.floating_ip, ""
         if model.attributes:
             self._floating_ips.put(known, model)
+            waits = self._groups.put(known, model)
         else:
             kept |= {key: value for key, value in before.items() if key in wire.ATTRIBUTE_TAGS.values()}
         tags = wire.tag_list({**model.tags, **kept, **wire.internal_tags(model, "")})
         if model.name == known.view["name"] and sorted(known.view["tags"]) == sorted(tags):
             # The plan knows the new address only from the next read.
             moved = f"load balancer {operation.id} has another address now" if known.floating_ip != floating_ip else ""
-            return Sent(busy=False, unfinished=moved)
+            return Sent(busy=False, unfinished=moved or waits)
         self._parts.put("loadbalancers", known, known.view, {"name": model.name, "tags": tags})
         return Sent(unfinished=f"Octavia is changing load balancer {operation.id}")
 
@@ -137,8 +142,9 @@ class Changes:
             return Sent()
         if known.view["provisioning_status"].startswith("PENDING"):
             raise Postponed(f"Octavia is still changing load balancer {operation.id}")
-        self._floating_ips.release(known)
-        self._floating_ips.delete_leftovers(known)
+        self._floating_ips.remove(known)
+        if not self._reads.has_sibling(known):
+            self._groups.remove(known)
         try:
             self._client.delete(OCTAVIA, f"lbaas/loadbalancers/{operation.id}", cascade="true")
         except NotFound:

@@ -5,16 +5,31 @@ Neutron has no tags at the creation of a floating IP, so its description says wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 from cloud_controller.cloud_errors import Conflict, InvalidConfiguration, NotFound
-from cloud_controller.clouds.openstack.client import OpenStackClient
-from cloud_controller.clouds.openstack.octavia.reads import NEUTRON, OCTAVIA, is_made_for
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
+from cloud_controller.clouds.openstack.octavia.reads import is_made_for
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
-from cloud_controller.clouds.openstack.octavia.wire import ATTRIBUTE_TAGS, Known, View, describe, tags_of
+from cloud_controller.clouds.openstack.octavia.wire import (
+    ATTRIBUTE_TAGS,
+    NEUTRON,
+    OCTAVIA,
+    Known,
+    View,
+    describe,
+    tags_of,
+)
+from cloud_controller.joined_requests import AtWork, JoinedRequests
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 
 _FIELD = "spec.loadBalancerIP"
+_FILTERS = 20
+"""The most descriptions in a list's filter: addresses of requests have a limit."""
+_GATHER = 0.1
+"""Seconds for which a list waits for other workers."""
 
 
 class FloatingIps:
@@ -23,6 +38,8 @@ class FloatingIps:
     def __init__(self, client: OpenStackClient, topology: Callable[[], Topology]) -> None:
         self._client = client
         self._topology = topology
+        self._looking = AtWork()
+        self._listed = JoinedRequests(self._with_descriptions, callers=self._looking.number, gather=_GATHER)
 
     def put(self, known: Known, model: LoadBalancerModel) -> None:
         """Give the load balancer the floating IP that the model asks for, or none if it is internal."""
@@ -52,12 +69,26 @@ class FloatingIps:
 
         It is read again: one that somebody has put on another port meanwhile is left alone.
         """
+        if known.floating_ip is not None:
+            self._release(known, self._made_for(known), keep=keep)
+
+    def remove(self, known: Known) -> None:
+        """Release that of a load balancer that is deleted, and delete what was made for it and is on no port: a
+        process ended between two calls."""
+        made = self._made_for(known)
+        self._release(known, made, keep=False)
+        for each in () if _is_kept(known) else _free(made):
+            with suppress(NotFound):
+                self._client.delete(NEUTRON, f"floatingips/{each['id']}")
+
+    def _release(self, known: Known, made: Sequence[View], *, keep: bool) -> None:
         if known.floating_ip is None:
             return
-        path = f"floatingips/{known.floating_ip['id']}"
-        known.floating_ip = None
+        floating_ip_id, known.floating_ip = known.floating_ip["id"], None
+        path = f"floatingips/{floating_ip_id}"
         try:
-            current = self._client.get(NEUTRON, path)["floatingip"]
+            current = next((each for each in made if each["id"] == floating_ip_id), None)
+            current = self._client.get(NEUTRON, path)["floatingip"] if current is None else current
             if current.get("port_id") != known.view["vip_port_id"]:
                 return
             if is_made_for(current, known) and not (keep or _is_kept(known)):
@@ -70,23 +101,22 @@ class FloatingIps:
         except NotFound:
             pass
 
-    def delete_leftovers(self, known: Known) -> None:
-        """Delete those that were made for the load balancer and are on no port: a process ended between two calls."""
-        for each in () if _is_kept(known) else self._free(known):
-            try:
-                self._client.delete(NEUTRON, f"floatingips/{each['id']}")
-            except NotFound:
-                continue
-
-    def _free(self, known: Known) -> list[View]:
+    def _made_for(self, known: Known) -> list[View]:
+        """Those that the controller made for the load balancer's owner, as they are now: workers share the list."""
         description = describe(tags_of(known.view))
-        found = self._client.list(NEUTRON, "floatingips", "floatingips", description=description) if description else []
-        return [each for each in found if not each.get("port_id")]
+        if not description:
+            return []
+        with self._looking:
+            return [each for each in self._listed([description]) if each["description"] == description]
+
+    def _with_descriptions(self, descriptions: Collection[str]) -> Objects:
+        queries = [{"description": [*some]} for some in batches(sorted(descriptions), _FILTERS)]
+        return [each for query in queries for each in self._client.list(NEUTRON, "floatingips", "floatingips", **query)]
 
     def _found(self, known: Known, network: str, subnets: list[Subnet], address: str) -> View | None:
         """The floating IP with the address that the Service asks for, or one that was made for it and is free."""
         if not address:
-            fitting = (each for each in self._free(known) if _fits(each, network, subnets, ""))
+            fitting = (each for each in _free(self._made_for(known)) if _fits(each, network, subnets, ""))
             return next(fitting, None)
         found = self._client.list(NEUTRON, "floatingips", "floatingips", floating_ip_address=address)
         if not found:
@@ -114,6 +144,10 @@ class FloatingIps:
                 if last == 0:
                     raise
         raise AssertionError("there is at least one choice")
+
+
+def _free(floating_ips: Sequence[View]) -> list[View]:
+    return [each for each in floating_ips if not each.get("port_id")]
 
 
 def _is_kept(known: Known) -> bool:

@@ -14,11 +14,12 @@ from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
 from cloud_controller.clouds.openstack.octavia.changes import Changes
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
+from cloud_controller.clouds.openstack.octavia.node_groups import NodeGroups
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
 from cloud_controller.clouds.openstack.octavia.parts import Sent
-from cloud_controller.clouds.openstack.octavia.reads import OCTAVIA, Reads
+from cloud_controller.clouds.openstack.octavia.reads import Reads
 from cloud_controller.clouds.openstack.octavia.topology import Topology
-from cloud_controller.clouds.openstack.octavia.wire import observed
+from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, observed
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.failures import Failures
 from cloud_controller.load_balancers.model import LoadBalancerState, Object, ObservedLoadBalancer
@@ -40,9 +41,11 @@ class OctaviaLoadBalancers:
     ) -> None:
         self._client = client
         self._builder = OctaviaBuilder(cluster_id, options)
-        self._reads = Reads(client, cluster_id)
+        groups = NodeGroups(client, self._networks, managed=options.manage_security_groups)
+        self._reads = Reads(client, cluster_id, groups.read)
         self._topology: Entries[Topology] = Entries(cache or Cache(), _TOPOLOGY_SECONDS)
-        self._changes = Changes(client, self._reads, FloatingIps(client, self._networks), self._networks, cluster_id)
+        floating_ips = FloatingIps(client, self._networks)
+        self._changes = Changes(client, self._reads, floating_ips, groups, self._networks, cluster_id)
 
     @property
     def builder(self) -> OctaviaBuilder:
@@ -86,7 +89,7 @@ class OctaviaLoadBalancers:
             if not failures.permit(operation):
                 continue
             result, more = self._one(load_balancer, operation, operations, waits)
-            if isinstance(result.error, Postponed):
+            if isinstance(result.error, Postponed) and (more.busy or not more.unfinished):
                 waits = waits or result.error
             elif more.busy and load_balancer is not None:
                 waits = Postponed(f"Octavia is changing load balancer {load_balancer.id}")

@@ -38,4 +38,5 @@ class LoadBalancerOptions:
     monitor_timeout: int = 3
     monitor_max_retries: int = 1
     monitor_max_retries_down: int = 3
+    manage_security_groups: bool = False
     node_selector: tuple[str, ...] = ()

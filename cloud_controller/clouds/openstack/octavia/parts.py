@@ -9,9 +9,9 @@ from typing import Any
 from cloud_controller.cloud_errors import Conflict, NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia import bodies, wire
-from cloud_controller.clouds.openstack.octavia.reads import OCTAVIA, Reads
+from cloud_controller.clouds.openstack.octavia.reads import Reads
 from cloud_controller.clouds.openstack.octavia.topology import Topology
-from cloud_controller.clouds.openstack.octavia.wire import Known, View
+from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, Known, View
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import CLUSTER_TAG, Owner, Pool
 from cloud_controller.load_balancers.operations import (

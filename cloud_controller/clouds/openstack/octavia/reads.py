@@ -1,35 +1,45 @@
 """Reads load balancers with all their parts, in few calls, and remembers them.
 
 A read of one whose view shows no change since (`updated_at`) costs one call: Octavia touches a load balancer whenever a
-part of it is changed. While a change of ours is at work, its parts are known without a read.
+part of it is changed. While a change of ours is at work, its parts are known without a read. A read of all trusts that
+time, which has whole seconds, only if the parts were read some seconds after it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 
 from cloud_controller.cloud_errors import NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
-from cloud_controller.clouds.openstack.octavia.wire import TOKEN_TAG, Known, View, describe, tags_of
-from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.clouds.openstack.octavia.wire import NEUTRON, OCTAVIA, TOKEN_TAG, Known, View, describe, tags_of
+from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG, Owner
 
-OCTAVIA, NEUTRON = "load-balancer", "network"
 _FEW = 3
 """Up to this many load balancers are read one by one, more by lists of the whole project."""
+_EXISTING = ("PENDING_CREATE", "PENDING_UPDATE", "ACTIVE", "ERROR")
+_SECONDS_OF_DOUBT = 2.0
+"""How long after a change another one may still have the same `updated_at`."""
 
 
 class Reads:
     """The load balancers of one cluster, and those that annotations name. Safe to share between threads."""
 
-    def __init__(self, client: OpenStackClient, cluster_id: str) -> None:
+    def __init__(self, client: OpenStackClient, cluster_id: str, add_groups: Callable[[Sequence[Known]], None]) -> None:
+        """`add_groups`: reads their security groups too."""
         self._client = client
+        self._add_groups = add_groups
         self._cluster_id = cluster_id
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
         self._at_work: set[str] = set()
+        self._listed = False
+        """Whether all have been listed: later ones are of this process."""
         self._tokens: dict[str, str] = {}
+        """Of creations that this process has tried: what they made, "" while that is unknown."""
         self._made: dict[str, str] = {}
         """The UIDs of the Services of what this process made, by ID: a list may not show it yet."""
 
@@ -45,16 +55,32 @@ class Reads:
         views = {view["id"]: view for view in self._views(service_uids)}
         with self._lock:
             ids = {*ids, *(each for each, uid in self._made.items() if service_uids is None or uid in service_uids)}
-        for each in sorted({*ids} - views.keys()):
-            try:
-                views[each] = self._client.get(OCTAVIA, f"lbaas/loadbalancers/{each}")["loadbalancer"]
-            except NotFound:
-                self.gone(each)
-        stale = [view for view in views.values() if service_uids is None or not self._is_current(view)]
-        for known in self._whole(stale):
+        views |= self._named({*ids} - views.keys())
+        everything = service_uids is None
+        current: list[Known] = []
+        stale: list[View] = []
+        for view in views.values():
+            known = self._updated(view) if self._is_current(view, surely=everything) else None
+            match view["provisioning_status"]:
+                case "DELETED":
+                    continue
+                case "PENDING_DELETE":
+                    # Its parts go too.
+                    current.append(known or Known(view))
+                case _ if known is None:
+                    stale.append(view)
+                case _:
+                    current.append(known)
+        whole = self._whole(stale)
+        # Octavia does not show changes in Neutron.
+        changed = [*whole, *current] if everything else whole
+        self._add_floating_ips(changed)
+        self._add_groups(changed)
+        for known in whole:
             self.put(known)
-        existing = [view for view in views.values() if view["provisioning_status"] != "DELETED"]
-        return [self._updated(view) or next(self._whole([view])) for view in existing]
+        with self._lock:
+            self._listed |= everything
+        return [*current, *whole]
 
     def known(self, id: str) -> Known:
         """The load balancer as last read. Raises NotFound."""
@@ -68,9 +94,19 @@ class Reads:
             raise NotFound(f"load balancer {id} no longer exists")
         return found
 
+    def has_sibling(self, known: Known) -> bool:
+        """Whether its Service has another load balancer: one replaces the other."""
+        owner = Owner.of_tags(tags_of(known.view))
+        with self._lock:
+            others = [each.view for each in self._known.values() if each.view["id"] != known.view["id"]]
+        return any(Owner.of_tags(tags_of(view)) == owner for view in others if view["provisioning_status"] in _EXISTING)
+
     def put(self, known: Known) -> None:
         """Remember it as it was just read."""
         with self._lock:
+            before = self._known.get(known.view["id"])
+            if before is not None and before.view.get("updated_at") == known.view.get("updated_at"):
+                known.changed_at = before.changed_at
             self._known[known.view["id"]] = known
             self._at_work.discard(known.view["id"])
 
@@ -83,10 +119,15 @@ class Reads:
             self._tokens[token] = known.view["id"]
 
     def of_token(self, token: str) -> list[Known]:
-        """The load balancer that was made with this token."""
+        """The load balancer that was made with this token: no call for a creation that only this process can try."""
+        with self._lock:
+            is_new = self._listed and token not in self._tokens
+            self._tokens.setdefault(token, "")
+        if is_new:
+            return []
         listed = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers", tags=f"{TOKEN_TAG}={token}")
         with self._lock:
-            ids = {*(each["id"] for each in listed), *([self._tokens[token]] if token in self._tokens else [])}
+            ids = {*(each["id"] for each in listed), self._tokens.get(token, "")} - {""}
         return self.read((), ids) if ids else []
 
     def working(self, id: str) -> None:
@@ -108,6 +149,20 @@ class Reads:
             self._tokens = {token: each for token, each in self._tokens.items() if each != id}
 
     # -------------------------------------------------------------------------------------------------------- helpers
+
+    def _named(self, ids: Collection[str]) -> dict[str, View]:
+        """The load balancers with these IDs that exist."""
+        if len(ids) > _FEW:
+            listed = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers")
+            found = {view["id"]: view for view in listed if view["id"] in ids}
+        else:
+            found = {}
+            for each in sorted(ids):
+                with suppress(NotFound):
+                    found[each] = self._client.get(OCTAVIA, f"lbaas/loadbalancers/{each}")["loadbalancer"]
+        for each in {*ids} - found.keys():
+            self.gone(each)
+        return found
 
     def _views(self, service_uids: Collection[str] | None) -> Iterator[View]:
         """Load balancers with this cluster's tags on them or their parts, or with those of these Services."""
@@ -134,13 +189,16 @@ class Reads:
             except NotFound:
                 continue
 
-    def _is_current(self, view: View) -> bool:
-        """Whether its parts are as remembered."""
+    def _is_current(self, view: View, *, surely: bool) -> bool:
+        """Whether its parts are as remembered; `surely`: without a doubt."""
         with self._lock:
             known, at_work = self._known.get(view["id"]), view["id"] in self._at_work
         if known is None or view["provisioning_status"] == "ERROR":
             return False
-        return at_work or view.get("updated_at") == known.view.get("updated_at")
+        same = view.get("updated_at") == known.view.get("updated_at")
+        if surely:
+            return same and not at_work and known.read_at > known.changed_at + _SECONDS_OF_DOUBT
+        return at_work or same
 
     def _updated(self, view: View) -> Known | None:
         """What is known of it; None if another thread has forgotten it meanwhile."""
@@ -148,16 +206,18 @@ class Reads:
             known = self._known.get(view["id"])
             if known is None:
                 return None
+            if view.get("updated_at") != known.view.get("updated_at"):
+                known.changed_at = time.monotonic()
             known.view = view
             if view["provisioning_status"] == "ACTIVE":
                 self._at_work.discard(view["id"])
             return known
 
-    def _whole(self, views: Sequence[View]) -> Iterator[Known]:
+    def _whole(self, views: Sequence[View]) -> list[Known]:
         """These load balancers with all their parts."""
         if not views:
-            return
-        found = {view["id"]: Known(view) for view in views}
+            return []
+        found = {view["id"]: Known(view, read_at=time.monotonic()) for view in views}
         few = len(views) <= _FEW
         queries: list[dict[str, str]] = [{"loadbalancer_id": each} for each in found] if few else [{}]
         for query in queries:
@@ -176,13 +236,20 @@ class Reads:
             for key, pool in known.pools.items():
                 if pool["members"]:
                     known.members[key] = self._client.list(OCTAVIA, f"lbaas/pools/{key}/members", "members")
-        ports = {known.view["vip_port_id"]: known for known in found.values() if known.view.get("vip_port_id")}
-        queries = [{"port_id": port} for port in ports] if few else [{}]
-        for query in queries:
-            for each in self._client.list(NEUTRON, "floatingips", "floatingips", **query):
-                if each.get("port_id") in ports:
-                    ports[each["port_id"]].floating_ip = each
-        yield from found.values()
+        return [*found.values()]
+
+    def _add_floating_ips(self, found: Sequence[Known]) -> None:
+        ports = [str(known.view.get("vip_port_id") or "") for known in found]
+        before = [known.floating_ip for known in found]
+        queries: list[dict[str, str]] = [{"port_id": port} for port in ports if port] if len(found) <= _FEW else [{}]
+        shown = [
+            each for query in queries for each in self._client.list(NEUTRON, "floatingips", "floatingips", **query)
+        ]
+        by_port = {str(each["port_id"]): each for each in shown if each.get("port_id")}
+        for known, port, earlier in zip(found, ports, before, strict=True):
+            # Otherwise another thread has given it another one meanwhile.
+            if known.floating_ip is earlier:
+                known.floating_ip = by_port.get(port)
 
 
 def is_made_for(floating_ip: View, known: Known) -> bool:

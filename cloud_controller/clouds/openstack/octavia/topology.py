@@ -54,6 +54,15 @@ class Topology:
             )
         return found[0]
 
+    def range_of(self, subnet_id: str, address: str) -> str:
+        """The CIDR of the subnet from which the node is reached; "": its own. Raises InvalidConfiguration."""
+        if not subnet_id:
+            return self.subnet_of(address).cidr
+        found = next((each for each in self.subnets if each.id == subnet_id), None)
+        if found is None:
+            raise InvalidConfiguration(_MEMBER_SUBNET, f"the project sees no subnet {subnet_id}", "a subnet ID")
+        return found.cidr
+
     def only_external(self, field: str) -> str:
         """The only external network. Raises InvalidConfiguration for the field that could name one of several."""
         external = self.external or {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cloud_controller.clouds.openstack.octavia.node_rules import observed_access
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
@@ -22,12 +25,14 @@ from cloud_controller.load_balancers.model import (
 
 View = dict[str, Any]
 """An object as the API shows it."""
+OCTAVIA, NEUTRON = "load-balancer", "network"
 
 TOKEN_TAG = "cloud-controller/token"
 ATTRIBUTE_TAGS = {
     "floating_network": "cloud-controller/floating-network",
     "floating_subnet": "cloud-controller/floating-subnet",
     "keep_floating_ip": "cloud-controller/keep-floatingip",
+    "node_group": "cloud-controller/node-group",
 }
 """The attributes that Octavia has no field for; they are among the load balancer's tags."""
 
@@ -58,6 +63,16 @@ class Known:
     monitors: dict[str, View] = field(default_factory=dict)
     members: dict[str, list[View]] = field(default_factory=dict)
     floating_ip: View | None = None
+    group: View | None = None
+    """The Service's security group for nodes."""
+    opened: dict[str, View] = field(default_factory=dict)
+    """The ports that have it, by ID."""
+    unguarded: frozenset[str] = frozenset()
+    """Addresses of ports without port security."""
+    changed_at: float = field(default_factory=time.monotonic)
+    """When this process first saw the view's `updated_at`."""
+    read_at: float = -math.inf
+    """When its parts were read, not only known from this process's own changes."""
 
     def pool(self, name: str) -> View | None:
         """The pool with this name that the controller made."""
@@ -135,6 +150,8 @@ def observed(known: Known) -> ObservedLoadBalancer:
                 "flavor": view.get("flavor_id") or "",
                 "availability_zone": view.get("availability_zone") or "",
                 "keep_floating_ip": tags.get(ATTRIBUTE_TAGS["keep_floating_ip"]) == "true",
+                "node_group": tags.get(ATTRIBUTE_TAGS["node_group"]) == "true",
+                **observed_access(known.group, known.opened.values(), member_addresses(known), known.unguarded),
                 "floating_network": tags.get(ATTRIBUTE_TAGS["floating_network"], ""),
                 "floating_subnet": tags.get(ATTRIBUTE_TAGS["floating_subnet"], ""),
                 "load_balancer_ip": floating["floating_ip_address"] if floating else "",
@@ -160,6 +177,11 @@ def _reason(view: View) -> str | None:
         "its provisioning_status is ERROR, and Octavia refuses changes; an administrator may repair it with `openstack"
         f" loadbalancer failover {view['id']}`; once deleted, it is created anew with another address"
     )
+
+
+def member_addresses(known: Known) -> set[str]:
+    """The addresses of the members of all pools."""
+    return {each["address"] for members in known.members.values() for each in members}
 
 
 def foreign_parts(known: Known) -> list[str]:

@@ -6,20 +6,7 @@ imds() {
 	curl -sSf -H "X-aliyun-ecs-metadata-token: $token" "http://100.100.100.200/latest/meta-data/$1"
 }
 
-# Pods with a network of their own must not get the machine's role. Only packets that are forwarded, or come from
-# elsewhere, pass this chain; what the machine and pods in its network send does not. No network plugin writes into it.
-cat >/etc/systemd/system/no-metadata-for-pods.service <<'UNIT'
-[Unit]
-Before=kubelet.service
-[Service]
-Type=oneshot
-ExecStart=/usr/sbin/iptables -w -t raw -I PREROUTING -d 100.100.100.200 -j DROP
-[Install]
-WantedBy=multi-user.target
-UNIT
-command -v iptables >/dev/null || dnf install -y iptables
-systemctl enable --now no-metadata-for-pods
-
+@NO_METADATA@
 # The role of the machine is attached after its start.
 until imds ram/security-credentials/ >/dev/null 2>&1; do sleep 5; done
 

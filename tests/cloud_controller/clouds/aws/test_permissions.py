@@ -209,6 +209,15 @@ def test_doctor_may_do_all_that_its_controllers_read_and_nothing_else() -> None:
     assert {"elasticloadbalancing:DescribeLoadBalancers", "ec2:DescribeInstances"} <= {*found["Action"]}
 
 
+def test_what_only_doctor_calls_is_doctors_or_of_a_ccm_whose_role_doctor_takes() -> None:
+    limits = "elasticloadbalancing:DescribeAccountLimits"
+
+    assert limits not in actions(statements(["service"], "prod-1"))
+    assert limits in actions(statements(["service"], "prod-1", doctor=True))
+    assert limits in actions(statements(["service"], "prod-1", reads=True))
+    assert limits not in actions(statements(["node"], "prod-1", reads=True))
+
+
 def test_arns_are_of_the_partition() -> None:
     found = statements(CONTROLLERS, "prod-1", partition="aws-cn")
 
@@ -222,7 +231,7 @@ def test_what_is_no_controller_here_is_told() -> None:
 
 def test_a_policy_fits_into_one_of_iam() -> None:
     # IAM: 6,144 characters without white space.
-    document = {"Version": "2012-10-17", "Statement": statements(CONTROLLERS, "a" * 100)}
+    document = {"Version": "2012-10-17", "Statement": statements(CONTROLLERS, "a" * 100, doctor=True)}
 
     assert len(json.dumps(document, separators=(",", ":"))) < 6144
 

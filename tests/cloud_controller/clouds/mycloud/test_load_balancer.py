@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller.cloud import CloudError, InvalidConfiguration, Throttled, Unavailable
+from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Postponed, Throttled, Unavailable
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
 from cloud_controller.controllers.service.rules import FINALIZER
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.load_balancers.operations import LoadBalancers, Operation, OperationResult
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, SCHEME, members, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster, Copies
 from tests.cloud_controller.load_balancing import Running, changed, port, served
@@ -298,6 +300,53 @@ def test_what_somebody_else_changed_counts_as_drift_once_it_is_corrected(site: M
     running.settle()
 
     assert (before, corrections(running)) == (0.0, 1.0)
+
+
+def test_drift_counts_once_even_if_its_first_correction_fails(site: MyCloudSite, cluster: Cluster) -> None:
+    running = served(site, cluster, web())
+    running.resync()
+    running.settle()
+    site.client.delete("load_balancers", only(site.load_balancers())["id"])
+    site.settle()
+    site.fault("POST /v1/load_balancers", "error", count=2, status=403, code="PermissionDenied")
+
+    running.resync()
+    counts = []
+    for _ in range(2):
+        with pytest.raises(AccessDenied):
+            running.handle()
+        counts.append(corrections(running))
+    running.settle()
+
+    assert len(site.load_balancers()) == 1
+    assert [*counts, corrections(running)] == [1.0, 1.0, 1.0]
+
+
+def test_drift_counts_once_if_its_correction_has_to_wait(
+    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = served(site, cluster, web())
+    running.resync()
+    running.settle()
+    load_balancers: LoadBalancers = running.cloud.load_balancers
+    perform, refusals = load_balancers.perform, [Postponed("the cloud is busy")]
+
+    def postpone(before: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
+        if refusals:
+            raise refusals.pop()
+        return perform(before, operations)
+
+    monkeypatch.setattr(load_balancers, "perform", postpone)
+    site.client.delete("load_balancers", only(site.load_balancers())["id"])
+    site.settle()
+
+    running.resync()
+    running.handle()
+    waiting = len(site.load_balancers())
+    running.settle()
+
+    assert (waiting, len(site.load_balancers())) == (0, 1)
+    assert corrections(running) == 1.0
 
 
 def test_what_follows_from_a_change_of_the_service_is_no_drift(site: MyCloudSite, cluster: Cluster) -> None:

@@ -102,7 +102,7 @@ def test_load_balancers_can_be_turned_off() -> None:
         (BASE.replace("tenant-name=demo\n", ""), r"tenant-id: missing"),
         (BASE.replace("domain-id=default\n", ""), r"user-domain-name: missing"),
         (BASE.replace("http:", "ftp:"), r"auth-url: not a valid URL"),
-        (BASE + "[LoadBalancer]\nmanage-security-groups=true\n", r"manage-security-groups: .*not managed yet"),
+        (BASE + "[LoadBalancer]\nnode-security-group=g\n", r"node-security-group: .*by manage-security-groups"),
         (BASE + "[LoadBalancer]\nlb-provider=ovn\n", r"lb-provider: not a valid value \(allowed: amphora, octavia\)"),
         (BASE + "[LoadBalancer]\nmonitor-delay=soon\n", r"monitor-delay: not a duration"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import InstanceRef, Route
 from cloud_controller.clouds.openstack import octavia
-from cloud_controller.clouds.openstack.permissions import access_rules, requests
+from cloud_controller.clouds.openstack.permissions import SECURITY_GROUPS, access_rules, requests
 from local.openstack.proxy import Fault
 from tests.cloud_controller.clouds.openstack.site import WITHOUT_EXTENSION, Site
 
@@ -35,7 +35,7 @@ def written_in(text: str) -> set[str]:
 def test_the_rights_for_load_balancers_are_the_requests_in_the_code() -> None:
     sources = [path.read_text() for path in Path(octavia.__file__).parent.glob("*.py")]
 
-    assert {*requests(["service"])} == set().union(*map(written_in, sources))
+    assert {*requests(["service", SECURITY_GROUPS])} == set().union(*map(written_in, sources))
 
 
 @pytest.mark.integration
@@ -61,6 +61,13 @@ def test_the_rights_for_nodes_and_routes_are_the_requests_that_are_made(openstac
     assert seen - {"POST identity auth/tokens"} == {*requests(["node", "node-lifecycle", "route"])}
 
 
+def test_the_rights_for_ports_are_only_for_those_who_have_security_groups_managed() -> None:
+    needed = {"GET network security-groups", "PUT network ports/ID"}
+
+    assert needed.isdisjoint(requests(["service"]))
+    assert needed <= {*requests(["service", SECURITY_GROUPS])}
+
+
 def test_access_rules_name_services_methods_and_paths() -> None:
-    assert {"service": "network", "method": "PUT", "path": "/v2.0/ports/*"} in access_rules(["route"])
+    assert {"service": "network", "method": "PUT", "path": "/**v2.0/ports/*"} in access_rules(["route"])
     assert {each["service"] for each in access_rules(["node"])} == {"compute"}

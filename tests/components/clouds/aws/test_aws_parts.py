@@ -36,6 +36,16 @@ def cluster(zones: Sequence[str] = ("us-west-2a", "us-west-2b"), **more: Any) ->
     return Cluster("c", {"cloud": "aws", "zones": zones, "settings": settings})
 
 
+OF_VENDOR = {
+    "oidc_provider": "arn:aws:iam::123456789012:oidc-provider/oidc.example/id/1",
+    "cluster_id": "c",
+    "cluster_name": "c",
+    "controllers": ["service"],
+    "ccm": "vendor",
+}
+"""The role of AWS's own CCM, which the manager then is not told to run."""
+
+
 def manager(**more: Any) -> Any:
     network = {"cluster_name": "c", "cluster_cidr": "10.0.0.0/16", "cloud_config": "[Global]"}
     return {"cloud": "aws", "controllers": ["service"], "machines": 0, **network, **more}
@@ -116,6 +126,12 @@ def test_user_data_is_a_valid_bash_script(render: Any) -> None:
             lambda: CloudControllerManager("m", manager(vendor_version="v1.34.0", controllers=["volume"])),
             "controllers",
             "AWS's controller manager has no 'volume'",
+        ),
+        (lambda: cluster(ccm="vendor", doctor=True), "settings.ccm", "the only CCM that doctor examines"),
+        (
+            lambda: CloudControllerManager("m", manager(identity=OF_VENDOR, doctor_schedule="0 * * * *")),
+            "identity.ccm",
+            "the only CCM that doctor examines",
         ),
     ],
 )

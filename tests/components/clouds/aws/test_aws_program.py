@@ -352,6 +352,18 @@ def test_doctor_reads_with_a_role_that_only_its_service_account_may_assume(run_s
     assert {recording.one(ROLE, name).urn, attached.urn} <= recording.dependencies(job.urn)
 
 
+def test_a_doctor_without_a_role_reads_quotas_with_the_ccms(run_stack: RunStack) -> None:
+    ccm = "aws-staging-cloud-controller-manager"
+    limits = "elasticloadbalancing:DescribeAccountLimits"
+
+    def granted(schedule: str) -> set[str]:
+        ours = {"ccm": "ours", "ccmVersion": None, "ccmImage": "registry.example/ccm:1"}
+        recording = run_stack("aws-staging", **ours, doctorSchedule=schedule)
+        return {action for each in statements_of(recording, ccm) for action in each["Action"]}
+
+    assert granted("0 * * * *") - granted("") == {limits}
+
+
 def test_without_a_schedule_doctor_has_no_role(run_stack: RunStack) -> None:
     assert "aws-prod-cloud-controller-doctor" not in every(run_stack("aws-prod"), ROLE)
 

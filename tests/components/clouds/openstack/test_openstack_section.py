@@ -77,12 +77,13 @@ def test_the_cloud_config_says_what_the_section_says() -> None:
             "floatingNetworkId": ID,
             "createMonitor": True,
             "monitorDelay": 7,
+            "manageSecurityGroups": True,
             "nodeSelector": ["env=prod", "zone"],
             "classes": {"dmz": {"floatingNetworkId": OTHER, "floatingSubnetTags": ["gold", "v4"]}},
         },
     }
 
-    config = parsed(rendered(given, SECRET, "prod-1"))
+    config = parsed(rendered(given, {"application-credential-secret": SECRET}, "prod-1"))
 
     assert (config.cluster_id, config.auth_url, config.region) == ("prod-1", SECTION["authUrl"], "RegionOne")
     assert (config.interface, config.router_id) == ("internal", ID)
@@ -95,6 +96,7 @@ def test_the_cloud_config_says_what_the_section_says() -> None:
     balancers = config.load_balancers
     assert balancers is not None
     assert (balancers.create_monitor, balancers.monitor_delay) == (True, 7)
+    assert balancers.manage_security_groups
     assert balancers.node_selector == ("env=prod", "zone")
     assert balancers.networks.floating_network_id == ID
     assert balancers.classes["dmz"].floating_network_id == OTHER
@@ -104,7 +106,7 @@ def test_the_cloud_config_says_what_the_section_says() -> None:
 def test_a_dynamic_provider_gets_the_same_cloud_config() -> None:
     config: Any = Config(on())
 
-    assert cloud_config(config, "prod-1", ID) == rendered(SECTION, SECRET, "prod-1")
+    assert cloud_config(config, "prod-1", ID) == rendered(SECTION, {"application-credential-secret": SECRET}, "prod-1")
 
 
 def test_a_run_without_the_stacks_secrets_makes_no_cloud_config() -> None:
@@ -144,13 +146,67 @@ def test_a_mistake_is_refused_with_what_is_allowed(given: Any, message: str) -> 
     assert message in str(caught.value)
 
 
-def test_a_new_cluster_is_refused() -> None:
-    pools = [{"name": "cp", "role": "control-plane", "count": 1, "type": "m1", "zones": ["nova"]}]
+# ----------------------------------------------------------------------------------------------------- a new cluster
 
-    with pytest.raises(ConfigError, match="stacks run in clusters that exist; allowed: existing"):
-        checked(on(cluster="new", existing=None, kubeconfig=None, nodePools=pools))
+NEW: dict[str, Any] = {
+    "authUrl": "https://keystone.example.com/v3",
+    "kubernetesVersion": "1.36",
+    "imageId": ID,
+    "externalNetworkId": OTHER,
+    "ccmImage": "registry.example.com/ccm:1",
+}
+PLANE: dict[str, Any] = {"name": "cp", "role": "control-plane", "count": 3, "type": "m1", "zones": ["nova"]}
 
 
-def test_the_components_make_no_network_on_openstack() -> None:
-    with pytest.raises(pulumi.InputPropertyError, match="no components for new clusters"):
+def new(*pools: dict[str, Any], **more: Any) -> Any:
+    """Config of a stack that makes its cluster."""
+    section = {**dict.fromkeys(SECTION), **NEW, **more.pop("section", {})}
+    given = {"cluster": "new", "existing": None, "kubeconfig": None, "openstackSecret": None, **more}
+    return on(nodePools=list(pools) or [PLANE], section=section, **given)
+
+
+def test_a_new_cluster_has_a_router_for_its_pod_routes() -> None:
+    assert checked(new()).run_by(Executor.VENDOR) == [Controller.VOLUME]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (new(section={"imageId": None}), "openstack.imageId is null: must be set"),
+        (new(section={"externalNetworkId": None}), "openstack.externalNetworkId is null: must be set"),
+        (new(section={"kubernetesVersion": None}), "openstack.kubernetesVersion is null: must be set"),
+        (new(section={"kubernetesVersion": "1.30"}), 'openstack.kubernetesVersion is "1.30": allowed: 1.31 or newer'),
+        (new(section={"kubernetesVersion": "v1.36"}), "a minor version such as '1.36', quoted"),
+        (new(section={"podCidr": "10.0.4.0/22"}), 'openstack.podCidr is "10.0.4.0/22": overlaps the network\'s'),
+        (new(section={"serviceCidr": "172.20.1.0/24"}), 'openstack.serviceCidr is "172.20.1.0/24": overlaps'),
+        (
+            new(section={"authUrl": "https://keystone.example.com:5000/v3"}),
+            "openstack.controlPlaneEgress is []: control-plane machines reach only port 443, and Keystone has 5000",
+        ),
+        (new(section={"simulated": True}), "a site has a cluster already"),
+        (new(section={"routerId": ID}), "openstack.routerId is only for `cluster: existing`"),
+        (new(section={"applicationCredentialId": CREDENTIAL}), "applicationCredentialId is only for"),
+        (new(openstackSecret=SECRET), "openstackSecret is only for `cluster: existing`"),
+        (on(section={"imageId": ID}), "openstack.imageId is only for `cluster: new`"),
+        (new({**PLANE, "count": 2}), "etcd needs a majority"),
+        (new(PLANE, {**PLANE, "name": "more"}), "another pool is the control plane already"),
+        (new({**PLANE, "role": "worker"}), "allowed: at least one pool of role control-plane"),
+        (new({**PLANE, "ingress": True}), "nodePools[0].ingress is true: label the pool"),
+    ],
+)
+def test_a_mistake_of_a_new_cluster_is_refused_with_what_is_allowed(given: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(given)
+
+    assert message in str(caught.value)
+
+
+def test_keystone_may_have_another_port_where_the_control_plane_reaches_it() -> None:
+    section = {"authUrl": "https://keystone.example.com:5000/v3", "controlPlaneEgress": ["192.0.2.0/24"]}
+
+    assert checked(new(section=section)).cloud == "openstack"
+
+
+def test_the_components_need_settings_for_a_network() -> None:
+    with pytest.raises(pulumi.InputPropertyError, match="at least kubernetes_version, image_id, external_network_id"):
         clouds.descriptor("openstack").adapter().network("n", ["nova"], {}, pulumi.ResourceOptions())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cloud_controller.cloud import Conflict
+from cloud_controller.clouds.openstack.octavia import reads
+from cloud_controller.controllers.service.controller import POLL
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
 from tests.cloud_controller.load_balancing import Running, changed, port, served, service
@@ -31,6 +33,8 @@ def test_a_service_gets_a_load_balancer_with_members_and_a_floating_ip(account: 
     assert floating_ip["port_id"] == lb["vip_port_id"]
     assert cluster.ingress == [{"ip": floating_ip["floating_ip_address"], "ipMode": "VIP"}]
     assert running.calls.writes == {"POST load-balancer lbaas/loadbalancers": 1, "POST network floatingips": 1}
+    # All have been listed: none can have the token of this creation.
+    assert running.calls.of("GET load-balancer lbaas/loadbalancers") == 0
     assert not running.plan().changes
 
 
@@ -282,3 +286,52 @@ def test_a_member_that_somebody_switched_off_is_switched_on(account: OctaviaAcco
     running.settle()
 
     assert [each["admin_state_up"] for each in account.members(pool)] == [True]
+
+
+def test_a_full_read_reads_the_parts_of_what_octavia_has_touched_alone(
+    account: OctaviaAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "_SECONDS_OF_DOUBT", -60.0)
+    cluster = nodes("node1")
+    running = served(account, cluster, service({}, port(80)))
+    running.resync()
+    running.calls.clear()
+
+    running.resync()
+
+    assert running.calls.of("GET load-balancer lbaas/pools/ID/members") == 0
+    assert running.calls.of("GET network floatingips") == 1
+
+    (pool,) = account.parts("pools")
+    (member,) = account.members(pool)
+    account.api.delete("load-balancer", f"lbaas/pools/{pool['id']}/members/{member['id']}")
+    account.settle()
+    running.resync()
+    running.settle()
+
+    assert [each["address"] for each in account.members(pool)] == ["10.1.0.1"]
+
+
+def test_parts_read_within_the_second_of_a_change_are_read_again_by_a_full_read(account: OctaviaAccount) -> None:
+    running = served(account, nodes("node1"), service({}, port(80)))
+    running.calls.clear()
+
+    running.resync()
+
+    assert running.calls.of("GET load-balancer lbaas/pools/ID/members") == 1
+
+
+def test_many_load_balancers_at_work_are_looked_at_by_one_list(account: OctaviaAccount) -> None:
+    cluster = nodes("node1")
+    for number in range(4):
+        cluster.put(service(named(internal=True), name=f"web-{number}"))
+    running = Running(account, cluster)
+    for number in range(4):
+        running.handle(f"default/web-{number}")
+    account.settle()
+    running.calls.clear()
+
+    running.handle(POLL)
+
+    assert running.calls.made == ["GET load-balancer lbaas/loadbalancers"]
+    assert all(each["provisioning_status"] == "ACTIVE" for each in account.load_balancers())

@@ -1,0 +1,172 @@
+"""Opens nodes to load balancers: a security group for each Service, on the ports of its members.
+
+Neutron has no tags at the creation of a group, so its description says whose it is (`wire.describe`). TO SURVIVE A
+CRASH AFTER ANY CALL, a group is made after its load balancer and deleted before it; a load balancer that replaces
+another one has its group. A port's other groups stay: it is written only as it was read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from cloud_controller.cloud_errors import Conflict, NotFound
+from cloud_controller.clouds.common.concurrent_calls import batches
+from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
+from cloud_controller.clouds.openstack.octavia.node_rules import body_of, observed_access, text_of
+from cloud_controller.clouds.openstack.octavia.topology import Topology
+from cloud_controller.clouds.openstack.octavia.wire import (
+    ATTRIBUTE_TAGS,
+    NEUTRON,
+    Known,
+    View,
+    describe,
+    member_addresses,
+    tags_of,
+)
+from cloud_controller.clouds.openstack.repeated import repeated
+from cloud_controller.load_balancers.catalogue import Value
+from cloud_controller.load_balancers.model import LoadBalancerModel
+
+_FILTERS = 20
+"""The most values in a list's filter: addresses of requests have a limit."""
+
+
+class NodeGroups:
+    """The security groups of one cluster's load balancers. Safe to share between threads."""
+
+    def __init__(self, client: OpenStackClient, topology: Callable[[], Topology], *, managed: bool) -> None:
+        """`managed`: whether load balancers should have groups; otherwise only those are seen to that have one."""
+        self._client = client
+        self._topology = topology
+        self._managed = managed
+        self._writing = threading.Lock()
+        """Services share nodes: without it, each would overtake the others' changes of a port."""
+        self._unguarded: set[str] = set()
+
+    def read(self, found: Iterable[Known]) -> None:
+        """Add the groups, and the ports that have them."""
+        tagged = [(describe(tags_of(known.view)), known) for known in found if _is_tagged(known)]
+        groups: dict[str, View] = {}
+        for each in self._groups({description for description, _ in tagged}):
+            groups.setdefault(each["description"], each)
+        ports = self._ports("security_groups", [each["id"] for each in groups.values()])
+        for description, known in tagged:
+            known.group = group = groups.get(description)
+            known.opened = {each["id"]: each for each in ports if group and group["id"] in each["security_groups"]}
+            known.unguarded = frozenset(self._unguarded)
+
+    def put(self, known: Known, model: LoadBalancerModel) -> str:
+        """Make the group and its ports what the model says; without one there, remove it. Return what has to wait.
+
+        Raises Conflict if a node has no port in the project.
+        """
+        if not model.attributes.get("node_group"):
+            self.remove(known)
+            return ""
+        group = known.group or next(iter(self._of_owner(known)), None) or self._made(known)
+        known.group = group
+        self._put_rules(group, {*_texts(model.attributes, "node_rules")})
+        # Old members serve until their successors are healthy.
+        wanted = {*_texts(model.attributes, "open_nodes")}
+        kept = wanted | member_addresses(known)
+        with self._writing:
+            present = {port["id"]: port for port in self._ports("security_groups", [group["id"]])}
+            open_now = {ip["ip_address"] for port in present.values() for ip in port["fixed_ips"]}
+            for port in self._ports_of(wanted - open_now):
+                if port.get("port_security_enabled", True):
+                    present[port["id"]] = self._write(port, group["id"], on=True)
+                else:
+                    self._unguarded |= {ip["ip_address"] for ip in port["fixed_ips"]}
+            for port in [*present.values()]:
+                if not kept & {ip["ip_address"] for ip in port["fixed_ips"]}:
+                    self._write(port, group["id"], on=False)
+                    del present[port["id"]]
+        known.opened, known.unguarded = present, frozenset(self._unguarded)
+        is_open = {*_texts(observed_access(group, present.values(), kept, known.unguarded), "open_nodes")}
+        return "" if is_open <= wanted else "nodes are closed when they are members no more"
+
+    def remove(self, known: Known) -> None:
+        """Take the group off all ports and delete it."""
+        if not self._managed and not _is_tagged(known):
+            return
+        for group in self._of_owner(known):
+            with self._writing:
+                for port in self._ports("security_groups", [group["id"]]):
+                    self._write(port, group["id"], on=False)
+            with suppress(NotFound):
+                self._client.delete(NEUTRON, f"security-groups/{group['id']}")
+        known.group, known.opened = None, {}
+
+    def _of_owner(self, known: Known) -> Objects:
+        description = describe(tags_of(known.view))
+        return self._groups([description]) if description else []
+
+    def _made(self, known: Known) -> View:
+        body = {"name": known.view["name"], "description": describe(tags_of(known.view))}
+        made: View = self._client.post(NEUTRON, "security-groups", {"security_group": body})["security_group"]
+        return made
+
+    def _put_rules(self, group: View, wanted: set[str]) -> None:
+        """Also those that Neutron gives a new group are removed: the node's own groups say what it may send."""
+        rules: list[View] = group["security_group_rules"]
+        missing = sorted(wanted - {text_of(each) for each in rules})
+        if missing:
+            body = {"security_group_rules": [body_of(each, group["id"]) for each in missing]}
+            rules += self._client.post(NEUTRON, "security-group-rules", body)["security_group_rules"]
+        for each in [each for each in rules if text_of(each) not in wanted]:
+            with suppress(NotFound):
+                self._client.delete(NEUTRON, f"security-group-rules/{each['id']}")
+            rules.remove(each)
+
+    def _ports_of(self, addresses: Collection[str]) -> Objects:
+        """The nodes' ports. Raises Conflict for an address that no port of the project has."""
+        found = self._ports("fixed_ips", [f"ip_address={each}" for each in sorted(addresses)])
+        ports: dict[str, View] = {}
+        for address in sorted(addresses):
+            subnet = self._topology().subnet_of(address).id
+            here = {"subnet_id": subnet, "ip_address": address}
+            port = next((each for each in found if here in each["fixed_ips"]), None)
+            if port is None:
+                why = f"no port of the project has the node's address {address} in subnet {subnet}"
+                raise Conflict(f"OpenStack: {why}, so no security group can open it")
+            ports[port["id"]] = port
+        return [*ports.values()]
+
+    def _write(self, port: View, group_id: str, *, on: bool) -> View:
+        """Put the group on the port or take it off: the port's other groups stay as others write them."""
+        shown, after = [port], port
+
+        def written() -> None:
+            nonlocal after
+            now = shown.pop() if shown else self._client.get(NEUTRON, f"ports/{port['id']}")["port"]
+            groups = [each for each in now["security_groups"] if each != group_id]
+            body = {"port": {"security_groups": [*groups, *([group_id] if on else [])]}}
+            revision = now.get("revision_number")
+            after = self._client.put(NEUTRON, f"ports/{port['id']}", body, if_revision=revision)["port"]
+
+        # Otherwise the node is gone, which is the next plan's business.
+        with suppress(NotFound):
+            repeated(written)
+        return after
+
+    def _groups(self, descriptions: Collection[str]) -> Objects:
+        """Those with these descriptions, always in the same order."""
+        queries = ({"description": [*some]} for some in batches(sorted(descriptions), _FILTERS))
+        listed = (self._client.list(NEUTRON, "security-groups", "security_groups", **query) for query in queries)
+        found = [each for some in listed for each in some if each["description"] in descriptions]
+        return sorted(found, key=lambda each: str(each["id"]))
+
+    def _ports(self, key: str, values: Collection[str]) -> Objects:
+        queries = ({key: [*some]} for some in batches(sorted(values), _FILTERS))
+        return [each for query in queries for each in self._client.list(NEUTRON, "ports", "ports", **query)]
+
+
+def _is_tagged(known: Known) -> bool:
+    return tags_of(known.view).get(ATTRIBUTE_TAGS["node_group"]) == "true"
+
+
+def _texts(attributes: Mapping[str, Value | None], name: str) -> Sequence[str]:
+    found = attributes.get(name)
+    return found if isinstance(found, tuple) else ()

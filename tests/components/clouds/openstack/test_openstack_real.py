@@ -1,0 +1,133 @@
+"""What the program of openstack-prod makes, made in the real Neutron, Octavia and Keystone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration
+from cloud_controller.clouds.openstack.cloud import OpenStack, connect
+from cloud_controller.clouds.openstack.config import parse
+from components.clouds.openstack import access
+from local.openstack.api import Api
+from local.openstack.configs import PASSWORD
+from local.waiting import wait_until
+from tests.cloud_controller.clouds.openstack.site import Site
+from tests.components.clouds.openstack.replay import Replay
+from tests.components.clouds.openstack.test_openstack_program import CONTROLLERS, CREDENTIAL, MADE, MANAGER, STACK
+from tests.components.stack_runs import every, runner
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def recording(run_program: Any) -> Any:
+    return runner(run_program, MADE)(STACK)
+
+
+def settle(api: Api, balancer: str) -> None:
+    def active() -> bool:
+        found = api.get("load-balancer", f"lbaas/loadbalancers/{balancer}")["loadbalancer"]
+        assert found["provisioning_status"] != "ERROR"
+        return bool(found["provisioning_status"] == "ACTIVE")
+
+    assert wait_until(active, 60)
+
+
+@pytest.fixture
+def made(openstack: Site, recording: Any) -> Replay:
+    external, _ = openstack.project.network("public", "203.0.113.0/24", external=True)
+    replay = Replay(openstack.project.api, external["id"], settle)
+    replay.make(recording)
+    return replay
+
+
+def test_the_services_accept_all_that_the_program_declares(openstack: Site, recording: Any, made: Replay) -> None:
+    api = openstack.project.api
+
+    [balancer] = api.get("load-balancer", "lbaas/loadbalancers")["loadbalancers"]
+    status = api.get("load-balancer", f"lbaas/loadbalancers/{balancer['id']}/status")["statuses"]["loadbalancer"]
+    [listener] = status["listeners"]
+    assert len(listener["pools"][0]["members"]) == 3
+    declared = every(recording, "openstack:networking/secGroupRule:SecGroupRule").values()
+    group = made.id("secGroup", f"{STACK}-nodes-id")
+    rules = api.get("network", f"security-group-rules?security_group_id={group}&direction=ingress")
+    of_group = [r for r in declared if r["securityGroupId"] == f"{STACK}-nodes-id" and r["direction"] == "ingress"]
+    assert len(rules["security_group_rules"]) == len(of_group)
+
+
+# ---------------------------------------------------------------------------------------------- the CCM's credential
+
+
+def credential(openstack: Site, recording: Any) -> str:
+    """The cloud config with the CCM's credential, which Keystone made as the program declares it."""
+    inputs = recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs
+    wanted = {
+        "name": "ccm",
+        "roles": [{"name": role} for role in ("load-balancer_member", *inputs["roles"])],
+        "access_rules": inputs["accessRules"],
+        "expires_at": (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
+    }
+    path = f"users/{openstack.project.user_id}/application_credentials"
+    found = openstack.project.api.post("identity", path, {"application_credential": wanted})["application_credential"]
+    section = {"authUrl": openstack.proxy.auth_url, "routerId": openstack.router}
+    known = {"application-credential-id": found["id"], "application-credential-secret": found["secret"]}
+    return access.rendered(section, known, STACK)
+
+
+def test_the_ccms_credential_lets_its_controllers_work(openstack: Site, recording: Any) -> None:
+    server = openstack.server("worker")
+    cloud = OpenStack(parse(credential(openstack, recording)), timeout=120)
+
+    cloud.check_access(CONTROLLERS)
+
+    assert [each.provider_id for each in cloud.instances.list()] == [f"openstack:///{server}"]
+    assert cloud.routes is not None and cloud.routes.list() == []
+    assert cloud.load_balancers is not None and list(cloud.load_balancers.read()) == []
+
+
+def test_the_ccms_credential_allows_nothing_else(openstack: Site, recording: Any) -> None:
+    client = connect(parse(credential(openstack, recording)), 120)
+
+    for service, path in (("compute", "flavors"), ("network", "security-groups"), ("load-balancer", "lbaas/quotas")):
+        with pytest.raises(AccessDenied):
+            client.get(service, path)
+
+
+# ----------------------------------------------------------------------------------------------- a dynamic provider
+
+
+def stack_config(openstack: Site) -> Any:
+    section = {"authUrl": openstack.proxy.auth_url, "externalNetworkId": "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"}
+    return {"openstack": json.dumps(section)}
+
+
+@pytest.fixture
+def environment(openstack: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OS_CLOUD", raising=False)
+    monkeypatch.setenv("OS_USERNAME", openstack.project.name)
+    monkeypatch.setenv("OS_PASSWORD", PASSWORD)
+    monkeypatch.setenv("OS_USER_DOMAIN_NAME", "Default")
+    monkeypatch.setenv("OS_PROJECT_ID", openstack.project.id)
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_dynamic_provider_finds_the_clusters_router_by_its_network(openstack: Site) -> None:
+    router = openstack.router
+
+    found = parse(access.cloud_config(stack_config(openstack), "c-1", openstack.nodes[0]["id"]))
+
+    assert (found.router_id, found.cluster_id) == (router, "c-1")
+    assert found.load_balancers is not None
+    assert found.load_balancers.networks.floating_network_id == "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_network_without_a_router_is_an_error_that_names_it(openstack: Site) -> None:
+    network = openstack.nodes[0]["id"]
+
+    with pytest.raises(InvalidConfiguration, match=f"network {network}: its routers: none"):
+        access.cloud_config(stack_config(openstack), "c-1", network)
