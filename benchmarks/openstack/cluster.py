@@ -93,6 +93,10 @@ class Cluster(KubernetesCluster):
         """Delete such a node."""
         self.kube.delete(NODES, _name(number))
 
+    def full_reads(self) -> int:
+        """How often the listeners of all load balancers were listed so far."""
+        return self._proxy.counted().calls.get("GET load-balancer /v2/lbaas/listeners", 0)
+
     def parts(self, kind: str) -> list[Object]:
         """The project's load balancers, listeners or pools."""
         found: list[Object] = self.project.api.get("load-balancer", f"lbaas/{kind}")[kind]

@@ -8,6 +8,8 @@ from typing import Any
 import pulumi
 import pulumi_openstack as openstack
 
+from cloud_controller.clouds.openstack.permissions import SECURITY_GROUPS
+
 from ... import inputs
 from ...config_values import Executor
 from ...stack_model import StackConfig
@@ -44,6 +46,8 @@ class OpenstackAdapter(CloudAdapter):
 
     def cluster_settings(self, config: StackConfig) -> ClusterSettings:
         settings = config.section(OpenstackConfig)
+        balancers = settings.load_balancers
+        groups = [SECURITY_GROUPS] if balancers is not None and balancers.manage_security_groups else []
         given: dict[str, Any] = {
             "kubernetes_version": settings.kubernetes_version,
             "image_id": settings.image_id,
@@ -53,7 +57,7 @@ class OpenstackAdapter(CloudAdapter):
             "service_cidr": settings.service_cidr,
             "api_sources": settings.api_sources or None,
             "control_plane_egress": settings.control_plane_egress or None,
-            "controllers": [name.value for name in config.run_by(Executor.DAEMON)],
+            "controllers": [*(name.value for name in config.run_by(Executor.DAEMON)), *groups],
             "credential_roles": settings.credential_roles or None,
             "credential_expires": settings.credential_expires,
         }

@@ -33,7 +33,8 @@ class OpenstackClusterArgs(TypedDict):
     control_plane_egress: NotRequired[Sequence[str]]
     """IPv4 ranges that machines of the control plane reach besides the cluster and, on port 443, everything."""
     controllers: NotRequired[Sequence[str]]
-    """The controllers that the CCM runs: its credential may do what they call, and no more."""
+    """The controllers that the CCM runs, and `manage-security-groups` if it does: its credential may do what they call,
+    and no more."""
     credential_roles: NotRequired[Sequence[str]]
     """The roles of the CCM's credential in the project; `member` if not given."""
     credential_expires: NotRequired[str]

@@ -62,7 +62,8 @@ class Changes:
         """Create it with all its parts in one call, then its floating IP. One with this token is returned as it is."""
         model, token = operation.model, operation.client_token
         owner = Owner.of_tags(model.tags)
-        for known in self._reads.of_token(token):
+        is_new = self._reads.is_new(token)
+        for known in [] if is_new else self._reads.of_token(token):
             if owner is None or not owner.owns(wire.tags_of(known.view)):
                 raise Conflict(
                     f"load balancer {known.view['id']} has the token of this creation, not the tags of {owner}"
@@ -73,8 +74,9 @@ class Changes:
         view = self._client.post(OCTAVIA, "lbaas/loadbalancers", {"loadbalancer": body})["loadbalancer"]
         known = _of_created(view)
         self._reads.made(known, token)
+        look = not is_new or self._reads.may_be_left(wire.describe(model.tags))
         try:
-            self._floating_ips.put(known, model)
+            self._floating_ips.put(known, model, look=look)
             self._groups.put(known, model)
         except CloudError:
             # It exists, so it must be returned: what it lacks is the next plan's first change, which raises this again.

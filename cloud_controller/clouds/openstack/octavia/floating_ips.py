@@ -41,8 +41,11 @@ class FloatingIps:
         self._looking = AtWork()
         self._listed = JoinedRequests(self._with_descriptions, callers=self._looking.number, gather=_GATHER)
 
-    def put(self, known: Known, model: LoadBalancerModel) -> None:
-        """Give the load balancer the floating IP that the model asks for, or none if it is internal."""
+    def put(self, known: Known, model: LoadBalancerModel, *, look: bool = True) -> None:
+        """Give the load balancer the floating IP that the model asks for, or none if it is internal.
+
+        `look`: whether one that was made for it may be on no port.
+        """
         current = known.floating_ip
         keep = bool(model.attributes.get("keep_floating_ip"))
         if model.attributes["internal"]:
@@ -55,7 +58,7 @@ class FloatingIps:
             return
         port_id = known.view["vip_port_id"]
         # Of what a process left behind that ended between two calls.
-        free = self._found(known, network, subnets, address)
+        free = self._found(known, network, subnets, address) if look or address else None
         made = free if free is not None else self._made(known, network, subnets, None if current else port_id)
         self.release(known, keep=keep)
         if made.get("port_id") != port_id:

@@ -39,7 +39,9 @@ class Reads:
         self._listed = False
         """Whether all have been listed: later ones are of this process."""
         self._tokens: dict[str, str] = {}
-        """Of creations that this process has tried: what they made, "" while that is unknown."""
+        """Of creations that this process has tried: what they made, "" if that is unknown or gone."""
+        self._left: set[str] = set()
+        """Descriptions of floating IPs that may be on no port."""
         self._made: dict[str, str] = {}
         """The UIDs of the Services of what this process made, by ID: a list may not show it yet."""
 
@@ -57,6 +59,8 @@ class Reads:
             ids = {*ids, *(each for each, uid in self._made.items() if service_uids is None or uid in service_uids)}
         views |= self._named({*ids} - views.keys())
         everything = service_uids is None
+        with self._lock:
+            self._tokens |= {of: each for each, view in views.items() if (of := tags_of(view).get(TOKEN_TAG))}
         current: list[Known] = []
         stale: list[View] = []
         for view in views.values():
@@ -74,7 +78,7 @@ class Reads:
         whole = self._whole(stale)
         # Octavia does not show changes in Neutron.
         changed = [*whole, *current] if everything else whole
-        self._add_floating_ips(changed)
+        self._add_floating_ips(changed, whole_project=everything or len(changed) > _FEW)
         self._add_groups(changed)
         for known in whole:
             self.put(known)
@@ -118,17 +122,24 @@ class Reads:
             self._made[known.view["id"]] = tags_of(known.view).get(SERVICE_UID_TAG, "")
             self._tokens[token] = known.view["id"]
 
-    def of_token(self, token: str) -> list[Known]:
-        """The load balancer that was made with this token: no call for a creation that only this process can try."""
+    def is_new(self, token: str) -> bool:
+        """Whether nothing can have been made with this token yet: all have been listed, and it was not tried since."""
         with self._lock:
-            is_new = self._listed and token not in self._tokens
+            known = token in self._tokens
             self._tokens.setdefault(token, "")
-        if is_new:
-            return []
+            return self._listed and not known
+
+    def of_token(self, token: str) -> list[Known]:
+        """The load balancer that was made with this token."""
         listed = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers", tags=f"{TOKEN_TAG}={token}")
         with self._lock:
             ids = {*(each["id"] for each in listed), self._tokens.get(token, "")} - {""}
         return self.read((), ids) if ids else []
+
+    def may_be_left(self, description: str) -> bool:
+        """Whether a floating IP with this description may be on no port."""
+        with self._lock:
+            return description in self._left
 
     def working(self, id: str) -> None:
         """A change of ours has been sent, and what is known already shows it."""
@@ -143,10 +154,12 @@ class Reads:
 
     def gone(self, id: str) -> None:
         """It does not exist any more, or is about to."""
-        self.forget(id)
         with self._lock:
+            if id in self._known:
+                self._left.add(describe(tags_of(self._known[id].view)))
             self._made.pop(id, None)
-            self._tokens = {token: each for token, each in self._tokens.items() if each != id}
+            self._tokens = {token: "" if each == id else each for token, each in self._tokens.items()}
+        self.forget(id)
 
     # -------------------------------------------------------------------------------------------------------- helpers
 
@@ -238,13 +251,14 @@ class Reads:
                     known.members[key] = self._client.list(OCTAVIA, f"lbaas/pools/{key}/members", "members")
         return [*found.values()]
 
-    def _add_floating_ips(self, found: Sequence[Known]) -> None:
+    def _add_floating_ips(self, found: Sequence[Known], *, whole_project: bool) -> None:
         ports = [str(known.view.get("vip_port_id") or "") for known in found]
         before = [known.floating_ip for known in found]
-        queries: list[dict[str, str]] = [{"port_id": port} for port in ports if port] if len(found) <= _FEW else [{}]
-        shown = [
-            each for query in queries for each in self._client.list(NEUTRON, "floatingips", "floatingips", **query)
-        ]
+        queries: list[dict[str, str]] = [{}] if whole_project else [{"port_id": port} for port in ports if port]
+        listed = (self._client.list(NEUTRON, "floatingips", "floatingips", **query) for query in queries)
+        shown = [each for some in listed for each in some]
+        with self._lock:
+            self._left |= {str(each["description"]) for each in shown if not each.get("port_id")}
         by_port = {str(each["port_id"]): each for each in shown if each.get("port_id")}
         for known, port, earlier in zip(found, ports, before, strict=True):
             # Otherwise another thread has given it another one meanwhile.

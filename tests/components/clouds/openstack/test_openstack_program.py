@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.clouds.openstack.config import parse
-from cloud_controller.clouds.openstack.permissions import access_rules
+from cloud_controller.clouds.openstack.permissions import SECURITY_GROUPS, access_rules
 from tests.components.stack_runs import RunStack, config, every, opened, program, runner, visible
 
 STACK = "openstack-prod"
@@ -271,6 +271,13 @@ def test_the_ccms_credential_allows_exactly_what_its_controllers_call(run_stack:
     assert credential["accessRules"] == access_rules(CONTROLLERS)
     assert not credential.get("unrestricted")
     assert credential["roles"] == ["member"]
+
+
+def test_the_ccms_credential_allows_changes_of_security_groups_where_the_ccm_manages_them(run_stack: RunStack) -> None:
+    recording = run_stack(STACK, loadBalancers={"manageSecurityGroups": True})
+
+    called = access_rules([*CONTROLLERS, SECURITY_GROUPS])
+    assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["accessRules"] == called
 
 
 def test_the_stack_says_which_roles_the_ccms_credential_has(run_stack: RunStack) -> None:

@@ -1,0 +1,74 @@
+"""Load balancers that cannot be changed, made or claimed as a whole, on the real Octavia: what a Service is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import Conflict, QuotaExceeded
+from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
+from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
+from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
+from tests.cloud_controller.load_balancing import Running, changed, port, served, service
+
+pytestmark = pytest.mark.integration
+
+
+def test_a_load_balancer_in_error_is_left_as_it_is_and_the_service_is_told_what_helps(account: OctaviaAccount) -> None:
+    cluster = nodes("node1")
+    running = served(account, cluster, service({}, port(80)))
+    (lb,) = account.load_balancers()
+    account.site.peer.admin.put("load-balancer-peer", f"loadbalancers/{lb['id']}", {"provisioning_status": "ERROR"})
+    running.resync()
+    running.calls.clear()
+
+    changed(cluster, named(connection_limit=2000))
+    with pytest.raises(Conflict, match=f"openstack loadbalancer failover {lb['id']}"):
+        running.settle()
+
+    assert not running.calls.writes
+    assert any(f"failover {lb['id']}" in message for _, message in cluster.events)
+
+    cluster.delete_service()
+    running.settle()
+    assert (account.load_balancers(), account.floating_ips()) == ([], [])
+
+
+def test_a_service_beyond_the_quota_is_told_and_served_once_there_is_room(account: OctaviaAccount) -> None:
+    def quota(load_balancers: int) -> None:
+        path = f"lbaas/quotas/{account.site.project.id}"
+        account.site.peer.admin.put("load-balancer", path, {"quota": {"loadbalancer": load_balancers}})
+
+    quota(0)
+    cluster = nodes("node1")
+    cluster.put(service({}, port(80)))
+    running = Running(account, cluster)
+    with pytest.raises(QuotaExceeded):
+        running.settle()
+    assert any("uota" in message for _, message in cluster.events)
+    assert (account.load_balancers(), account.floating_ips()) == ([], [])
+
+    quota(1)
+    running.settle()
+
+    assert cluster.ingress
+    assert len(account.floating_ips()) == 1
+
+
+def test_a_service_on_the_load_balancer_of_somebody_else_leaves_the_rest_of_it_alone(account: OctaviaAccount) -> None:
+    theirs = {"name": "theirs", "protocol": "TCP", "protocol_port": 9000}
+    body = {"name": "shared", "vip_subnet_id": account.subnet["id"], "tags": [f"{SHARED_WITH_TAG}=c-1/default"]}
+    lb = account.api.post("load-balancer", "lbaas/loadbalancers", {"loadbalancer": {**body, "listeners": [theirs]}})
+    account.settle()
+    cluster = nodes("node1")
+
+    running = served(account, cluster, service(named(id=lb["loadbalancer"]["id"]), port(80)))
+
+    assert {each["protocol_port"] for each in account.parts("listeners")} == {80, 9000}
+    assert [m["address"] for pool in account.parts("pools") for m in account.members(pool)] == ["10.1.0.1"]
+
+    cluster.delete_service()
+    running.settle(rounds=8)
+
+    assert [each["name"] for each in account.load_balancers()] == ["shared"]
+    assert [each["name"] for each in account.parts("listeners")] == ["theirs"]
+    assert account.parts("pools") == []
