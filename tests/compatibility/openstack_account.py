@@ -13,7 +13,7 @@ from local.openstack.api import Object
 from local.openstack.configs import PASSWORD, REGION
 from local.openstack.peer import Peer
 from local.openstack.project import Project
-from tests.compatibility.openstack_left import SHARED, World
+from tests.compatibility.openstack_left import NODES, SHARED, World
 from tests.compatibility.openstack_recorded import KINDS
 
 _DEADLINE = 60.0
@@ -98,7 +98,7 @@ class PeersProject:
         self.api = self._project.api
         self.ids = dict(common.ids)
         self.conf = "base"
-        self._is_limited = False
+        self._is_limited = self._has_node_ports = False
         self.breaks = False
         """Whether a new load balancer goes to ERROR."""
         self._network("nodes", {"nodes-v4": "10.1.0.0/16", "nodes-b": "10.3.0.0/24"})
@@ -167,7 +167,14 @@ class PeersProject:
         ]
         found["floatingips"] = self.api.get("network", "floatingips")["floatingips"]
         found["ports"] = self.api.get("network", "ports?device_owner=Octavia")["ports"]
-        groups = self.api.get("network", "security-groups")["security_groups"] if self.conf == "sg" else []
+        groups: list[Object] = []
+        found["node ports"] = []
+        if self._has_node_ports:
+            groups = self.api.get("network", "security-groups")["security_groups"]
+            found["node ports"] = self.api.get("network", "ports?device_owner=compute:nova")["ports"]
+        for each in found["node ports"]:
+            # Recorded by the node's name.
+            each["id"] = each["name"]
         found["security_groups"] = [each for each in groups if each["name"] != "default"]
         text = orjson.dumps({kind: {each["id"]: each for each in found[kind]} for kind in KINDS}).decode()
         for name, identity in self.ids.items():
@@ -194,6 +201,15 @@ class PeersProject:
         body = {"network_id": self.ids["nodes"], "fixed_ips": [{"subnet_id": self.ids["nodes-v4"]}]}
         return str(self._post("network", "ports", "port", body)["id"])
 
+    def add_node_ports(self) -> None:
+        """The ports of the nodes, if they are not there yet: only security groups need them."""
+        self._has_node_ports = True
+        if not self.api.get("network", "ports?device_owner=compute:nova")["ports"]:
+            for name, address in NODES.items():
+                fixed = [{"subnet_id": self.ids["nodes-v4"], "ip_address": address}]
+                port = {"name": name, "network_id": self.ids["nodes"], "fixed_ips": fixed}
+                self._post("network", "ports", "port", {**port, "device_owner": "compute:nova"})
+
     def first(self, kind: str) -> Object:
         """The first load balancer or part of this kind."""
         found: Object = self.api.get("load-balancer", f"lbaas/{kind}")[kind][0]
@@ -216,7 +232,7 @@ class PeersProject:
         """Delete what a scenario leaves."""
         if self._is_limited:
             self.lift_quotas()
-        self.breaks = False
+        self.breaks = self._has_node_ports = False
         self.delete_balancers()
         for each in self.api.get("network", "floatingips")["floatingips"]:
             self.api.delete("network", f"floatingips/{each['id']}")

@@ -160,6 +160,8 @@ def _prepared(project: PeersProject, scenario: str, before: Json) -> str:
         project.set_quota("load-balancer", "load_balancer", 0)
     elif scenario == "quota-floating-ip":
         project.set_quota("network", "floatingip", 0)
+    elif scenario.startswith("security-groups"):
+        project.add_node_ports()
     for each in before.get("floatingips", {}).values():
         project.make_floating_ip(floating_ip_address=each["floating_ip_address"])
     return ""

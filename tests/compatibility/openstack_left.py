@@ -38,15 +38,19 @@ def left(world: World) -> Json:
     found: Json = {}
     for number, balancer in enumerate(world["loadbalancers"].values(), 1):
         found["load balancer" if number == 1 else f"load balancer {number}"] = _balancer(balancer)
-    ports = {each.get("vip_port_id") for each in world["loadbalancers"].values()}
+    vip_ports = {each.get("vip_port_id") for each in world["loadbalancers"].values()}
     by_address = sorted(world["floatingips"].values(), key=lambda each: str(each["floating_ip_address"]))
     for number, each in enumerate(by_address, 1):
         found["floating IP" if number == 1 else f"floating IP {number}"] = {
             "network": each["floating_network_id"],
             "subnet": next(name for start, name in SUBNETS.items() if each["floating_ip_address"].startswith(start)),
             "address": asked_for(each["floating_ip_address"]),
-            "port": "the load balancer's" if each.get("port_id") in ports else each.get("port_id") and "another",
+            "port": "the load balancer's" if each.get("port_id") in vip_ports else each.get("port_id") and "another",
         }
+    for key, each in world["security_groups"].items():
+        ports = {node: port for node, port in world["node ports"].items() if key in port["security_groups"]}
+        rules = [_rule(rule) for rule in each["security_group_rules"] if rule["direction"] == "ingress"]
+        found["security group"] = {"rules": sorted(rules), "nodes": sorted(ports)}
     used = set()
     for each in world["listeners"].values():
         where = f"{_TRANSPORTS.get(each['protocol'], 'tcp')}:{each['protocol_port']}"
@@ -70,6 +74,10 @@ def left(world: World) -> Json:
         "security groups": len(world["security_groups"]),
         "unused pools": len(world["pools"].keys() - used),
     }
+
+
+def _rule(rule: Json) -> str:
+    return f"{rule['protocol']} {rule['port_range_min']}-{rule['port_range_max']} from {rule.get('remote_ip_prefix')}"
 
 
 def asked_for(address: str | None) -> str | None:

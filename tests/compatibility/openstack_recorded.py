@@ -29,8 +29,7 @@ PEER: dict[str, Json] = {
 REFUSED = (
     *("class-unknown", "flavor-id-unknown", "floating-network-empty", "floating-network-found"),
     *("floating-subnet-tags-none", "loadbalancerip-unknown", "no-node-ports", "proxy-ingress-hostname"),
-    *("proxy-protocol-v2", "security-groups", "security-groups-local", "security-groups-off", "tls-ref"),
-    "xff-and-proxy",
+    *("proxy-protocol-v2", "tls-ref", "xff-and-proxy"),
 )
 """Scenarios whose creation fails, of one controller or both. Their later phases are not compared."""
 
@@ -39,6 +38,7 @@ GOES_ON = ("lb-error-at-creation", "load-balancer-id", "quota-floating-ip", "quo
 
 KINDS = (
     *("loadbalancers", "listeners", "pools", "healthmonitors", "members", "floatingips", "ports", "security_groups"),
+    "node ports",
 )
 FAILURES = ("SyncLoadBalancerFailed", "UpdateLoadBalancerFailed")
 _DONE = ("EnsuredLoadBalancer", "UpdatedLoadBalancer")
