@@ -58,7 +58,10 @@ UNITS: Mapping[str, str] = {
 OPENSTACK = "the services of OpenStack"
 """All tests of them but the contract suite's: each answers one request at a time, so more workers would wait."""
 OPENSTACK_CONTRACT = "the contract suite at the services of OpenStack"
-_OF_OPENSTACK = "tests/cloud_controller/clouds/openstack/"
+_OF_OPENSTACK = (
+    "tests/cloud_controller/clouds/openstack/",
+    "tests/components/clouds/openstack/test_openstack_real.py",
+)
 
 SHARED: Mapping[str, tuple[str, str]] = {
     CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),

@@ -53,7 +53,10 @@ def test_one_worker_runs_the_contract_suite_at_openstacks_services_and_one_their
         "tests/contract/test_routes.py::test_a[openstack]",
         "tests/contract/test_answers.py::test_a[openstack_octavia]",
     )
-    other = ("tests/cloud_controller/clouds/openstack/test_client.py::test_a",)
+    other = (
+        "tests/cloud_controller/clouds/openstack/test_client.py::test_a",
+        "tests/components/clouds/openstack/test_openstack_real.py::test_a",
+    )
 
     assert {unit_of(each) for each in contract} == {OPENSTACK_CONTRACT}
     assert {unit_of(each) for each in other} == {OPENSTACK}
