@@ -88,6 +88,10 @@ class ServiceEvents:
         else:
             self._normal("Waiting", str(why))
 
+    def waits_long(self, why: Postponed, seconds: float) -> None:
+        """The cloud has not been ready for this long."""
+        self._warning("StillWaiting", f"Waiting for more than {seconds / 60:.0f} minutes: {why}")
+
     def applied(self) -> None:
         """The plan has been applied."""
         self._hosts_only = False

@@ -86,6 +86,12 @@ class Polling:
             now = self._clock()
             return poll_interval(now - self._since.setdefault(name, now))
 
+    def age(self, name: str) -> float:
+        """Seconds since this name is polled; 0 if it is not."""
+        with self._lock:
+            now = self._clock()
+            return now - self._since.get(name, now)
+
     def waits_for(self, name: str) -> bool:
         """Whether this name is being polled."""
         with self._lock:

@@ -11,6 +11,10 @@ from cloud_controller.controllers.service.events import Reported, ServiceEvents
 from cloud_controller.controllers.service.timing import Polling
 
 
+LONG_WAIT = 600.0
+"""Seconds after which a wait for the cloud is no longer normal: its own worker may have died."""
+
+
 class Waits:
     """Since when each Service (NAMESPACE/NAME) waits, and the events that it has reported since.
 
@@ -46,6 +50,8 @@ class Waits:
             if not polling.waits_for(key):
                 events.postponed(reasons[-1])
             pauses.append(polling.pause_of(key))
+        if cloud and self._cloud.age(key) >= LONG_WAIT:
+            events.waits_long(cloud[-1], LONG_WAIT)
         self._reported[key] = events.reported
         return min(pauses)
 
