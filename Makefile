@@ -85,6 +85,7 @@ style: set-up
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/lint-imports --no-logo
+	@! git grep -nE '^(<{7}|>{7}) ' || { echo 'error: a merge left its markers'; exit 1; }
 	@$(VENV_PYTHON) -m local.control_plane.actionlint .github/workflows/*.yml
 	@.venv/bin/zizmor --offline --quiet .
 
