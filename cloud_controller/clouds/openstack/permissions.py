@@ -10,7 +10,7 @@ _MACHINES = ("node", "node-lifecycle", "route")
 _ROUTE = ("route",)
 _SERVICE = ("service",)
 SECURITY_GROUPS = "manage-security-groups"
-"""Beside controllers: what Services need more with this option of the cloud config."""
+"""A name beside those of controllers: the rights that this option of the cloud config needs besides."""
 _KINDS = ("healthmonitors", "listeners", "loadbalancers", "pools")
 _PATHS = {"network": "/**v2.0/", "load-balancer": "/**v2**/", "compute": "/**v2.1/**"}
 """How paths of access rules begin: endpoints may have a part before the version (`/compute/v2.1`), Octavia's a minor

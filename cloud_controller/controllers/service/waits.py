@@ -10,7 +10,6 @@ from cloud_controller.controllers.service.apply import HandingOver
 from cloud_controller.controllers.service.events import Reported, ServiceEvents
 from cloud_controller.controllers.service.timing import Polling
 
-
 LONG_WAIT = 600.0
 """Seconds after which a wait for the cloud is no longer normal: its own worker may have died."""
 

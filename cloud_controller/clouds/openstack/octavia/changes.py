@@ -120,10 +120,13 @@ class Changes:
         floating_ip, waits = known.floating_ip, ""
         if model.attributes:
             self._floating_ips.put(known, model)
-            waits = self._groups.put(known, model)
         else:
             kept |= {key: value for key, value in before.items() if key in wire.ATTRIBUTE_TAGS.values()}
         tags = wire.tag_list({**model.tags, **kept, **wire.internal_tags(model, "")})
+        turned_on = wire.ATTRIBUTE_TAGS["node_group"] in wire.tags_of({"tags": tags}).keys() - before.keys()
+        if model.attributes and not turned_on:
+            # The tag is first, so that whoever deletes the load balancer knows of the group.
+            waits = self._groups.put(known, model)
         if model.name == known.view["name"] and sorted(known.view["tags"]) == sorted(tags):
             # The plan knows the new address only from the next read.
             moved = f"load balancer {operation.id} has another address now" if known.floating_ip != floating_ip else ""

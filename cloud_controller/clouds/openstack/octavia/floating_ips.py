@@ -57,7 +57,7 @@ class FloatingIps:
         if current is not None and _fits(current, network, subnets, address):
             return
         port_id = known.view["vip_port_id"]
-        # Of what a process left behind that ended between two calls.
+        # One may be left from a process that ended between two calls.
         free = self._found(known, network, subnets, address) if look or address else None
         made = free if free is not None else self._made(known, network, subnets, None if current else port_id)
         self.release(known, keep=keep)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from cloud_controller.cloud_errors import Conflict, NotFound
+from cloud_controller.cloud_errors import AccessDenied, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
 from cloud_controller.clouds.openstack.octavia.node_rules import body_of, observed_access, text_of
@@ -23,6 +23,7 @@ from cloud_controller.clouds.openstack.octavia.wire import (
     View,
     describe,
     member_addresses,
+    member_views,
     tags_of,
 )
 from cloud_controller.clouds.openstack.repeated import repeated
@@ -30,32 +31,46 @@ from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel
 
 _FILTERS = 20
-"""The most values in a list's filter: addresses of requests have a limit."""
+"""Values in a list's filter: URLs are limited."""
 
 
 class NodeGroups:
     """The security groups of one cluster's load balancers. Safe to share between threads."""
 
     def __init__(self, client: OpenStackClient, topology: Callable[[], Topology], *, managed: bool) -> None:
-        """`managed`: whether load balancers should have groups; otherwise only those are seen to that have one."""
+        """`managed`: whether load balancers should have groups; otherwise existing ones are removed."""
         self._client = client
         self._topology = topology
         self._managed = managed
         self._writing = threading.Lock()
         """Services share nodes: without it, each would overtake the others' changes of a port."""
-        self._unguarded: set[str] = set()
 
     def read(self, found: Iterable[Known]) -> None:
         """Add the groups, and the ports that have them."""
         tagged = [(describe(tags_of(known.view)), known) for known in found if _is_tagged(known)]
         groups: dict[str, View] = {}
-        for each in self._groups({description for description, _ in tagged}):
-            groups.setdefault(each["description"], each)
-        ports = self._ports("security_groups", [each["id"] for each in groups.values()])
+        try:
+            for each in self._groups({description for description, _ in tagged} - {""}):
+                groups.setdefault(each["description"], each)
+            ports = self._with_groups([each["id"] for each in groups.values()])
+        except AccessDenied:
+            if self._managed:
+                raise
+            # The Services that still have one report it when it is to be removed; the others go on.
+            return
         for description, known in tagged:
             known.group = group = groups.get(description)
             known.opened = {each["id"]: each for each in ports if group and group["id"] in each["security_groups"]}
-            known.unguarded = frozenset(self._unguarded)
+        if self._managed:
+            self._add_unguarded([known for _, known in tagged])
+
+    def _add_unguarded(self, found: Sequence[Known]) -> None:
+        """Add the members whose ports no group can be on."""
+        closed = {address for known in found for address in member_addresses(known) - _addresses(known.opened.values())}
+        shown = self._ports("fixed_ips", [f"ip_address={each}" for each in sorted(closed)])
+        unguarded = _addresses(each for each in shown if not each.get("port_security_enabled", True))
+        for known in found:
+            known.unguarded = frozenset(unguarded & member_addresses(known))
 
     def put(self, known: Known, model: LoadBalancerModel) -> str:
         """Make the group and its ports what the model says; without one there, remove it. Return what has to wait.
@@ -67,34 +82,39 @@ class NodeGroups:
             return ""
         group = known.group or next(iter(self._of_owner(known)), None) or self._made(known)
         known.group = group
-        self._put_rules(group, {*_texts(model.attributes, "node_rules")})
         # Old members serve until their successors are healthy.
+        rules = {*_texts(model.attributes, "node_rules")}
+        kept_rules = rules | self._used_rules(known)
+        self._put_rules(group, rules, kept_rules)
         wanted = {*_texts(model.attributes, "open_nodes")}
         kept = wanted | member_addresses(known)
-        with self._writing:
-            present = {port["id"]: port for port in self._ports("security_groups", [group["id"]])}
-            open_now = {ip["ip_address"] for port in present.values() for ip in port["fixed_ips"]}
-            for port in self._ports_of(wanted - open_now):
-                if port.get("port_security_enabled", True):
-                    present[port["id"]] = self._write(port, group["id"], on=True)
-                else:
-                    self._unguarded |= {ip["ip_address"] for ip in port["fixed_ips"]}
-            for port in [*present.values()]:
-                if not kept & {ip["ip_address"] for ip in port["fixed_ips"]}:
-                    self._write(port, group["id"], on=False)
-                    del present[port["id"]]
-        known.opened, known.unguarded = present, frozenset(self._unguarded)
-        is_open = {*_texts(observed_access(group, present.values(), kept, known.unguarded), "open_nodes")}
-        return "" if is_open <= wanted else "nodes are closed when they are members no more"
+        present = {port["id"]: port for port in self._with_groups([group["id"]])}
+        unguarded = set(known.unguarded)
+        ports, missing = self._ports_of(wanted - _addresses(present.values()) - unguarded)
+        for port in ports:
+            if port.get("port_security_enabled", True):
+                present[port["id"]] = self._write(port, group["id"], on=True)
+            else:
+                unguarded |= _addresses([port])
+        for port in [*present.values()]:
+            if not kept & _addresses([port]):
+                self._write(port, group["id"], on=False)
+                del present[port["id"]]
+        known.opened, known.unguarded = present, frozenset(unguarded)
+        if missing:
+            # All other nodes are open by now.
+            raise Conflict(f"OpenStack: {'; '.join(missing)}, so no security group can open them")
+        left = {*_texts(observed_access(group, present.values(), kept, known.unguarded), "open_nodes")} - wanted
+        left |= {text_of(each) for each in group["security_group_rules"]} - rules
+        return "waiting for old members to be removed before their nodes are closed" if left else ""
 
     def remove(self, known: Known) -> None:
         """Take the group off all ports and delete it."""
         if not self._managed and not _is_tagged(known):
             return
         for group in self._of_owner(known):
-            with self._writing:
-                for port in self._ports("security_groups", [group["id"]]):
-                    self._write(port, group["id"], on=False)
+            for port in self._with_groups([group["id"]]):
+                self._write(port, group["id"], on=False)
             with suppress(NotFound):
                 self._client.delete(NEUTRON, f"security-groups/{group['id']}")
         known.group, known.opened = None, {}
@@ -108,31 +128,58 @@ class NodeGroups:
         made: View = self._client.post(NEUTRON, "security-groups", {"security_group": body})["security_group"]
         return made
 
-    def _put_rules(self, group: View, wanted: set[str]) -> None:
-        """Also those that Neutron gives a new group are removed: the node's own groups say what it may send."""
+    def _used_rules(self, known: Known) -> set[str]:
+        """Those by which present members are reached."""
+        ranges = {each.id: each.cidr for each in self._topology().subnets}
+        found = set()
+        for protocol, member in member_views(known):
+            if cidr := ranges.get(member.get("subnet_id") or ""):
+                found.add(f"{protocol} {member['protocol_port']} {cidr}")
+                if port := member.get("monitor_port"):
+                    found.add(f"tcp {port} {cidr}")
+        return found
+
+    def _put_rules(self, group: View, wanted: set[str], kept: set[str]) -> None:
+        """Add what is missing, and remove all but these and what is kept.
+
+        Also those that Neutron gives a new group are removed: the node's own groups say what it may send.
+        """
         rules: list[View] = group["security_group_rules"]
         missing = sorted(wanted - {text_of(each) for each in rules})
         if missing:
             body = {"security_group_rules": [body_of(each, group["id"]) for each in missing]}
             rules += self._client.post(NEUTRON, "security-group-rules", body)["security_group_rules"]
-        for each in [each for each in rules if text_of(each) not in wanted]:
+        for each in [each for each in rules if text_of(each) not in kept]:
             with suppress(NotFound):
                 self._client.delete(NEUTRON, f"security-group-rules/{each['id']}")
             rules.remove(each)
 
-    def _ports_of(self, addresses: Collection[str]) -> Objects:
-        """The nodes' ports. Raises Conflict for an address that no port of the project has."""
+    def _ports_of(self, addresses: Collection[str]) -> tuple[Objects, list[str]]:
+        """The nodes' ports, and what is wrong with addresses that no port, or one of several ports, has."""
         found = self._ports("fixed_ips", [f"ip_address={each}" for each in sorted(addresses)])
         ports: dict[str, View] = {}
+        missing = []
         for address in sorted(addresses):
-            subnet = self._topology().subnet_of(address).id
-            here = {"subnet_id": subnet, "ip_address": address}
-            port = next((each for each in found if here in each["fixed_ips"]), None)
-            if port is None:
-                why = f"no port of the project has the node's address {address} in subnet {subnet}"
-                raise Conflict(f"OpenStack: {why}, so no security group can open it")
-            ports[port["id"]] = port
-        return [*ports.values()]
+            fitting = [each for each in found if address in _addresses([each])]
+            if subnet := self._only_subnet(address):
+                here = {"subnet_id": subnet, "ip_address": address}
+                fitting = [each for each in fitting if here in each["fixed_ips"]]
+            if len(fitting) == 1:
+                ports[fitting[0]["id"]] = fitting[0]
+            elif fitting:
+                several = ", ".join(each["id"] for each in fitting)
+                missing.append(f"several ports of the project have the node's address {address} ({several})")
+            else:
+                where = f" in subnet {subnet}" if subnet else ""
+                missing.append(f"no port of the project has the node's address {address}{where}")
+        return [*ports.values()], missing
+
+    def _only_subnet(self, address: str) -> str | None:
+        """The ID of the subnet of a node's address; None if subnets overlap: then its only port is the node's."""
+        try:
+            return self._topology().subnet_of(address).id
+        except InvalidConfiguration:
+            return None
 
     def _write(self, port: View, group_id: str, *, on: bool) -> View:
         """Put the group on the port or take it off: the port's other groups stay as others write them."""
@@ -147,7 +194,7 @@ class NodeGroups:
             after = self._client.put(NEUTRON, f"ports/{port['id']}", body, if_revision=revision)["port"]
 
         # Otherwise the node is gone, which is the next plan's business.
-        with suppress(NotFound):
+        with self._writing, suppress(NotFound):
             repeated(written)
         return after
 
@@ -158,6 +205,11 @@ class NodeGroups:
         found = [each for some in listed for each in some if each["description"] in descriptions]
         return sorted(found, key=lambda each: str(each["id"]))
 
+    def _with_groups(self, ids: Collection[str]) -> Objects:
+        """The ports that have one of these groups, also where Neutron does not know the filter."""
+        listed = self._ports("security_groups", ids)
+        return [each for each in listed if {*ids} & {*each["security_groups"]}]
+
     def _ports(self, key: str, values: Collection[str]) -> Objects:
         queries = ({key: [*some]} for some in batches(sorted(values), _FILTERS))
         return [each for query in queries for each in self._client.list(NEUTRON, "ports", "ports", **query)]
@@ -165,6 +217,11 @@ class NodeGroups:
 
 def _is_tagged(known: Known) -> bool:
     return tags_of(known.view).get(ATTRIBUTE_TAGS["node_group"]) == "true"
+
+
+def _addresses(ports: Iterable[View]) -> set[str]:
+    """The IPv4 addresses of ports."""
+    return {ip["ip_address"] for port in ports for ip in port["fixed_ips"] if ":" not in ip["ip_address"]}
 
 
 def _texts(attributes: Mapping[str, Value | None], name: str) -> Sequence[str]:

@@ -54,11 +54,15 @@ class Reads:
 
     def read(self, service_uids: Collection[str] | None, ids: Collection[str]) -> list[Known]:
         """See `LoadBalancers.read`."""
+        with self._lock:
+            before = {*self._known} if service_uids is None else set()
         views = {view["id"]: view for view in self._views(service_uids)}
         with self._lock:
             ids = {*ids, *(each for each, uid in self._made.items() if service_uids is None or uid in service_uids)}
         views |= self._named({*ids} - views.keys())
         everything = service_uids is None
+        for each in before - views.keys():
+            self._gone_unless_named(each)
         with self._lock:
             self._tokens |= {of: each for each, view in views.items() if (of := tags_of(view).get(TOKEN_TAG))}
         current: list[Known] = []
@@ -160,6 +164,13 @@ class Reads:
             self._made.pop(id, None)
             self._tokens = {token: "" if each == id else each for token, each in self._tokens.items()}
         self.forget(id)
+
+    def _gone_unless_named(self, id: str) -> None:
+        """A list of all no longer shows it: it is gone, unless only an annotation's name led to it."""
+        with self._lock:
+            owner = Owner.of_tags(tags_of(self._known[id].view)) if id in self._known else None
+        if owner is not None and owner.cluster_id == self._cluster_id:
+            self.gone(id)
 
     # -------------------------------------------------------------------------------------------------------- helpers
 

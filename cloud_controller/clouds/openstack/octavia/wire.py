@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -179,9 +179,18 @@ def _reason(view: View) -> str | None:
     )
 
 
+def member_views(known: Known) -> Iterator[tuple[str, View]]:
+    """The members of the owner's own pools, each with the transport of its port."""
+    owner = Owner.of_tags(tags_of(known.view))
+    for key, pool in known.pools.items():
+        if Owner.of_tags(tags_of(pool)) == owner:
+            transport = _TRANSPORT.get(pool["protocol"], "TCP").lower()
+            yield from ((transport, each) for each in known.members.get(key, ()))
+
+
 def member_addresses(known: Known) -> set[str]:
-    """The addresses of the members of all pools."""
-    return {each["address"] for members in known.members.values() for each in members}
+    """The addresses of the members of the owner's own pools."""
+    return {each["address"] for _, each in member_views(known)}
 
 
 def foreign_parts(known: Known) -> list[str]:

@@ -22,9 +22,10 @@ pytestmark = pytest.mark.integration
 
 FOREIGN = "Service default/web of cluster c-2, UID uid-web"
 """What another cluster's group says of itself."""
-CREATION, DELETION = 6, 3
-"""Writes of an internal Service with one node: load balancer, group, rules, two rules of Neutron's own away, port; and
-port, group, load balancer."""
+CREATION, TURNING_ON, DELETION = 6, 6, 3
+"""Writes of an internal Service with one node: load balancer, group, rules, two rules of Neutron's own away, port; the
+same with the load balancer's tag; and port, group, load balancer."""
+DENIED = {"type": "PolicyNotAuthorized", "message": "rule:get_security_group is disallowed by policy", "detail": ""}
 
 
 class Nodes:
@@ -147,6 +148,7 @@ def test_a_port_without_port_security_needs_no_group(account: OctaviaAccount) ->
 
     assert nodes.groups() == {"node1": set()}
     assert not running.plan().changes
+    assert not Running(account, nodes.cluster, manage_security_groups=True).plan().changes, "nor in the next process"
 
 
 def test_a_node_without_a_port_is_an_error_of_its_service(account: OctaviaAccount) -> None:
@@ -157,6 +159,35 @@ def test_a_node_without_a_port_is_an_error_of_its_service(account: OctaviaAccoun
         serve(account, nodes)
 
     assert len(account.load_balancers()) == 1
+    (group,) = nodes.ours()
+    assert group["id"] in nodes.groups()["node1"], "all other nodes are open"
+
+
+def test_the_group_of_a_load_balancer_deleted_by_hand_goes_with_its_successors_service(account: OctaviaAccount) -> None:
+    nodes = Nodes(account, "node1")
+    serve(account, nodes)
+    running = Running(account, nodes.cluster, manage_security_groups=True).settle()
+    (by_hand,) = account.load_balancers()
+    account.api.delete("load-balancer", f"lbaas/loadbalancers/{by_hand['id']}?cascade=true")
+    account.settle()
+    running.resync()
+    running.settle()
+    assert [each["id"] for each in account.load_balancers()] != [by_hand["id"]]
+
+    nodes.cluster.delete_service()
+    running.settle()
+
+    assert (nodes.ours(), nodes.groups(), account.load_balancers()) == ([], nodes.before, [])
+
+
+def test_without_the_right_to_see_groups_the_others_services_are_read(account: OctaviaAccount) -> None:
+    nodes = Nodes(account, "node1")
+    serve(account, nodes)
+    account.site.fails("GET network /v2.0/security-groups", Fault(403, {"NeutronError": DENIED}), times=9)
+
+    plan = Running(account, nodes.cluster).plan()
+
+    assert plan.changes, "the group is to be removed, which needs the right"
 
 
 def test_turned_off_the_groups_go_and_everything_else_stays(account: OctaviaAccount) -> None:
@@ -169,7 +200,7 @@ def test_turned_off_the_groups_go_and_everything_else_stays(account: OctaviaAcco
     assert len(account.load_balancers()) == 1
 
 
-@pytest.mark.parametrize("writes", range(1, CREATION))
+@pytest.mark.parametrize("writes", (1, 2, CREATION - 1))
 def test_a_process_that_ends_during_the_creation_leaves_nothing_for_good(account: OctaviaAccount, writes: int) -> None:
     nodes = Nodes(account, "node1")
     with pytest.raises(WriteRefused):
@@ -182,6 +213,21 @@ def test_a_process_that_ends_during_the_creation_leaves_nothing_for_good(account
     nodes.cluster.delete_service()
     running.settle()
     assert (nodes.ours(), nodes.groups(), account.load_balancers()) == ([], nodes.before, [])
+
+
+@pytest.mark.parametrize("writes", (1, 2, TURNING_ON - 1))
+def test_a_process_that_ends_while_groups_are_turned_on_leaves_nothing_for_good(
+    account: OctaviaAccount, writes: int
+) -> None:
+    nodes = Nodes(account, "node1")
+    nodes.cluster.put(service(named(internal=True), port(80)))
+    Running(account, nodes.cluster).settle()
+    with pytest.raises(WriteRefused):
+        Running(account, nodes.cluster, manage_security_groups=True, wrap=ends_after(writes)).settle()
+
+    Running(account, nodes.cluster).settle()
+
+    assert (nodes.ours(), nodes.groups()) == ([], nodes.before)
 
 
 @pytest.mark.parametrize("writes", range(1, DELETION))

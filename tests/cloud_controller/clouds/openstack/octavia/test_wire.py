@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.clouds.openstack.octavia.wire import Known, observed
+from cloud_controller.clouds.openstack.octavia.wire import Known, member_addresses, observed, tag_list
+from cloud_controller.load_balancers.model import Owner
 
 
 def checked_on(monitor: str, *ports: int | None) -> int | None:
@@ -39,3 +40,14 @@ def test_a_health_check_shows_the_port_of_members_that_are_checked_elsewhere(
     monitor: str, ports: tuple[int | None, ...], shown: int | None
 ) -> None:
     assert checked_on(monitor, *ports) == shown
+
+
+def test_members_of_other_services_on_a_shared_load_balancer_are_not_its_owners() -> None:
+    ours, others = (tag_list(Owner("c-1", f"uid-{name}", "default", name).tags) for name in ("web", "api"))
+    known = Known(
+        {"id": "lb", "tags": ours},
+        pools={"p": {"protocol": "TCP", "tags": ours}, "q": {"protocol": "TCP", "tags": others}},
+        members={"p": [{"address": "10.1.0.1"}], "q": [{"address": "10.1.0.2"}]},
+    )
+
+    assert member_addresses(known) == {"10.1.0.1"}
