@@ -14,7 +14,7 @@ from tests.compatibility.openstack_page import PAGE, page
 from tests.compatibility.openstack_recorded import PEER, REFUSED, Json, named, of_peer
 from tests.compatibility.phases import differences
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(3000)
 
 
 @pytest.fixture(scope="module")
