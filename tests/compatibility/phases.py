@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tests.compatibility.differences import Found, found
@@ -19,28 +19,28 @@ def name_of(recorded: Json, phase: Json) -> str:
 def differences(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> list[Found]:
     """In what the phases of both differ that was not there after the phase before; after a deletion, in everything.
 
-    An object that one alone has is one difference.
+    An object that one alone has is one difference. ValueError: one alone has a phase, though no creation was refused.
     """
-    both = [name for name in peer if name in ours]
-    pairs = {name: (_beside(peer[name], ours[name]), _beside(ours[name], peer[name])) for name in both}
-    return _new(found({name: pair[0] for name, pair in pairs.items()}, {name: pair[1] for name, pair in pairs.items()}))
+    _require_the_same_phases(peer, ours)
+    listed: list[Found] = []
+    before: dict[str, tuple[Any, Any]] = {}
+    last = ""
+    for name in (each for each in peer if each in ours):
+        scenario, _, title = name.partition(": ")
+        if scenario != last or title == "deletion":
+            before = {}
+        now = found({name: _beside(peer[name], ours[name])}, {name: _beside(ours[name], peer[name])})
+        listed += [each for each in now if before.get(each.field) != (each.peer, each.ours)]
+        before, last = {each.field: (each.peer, each.ours) for each in now}, scenario
+    return listed
+
+
+def _require_the_same_phases(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> None:
+    after_refusal = tuple(f"{name}: " for of in (peer, ours) for name, state in of.items() if state["refused"])
+    alone = sorted(name for name in peer.keys() ^ ours.keys() if not name.startswith(after_refusal))
+    if alone:
+        raise ValueError(f"phases that only one controller has: {', '.join(alone)}")
 
 
 def _beside(state: Json, other: Json) -> Json:
     return {name: "there" if isinstance(of, dict) and name not in other else of for name, of in state.items()}
-
-
-def _new(differences: Iterable[Found]) -> list[Found]:
-    listed: list[Found] = []
-    before: dict[str, Any] = {}
-    now: dict[str, Any] = {}
-    phase = ""
-    for each in differences:
-        if each.service != phase:
-            scenario, _, title = each.service.partition(": ")
-            goes_on = scenario == phase.partition(": ")[0] and title != "deletion"
-            before, now, phase = now if goes_on else {}, {}, each.service
-        now[each.field] = (each.peer, each.ours)
-        if before.get(each.field) != now[each.field]:
-            listed.append(each)
-    return listed
