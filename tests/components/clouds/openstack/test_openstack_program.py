@@ -304,20 +304,23 @@ def test_the_ccms_credential_allows_exactly_what_its_controllers_call(run_stack:
 
     assert credential["accessRules"] == access_rules(CONTROLLERS)
     assert not credential.get("unrestricted")
-    assert credential["roles"] == ["member"]
+    assert credential["roles"] == ["member", "load-balancer_member"]  # Octavia's policy asks for the latter
 
 
-def test_the_ccms_credential_allows_changes_of_security_groups_where_the_ccm_manages_them(run_stack: RunStack) -> None:
-    recording = run_stack(STACK, loadBalancers={"manageSecurityGroups": True})
+@pytest.mark.parametrize("now", [True, False])
+def test_the_ccms_credential_allows_changes_of_security_groups_where_the_ccm_manages_them_or_did(
+    now: bool, run_stack: RunStack
+) -> None:
+    recording = run_stack(STACK, loadBalancers={"manageSecurityGroups": now})
 
     called = access_rules([*CONTROLLERS, SECURITY_GROUPS])
     assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["accessRules"] == called
 
 
 def test_the_stack_says_which_roles_the_ccms_credential_has(run_stack: RunStack) -> None:
-    recording = run_stack(STACK, credentialRoles=["member", "load-balancer_member"])
+    recording = run_stack(STACK, credentialRoles=["member"])
 
-    assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["roles"] == ["member", "load-balancer_member"]
+    assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["roles"] == ["member"]
 
 
 def test_another_day_of_expiry_makes_another_credential_though_the_cluster_is_protected(run_stack: RunStack) -> None:
