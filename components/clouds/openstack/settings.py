@@ -35,8 +35,8 @@ class OpenstackClusterArgs(TypedDict):
     """IPv4 ranges that machines of the control plane reach besides the cluster, DNS, NTP and, on port 443,
     everything."""
     controllers: NotRequired[Sequence[str]]
-    """The controllers that the CCM runs, and `manage-security-groups` if it does or did: its credential may do what they
-    call, and no more."""
+    """The controllers that the CCM runs, and `manage-security-groups` if it does or did: its credential may do what
+    they call, and no more."""
     credential_roles: NotRequired[Sequence[str]]
     """The roles of the CCM's credential in the project; `member` and `load-balancer_member` if not given."""
     credential_expires: NotRequired[str]

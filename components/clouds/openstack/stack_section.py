@@ -175,13 +175,13 @@ class OpenstackConfig(CloudSection):
     )
     control_plane_egress: list[Cidr] = Field(
         default_factory=list,
-        description="Ranges that control-plane machines reach besides the cluster, DNS, NTP and, on port 443, everything:"
-        " OpenStack's APIs, where they have other ports; 0.0.0.0/0 for no limit.",
+        description="Ranges that control-plane machines reach besides the cluster, DNS, NTP and, on port 443,"
+        " everything: OpenStack's APIs, where they have other ports; 0.0.0.0/0 for no limit.",
     )
     credential_roles: list[NotEmpty] = Field(
         default_factory=list,
-        description="The roles of a new cluster's application credential in its project; member and load-balancer_member"
-        " if empty.",
+        description="The roles of a new cluster's application credential in its project; member and"
+        " load-balancer_member if empty.",
     )
     load_balancers: LoadBalancersConfig | None = Field(
         default=None, description="Where load balancers are, and how they work unless a Service says otherwise."

@@ -45,7 +45,8 @@ def made(openstack: Site, recording: Any) -> Replay:
     return replay
 
 
-def test_the_services_accept_all_that_the_program_declares(openstack: Site, recording: Any, made: Replay) -> None:
+@pytest.mark.usefixtures("made")
+def test_the_services_accept_all_that_the_program_declares(openstack: Site) -> None:
     api = openstack.project.api
 
     [balancer] = api.get("load-balancer", "lbaas/loadbalancers")["loadbalancers"]
