@@ -1,4 +1,4 @@
-"""A client for whoever arranges a test: an administrator, or a project's user. It fails at anything unexpected."""
+"""A client for test set-up: an administrator, or a project's user. It fails at anything unexpected."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ _ROUTER_PORTS = (
     "network:router_interface_distributed",
     "network:ha_router_replicated_interface",
 )
-"""Who owns the ports by which routers are in a network."""
+"""`device_owner` values of router ports."""
 
 
 def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
@@ -80,7 +80,8 @@ def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
         raise InvalidConfiguration(SECRET, "the stack's config has no secret", "that of the application credential")
     if secret == PLACEHOLDER:
         raise PlaceholderSecrets(f"{SECRET} is a placeholder: this run does not have the stack's secrets")
-    return rendered(settings, {"application-credential-secret": secret}, cluster_id)
+    own = {"application-credential-secret": secret, **environment.authorities(os.environ)}
+    return rendered(settings, own, cluster_id)
 
 
 def kubeconfig(config: Config, cluster_id: str) -> str:
@@ -127,10 +128,13 @@ def rendered(settings: Mapping[str, Any], credentials: Mapping[str, str], cluste
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    """The config's section `openstack`, which the engine hands over as JSON text."""
+    """The config's section `openstack`, which the engine hands over as JSON text.
+
+    Without `caFile`, which is in the daemon's container: this program finds its authorities by `OS_CACERT`.
+    """
     settings = config.get("openstack") or {}
     found: dict[str, Any] = json.loads(settings) if isinstance(settings, str) else settings
-    return found
+    return {key: value for key, value in found.items() if key != "caFile"}
 
 
 def _router(cloud_config: str, network_id: str) -> str:

@@ -47,7 +47,8 @@ class OpenstackAdapter(CloudAdapter):
     def cluster_settings(self, config: StackConfig) -> ClusterSettings:
         settings = config.section(OpenstackConfig)
         balancers = settings.load_balancers
-        groups = [SECURITY_GROUPS] if balancers is not None and balancers.manage_security_groups else []
+        # Turned off, it still needs the rights by which groups are removed.
+        groups = [SECURITY_GROUPS] if balancers is not None and balancers.manage_security_groups is not None else []
         given: dict[str, Any] = {
             "kubernetes_version": settings.kubernetes_version,
             "image_id": settings.image_id,

@@ -1,8 +1,8 @@
 """A control plane on servers of the cluster's own: the way to it, its keys, and the credential of the CCM.
 
-The servers are a pool (`nodes`); here is what they share. Servers have no identity in OpenStack, so what they must
-know and nobody else may is in their user data: every machine of the control plane gets the same authorities and keys,
-a worker only a certificate by which it may join. Nothing is exchanged between machines.
+The servers are a pool (`nodes`); here is what they share. Servers have no identity in OpenStack, so their secrets
+are in their user data: every machine of the control plane gets the same authorities and keys, a worker only a
+certificate by which it may join. Nothing is exchanged between machines.
 """
 
 from __future__ import annotations

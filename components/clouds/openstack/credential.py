@@ -12,10 +12,10 @@ from .settings import DEFAULT_ROLES, OpenstackClusterArgs
 
 
 def make(name: str, settings: OpenstackClusterArgs, opts: pulumi.ResourceOptions) -> dict[str, pulumi.Output[str]]:
-    """Its id and its secret, which Keystone draws.
+    """Its id and its secret, which Keystone generates.
 
     Another day of expiry makes another credential; the old one goes once the CCM has the new one. So it is not
-    protected, and its name is drawn: Keystone refuses two of one name.
+    protected, and Pulumi generates the name: Keystone refuses two of one name.
     """
     day = settings.get("credential_expires")
     credential = openstack.identity.ApplicationCredential(

@@ -25,6 +25,7 @@ _KEYS = {
     "user-domain-name": ("OS_USER_DOMAIN_NAME",),
     "tenant-domain-id": ("OS_PROJECT_DOMAIN_ID",),
     "tenant-domain-name": ("OS_PROJECT_DOMAIN_NAME",),
+    "ca-file": ("OS_CACERT",),
 }
 """By the key of the cloud config: the variables, the first that is set counts."""
 _SECRETS = ("application-credential-secret", "password")
@@ -35,7 +36,8 @@ _FILES = ("clouds.yaml", "~/.config/openstack/clouds.yaml", "/etc/openstack/clou
 def credentials(environment: Mapping[str, str]) -> dict[str, str]:
     """Keys of `[Global]`. Raises InvalidConfiguration where the environment has no credentials."""
     if name := environment.get("OS_CLOUD"):
-        return {"use-clouds": "true", "clouds-file": _clouds_file(environment), "cloud": name}
+        cloud = {"use-clouds": "true", "clouds-file": _clouds_file(environment), "cloud": name}
+        return {**cloud, **authorities(environment)}
     found = {
         key: value
         for key, variables in _KEYS.items()
@@ -45,6 +47,11 @@ def credentials(environment: Mapping[str, str]) -> dict[str, str]:
         allowed = "OS_CLOUD, OS_APPLICATION_CREDENTIAL_ID and _SECRET, or OS_USERNAME and OS_PASSWORD with the project"
         raise InvalidConfiguration("environment", "has no credentials of OpenStack", allowed)
     return found
+
+
+def authorities(environment: Mapping[str, str]) -> dict[str, str]:
+    """The key of `[Global]` for a file with the authorities to trust; none where the system's do, or clouds.yaml's."""
+    return {"ca-file": file} if (file := environment.get("OS_CACERT")) else {}
 
 
 def _clouds_file(environment: Mapping[str, str]) -> str:

@@ -30,7 +30,14 @@ def make(name: str, zones: Sequence[str], settings: OpenstackClusterArgs, opts: 
         tags=tags(),
         opts=opts,
     )
-    joined = openstack.networking.RouterInterface(name, router_id=router.id, subnet_id=subnet.id, opts=opts)
+    joined = openstack.networking.RouterInterface(
+        name,
+        router_id=router.id,
+        subnet_id=subnet.id,
+        # Routes of the CCM that are left would keep the router in the subnet.
+        force_destroy=True,
+        opts=opts,
+    )
     # Machines fetch what they start with from the outside.
     subnet_id = with_what_it_needs(subnet.id, [joined])
     return NetworkParts(

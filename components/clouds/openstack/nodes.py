@@ -27,7 +27,7 @@ def make(name: str, spec: PoolSpec, opts: pulumi.ResourceOptions) -> list[Machin
     found: list[MachineParts] = []
     made: list[pulumi.Resource] = []
     for index in range(spec.count):
-        # One after another, so that a change never restarts etcd's majority, or replaces all workers, at once.
+        # One after another: a change begins with one machine. None waits until the node of the one before is Ready.
         made, parts = _machine(f"{full}-{index}", index, spec, group, opts, made)
         found.append(parts)
     if plane:
@@ -74,6 +74,8 @@ def _machine(
         # User data by a disk that only the machine's root reads; pods are kept off the metadata service (`boot/`).
         config_drive=True,
         user_data=start,
+        # The port is a resource of its own: Nova must let go of it.
+        vendor_options={"detach_ports_before_destroy": True},
         opts=pulumi.ResourceOptions.merge(_after(opts, after), _changes(plane)),
     )
     made: list[pulumi.Resource] = [instance]
@@ -102,13 +104,12 @@ def _changes(plane: bool) -> pulumi.ResourceOptions:
 
     The start script is that of the machine's creation: it has the version, the labels and keys that are renewed, and a
     new script must not replace a whole pool. Workers are replaced for another image or flavor; machines of the control
-    plane by people, as members of etcd must be.
+    plane are replaced and resized by people, who see to it that etcd keeps its majority.
     """
-    if plane:
-        return pulumi.ResourceOptions(ignore_changes=["userData", "imageId"])
+    ignored = ["userData", *(["imageId", "flavorName"] if plane else [])]
     return pulumi.ResourceOptions(
-        ignore_changes=["userData"],
-        replace_on_changes=["imageId", "flavorName"],
+        ignore_changes=ignored,
+        replace_on_changes=None if plane else ["imageId", "flavorName"],
         # The old machine goes first, because its name and its port must be free.
         delete_before_replace=True,
     )

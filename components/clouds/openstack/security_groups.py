@@ -1,4 +1,4 @@
-"""Who may talk to whom: the security group of the nodes, and that of the control plane's machines.
+"""The traffic that is allowed: the security group of the nodes, and that of the control plane's machines.
 
 Neither has Neutron's default rules, which let out to everything. IPv4 only.
 """
@@ -16,6 +16,7 @@ from .settings import tags
 
 ANYWHERE = "0.0.0.0/0"
 NODE_PORTS = (30000, 32767)
+DNS = (53, 53)
 HTTPS = (443, 443)
 NTP = (123, 123)
 _NETWORK = "network"
@@ -40,7 +41,7 @@ def make(
 ) -> SecurityGroups:
     """Nodes, pods and control plane talk among each other; load balancers, from the network, to node ports and the API.
 
-    Nodes reach everything; the control plane the cluster, port 443, the time of NTP and `machines_reach`.
+    Nodes reach everything; the control plane the cluster, port 443, DNS, NTP and `machines_reach`.
     """
     nodes = _Group(f"{name}-nodes", f"Nodes of {name}", opts)
     plane = _Group(f"{name}-control-plane", f"Control plane of {name}", opts)
@@ -57,9 +58,13 @@ def make(
     plane.allow("egress", _NETWORK, cidr=network_cidr)
     plane.allow("egress", "pods", cidr=pod_cidr)
     plane.allow("egress", "anywhere", "tcp", HTTPS, cidr=ANYWHERE)
+    for protocol in ("tcp", "udp"):
+        plane.allow("egress", "anywhere", protocol, DNS, cidr=ANYWHERE)
     plane.allow("egress", "anywhere", "udp", NTP, cidr=ANYWHERE)
-    for cidr in machines_reach:
-        plane.allow("egress", cidr, cidr=cidr)
+    # Neutron refuses a second rule of the same content.
+    for cidr in dict.fromkeys(machines_reach):
+        if cidr not in (network_cidr, pod_cidr):
+            plane.allow("egress", cidr, cidr=cidr)
     return SecurityGroups(nodes.complete_id, plane.complete_id)
 
 

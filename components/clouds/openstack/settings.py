@@ -10,7 +10,8 @@ import pulumi
 DEFAULT_NETWORK_CIDR = "10.0.0.0/16"
 DEFAULT_POD_CIDR = "172.20.0.0/16"
 DEFAULT_SERVICE_CIDR = "172.21.0.0/20"
-DEFAULT_ROLES = ("member",)
+DEFAULT_ROLES = ("member", "load-balancer_member")
+"""What Octavia's own policy asks for, besides the others'."""
 
 
 class OpenstackClusterArgs(TypedDict):
@@ -31,12 +32,13 @@ class OpenstackClusterArgs(TypedDict):
     api_sources: NotRequired[Sequence[str]]
     """IPv4 ranges that reach the API server by a floating IP; if not given, it has none."""
     control_plane_egress: NotRequired[Sequence[str]]
-    """IPv4 ranges that machines of the control plane reach besides the cluster and, on port 443, everything."""
+    """IPv4 ranges that machines of the control plane reach besides the cluster, DNS, NTP and, on port 443,
+    everything."""
     controllers: NotRequired[Sequence[str]]
-    """The controllers that the CCM runs, and `manage-security-groups` if it does: its credential may do what they call,
-    and no more."""
+    """The controllers that the CCM runs, and `manage-security-groups` if it does or did: its credential may do what
+    they call, and no more."""
     credential_roles: NotRequired[Sequence[str]]
-    """The roles of the CCM's credential in the project; `member` if not given."""
+    """The roles of the CCM's credential in the project; `member` and `load-balancer_member` if not given."""
     credential_expires: NotRequired[str]
     """The last day of the CCM's credential, as YYYY-MM-DD; if not given, it does not expire."""
 

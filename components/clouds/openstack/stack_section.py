@@ -38,7 +38,7 @@ _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _CREDENTIAL = re.compile("[0-9a-f]{32}")
 _KEYSTONE = re.compile(r"https?://[^\s@]+/v3")
 _VERSION = re.compile(r"1\.[0-9]{2}")
-_HTTPS = 443
+_HTTP, _HTTPS = 80, 443
 _SELECTOR = re.compile(r"[A-Za-z0-9][A-Za-z0-9./_-]*(=[A-Za-z0-9._-]*)?")
 
 Uuid = Annotated[
@@ -89,8 +89,10 @@ class LoadBalancersConfig(NetworksConfig):
     monitor_max_retries_down: Annotated[int, Field(strict=True, ge=1, le=10)] | None = Field(
         default=None, description="Failed checks until it gets none; 3 if not given."
     )
-    manage_security_groups: Flag = Field(
-        default=False, description="Whether each Service has a security group that opens its nodes."
+    manage_security_groups: Flag | None = Field(
+        default=None,
+        description="Whether each Service has a security group that opens its nodes. Set it to false until the groups"
+        " are gone: the credential keeps the rights to remove them.",
     )
     node_selector: list[Annotated[str, matching(_SELECTOR, "KEY or KEY=VALUE")]] = Field(
         default_factory=list, description="The labels of nodes that become members."
@@ -173,12 +175,13 @@ class OpenstackConfig(CloudSection):
     )
     control_plane_egress: list[Cidr] = Field(
         default_factory=list,
-        description="Ranges that control-plane machines reach besides the cluster and, on port 443, everything:"
-        " OpenStack's APIs, where they have other ports; 0.0.0.0/0 for no limit.",
+        description="Ranges that control-plane machines reach besides the cluster, DNS, NTP and, on port 443,"
+        " everything: OpenStack's APIs, where they have other ports; 0.0.0.0/0 for no limit.",
     )
     credential_roles: list[NotEmpty] = Field(
         default_factory=list,
-        description="The roles of a new cluster's application credential in its project; member if empty.",
+        description="The roles of a new cluster's application credential in its project; member and"
+        " load-balancer_member if empty.",
     )
     load_balancers: LoadBalancersConfig | None = Field(
         default=None, description="Where load balancers are, and how they work unless a Service says otherwise."
@@ -285,7 +288,8 @@ def _check_new(stack: StackConfig, section: OpenstackConfig) -> None:
     if problem := overlap_problem(*ranges, called="network"):
         setting, found, why = problem
         raise ConfigError(line(f"openstack.{to_camel(setting)}", found, why))
-    port = urlsplit(section.auth_url or "").port or _HTTPS
+    keystone = urlsplit(section.auth_url or "")
+    port = keystone.port or (_HTTP if keystone.scheme == "http" else _HTTPS)
     if port != _HTTPS and not section.control_plane_egress:
         why = f"control-plane machines reach only port {_HTTPS}, and Keystone has {port}; allowed: the APIs' ranges"
         raise ConfigError(line("openstack.controlPlaneEgress", [], why))

@@ -31,7 +31,7 @@ def script(name: str, given: dict[str, Any], *, plane: bool, first: bool) -> str
     own = (_BOOT / "machine.sh").read_text().replace("@NO_METADATA@", no_metadata_for_pods(METADATA))
     provider_id = "openstack:///$INSTANCE"
     if not plane:
-        return start(variables, own, provider_id, "worker")
+        return f"{start(variables, own, provider_id, 'worker')}\nrm -f /run/joiner.kubeconfig\n"
     variables |= {"SANS": join["api_names"], "PKI": _files(join["pki"]), "FIRST": "true" if first else "false"}
     then = (_BOOT / "control-plane.sh").read_text()
     return f"{start(variables, own, provider_id, 'cluster')}\n{then}"

@@ -1,6 +1,6 @@
 """Which machines of a stack on OpenStack have security groups that limit egress.
 
-What one of a port's groups lets out, is let out; a group begins with rules that let out to everything.
+A port's groups add up: traffic that any of them allows is allowed. A group begins with rules that allow everything out.
 """
 
 from __future__ import annotations

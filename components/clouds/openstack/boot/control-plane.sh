@@ -5,8 +5,19 @@ while read -r file content; do
 	printf '%s' "$content" | base64 -d >"/etc/kubernetes/pki/$file"
 done <<<"$PKI"
 
+# Whether there is a cluster. Any answer counts: a second cluster would be worse than none. Only two minutes of silence
+# mean that there is none.
+begun() {
+	local _
+	for _ in {1..12}; do
+		[ "$(answer)" = 000 ] || return 0
+		sleep 10
+	done
+	return 1
+}
+
 # FIRST is true on the one machine that may begin the cluster. It joins one that is there: it was replaced.
-if [ "$FIRST" = true ] && ! joinable; then
+if [ "$FIRST" = true ] && ! begun; then
 	{
 		printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n'
 		registration

@@ -80,6 +80,8 @@ class Replay:
         made: Object = self._api.post(service, path, {called: body})[called]
         if kind == "port":
             self._addresses[made["name"]] = made["fixed_ips"][0]["ip_address"]
+        for rule in made["security_group_rules"] if inputs.get("deleteDefaultRules") else ():
+            self._api.delete("network", f"security-group-rules/{rule['id']}")
         if service == "network" and "tags" in inputs:
             self._api.put("network", f"{path}/{made['id']}/tags", {"tags": inputs["tags"]})
         if service == "load-balancer":

@@ -52,14 +52,18 @@ def test_user_data_is_a_valid_bash_script(plane: bool) -> None:
 
 PROGRAMS = {
     "cloud-init": "echo i-1",
-    "curl": 'test -f "$JOINABLE"',
-    "kubeadm": 'cp "$3" "$OUT/$1.yaml"',
-    "sleep": 'touch "$JOINABLE"',
+    "curl": """answer=$(head -n 1 "$ANSWERS")
+        echo "$answer" | tee -a "$OUT/asked"
+        test "$(wc -l <"$ANSWERS")" = 1 || sed -i 1d "$ANSWERS"
+        test "$answer" != 000""",
+    "kubeadm": 'cp "$3" "$OUT/$1.yaml"; cp "$OUT/run/joiner.kubeconfig" "$OUT/joiner" 2>&- || true',
+    "sleep": "true",
 }
-"""What stands in for the machine's programs: `curl` for a cluster that is joinable once somebody has waited for it."""
+"""What stands in for the machine's programs: `curl` for an API server with these answers, the last again and again."""
+SILENT = "000"
 
 
-def started(folder: Path, *, plane: bool, first: bool, joinable: bool) -> dict[str, Any]:
+def started(folder: Path, *answers: str, plane: bool, first: bool) -> dict[str, Any]:
     """Run the parts of the script that are about the cluster on this machine; what kubeadm was given, by command."""
     programs, root = folder / "bin", folder / "etc"
     (root / "pki").mkdir(parents=True)
@@ -68,8 +72,7 @@ def started(folder: Path, *, plane: bool, first: bool, joinable: bool) -> dict[s
     for name, content in {**PROGRAMS, "systemctl": "true"}.items():
         (programs / name).write_text(f"#!/bin/sh\n{content}\n")
         (programs / name).chmod(0o755)
-    if joinable:
-        (folder / "joinable").touch()
+    (folder / "answers").write_text("".join(f"{answer}\n" for answer in answers))
     text = script("c-0", GIVEN, plane=plane, first=first)
     # The system's preparation needs a machine of its own: only its functions are kept.
     facts, rest = text.split("# As kubeadm requires", 1)
@@ -81,7 +84,7 @@ def started(folder: Path, *, plane: bool, first: bool, joinable: bool) -> dict[s
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",
         "OUT": str(folder),
-        "JOINABLE": str(folder / "joinable"),
+        "ANSWERS": str(folder / "answers"),
     }
     subprocess.run(["bash"], input=kept, text=True, env=environment, check=True, timeout=60)
     return {path.stem: [*yaml.safe_load_all(path.read_text())] for path in folder.glob("*.yaml")}
@@ -89,7 +92,7 @@ def started(folder: Path, *, plane: bool, first: bool, joinable: bool) -> dict[s
 
 @pytest.mark.integration
 def test_the_first_machine_begins_a_cluster_of_the_programs_authorities(tmp_path: Path) -> None:
-    given = started(tmp_path, plane=True, first=True, joinable=False)
+    given = started(tmp_path, SILENT, plane=True, first=True)
 
     assert list(given) == ["init"]
     machine, cluster = given["init"]
@@ -102,8 +105,11 @@ def test_the_first_machine_begins_a_cluster_of_the_programs_authorities(tmp_path
 
 
 @pytest.mark.integration
-def test_the_first_machine_joins_a_cluster_that_is_there(tmp_path: Path) -> None:
-    given = started(tmp_path, plane=True, first=True, joinable=True)
+@pytest.mark.parametrize("answer", ["200", "401", "403", "500"])
+def test_the_first_machine_joins_a_cluster_that_answers_anything_within_two_minutes(
+    answer: str, tmp_path: Path
+) -> None:
+    given = started(tmp_path, *[SILENT] * 11, answer, "200", plane=True, first=True)
 
     assert list(given) == ["join"]
     assert given["join"][0]["controlPlane"] == {}
@@ -112,16 +118,27 @@ def test_the_first_machine_joins_a_cluster_that_is_there(tmp_path: Path) -> None
 @pytest.mark.integration
 @pytest.mark.parametrize("plane", [True, False])
 def test_other_machines_wait_for_the_cluster_and_join_by_their_certificate(plane: bool, tmp_path: Path) -> None:
-    given = started(tmp_path, plane=plane, first=False, joinable=False)
+    given = started(tmp_path, *[SILENT] * 40, "403", "200", plane=plane, first=False)
 
     [join] = given["join"]
     kubeconfig = Path(join["discovery"]["file"]["kubeConfigPath"])
     assert join["nodeRegistration"]["name"] == "c-0"
     assert ("controlPlane" in join) == plane
     assert kubeconfig == tmp_path / "run/joiner.kubeconfig"
+    assert (tmp_path / "joiner").read_text() == "A KUBECONFIG"
+    assert not kubeconfig.exists()  # it can join any machine
+    assert (tmp_path / "asked").read_text().split()[-2:] == ["403", "200"]
     if not plane:
-        assert kubeconfig.read_text() == "A KUBECONFIG"
         assert not (tmp_path / "etc/pki/ca.crt").exists()  # kubeadm refuses to join a worker that has one
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("refusal", ["401", "403"])
+def test_machines_join_a_cluster_that_goes_on_refusing_strangers(refusal: str, tmp_path: Path) -> None:
+    given = started(tmp_path, refusal, plane=False, first=False)
+
+    assert list(given) == ["join"]
+    assert len((tmp_path / "asked").read_text().split()) == 30  # kubeadm may be at work meanwhile
 
 
 # -------------------------------------------------------------------------------------- credentials of the environment
@@ -135,6 +152,7 @@ def test_a_password_of_the_environment_is_used_with_its_project_and_domains() ->
         "OS_USER_DOMAIN_NAME": "Default",
         "OS_PROJECT_DOMAIN_ID": "default",
         "OS_REGION_NAME": "elsewhere",  # the stack file says it
+        "OS_CACERT": "/etc/company.pem",
     }
 
     assert credentials(environment) == {
@@ -143,6 +161,7 @@ def test_a_password_of_the_environment_is_used_with_its_project_and_domains() ->
         "tenant-name": "shop",
         "user-domain-name": "Default",
         "tenant-domain-id": "default",
+        "ca-file": "/etc/company.pem",
     }
 
 
@@ -150,9 +169,12 @@ def test_a_cloud_of_the_environment_is_read_from_the_file_that_it_names(tmp_path
     file = tmp_path / "clouds.yaml"
     file.touch()
 
-    found = credentials({"OS_CLOUD": "shop", "OS_CLIENT_CONFIG_FILE": str(file), "OS_PASSWORD": "hush"})
+    found = credentials(
+        {"OS_CLOUD": "shop", "OS_CLIENT_CONFIG_FILE": str(file), "OS_PASSWORD": "hush", "OS_CACERT": "/etc/company.pem"}
+    )
 
-    assert found == {"use-clouds": "true", "clouds-file": str(file), "cloud": "shop"}
+    cloud = {"use-clouds": "true", "clouds-file": str(file), "cloud": "shop"}
+    assert found == {**cloud, "ca-file": "/etc/company.pem"}
 
 
 def test_an_environment_without_credentials_is_an_error_that_names_the_variables() -> None:
@@ -173,7 +195,8 @@ def key_manager(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def stack_config(url: str) -> Any:
-    return {"openstack": json.dumps({"authUrl": f"{url}/v3", "externalNetworkId": "any"})}
+    section = {"authUrl": f"{url}/v3", "externalNetworkId": "any", "caFile": "/only/in/the/daemons/container.pem"}
+    return {"openstack": json.dumps(section)}
 
 
 @pytest.mark.integration

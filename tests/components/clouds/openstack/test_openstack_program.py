@@ -84,7 +84,8 @@ def test_machines_of_every_zone_are_in_one_subnet_behind_the_router(run_stack: R
     [(name, subnet)] = every(recording, SUBNET).items()
     [joined] = every(recording, ROUTER_INTERFACE).values()
     assert (subnet["networkId"], subnet["cidr"]) == (f"{STACK}-id", "10.0.0.0/16")
-    assert joined == {"routerId": f"{STACK}-id", "subnetId": f"{name}-id"}
+    # Forced: the CCM's routes would keep the router in the subnet.
+    assert joined == {"routerId": f"{STACK}-id", "subnetId": f"{name}-id", "forceDestroy": True}
     of_machines = [port["fixedIps"] for port in every(recording, PORT).values()]
     assert of_machines == [[{"subnetId": f"{name}-id"}]] * 9
 
@@ -118,13 +119,15 @@ def test_load_balancers_reach_only_node_ports_of_nodes_and_the_api_server(run_st
     assert from_network("control-plane") == {("tcp", 6443, 6443)}
 
 
-def test_control_plane_machines_reach_the_cluster_port_443_and_the_time(run_stack: RunStack) -> None:
+def test_control_plane_machines_reach_the_cluster_port_443_dns_and_the_time(run_stack: RunStack) -> None:
     recording = run_stack(STACK)
 
     assert rules(recording, "control-plane", "egress") == {
         ("10.0.0.0/16", None, None, None),
         ("172.20.0.0/16", None, None, None),
         ("0.0.0.0/0", "tcp", 443, 443),
+        ("0.0.0.0/0", "tcp", 53, 53),
+        ("0.0.0.0/0", "udp", 53, 53),
         ("0.0.0.0/0", "udp", 123, 123),
     }
     groups = [every(recording, PORT)[f"{STACK}-control-plane-{index}"]["securityGroupIds"] for index in range(3)]
@@ -136,6 +139,23 @@ def test_a_stack_may_let_control_plane_machines_out_to_more(run_stack: RunStack)
     recording = run_stack(STACK, controlPlaneEgress=["192.0.2.0/24"])
 
     assert ("192.0.2.0/24", None, None, None) in rules(recording, "control-plane", "egress")
+
+
+def test_no_range_has_two_rules_for_all_outgoing_traffic(run_stack: RunStack) -> None:
+    given = ["10.0.0.0/16", "172.20.0.0/16", "192.0.2.0/24", "192.0.2.0/24"]
+
+    recording = run_stack(STACK, controlPlaneEgress=given)
+
+    # Not by name: two of one name are the mistake.
+    declared = [opened(r.inputs) for r in recording.registrations if r.request.type == RULE]
+    ranges = [
+        rule["remoteIpPrefix"]
+        for rule in declared
+        if rule["securityGroupId"] == f"{STACK}-control-plane-id"
+        and rule["direction"] == "egress"
+        and "protocol" not in rule
+    ]
+    assert sorted(ranges) == ["10.0.0.0/16", "172.20.0.0/16", "192.0.2.0/24"]
 
 
 # ---------------------------------------------------------------------------------------------------- the API server
@@ -243,8 +263,15 @@ def test_workers_are_replaced_for_another_image_or_flavor_and_no_machine_for_ano
     plane = recording.one(INSTANCE, f"{STACK}-control-plane-0").request
     assert list(worker.ignoreChanges) == ["userData"]
     assert set(worker.replaceOnChanges) == {"imageId", "flavorName"}
-    assert worker.deleteBeforeReplace
-    assert set(plane.ignoreChanges) == {"userData", "imageId"}
+    assert set(plane.ignoreChanges) == {"userData", "imageId", "flavorName"}
+    assert not plane.replaceOnChanges
+
+
+def test_a_machine_that_is_replaced_frees_its_port_for_the_new_one(run_stack: RunStack) -> None:
+    machines = [r for r in run_stack(STACK).registrations if r.request.type == INSTANCE]
+
+    assert all(machine.request.deleteBeforeReplace for machine in machines)
+    assert all(machine.inputs["vendorOptions"] == {"detachPortsBeforeDestroy": True} for machine in machines)
 
 
 def test_an_update_leaves_the_address_pairs_and_groups_that_the_ccm_writes_into_ports(run_stack: RunStack) -> None:
@@ -279,20 +306,23 @@ def test_the_ccms_credential_allows_exactly_what_its_controllers_call(run_stack:
 
     assert credential["accessRules"] == access_rules(CONTROLLERS)
     assert not credential.get("unrestricted")
-    assert credential["roles"] == ["member"]
+    assert credential["roles"] == ["member", "load-balancer_member"]  # Octavia's policy asks for the latter
 
 
-def test_the_ccms_credential_allows_changes_of_security_groups_where_the_ccm_manages_them(run_stack: RunStack) -> None:
-    recording = run_stack(STACK, loadBalancers={"manageSecurityGroups": True})
+@pytest.mark.parametrize("now", [True, False])
+def test_the_ccms_credential_allows_changes_of_security_groups_where_the_ccm_manages_them_or_did(
+    now: bool, run_stack: RunStack
+) -> None:
+    recording = run_stack(STACK, loadBalancers={"manageSecurityGroups": now})
 
     called = access_rules([*CONTROLLERS, SECURITY_GROUPS])
     assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["accessRules"] == called
 
 
 def test_the_stack_says_which_roles_the_ccms_credential_has(run_stack: RunStack) -> None:
-    recording = run_stack(STACK, credentialRoles=["member", "load-balancer_member"])
+    recording = run_stack(STACK, credentialRoles=["member"])
 
-    assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["roles"] == ["member", "load-balancer_member"]
+    assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["roles"] == ["member"]
 
 
 def test_another_day_of_expiry_makes_another_credential_though_the_cluster_is_protected(run_stack: RunStack) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from local.openstack.configs import PASSWORD
 from local.waiting import wait_until
 from tests.cloud_controller.clouds.openstack.site import Site
 from tests.components.clouds.openstack.replay import Replay
-from tests.components.clouds.openstack.test_openstack_program import CONTROLLERS, CREDENTIAL, MADE, MANAGER, STACK
+from tests.components.clouds.openstack.test_openstack_program import CONTROLLERS, CREDENTIAL, MADE, MANAGER, RULE, STACK
 from tests.components.stack_runs import every, runner
 
 pytestmark = pytest.mark.integration
@@ -38,6 +39,16 @@ def settle(api: Api, balancer: str) -> None:
 
 
 @pytest.fixture
+def default_rules(openstack: Site) -> Iterator[None]:
+    """New groups let out to everything, as in every cloud; the site's Neutron has no such rules of its own."""
+    admin, path = openstack.peer.admin, "default-security-group-rules"
+    rule = {"direction": "egress", "ethertype": "IPv4", "used_in_default_sg": True, "used_in_non_default_sg": True}
+    made = admin.post("network", path, {"default_security_group_rule": rule})["default_security_group_rule"]
+    yield
+    admin.delete("network", f"{path}/{made['id']}")
+
+
+@pytest.fixture
 def made(openstack: Site, recording: Any) -> Replay:
     external, _ = openstack.project.network("public", "203.0.113.0/24", external=True)
     replay = Replay(openstack.project.api, external["id"], settle)
@@ -45,18 +56,47 @@ def made(openstack: Site, recording: Any) -> Replay:
     return replay
 
 
-def test_the_services_accept_all_that_the_program_declares(openstack: Site, recording: Any, made: Replay) -> None:
+@pytest.mark.usefixtures("made")
+def test_the_services_accept_all_that_the_program_declares(openstack: Site) -> None:
     api = openstack.project.api
 
     [balancer] = api.get("load-balancer", "lbaas/loadbalancers")["loadbalancers"]
     status = api.get("load-balancer", f"lbaas/loadbalancers/{balancer['id']}/status")["statuses"]["loadbalancer"]
     [listener] = status["listeners"]
     assert len(listener["pools"][0]["members"]) == 3
-    declared = every(recording, "openstack:networking/secGroupRule:SecGroupRule").values()
-    group = made.id("secGroup", f"{STACK}-nodes-id")
-    rules = api.get("network", f"security-group-rules?security_group_id={group}&direction=ingress")
-    of_group = [r for r in declared if r["securityGroupId"] == f"{STACK}-nodes-id" and r["direction"] == "ingress"]
-    assert len(rules["security_group_rules"]) == len(of_group)
+
+
+@pytest.mark.usefixtures("default_rules")
+def test_security_groups_have_exactly_the_declared_rules(openstack: Site, recording: Any, made: Replay) -> None:
+    names = [f"{STACK}-nodes-id", f"{STACK}-control-plane-id"]
+    ids = {made.id("secGroup", name): name for name in names}
+    found = openstack.project.api.get("network", "security-group-rules")["security_group_rules"]
+    rules = [
+        (
+            ids[rule["security_group_id"]],
+            rule["direction"],
+            rule["protocol"],
+            rule["port_range_min"],
+            rule["port_range_max"],
+            rule["remote_ip_prefix"] or ids[rule["remote_group_id"]],
+        )
+        for rule in found
+        if rule["security_group_id"] in ids
+    ]
+
+    declared = {
+        (
+            rule["securityGroupId"],
+            rule["direction"],
+            rule.get("protocol"),
+            rule.get("portRangeMin"),
+            rule.get("portRangeMax"),
+            rule.get("remoteIpPrefix") or rule["remoteGroupId"],
+        )
+        for rule in every(recording, RULE).values()
+    }
+    assert set(rules) == declared
+    assert len(rules) == len(declared)
 
 
 # ---------------------------------------------------------------------------------------------- the CCM's credential
@@ -67,7 +107,7 @@ def credential(openstack: Site, recording: Any) -> str:
     inputs = recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs
     wanted = {
         "name": "ccm",
-        "roles": [{"name": role} for role in ("load-balancer_member", *inputs["roles"])],
+        "roles": [{"name": role} for role in inputs["roles"]],
         "access_rules": inputs["accessRules"],
         "expires_at": (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
     }

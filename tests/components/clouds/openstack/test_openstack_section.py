@@ -109,6 +109,14 @@ def test_a_dynamic_provider_gets_the_same_cloud_config() -> None:
     assert cloud_config(config, "prod-1", ID) == rendered(SECTION, {"application-credential-secret": SECRET}, "prod-1")
 
 
+def test_a_dynamic_provider_trusts_the_authorities_of_its_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    config: Any = Config(on(section={"caFile": "/only/in/the/daemons/container.pem"}))
+
+    assert parsed(cloud_config(config, "prod-1", ID)).ca_file is None
+    monkeypatch.setenv("OS_CACERT", "/etc/company.pem")
+    assert parsed(cloud_config(config, "prod-1", ID)).ca_file == "/etc/company.pem"
+
+
 def test_a_run_without_the_stacks_secrets_makes_no_cloud_config() -> None:
     config: Any = Config(on(openstackSecret="[placeholder]"))
 
@@ -199,6 +207,11 @@ def test_a_mistake_of_a_new_cluster_is_refused_with_what_is_allowed(given: Any, 
         checked(given)
 
     assert message in str(caught.value)
+
+
+def test_keystone_without_tls_has_port_80() -> None:
+    with pytest.raises(ConfigError, match="reach only port 443, and Keystone has 80;"):
+        checked(new(section={"authUrl": "http://keystone.example.com/v3"}))
 
 
 def test_keystone_may_have_another_port_where_the_control_plane_reaches_it() -> None:
