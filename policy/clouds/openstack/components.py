@@ -41,8 +41,8 @@ COMPONENTS: Final = {
     ),
     "11.3.4": _made(
         "security_groups",
-        "machines of the control plane reach the cluster, port 443 and NTP",
-        "control_plane_machines_reach_the_cluster_port_443_and_the_time",
+        "machines of the control plane reach the cluster, port 443, DNS and NTP",
+        "control_plane_machines_reach_the_cluster_port_443_dns_and_the_time",
     ),
 }
 """By line."""
