@@ -18,6 +18,12 @@ class Component:
     """FILE::TEST."""
 
 
+def component_of(cloud: str, module: str, does: str, test: str) -> tuple[Component]:
+    """A module of a cloud's components, shown by a test (without `test_`) of that cloud's whole program."""
+    program = f"tests/components/clouds/{cloud}/test_{cloud}_program.py"
+    return (Component(f"components.clouds.{cloud}.{module}", does, f"{program}::test_{test}"),)
+
+
 _MANIFESTS = "tests/cloud_controller/test_manifests.py::"
 _NOBODY = Component(
     "cloud_controller.manifests",

@@ -35,8 +35,13 @@ def differences(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> list[Foun
     return listed
 
 
+def refused(*states: Mapping[str, Json]) -> set[str]:
+    """The scenarios whose creation one of the controllers refused for good."""
+    return {name for of in states for name, state in of.items() if state["refused"]}
+
+
 def _require_the_same_phases(peer: Mapping[str, Json], ours: Mapping[str, Json]) -> None:
-    after_refusal = tuple(f"{name}: " for of in (peer, ours) for name, state in of.items() if state["refused"])
+    after_refusal = tuple(f"{name}: " for name in refused(peer, ours))
     alone = sorted(name for name in peer.keys() ^ ours.keys() if not name.startswith(after_refusal))
     if alone:
         raise ValueError(f"phases that only one controller has: {', '.join(alone)}")

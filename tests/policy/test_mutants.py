@@ -38,8 +38,15 @@ MUTANTS = [
     for mutant in area.MUTANTS
 ]
 
-DATED = {"ccm-credential-set-expiry", "cluster-version-stay-supported"}
-"""A version's support and a credential end one day: that is for the stack's owner, not for this test."""
+DATED = {"cluster-version-stay-supported"}
+"""A stack's version comes to the end of its support one day: that is for the stack's owner, not for this test."""
+DATED_BY_STACK = {"openstack-prod": {"ccm-credential-set-expiry"}}
+"""So does a credential whose last day is in the stack's file."""
+
+
+def dated(stack: str) -> set[str]:
+    """The rules of which a day may make a finding in this stack."""
+    return DATED | DATED_BY_STACK.get(stack, set())
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +62,7 @@ def packs() -> Iterator[dict[str, PolicyHost]]:
 def test_a_production_stack_holds_to_every_rule(packs: dict[str, PolicyHost], stack: str) -> None:
     found = findings(packs[stack], resources(stack), resources(stack))
 
-    assert [finding for finding in found if finding.policy not in DATED] == []
+    assert [finding for finding in found if finding.policy not in dated(stack)] == []
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule}-{mutant.stack}")
@@ -63,9 +70,10 @@ def test_a_damage_is_found_by_the_rule_that_guards_against_it(packs: dict[str, P
     stack = [*resources(mutant.stack)]
     damaged = damage(stack, mutant)
 
-    found = findings(packs[mutant.stack], damaged, stack)
+    expected = dated(mutant.stack) - {mutant.rule}
+    found = [each for each in findings(packs[mutant.stack], damaged, stack) if each.policy not in expected]
 
-    assert {finding.policy for finding in found} - mutant.also - (DATED - {mutant.rule}) == {mutant.rule}
+    assert {finding.policy for finding in found} - mutant.also == {mutant.rule}
     assert {finding.level for finding in found} == {"mandatory"}
 
 

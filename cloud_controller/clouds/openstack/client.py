@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -15,6 +15,7 @@ import orjson
 
 from cloud_controller import retries
 from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound
+from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.common.http import Http, observed
 from cloud_controller.clouds.openstack.errors import Unauthorized, of_status
 from cloud_controller.clouds.openstack.session import Session, Token
@@ -26,6 +27,8 @@ Objects = list[Object]
 
 _CALL_DEADLINE = 20.0
 """Seconds after which a call is no longer retried: the controller has other objects to reconcile."""
+_FILTER = 3000
+"""Characters of a list's filter: servers limit URLs."""
 COMPUTE_VERSION = "2.47"
 """The first microversion of Nova whose servers hold their flavor's name, so that no flavor is read (2017)."""
 _ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
@@ -72,6 +75,13 @@ class OpenStackClient:
     def list(self, service: str, path: str, key: str, **query: Any) -> Objects:
         """Every object on every page of a list, whose objects are under `key`. Values that are lists are repeated."""
         return [*self._pages(service, path, key, query)]
+
+    def list_by(self, service: str, path: str, key: str, field: str, values: Collection[str]) -> Objects:
+        """The objects of a list whose field has one of these values, once each: in several calls if they are many."""
+        most = max(1, _FILTER // max((len(field) + len(each) for each in values), default=1))
+        queries = ({field: [*some]} for some in batches(sorted(values), most))
+        found = {each["id"]: each for query in queries for each in self.list(service, path, key, **query)}
+        return [*found.values()]
 
     def post(self, service: str, path: str, body: Any = None) -> Object:
         """Create something."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from ipaddress import ip_address, ip_network
-from typing import Final
 
 from cloud_controller.cloud import (
     CloudError,
@@ -21,13 +20,10 @@ from cloud_controller.cloud import (
     Route,
     RouteFailure,
 )
-from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.openstack.client import Object, Objects, OpenStackClient
 from cloud_controller.clouds.openstack.instances import NovaInstances
 from cloud_controller.clouds.openstack.repeated import repeated
 
-_FILTERS: Final = 50
-"""The most values in a list's filter: addresses of requests have a limit."""
 _ROUTER_PORT = "network:router_"
 """Begins the owner of a port that is the router's own in a subnet (also of distributed and redundant ones)."""
 
@@ -188,11 +184,8 @@ class RouterRoutes:
 
     # --------------------------------------------------------------------------------------------------------- ports
 
-    def _ports(self, key: str, values: Collection[str]) -> Objects:
-        found: dict[str, Object] = {}
-        for some in batches(sorted(values), _FILTERS):
-            found |= {each["id"]: each for each in self._client.list("network", "ports", "ports", **{key: [*some]})}
-        return [*found.values()]
+    def _ports(self, field: str, values: Collection[str]) -> Objects:
+        return self._client.list_by("network", "ports", "ports", field, values)
 
     def _learn(self, addresses: Iterable[str]) -> None:
         """Find the servers of next hops, where Nova does not show them: an address may be another's by now."""

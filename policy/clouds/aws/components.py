@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from policy.owners import Component
+from policy.owners import component_of
 
-_PROGRAM = "tests/components/clouds/aws/test_aws_program.py::test_"
-
-
-def _made(module: str, does: str, test: str) -> tuple[Component]:
-    return (Component(f"components.clouds.aws.{module}", does, f"{_PROGRAM}{test}"),)
-
+_made = partial(component_of, "aws")
 
 COMPONENTS: Final = {
     "11.1.4": _made(

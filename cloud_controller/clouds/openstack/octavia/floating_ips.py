@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from cloud_controller.cloud_errors import Conflict, InvalidConfiguration, NotFound
-from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
 from cloud_controller.clouds.openstack.octavia.reads import is_made_for
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
@@ -26,8 +25,6 @@ from cloud_controller.joined_requests import AtWork, JoinedRequests
 from cloud_controller.load_balancers.model import LoadBalancerModel, Owner
 
 _FIELD = "spec.loadBalancerIP"
-_FILTERS = 20
-"""The most descriptions in a list's filter: addresses of requests have a limit."""
 _GATHER = 0.1
 """Seconds for which a list waits for other workers."""
 
@@ -113,8 +110,7 @@ class FloatingIps:
             return [each for each in self._listed([description]) if each["description"] == description]
 
     def _with_descriptions(self, descriptions: Collection[str]) -> Objects:
-        queries = [{"description": [*some]} for some in batches(sorted(descriptions), _FILTERS)]
-        return [each for query in queries for each in self._client.list(NEUTRON, "floatingips", "floatingips", **query)]
+        return self._client.list_by(NEUTRON, "floatingips", "floatingips", "description", descriptions)
 
     def _found(self, known: Known, network: str, subnets: list[Subnet], address: str) -> View | None:
         """The floating IP with the address that the Service asks for, or one that was made for it and is free."""

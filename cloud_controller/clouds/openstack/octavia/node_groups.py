@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from cloud_controller.cloud_errors import AccessDenied, Conflict, InvalidConfiguration, NotFound
-from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
-from cloud_controller.clouds.openstack.octavia.node_rules import body_of, observed_access, text_of
+from cloud_controller.clouds.openstack.octavia.node_rules import addresses_of, body_of, observed_access, text_of
 from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.clouds.openstack.octavia.wire import (
     ATTRIBUTE_TAGS,
@@ -29,9 +28,6 @@ from cloud_controller.clouds.openstack.octavia.wire import (
 from cloud_controller.clouds.openstack.repeated import repeated
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel
-
-_FILTERS = 20
-"""Values in a list's filter: URLs are limited."""
 
 
 class NodeGroups:
@@ -66,9 +62,11 @@ class NodeGroups:
 
     def _add_unguarded(self, found: Sequence[Known]) -> None:
         """Add the members whose ports no group can be on."""
-        closed = {address for known in found for address in member_addresses(known) - _addresses(known.opened.values())}
+        closed = {
+            address for known in found for address in member_addresses(known) - addresses_of(known.opened.values())
+        }
         shown = self._ports("fixed_ips", [f"ip_address={each}" for each in sorted(closed)])
-        unguarded = _addresses(each for each in shown if not each.get("port_security_enabled", True))
+        unguarded = addresses_of(each for each in shown if not each.get("port_security_enabled", True))
         for known in found:
             known.unguarded = frozenset(unguarded & member_addresses(known))
 
@@ -90,14 +88,14 @@ class NodeGroups:
         kept = wanted | member_addresses(known)
         present = {port["id"]: port for port in self._with_groups([group["id"]])}
         unguarded = set(known.unguarded)
-        ports, missing = self._ports_of(wanted - _addresses(present.values()) - unguarded)
+        ports, missing = self._ports_of(wanted - addresses_of(present.values()) - unguarded)
         for port in ports:
             if port.get("port_security_enabled", True):
                 present[port["id"]] = self._write(port, group["id"], on=True)
             else:
-                unguarded |= _addresses([port])
+                unguarded |= addresses_of([port])
         for port in [*present.values()]:
-            if not kept & _addresses([port]):
+            if not kept & addresses_of([port]):
                 self._write(port, group["id"], on=False)
                 del present[port["id"]]
         known.opened, known.unguarded = present, frozenset(unguarded)
@@ -160,7 +158,7 @@ class NodeGroups:
         ports: dict[str, View] = {}
         missing = []
         for address in sorted(addresses):
-            fitting = [each for each in found if address in _addresses([each])]
+            fitting = [each for each in found if address in addresses_of([each])]
             if subnet := self._only_subnet(address):
                 here = {"subnet_id": subnet, "ip_address": address}
                 fitting = [each for each in fitting if here in each["fixed_ips"]]
@@ -200,9 +198,8 @@ class NodeGroups:
 
     def _groups(self, descriptions: Collection[str]) -> Objects:
         """Those with these descriptions, always in the same order."""
-        queries = ({"description": [*some]} for some in batches(sorted(descriptions), _FILTERS))
-        listed = (self._client.list(NEUTRON, "security-groups", "security_groups", **query) for query in queries)
-        found = [each for some in listed for each in some if each["description"] in descriptions]
+        listed = self._client.list_by(NEUTRON, "security-groups", "security_groups", "description", descriptions)
+        found = [each for each in listed if each["description"] in descriptions]
         return sorted(found, key=lambda each: str(each["id"]))
 
     def _with_groups(self, ids: Collection[str]) -> Objects:
@@ -210,18 +207,12 @@ class NodeGroups:
         listed = self._ports("security_groups", ids)
         return [each for each in listed if {*ids} & {*each["security_groups"]}]
 
-    def _ports(self, key: str, values: Collection[str]) -> Objects:
-        queries = ({key: [*some]} for some in batches(sorted(values), _FILTERS))
-        return [each for query in queries for each in self._client.list(NEUTRON, "ports", "ports", **query)]
+    def _ports(self, field: str, values: Collection[str]) -> Objects:
+        return self._client.list_by(NEUTRON, "ports", "ports", field, values)
 
 
 def _is_tagged(known: Known) -> bool:
     return tags_of(known.view).get(ATTRIBUTE_TAGS["node_group"]) == "true"
-
-
-def _addresses(ports: Iterable[View]) -> set[str]:
-    """The IPv4 addresses of ports."""
-    return {ip["ip_address"] for port in ports for ip in port["fixed_ips"] if ":" not in ip["ip_address"]}
 
 
 def _texts(attributes: Mapping[str, Value | None], name: str) -> Sequence[str]:

@@ -59,8 +59,13 @@ def observed_access(
     """
     found = {*members} & {*unguarded}
     for port in ports:
-        addresses = {ip["ip_address"] for ip in port["fixed_ips"] if ":" not in ip["ip_address"]}
+        addresses = addresses_of([port])
         # One that is no member's any more is shown, so that the group is taken off.
         found |= addresses & {*members} or addresses
     rules = {text_of(each) for each in group["security_group_rules"]} if group else set()
     return {"node_rules": tuple(sorted(rules)), "open_nodes": tuple(sorted(found))}
+
+
+def addresses_of(ports: Iterable[View]) -> set[str]:
+    """The IPv4 addresses of ports."""
+    return {ip["ip_address"] for port in ports for ip in port["fixed_ips"] if ":" not in ip["ip_address"]}

@@ -14,7 +14,7 @@ from local.openstack.proxy import Fault
 from tests.cloud_controller.clouds.openstack.site import WITHOUT_EXTENSION, Site
 
 CALL = re.compile(
-    r"_client\.(?P<method>get|list|post|put|delete)\(\s*(?P<service>OCTAVIA|NEUTRON),\s*(?:f?\"(?P<path>[^\"]+)\"|path)"
+    r"_client\.(?P<method>get|list|list_by|post|put|delete)\(\s*(?P<service>OCTAVIA|NEUTRON),\s*(?:f?\"(?P<path>[^\"]+)\"|path)"
 )
 KINDS = {"kind": ("listeners", "loadbalancers", "pools", "healthmonitors")}
 """What stands in a path that is computed."""
@@ -24,7 +24,7 @@ def written_in(text: str) -> set[str]:
     """The requests to which calls in this source come."""
     found: set[str] = set()
     for each in CALL.finditer(text):
-        method = {"list": "GET"}.get(each["method"], each["method"].upper())
+        method = {"list": "GET", "list_by": "GET"}.get(each["method"], each["method"].upper())
         service = {"OCTAVIA": "load-balancer", "NEUTRON": "network"}[each["service"]]
         path = each["path"] or "floatingips/ID"
         kinds = KINDS["kind"] if "{kind}" in path else ("",)
