@@ -143,7 +143,7 @@ def _arguments(product: Product, action: str, query: Pairs, form: Pairs, *, is_a
         for pairs, belongs in ((query, False), (form, True)):
             for name, _ in pairs:
                 top = name.partition(".")[0]
-                if in_form is None or top not in known or top == "RegionId":
+                if top not in known or top == "RegionId":
                     continue
                 if (top in in_form) != belongs:
                     place = "form" if top in in_form else "query"

@@ -1,44 +1,64 @@
-"""The schemas of the quota center. No SDK of it is installed: these are ours, of what a controller asks alone."""
+"""The schemas of the quota center, of what a controller and doctor ask alone, as alibabacloud-quotas20200510 1.2.2.
+
+That SDK has the layout of years ago, which `sdk.Sdk` does not read.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from local.alicloud.sdk import Schema, UnknownAction
 
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> Schema:
+    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
 _TEXT: Final = {"type": "string"}
-_QUOTA: Final = {
-    "type": "object",
-    "properties": {"ProductCode": _TEXT, "QuotaActionCode": _TEXT, "TotalQuota": {"type": "number"}},
-    "additionalProperties": False,
+_NUMBER: Final = {"type": "number"}
+_DIMENSION: Final = _object(DimensionKey=_TEXT, DimensionValues=_list(_TEXT), Name=_TEXT, Requisite={"type": "boolean"})
+_REQUESTS: Final = {
+    "GetProductQuota": _object(
+        ("ProductCode", "QuotaActionCode"),
+        ProductCode=_TEXT,
+        QuotaActionCode=_TEXT,
+        Dimensions=_list(_object(Key=_TEXT, Value=_TEXT)),
+    ),
+    "ListProductQuotaDimensions": _object(("ProductCode",), ProductCode=_TEXT),
+}
+_ANSWERS: Final = {
+    "GetProductQuota": _object(
+        Quota=_object(ProductCode=_TEXT, QuotaActionCode=_TEXT, TotalQuota=_NUMBER, TotalUsage=_NUMBER)
+    ),
+    "ListProductQuotaDimensions": _object(QuotaDimensions=_list(_DIMENSION), TotalCount={"type": "integer"}),
 }
 
 
 class QuotaModels:
-    """In the place of `sdk.Sdk`, for one action."""
+    """In the place of `sdk.Sdk`."""
 
     def require(self, action: str) -> None:
         """Raise UnknownAction for any other."""
-        if action != "GetProductQuota":
+        if action not in _REQUESTS:
             raise UnknownAction(f"the quota center has no action {action} here")
 
     def request_schema(self, action: str) -> Schema:
         """Of its parameters."""
-        self.require(action)
-        names = ("ProductCode", "QuotaActionCode")
-        properties = dict.fromkeys(names, _TEXT)
-        return {"type": "object", "properties": properties, "required": [*names], "additionalProperties": False}
+        return _REQUESTS[action]
 
     def answer_schema(self, action: str) -> Schema:
         """Of its answer."""
-        self.require(action)
-        return {"type": "object", "properties": {"Quota": _QUOTA}, "additionalProperties": False}
+        return _ANSWERS[action]
 
     def as_json(self, action: str) -> frozenset[str]:
         """No parameter is JSON text."""
         self.require(action)
         return frozenset()
 
-    def in_form(self, action: str) -> None:
-        """Query or form: both are accepted."""
-        self.require(action)
+    def in_form(self, action: str) -> frozenset[str]:
+        """All."""
+        return frozenset(_REQUESTS[action]["properties"])

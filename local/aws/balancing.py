@@ -1,4 +1,4 @@
-"""Replaces parts of moto's network load balancers that differ from AWS's documentation.
+"""Replaces parts of moto's load balancers that differ from AWS's documentation.
 
 - A target is an id and a port (moto: an id, so that one port of a machine replaces another).
 - A listener can change to any protocol (moto: TCP alone).
@@ -11,6 +11,7 @@
 - A load balancer can be moved to a single subnet (moto: to two at least).
 - Network interfaces can be filtered by type (moto has no such filter).
 - Only one resource can be tagged at a time, although a list names it (moto: any number).
+- Classic load balancers have limits too (moto: those of network load balancers alone).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any
 
+from moto.core.responses import ActionResult
 from moto.ec2.models.elastic_network_interfaces import NetworkInterface
+from moto.elb.responses import ELBResponse
 from moto.elbv2.exceptions import DuplicateListenerError, DuplicateLoadBalancerName, TargetNotRunning, ValidationError
 from moto.elbv2.models import AvailabilityZone, ELBv2Backend, FakeHealthStatus, FakeTargetGroup
 from moto.elbv2.responses import ELBV2Response
@@ -179,6 +182,12 @@ def _add_tags(backend: Any, resource_arns: list[str], tags: list[dict[str, str]]
     _add(backend, resource_arns, tags)
 
 
+def _classic_limits(_response: Any) -> ActionResult:
+    """AWS's defaults."""
+    limits = {"classic-load-balancers": 20, "classic-listeners": 100, "classic-registered-instances": 1000}
+    return ActionResult({"Limits": [{"Name": name, "Max": str(most)} for name, most in limits.items()]})
+
+
 AS_AWS: Mapping[tuple[type, str], Any] = {
     (FakeTargetGroup, "register"): _register,
     (FakeTargetGroup, "deregister"): _deregister,
@@ -195,5 +204,6 @@ AS_AWS: Mapping[tuple[type, str], Any] = {
     (NetworkInterface, "get_filter_value"): _value_of_filter,
     (ELBv2Backend, "describe_target_groups"): _describe_target_groups,
     (ELBv2Backend, "add_tags"): _add_tags,
+    (ELBResponse, "describe_account_limits"): _classic_limits,
 }
 """The replacement of each method."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound
+from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound, Quota
 from cloud_controller.clouds.alicloud.annotations import CLASSES, OWN_CLASSES
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
@@ -15,6 +15,7 @@ from cloud_controller.clouds.alicloud.endpoints import endpoint
 from cloud_controller.clouds.alicloud.instances import EcsInstances
 from cloud_controller.clouds.alicloud.load_balancer import AliCloudLoadBalancers
 from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
+from cloud_controller.clouds.alicloud.quotas import quotas
 from cloud_controller.clouds.alicloud.routes import VpcRoutes
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
@@ -81,6 +82,10 @@ class AliCloud:
         """
         who = self._client.call("sts", "GetCallerIdentity", {})
         _log.info("Alibaba Cloud accepted the access key arn=%s region=%s", who.get("Arn", "?"), self._config.region)
+
+    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+        """See `Quotas`: those of classic and network load balancers."""
+        return quotas(self._client, self._config.region, controllers)
 
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""

@@ -27,6 +27,8 @@ class Right:
     product: str
     actions: tuple[str, ...]
     controllers: tuple[str, ...]
+    doctor: bool = False
+    """Called by `cloud-controller doctor` alone, of what these controllers do."""
 
 
 RIGHTS: tuple[Right, ...] = (
@@ -86,13 +88,14 @@ RIGHTS: tuple[Right, ...] = (
         _SERVICE,
     ),
     Right("quotas", ("GetProductQuota",), _ROUTE),
+    Right("quotas", ("GetProductQuota", "ListProductQuotaDimensions"), _SERVICE, doctor=True),
 )
 """Every action that this cloud calls; a test compares it with the code, in both directions."""
 
 
-def actions(controllers: Collection[str] = CONTROLLERS) -> list[str]:
-    """RAM's names of the actions that these controllers call."""
-    rights = [right for right in RIGHTS if {*right.controllers} & {*controllers}]
+def actions(controllers: Collection[str] = CONTROLLERS, *, doctor: bool = False) -> list[str]:
+    """RAM's names of the actions that these controllers call; `doctor`: and `cloud-controller doctor`."""
+    rights = [right for right in RIGHTS if {*right.controllers} & {*controllers} and (doctor or not right.doctor)]
     return sorted({f"{right.product}:{action}" for right in rights for action in right.actions})
 
 
@@ -104,16 +107,18 @@ def policy(region: str, controllers: Collection[str] = CONTROLLERS) -> dict[str,
     return {"Version": "1", "Statement": statements(region, controllers)}
 
 
-def statements(region: str, controllers: Collection[str] = CONTROLLERS, *, reads: bool = False) -> list[dict[str, Any]]:
+def statements(
+    region: str, controllers: Collection[str] = CONTROLLERS, *, reads: bool = False, doctor: bool = False
+) -> list[dict[str, Any]]:
     """Of `policy`: reads of everything, because not all have a resource; writes of each product in the region.
 
-    `reads`: no writes, for `cloud-controller doctor`.
+    `reads`: only what `cloud-controller doctor` calls. `doctor`: doctor has the daemon's credential.
     """
     for name in controllers:
         if name not in CONTROLLERS:
             why = f"{name!r} is not a controller on Alibaba Cloud"
             raise InvalidConfiguration("controllers", why, ", ".join(CONTROLLERS))
-    calls = actions(controllers)
+    calls = actions(controllers, doctor=reads or doctor)
     reading = [call for call in calls if _READ.fullmatch(call)]
     writes = [] if reads else [call for call in calls if call not in reading]
     resources = {"*": reading}

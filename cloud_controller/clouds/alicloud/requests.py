@@ -33,6 +33,7 @@ _WITHOUT_REGION = frozenset(
         ("nlb", "GetJobStatus"),
         ("nlb", "ListAsynJobs"),
         ("quotas", "GetProductQuota"),
+        ("quotas", "ListProductQuotaDimensions"),
         ("sts", "AssumeRoleWithOIDC"),
         ("sts", "GetCallerIdentity"),
     }
@@ -68,6 +69,8 @@ def _is_in_form(product: str, action: str, name: str) -> bool:
     if product == "sts":
         # Unlike the SDK, which sends the token of a service account in the URL.
         return action == "AssumeRoleWithOIDC"
+    if product == "quotas":
+        return True
     if product != "nlb" or action in _NLB_IN_QUERY:
         return False
     return not (action in _NLB_TAG_IN_QUERY and name == "Tag")

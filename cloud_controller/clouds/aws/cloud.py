@@ -76,7 +76,7 @@ class Aws:
         access.check(self._api)
 
     def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
-        """See `Quotas`: those of network load balancers and target groups."""
+        """See `Quotas`: those of classic and network load balancers, and of target groups."""
         return quotas(self._api, controllers)
 
     def observe_calls(self, observer: CallObserver) -> None:

@@ -91,8 +91,10 @@ RIGHTS: tuple[Right, ...] = (
     Right("ec2", ("CreateSecurityGroup",), _SERVICE, When.TAGGING, (_GROUP,)),
     Right("ec2", ("CreateSecurityGroup",), _SERVICE, When.ALWAYS, ("vpc/*",)),
     Right("ec2", ("CreateTags",), _SERVICE, When.BY_CREATION, (_GROUP,)),
-    # Network load balancers.
+    # IAM has one name for both.
+    Right("elb", ("DescribeAccountLimits",), _SERVICE, doctor=True),
     Right("elbv2", ("DescribeAccountLimits",), _SERVICE, doctor=True),
+    # Network load balancers.
     Right(
         "elbv2",
         (

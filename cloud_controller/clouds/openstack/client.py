@@ -68,6 +68,11 @@ class OpenStackClient:
         """The name of the region; "" if neither the cloud config nor the catalog says it."""
         return self.session.region(self._token())
 
+    @property
+    def project(self) -> str:
+        """The ID of the project."""
+        return self._token().project
+
     def get(self, service: str, path: str, **query: Any) -> Object:
         """The answer to a GET; raises NotFound."""
         return self._call("GET", service, path, query=query)

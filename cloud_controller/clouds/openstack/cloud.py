@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from cloud_controller.cloud import CallObserver, Fence, NotFound
+from cloud_controller.cloud import CallObserver, Fence, NotFound, Quota
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.http import Http
 from cloud_controller.clouds.openstack import access
@@ -14,6 +14,7 @@ from cloud_controller.clouds.openstack.instances import NovaInstances
 from cloud_controller.clouds.openstack.names import PROVIDER_NAME
 from cloud_controller.clouds.openstack.octavia.load_balancers import OctaviaLoadBalancers
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
+from cloud_controller.clouds.openstack.quotas import quotas
 from cloud_controller.clouds.openstack.routes import RouterRoutes
 from cloud_controller.clouds.openstack.session import Session
 
@@ -77,6 +78,11 @@ class OpenStack:
         """See `Cloud.check_access`."""
         del read_only
         access.check(self._client, controllers, self._config.router_id)
+
+    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+        """See `Quotas`: those of load balancers, floating IPs and security groups."""
+        options = self._config.load_balancers
+        return [] if options is None else quotas(self._client, controllers, groups=options.manage_security_groups)
 
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""

@@ -11,6 +11,8 @@ _ROUTE = ("route",)
 _SERVICE = ("service",)
 SECURITY_GROUPS = "manage-security-groups"
 """A name beside those of controllers: the rights that this option of the cloud config needs besides."""
+DOCTOR = "doctor"
+"""Another: the rights that `cloud-controller doctor` needs besides those of the service controller."""
 _KINDS = ("healthmonitors", "listeners", "loadbalancers", "pools")
 _PATHS = {"network": "/**v2.0/", "load-balancer": "/**v2**/", "compute": "/**v2.1/**"}
 """How paths of access rules begin: endpoints may have a part before the version (`/compute/v2.1`), Octavia's a minor
@@ -53,6 +55,8 @@ RIGHTS: tuple[Right, ...] = (
         ),
         (SECURITY_GROUPS,),
     ),
+    Right("network", ("GET quotas/ID/details",), (DOCTOR,)),
+    Right("load-balancer", ("GET lbaas/quotas/ID",), (DOCTOR,)),
     Right(
         "load-balancer",
         (

@@ -37,6 +37,8 @@ class Token:
     ends_at: float
     """Seconds since the epoch."""
     catalog: Sequence[Mapping[str, Any]] = field(repr=False)
+    project: str
+    """Its ID."""
 
 
 class Session:
@@ -124,4 +126,4 @@ class Session:
         if "project" not in told:
             raise AccessDenied("OpenStack: the token has no project; name one with [Global] tenant-id or tenant-name")
         logs.hide(text)
-        return Token(text, ends_at, told.get("catalog") or ())
+        return Token(text, ends_at, told.get("catalog") or (), told["project"]["id"])

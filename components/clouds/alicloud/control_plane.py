@@ -36,7 +36,7 @@ def make(name: str, network: NetworkParts, settings: AlicloudClusterArgs, opts: 
     keys = certificates.make(name, opts)
     kubeconfig = keys.kubeconfig(name, pulumi.Output.concat("https://", address, f":{API_PORT}"))
     secrets = _secrets(name, settings, keys.authority_key, kubeconfig, opts)
-    called = statements(settings["region"], settings.get("controllers", ()))
+    called = statements(settings["region"], settings.get("controllers", ()), doctor=settings.get("doctor", False))
     plane = [*called, *_may(settings, name, (*_EXCHANGED, "ca-key"), _EXCHANGED)]
     join: dict[str, pulumi.Input[str]] = {
         "control_plane": "ecs",

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from local.alicloud import machines
-from local.alicloud.quota_center import ROUTES
 from local.alicloud.routes import DUPLICATE
 from tests.local.alicloud.caller import Refused, call
 from tests.local.alicloud.conftest import Site
@@ -161,7 +160,7 @@ def test_one_route_is_created_and_deleted_by_the_single_actions(site: Site) -> N
 def test_the_quota_of_routes_is_told_by_the_quota_center(site: Site) -> None:
     site.cloud.world.quotas.custom_routes = 7
 
-    answer = call(site.cloud, "quotas.GetProductQuota", **ROUTES)
+    answer = call(site.cloud, "quotas.GetProductQuota", ProductCode="vpc", QuotaActionCode="vpc_quota_route_entrys_num")
 
     assert answer["Quota"]["TotalQuota"] == 7
     with pytest.raises(Refused, match="does not know the quota"):

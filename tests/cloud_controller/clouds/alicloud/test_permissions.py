@@ -127,12 +127,22 @@ def test_only_the_route_controller_may_change_routes_and_interfaces() -> None:
     assert {"vpc:CreateRouteEntries", "ecs:ModifyNetworkInterfaceAttribute"} <= {*actions(["route"])}
 
 
-def test_doctor_may_do_all_that_its_controllers_read_and_nothing_else() -> None:
+def test_doctor_may_do_all_that_its_controllers_read_and_see_quotas_and_nothing_else() -> None:
     [found] = statements("cn-hangzhou", ["service", "route"], reads=True)
 
-    assert found == policy("cn-hangzhou", ["service", "route"])["Statement"][0]
+    read = policy("cn-hangzhou", ["service", "route"])["Statement"][0]["Action"]
+    assert found["Action"] == sorted([*read, "quotas:ListProductQuotaDimensions"])
     assert found["Resource"] == ["*"]
     assert all(re.match(r"\w+:(Describe|Get|List)", action) for action in found["Action"])
+
+
+def test_quotas_of_load_balancers_are_doctors_alone_to_see() -> None:
+    (reads, *_), (with_doctor, *_) = (statements("cn-hangzhou", ["service"], doctor=each) for each in (False, True))
+
+    assert [each for each in with_doctor["Action"] if each not in reads["Action"]] == [
+        "quotas:GetProductQuota",
+        "quotas:ListProductQuotaDimensions",
+    ]
 
 
 def test_no_right_is_a_pattern() -> None:

@@ -237,7 +237,7 @@ def test_the_quota_is_that_of_the_account() -> None:
     cloud = Account().cloud()
 
     assert VpcRoutes(one, cloud._config, cloud.instances, cloud._concurrently).quota() == 200
-    assert http.sent[0].query == {"ProductCode": "vpc", "QuotaActionCode": "vpc_quota_route_entrys_num"}
+    assert http.sent[0].form == {"ProductCode": "vpc", "QuotaActionCode": "vpc_quota_route_entrys_num"}
 
 
 @pytest.mark.parametrize("code", ["NoPermission", "QUOTA.NOT.EXIST", "InvalidVersion"])

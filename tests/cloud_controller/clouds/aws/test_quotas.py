@@ -19,16 +19,22 @@ def test_aws_tells_its_quotas(account: AwsAccount) -> None:
     cloud = account.new_cloud()
 
     assert isinstance(cloud, Quotas)
-    # moto's limits.
+    # moto's limits, and AWS's documented one of classic load balancers.
     assert [(each.of, each.limit) for each in cloud.quotas(["service"])] == [
+        ("classic load balancers", 20),
         ("network load balancers", 20),
         ("target groups", 3000),
     ]
 
 
-def test_network_load_balancers_and_target_groups_of_everybody_in_the_region_are_counted(account: AwsAccount) -> None:
+def test_what_everybody_in_the_region_made_is_counted(account: AwsAccount) -> None:
     before = used(account)
 
+    account.elb.create_load_balancer(
+        LoadBalancerName="theirs",
+        Listeners=[{"Protocol": "TCP", "LoadBalancerPort": 80, "InstanceProtocol": "TCP", "InstancePort": 80}],
+        Subnets=[account.public_subnets[0]],
+    )
     account.elbv2.create_load_balancer(Name="theirs", Type="network", Subnets=[account.public_subnets[0]])
     account.elbv2.create_target_group(Name="theirs", Protocol="TCP", Port=80, VpcId=account.vpc_id)
 

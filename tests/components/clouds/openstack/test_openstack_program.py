@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.clouds.openstack.config import parse
-from cloud_controller.clouds.openstack.permissions import SECURITY_GROUPS, access_rules
+from cloud_controller.clouds.openstack.permissions import DOCTOR, SECURITY_GROUPS, access_rules
 from tests.components.stack_runs import RunStack, config, every, opened, program, runner, visible
 
 STACK = "openstack-prod"
@@ -316,6 +316,13 @@ def test_the_ccms_credential_allows_changes_of_security_groups_where_the_ccm_man
     recording = run_stack(STACK, loadBalancers={"manageSecurityGroups": now})
 
     called = access_rules([*CONTROLLERS, SECURITY_GROUPS])
+    assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["accessRules"] == called
+
+
+def test_the_ccms_credential_lets_doctor_see_quotas_where_doctor_runs_in_the_cluster(run_stack: RunStack) -> None:
+    recording = run_stack(STACK, doctorSchedule="0 * * * *")
+
+    called = access_rules([*CONTROLLERS, DOCTOR])
     assert recording.one(CREDENTIAL, f"{STACK}-{MANAGER}").inputs["accessRules"] == called
 
 

@@ -1,0 +1,76 @@
+"""The quotas that doctor judges: of what the service controller creates, asked of the services themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from cloud_controller.cloud import Quota, Quotas
+from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
+from cloud_controller.clouds.openstack.permissions import DOCTOR, SECURITY_GROUPS, requests
+from tests.cloud_controller.clouds.openstack.site import Site
+
+pytestmark = pytest.mark.integration
+
+LIMITS = {"load_balancer": 10, "listener": 20, "pool": 20, "health_monitor": 5, "member": 50}
+
+
+def limit(openstack: Site, **limits: int) -> None:
+    openstack.peer.admin.put("load-balancer", f"lbaas/quotas/{openstack.project.id}", {"quota": limits})
+
+
+def quotas(openstack: Site, controller: str = "service", *, groups: bool = False) -> list[Quota]:
+    cloud = openstack.cloud(load_balancers=LoadBalancerOptions(manage_security_groups=groups))
+    assert isinstance(cloud, Quotas)
+    return [*cloud.quotas([controller])]
+
+
+def test_what_everybody_in_the_project_made_is_counted(openstack: Site) -> None:
+    limit(openstack, **LIMITS)
+    subnet = openstack.nodes[1][0]["id"]
+    member = {"address": "10.1.0.9", "protocol_port": 80}
+    pool = {"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "members": [member]}
+    listener = {"protocol": "TCP", "protocol_port": 80, "default_pool": pool}
+    body = {"loadbalancer": {"name": "theirs", "vip_subnet_id": subnet, "listeners": [listener]}}
+    openstack.project.api.post("load-balancer", "lbaas/loadbalancers", body)
+
+    assert quotas(openstack) == [
+        Quota("floating IPs", 0, 50),
+        Quota("load balancers", 1, 10),
+        Quota("listeners", 1, 20),
+        Quota("pools", 1, 20),
+        Quota("health monitors", 0, 5),
+        Quota("members of pools", 1, 50),
+    ]
+
+
+def test_security_groups_are_counted_where_the_controller_makes_them(openstack: Site) -> None:
+    # The default group, and its four rules.
+    assert quotas(openstack, groups=True) == [
+        Quota("floating IPs", 0, 50),
+        Quota("security groups", 1, 10),
+        Quota("rules of security groups", 4, 100),
+    ]
+
+
+def test_what_is_unlimited_is_not_counted(openstack: Site) -> None:
+    limit(openstack, **dict.fromkeys(LIMITS, -1))
+
+    calls = openstack.calls(lambda: quotas(openstack))
+
+    assert [call for call in calls if "quotas" not in call and "identity" not in call] == []
+
+
+def test_where_no_controller_makes_load_balancers_nothing_is_read(openstack: Site) -> None:
+    assert openstack.calls(lambda: quotas(openstack, "node")) == {}
+
+
+def test_doctor_needs_two_rights_more_than_the_service_controller(openstack: Site) -> None:
+    limit(openstack, **LIMITS)
+    seen: set[str] = set()
+    cloud = openstack.cloud(load_balancers=LoadBalancerOptions())
+    cloud.observe_calls(lambda operation, _seconds, _error: seen.add(operation))
+
+    cloud.quotas(["service"])
+
+    needed = seen - {*requests(["service", SECURITY_GROUPS])} - {"POST identity auth/tokens"}
+    assert needed == {*requests([DOCTOR])}
