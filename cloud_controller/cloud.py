@@ -249,19 +249,22 @@ class Cloud(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A quota of the account: how many `used` of at most `limit`. `of`: what it counts, such as `load balancers`."""
+    """A quota of the account: how many `used` of at most `limit`. `of`: what it counts, such as `load balancers`.
+
+    None: the cloud does not tell.
+    """
 
     of: str
-    used: int
-    limit: int
+    used: int | None
+    limit: int | None
 
 
 @runtime_checkable
 class Quotas(Protocol):
     """A `Cloud` that tells how much of its quotas is used, besides that of `Routes` (optional)."""
 
-    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
-        """The quotas of what these controllers create."""
+    def quotas(self, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:
+        """What reads the quotas of what these controllers create: each asks one API, so that none hides another's."""
         ...
 
 

@@ -82,6 +82,7 @@ class FakeKubernetes:
         self.git_version = "v0.0.0-fake"
         self.server = "http://fake:6443"
         self.bearer: str | None = None
+        self.client_certificate: bytes | None = None
         self.before: list[Hook] = []
         self.after: list[Hook] = []
         self._fence: Fence = unfenced
@@ -173,6 +174,9 @@ class FakeKubernetes:
 
     def token(self) -> str | None:
         return self.bearer
+
+    def certificate(self) -> bytes | None:
+        return self.client_certificate
 
     def fenced(self, fence: Fence) -> FakeKubernetes:
         fenced = copy.copy(self)

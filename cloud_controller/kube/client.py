@@ -91,6 +91,10 @@ class Kube:
         """The bearer token that requests carry now, A SECRET; None where a client certificate or nothing does."""
         return None if self._connection.token is None else self._connection.token()
 
+    def certificate(self) -> bytes | None:
+        """The client's certificate, PEM; None where a token or nothing identifies it."""
+        return self._connection.certificate
+
     @property
     def namespace(self) -> str:
         """The namespace of objects that name none, by the kubeconfig's context or the service account."""

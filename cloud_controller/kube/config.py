@@ -46,6 +46,8 @@ class Connection:
     server_name: str | None = None
     namespace: str = "default"
     """Of objects that name none."""
+    certificate: bytes | None = field(default=None, repr=False)
+    """The client's certificate, PEM."""
 
     @property
     def server(self) -> str:
@@ -212,7 +214,8 @@ def _connection(
         raise KubeconfigError("clusters[].cluster.server is not a URL such as https://HOST:6443")
     tls = _tls(ca, client) if url.scheme == "https" else None
     number = port or (443 if url.scheme == "https" else 80)
-    return Connection(url.scheme, host, number, tls, token, server_name, namespace)
+    certificate = None if client is None else client[0]
+    return Connection(url.scheme, host, number, tls, token, server_name, namespace, certificate)
 
 
 def _tls(ca: bytes | None, client: tuple[bytes, bytes] | None) -> ssl.SSLContext:

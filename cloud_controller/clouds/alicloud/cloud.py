@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from cloud_controller.cloud import CallObserver, CloudError, Fence, NotFound, Quota
 from cloud_controller.clouds.alicloud.annotations import CLASSES, OWN_CLASSES
@@ -83,7 +83,7 @@ class AliCloud:
         who = self._client.call("sts", "GetCallerIdentity", {})
         _log.info("Alibaba Cloud accepted the access key arn=%s region=%s", who.get("Arn", "?"), self._config.region)
 
-    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+    def quotas(self, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:
         """See `Quotas`: those of classic and network load balancers."""
         return quotas(self._client, self._config.region, controllers)
 

@@ -5,7 +5,8 @@ Quota Center counts what everybody uses. Which quotas there are: "Quotas" in CLB
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from cloud_controller.cloud import Quota
@@ -17,23 +18,19 @@ _QUOTAS = (
 )
 
 
-def quotas(client: Client, region: str, controllers: Collection[str]) -> Sequence[Quota]:
-    """See `Quotas.quotas`: what the service controller creates. A quota whose use is not told is left out."""
+def quotas(client: Client, region: str, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:
+    """See `Quotas.quotas`: what the service controller creates."""
     if "service" not in controllers:
         return []
-    told = [(of, _told(client, region, product, code)) for of, product, code in _QUOTAS]
-    return [
-        Quota(of, int(quota["TotalUsage"]), int(quota["TotalQuota"]))
-        for of, quota in told
-        if quota.get("TotalUsage") is not None
-    ]
+    return [functools.partial(_read, client, region, *each) for each in _QUOTAS]
 
 
-def _told(client: Client, region: str, product: str, code: str) -> Mapping[str, Any]:
+def _read(client: Client, region: str, of: str, product: str, code: str) -> Sequence[Quota]:
     asked: dict[str, Any] = {"ProductCode": product, "QuotaActionCode": code}
     # Some products count by region, others by account. Which of them do, Quota Center alone knows.
     found = client.call("quotas", "ListProductQuotaDimensions", {"ProductCode": product}).get("QuotaDimensions") or []
     if any(each["DimensionKey"] == "regionId" for each in found):
         asked["Dimensions"] = [{"Key": "regionId", "Value": region}]
-    quota: Mapping[str, Any] = client.call("quotas", "GetProductQuota", asked)["Quota"]
-    return quota
+    quota = client.call("quotas", "GetProductQuota", asked)["Quota"]
+    used, limit = (None if quota.get(each) is None else int(quota[each]) for each in ("TotalUsage", "TotalQuota"))
+    return [Quota(of, used, limit)]

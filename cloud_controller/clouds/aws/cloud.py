@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 
 from cloud_controller.cloud import CallObserver, Fence, Quota
@@ -75,7 +75,7 @@ class Aws:
         """See `Cloud.check_access`; rights are told where they lack (see `access.check`)."""
         access.check(self._api)
 
-    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+    def quotas(self, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:
         """See `Quotas`: those of classic and network load balancers, and of target groups."""
         return quotas(self._api, controllers)
 

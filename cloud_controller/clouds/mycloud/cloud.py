@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from cloud_controller.cloud import CallObserver, Fence, Quota
@@ -81,12 +81,16 @@ class MyCloud:
         """See `TellsRights`."""
         return access.lacking(self._client, self._scope, controllers)
 
-    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+    def quotas(self, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:
         """The quotas of load balancers and volumes, which count those of the whole account."""
         collections = {"service": ("load_balancers", "load balancers"), "volume": ("volumes", "volumes")}
         counted = [collections[each] for each in controllers if each in collections]
-        limits = self._client.get_path("quotas")["quotas"] if counted else {}
-        return [Quota(of, len(self._client.list(name)), int(limits[name])) for name, of in counted]
+
+        def read() -> Sequence[Quota]:
+            limits = self._client.get_path("quotas")["quotas"]
+            return [Quota(of, len(self._client.list(name)), int(limits[name])) for name, of in counted]
+
+        return [read] if counted else []
 
     def observe_calls(self, observer: CallObserver) -> None:
         """See `Cloud.observe_calls`."""

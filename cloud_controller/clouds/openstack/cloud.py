@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from cloud_controller.cloud import CallObserver, Fence, NotFound, Quota
 from cloud_controller.clouds.common.cache import Cache
@@ -79,7 +79,7 @@ class OpenStack:
         del read_only
         access.check(self._client, controllers, self._config.router_id)
 
-    def quotas(self, controllers: Collection[str]) -> Sequence[Quota]:
+    def quotas(self, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:
         """See `Quotas`: those of load balancers, floating IPs and security groups."""
         options = self._config.load_balancers
         return [] if options is None else quotas(self._client, controllers, groups=options.manage_security_groups)

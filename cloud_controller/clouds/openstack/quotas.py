@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from cloud_controller.cloud import Quota
 from cloud_controller.clouds.openstack.client import OpenStackClient
@@ -10,40 +10,45 @@ from cloud_controller.clouds.openstack.client import OpenStackClient
 _FLOATING_IPS = {"floatingip": "floating IPs"}
 _SECURITY_GROUPS = {"security_group": "security groups", "security_group_rule": "rules of security groups"}
 """By Neutron's names of resources, as those."""
-_OCTAVIAS = {
+_LISTS = {
     "load_balancer": ("load balancers", "loadbalancers"),
     "listener": ("listeners", "listeners"),
     "pool": ("pools", "pools"),
     "health_monitor": ("health monitors", "healthmonitors"),
 }
-"""By Octavia's names of resources: what they are, and their lists."""
+"""By Octavia's names of resources: what they are, and where they are listed."""
 
 
-def quotas(client: OpenStackClient, controllers: Collection[str], *, groups: bool) -> Sequence[Quota]:
+def quotas(
+    client: OpenStackClient, controllers: Collection[str], *, groups: bool
+) -> Sequence[Callable[[], Sequence[Quota]]]:
     """See `Quotas.quotas`: what the service controller creates, and everybody else in the project.
 
     `groups`: it creates security groups too.
     """
     if "service" not in controllers:
         return []
-    return [*_of_neutron(client, _FLOATING_IPS | (_SECURITY_GROUPS if groups else {})), *_of_octavia(client)]
+    of_neutron = _FLOATING_IPS | (_SECURITY_GROUPS if groups else {})
+    return [lambda: _of_neutron(client, of_neutron), lambda: _of_octavia(client)]
 
 
-def _of_neutron(client: OpenStackClient, names: Mapping[str, str]) -> Iterator[Quota]:
+def _of_neutron(client: OpenStackClient, names: Mapping[str, str]) -> Sequence[Quota]:
     told = client.get("network", f"quotas/{client.project}/details")["quota"]
-    for name, of in names.items():
-        quota = told.get(name, {"limit": -1})
-        if quota["limit"] >= 0:
-            yield Quota(of, quota["used"] + quota["reserved"], quota["limit"])
+    limited = {name: told[name] for name in names if name in told and told[name]["limit"] >= 0}
+    return [Quota(names[name], each["used"] + each["reserved"], each["limit"]) for name, each in limited.items()]
 
 
-def _of_octavia(client: OpenStackClient) -> Iterator[Quota]:
+def _of_octavia(client: OpenStackClient) -> Sequence[Quota]:
     """Octavia tells limits alone; whatever has one is counted."""
-    told = client.get("load-balancer", f"lbaas/quotas/{client.project}")["quota"]
+    project = client.project
+    told = client.get("load-balancer", f"lbaas/quotas/{project}")["quota"]
     limits = {name: limit for name, limit in told.items() if limit >= 0}
-    for name, (of, kind) in _OCTAVIAS.items():
-        if name in limits:
-            yield Quota(of, len(client.list("load-balancer", f"lbaas/{kind}", kind)), limits[name])
+    found = {
+        name: client.list("load-balancer", f"lbaas/{kind}", kind, project_id=project)
+        for name, (_, kind) in _LISTS.items()
+        if name in limits or (name == "pool" and "member" in limits)
+    }
+    counted = [Quota(_LISTS[name][0], len(each), limits[name]) for name, each in found.items() if name in limits]
     if "member" in limits:
-        pools = client.list("load-balancer", "lbaas/pools", "pools")
-        yield Quota("members of pools", sum(len(pool["members"]) for pool in pools), limits["member"])
+        counted.append(Quota("members of pools", sum(len(each["members"]) for each in found["pool"]), limits["member"]))
+    return counted

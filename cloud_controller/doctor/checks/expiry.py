@@ -18,7 +18,7 @@ from cloud_controller.manifests import CREDENTIAL_EXPIRES, EXPIRES
 
 _SOON, _VERY_SOON = timedelta(days=30), timedelta(days=7)
 _RENEWED = timedelta(days=30)
-"""A token with a shorter life is made anew by something."""
+"""A token or client certificate with a shorter life is made anew by something."""
 _TIMEOUT = 5.0
 
 
@@ -26,6 +26,9 @@ def _run(seen: Seen) -> Iterator[Finding]:
     unread = yield from _secrets(seen)
     if (ends := _token_ends(seen.kube().token())) is not None:
         yield from _judged(seen, "", "the token of the kubeconfig", ends, "put a new token into the kubeconfig")
+    if (pem := seen.kube().certificate()) is not None and (ends := _certificate_ends(pem)) is not None:
+        what = "the client certificate of the kubeconfig"
+        yield from _judged(seen, "", what, ends, "issue a new one, and put it with its key into the kubeconfig")
     url = urlsplit(seen.kube().server)
     if url.scheme == "https":
         host, port = url.hostname or "", url.port or 443
@@ -100,6 +103,15 @@ def _token_ends(token: str | None) -> datetime | None:
     return ends if ends - issued > _RENEWED else None
 
 
+def _certificate_ends(pem: bytes) -> datetime | None:
+    """When a long-lived client certificate ends; None for one that something renews."""
+    from cryptography import x509  # Costs every start of the command a tenth of its time.
+
+    certificate = x509.load_pem_x509_certificate(pem)
+    ends = certificate.not_valid_after_utc
+    return ends if ends - certificate.not_valid_before_utc > _RENEWED else None
+
+
 def certificate_ends(host: str, port: int) -> datetime:
     """When the certificate that a server shows is no longer valid. Raises Unreadable."""
     from cryptography import x509  # Costs every start of the command a tenth of its time.
@@ -123,7 +135,8 @@ def certificate_ends(host: str, port: int) -> datetime:
 
 CHECK = Check(
     name="credential-expiry",
-    holds="the cloud's credential, the kubeconfig's token and the API server's certificate are valid for 30 days more",
+    holds="the cloud's credential, the kubeconfig's token or certificate, and the API server's certificate are valid "
+    "for 30 days more",
     why="once it has expired, every call that uses it is refused",
     lines=("11.4.7", "11.3.2"),
     page="runbooks/credential-expiry.md",

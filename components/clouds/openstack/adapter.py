@@ -11,7 +11,7 @@ import pulumi_openstack as openstack
 from cloud_controller.clouds.openstack.permissions import DOCTOR, SECURITY_GROUPS
 
 from ... import inputs
-from ...config_values import Executor
+from ...config_values import Controller, Executor
 from ...stack_model import StackConfig
 from ..interface import (
     CloudAdapter,
@@ -49,7 +49,8 @@ class OpenstackAdapter(CloudAdapter):
         balancers = settings.load_balancers
         # Turned off, it still needs the rights by which groups are removed.
         groups = [SECURITY_GROUPS] if balancers is not None and balancers.manage_security_groups is not None else []
-        doctor = [DOCTOR] if config.doctor_schedule else []
+        run = config.run_by(Executor.DAEMON)
+        quotas = [DOCTOR] if config.doctor_schedule and Controller.SERVICE in run else []
         given: dict[str, Any] = {
             "kubernetes_version": settings.kubernetes_version,
             "image_id": settings.image_id,
@@ -59,7 +60,7 @@ class OpenstackAdapter(CloudAdapter):
             "service_cidr": settings.service_cidr,
             "api_sources": settings.api_sources or None,
             "control_plane_egress": settings.control_plane_egress or None,
-            "controllers": [*(name.value for name in config.run_by(Executor.DAEMON)), *groups, *doctor],
+            "controllers": [*(name.value for name in run), *groups, *quotas],
             "credential_roles": settings.credential_roles or None,
             "credential_expires": settings.credential_expires,
         }

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from cloud_controller.cloud import Cloud, Instance, Route
 from cloud_controller.controllers.route import RouteOptions
-from cloud_controller.doctor.findings import Check, Finding
+from cloud_controller.doctor.findings import Check, Finding, Result, examine
 from cloud_controller.doctor.seen import Daemon, Seen, Target
 from cloud_controller.kube import EVENTS, NODES, Kube, Object
 from cloud_controller.planning import PlanSettings
@@ -120,6 +120,10 @@ class World:
     def findings(self, check: Check) -> list[Finding]:
         """What the check finds. Raises Unreadable."""
         return [*check.run(self.look())]
+
+    def examined(self, check: Check) -> Result:
+        """What the check finds, and what it cannot look at."""
+        return examine([check], self.look())[0]
 
 
 def uninitialised(node: Object) -> None:

@@ -16,6 +16,7 @@ from cloud_controller.doctor.checks.expiry import CHECK
 from cloud_controller.doctor.findings import Result, Severity, examine
 from cloud_controller.kube import DAEMON_SETS, SECRETS, ForbiddenError
 from cloud_controller.manifests import EXPIRES
+from local.control_plane.pki import Authority
 from tests.cloud_controller.doctor.manager import (
     ARGUMENTS,
     NAME,
@@ -138,6 +139,26 @@ def test_other_tokens_are_no_finding(token: str | None) -> None:
     api.bearer = token
 
     assert passes(CHECK, api)
+
+
+def with_client_certificate(lives: timedelta, passed: timedelta) -> Result:
+    """A look at a cluster whose kubeconfig has a certificate that was made so long ago."""
+    api = cluster()
+    api.client_certificate = Authority.create("ca").issue_client("admin", ttl=lives).certificate.encode()
+    seen = look(api)
+    seen.now = datetime.now(UTC) + passed
+    return examine([CHECK], seen)[0]
+
+
+def test_a_client_certificate_of_the_kubeconfig_is_reported_before_it_expires() -> None:
+    (finding,) = with_client_certificate(timedelta(days=365), timedelta(days=350)).findings
+
+    assert finding.what == "the client certificate of the kubeconfig expires in 14 days"
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_client_certificate_that_something_renews_is_no_finding() -> None:
+    assert with_client_certificate(timedelta(hours=1), timedelta(minutes=50)).passed
 
 
 @pytest.fixture

@@ -102,7 +102,9 @@ def test_relative_file_names_are_relative_to_the_kubeconfig(tmp_path: Path) -> N
     document = copy.deepcopy(DOCUMENT)
     document["users"][0]["user"] = {"client-certificate": "u.crt", "client-key": "u.key"}
 
-    assert from_kubeconfig(yaml.safe_dump(document), directory=tmp_path).token is None
+    connection = from_kubeconfig(yaml.safe_dump(document), directory=tmp_path)
+
+    assert (connection.certificate, connection.token) == (public, None)
 
 
 def test_a_connection_shows_no_secret() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from cloud_controller.cloud import Quota, Quotas
+import pytest
+
+from cloud_controller.cloud import NotFound, Quota, Quotas
 from cloud_controller.clouds.alicloud.quotas import quotas
 from tests.cloud_controller.clouds.alicloud.account import Account
-from tests.cloud_controller.clouds.alicloud.fake_http import client
+from tests.cloud_controller.clouds.alicloud.fake_http import client, refusal
 
 NO_DIMENSIONS = {"QuotaDimensions": [{"DimensionKey": "zoneId"}]}
 
@@ -15,7 +17,7 @@ def test_load_balancers_of_everybody_in_the_account_are_counted(alicloud: Accoun
     cloud._client.call("slb", "CreateLoadBalancer", {"InstanceChargeType": "PayByCLCU"})
 
     assert isinstance(cloud, Quotas)
-    assert cloud.quotas(["service"]) == [
+    assert [quota for read in cloud.quotas(["service"]) for quota in read()] == [
         Quota("classic load balancers", 1, 60),
         Quota("network load balancers", 0, 60),
     ]
@@ -24,9 +26,9 @@ def test_load_balancers_of_everybody_in_the_account_are_counted(alicloud: Accoun
 def test_a_quota_is_asked_for_its_region_where_the_product_counts_by_region() -> None:
     one, http = client(NO_DIMENSIONS, used(3), {"QuotaDimensions": [{"DimensionKey": "regionId"}]}, used(4))
 
-    found = quotas(one, "cn-hangzhou", ["service"])
+    classic, network = quotas(one, "cn-hangzhou", ["service"])
 
-    assert [each.used for each in found] == [3, 4]
+    assert [each.used for each in (*classic(), *network())] == [3, 4]
     by_account, by_region = (sent.form for sent in http.sent if sent.action == "GetProductQuota")
     assert by_account == {"ProductCode": "slb", "QuotaActionCode": "slb_quota_instances_num"}
     assert by_region == {
@@ -37,16 +39,26 @@ def test_a_quota_is_asked_for_its_region_where_the_product_counts_by_region() ->
     }
 
 
-def test_a_quota_whose_use_is_not_told_is_left_out() -> None:
-    one, _ = client({}, {"Quota": {"TotalQuota": 60.0}}, {}, used(4))
+def test_that_quota_center_does_not_tell_the_use_of_a_quota_is_told() -> None:
+    one, _ = client({}, {"Quota": {"TotalQuota": 60.0}})
+    classic, _ = quotas(one, "cn-hangzhou", ["service"])
 
-    assert quotas(one, "cn-hangzhou", ["service"]) == [Quota("network load balancers", 4, 60)]
+    assert classic() == [Quota("classic load balancers", None, 60)]
+
+
+def test_a_quota_that_a_region_lacks_hides_no_other() -> None:
+    one, _ = client({}, used(3), {}, refusal("QUOTA.NOT.EXIST"))
+    classic, network = quotas(one, "cn-hangzhou", ["service"])
+
+    assert classic() == [Quota("classic load balancers", 3, 60)]
+    with pytest.raises(NotFound):
+        network()
 
 
 def test_where_no_controller_makes_load_balancers_nothing_is_read() -> None:
     one, http = client()
 
-    assert quotas(one, "cn-hangzhou", ["node", "route"]) == list[Quota]()
+    assert [*quotas(one, "cn-hangzhou", ["node", "route"])] == []
     assert http.sent == []
 
 

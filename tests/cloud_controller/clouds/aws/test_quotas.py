@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloud_controller.cloud import Quota, Quotas
+from cloud_controller.cloud import Quotas
 
 if TYPE_CHECKING:
     from tests.cloud_controller.calls import Calls
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def used(account: AwsAccount) -> dict[str, int]:
-    return {each.of: each.used for each in account.new_cloud().quotas(["service"])}
+    return {each.of: each.used or 0 for read in account.new_cloud().quotas(["service"]) for each in read()}
 
 
 def test_aws_tells_its_quotas(account: AwsAccount) -> None:
@@ -20,7 +20,7 @@ def test_aws_tells_its_quotas(account: AwsAccount) -> None:
 
     assert isinstance(cloud, Quotas)
     # moto's limits, and AWS's documented one of classic load balancers.
-    assert [(each.of, each.limit) for each in cloud.quotas(["service"])] == [
+    assert [(each.of, each.limit) for read in cloud.quotas(["service"]) for each in read()] == [
         ("classic load balancers", 20),
         ("network load balancers", 20),
         ("target groups", 3000),
@@ -53,5 +53,5 @@ def test_where_no_controller_makes_load_balancers_nothing_is_read(account: AwsAc
     cloud = account.new_cloud()
     cloud.observe_calls(calls)
 
-    assert cloud.quotas(["node", "route"]) == list[Quota]()
+    assert [*cloud.quotas(["node", "route"])] == []
     assert calls.made == []

@@ -210,7 +210,8 @@ def test_quotas_count_what_the_controllers_create_in_the_whole_account(site: MyC
     site.set_quotas(load_balancers=5)
     cloud = site.cloud
 
-    assert cloud.quotas(["service", "volume"]) == [Quota("load balancers", 1, 5), Quota("volumes", 0, 200)]
+    (read,) = cloud.quotas(["service", "volume"])
+    assert read() == [Quota("load balancers", 1, 5), Quota("volumes", 0, 200)]
     assert cloud.quotas(["node", "route"]) == []
 
 
