@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +17,8 @@ from cloud_controller.cli.commands import main
 from cloud_controller.cli.parser import Parser
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.doctor.checks import ALL
+from cloud_controller.doctor.findings import Check, Finding
+from cloud_controller.doctor.seen import Seen
 
 KUBECONFIG = """
 current-context: c
@@ -135,3 +140,41 @@ def test_checks_that_need_an_option_run_with_it(kubeconfig: str, capsys: pytest.
 
 def test_a_check_that_is_named_runs_without_its_option(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ran(kubeconfig, capsys, "--only=api-errors") == {"api-errors"}
+
+
+# ------------------------------------------------------------------------------------------------------------ --watch
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs `doctor --watch` on a cluster in which each round finds one thing; returns what it printed."""
+
+    def run(*rounds: str, output: str) -> str:
+        left = [*rounds]
+
+        def found(_: Seen) -> tuple[Finding]:
+            return (Finding(what=left.pop(0), remedy="mend it"),)
+
+        def pause(_: float) -> None:
+            if not left:
+                raise KeyboardInterrupt
+
+        only = Check(name="only", holds="", why="", lines=(), page="", run=found)
+        monkeypatch.setattr(doctor, "ALL", (only,))
+        monkeypatch.setattr(doctor, "time", SimpleNamespace(sleep=pause))
+        assert main(["doctor", "--cloud=mycloud", "--watch", f"--output={output}"]) == 4
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_a_watch_shows_a_report_only_when_it_differs_from_the_one_before(watched: Callable[..., str]) -> None:
+    shown = watched("no leader", "no leader", "no routes", "no leader", output="text")
+
+    assert re.findall(r"\[critical\] (.*)", shown) == ["no leader", "no routes", "no leader"]
+
+
+def test_each_report_of_a_watch_is_one_line_of_json(watched: Callable[..., str]) -> None:
+    lines = watched("no leader", "no routes", output="json").splitlines()
+
+    assert [json.loads(line)["findings"][0]["what"] for line in lines] == ["no leader", "no routes"]

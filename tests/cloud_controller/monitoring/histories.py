@@ -1,7 +1,4 @@
-"""What Prometheus may have recorded: one healthy history, and for each alert how it fires and how it nearly does.
-
-Values are in promtool's notation (`1x60`: 61 samples of 1, a minute apart; `0+2x60`: 2 more every minute).
-"""
+"""What Prometheus may have recorded: one healthy history, and for each alert how it fires and how it nearly does."""
 
 from __future__ import annotations
 
@@ -13,16 +10,23 @@ API = "cloudprovider_mycloud_api_request"
 MINUTES = 240
 DAY = 86400
 
-Series = dict[str, str]
+Values = list[float | None]
+"""A sample a minute, from 0 to MINUTES; None: there is no such series then."""
+Series = dict[str, Values]
 
 
-def flat(value: float) -> str:
-    return f"{value:g}x{MINUTES}"
+def flat(value: float | None) -> Values:
+    return [value] * (MINUTES + 1)
 
 
-def rising(step: float) -> str:
+def rising(step: float) -> Values:
     """From 0, by `step` a minute."""
-    return f"0+{step:g}x{MINUTES}"
+    return [step * minute for minute in range(MINUTES + 1)]
+
+
+def steps(since: dict[int, float | None]) -> Values:
+    """The values from these minutes on; the first is minute 0."""
+    return [since[max(start for start in since if start <= minute)] for minute in range(MINUTES + 1)]
 
 
 def up(instance: int) -> str:
@@ -38,7 +42,7 @@ def standby(name: str, labels: str = "") -> str:
     return f"{name}{{{_TWO}{labels and ', ' + labels}}}"
 
 
-def taints(nodes: int, values: str) -> Series:
+def taints(nodes: int, values: Values) -> Series:
     key = 'key="node.cloudprovider.kubernetes.io/uninitialized"'
     return {f'kube_node_spec_taint{{node="n{number}", {key}}}': values for number in range(nodes)}
 
@@ -67,6 +71,7 @@ def passes(controller: str, a_minute: float, failed: float) -> Series:
     }
 
 
+_QUEUES = ("service", "node", "node-lifecycle", "route")
 _LEADER = 'name="cloud-controller-manager"'
 _MACHINES_READ = of("cloud_controller_machines_read_timestamp_seconds")
 _EXPIRY = of("cloud_controller_credential_expiry_timestamp_seconds")
@@ -104,14 +109,15 @@ HEALTHY: Series = {
     standby("leader_election_master_status", _LEADER): flat(0),
     **calls(0.5),
     **failed(0.05),
-    _MACHINES_READ: f"0+60x{MINUTES}",
-    **{depth(queue): flat(3) for queue in ("service", "node", "route")},
-    **{retries(queue): rising(0.05) for queue in ("service", "node", "route")},
-    **{longest(queue): flat(2) for queue in ("service", "node", "route")},
+    _MACHINES_READ: rising(60),
+    **{depth(queue): flat(3) for queue in _QUEUES},
+    **{retries(queue): rising(0.05) for queue in _QUEUES},
+    **{longest(queue): flat(2) for queue in _QUEUES},
     **passes("node", 2, 0),
+    **passes("route", 2, 0),
     **passes("service", 6, 0.1),
     # A node that is new.
-    'kube_node_spec_taint{node="new", key="node.cloudprovider.kubernetes.io/uninitialized"}': f"1x3 stale _x{MINUTES}",
+    'kube_node_spec_taint{node="new", key="node.cloudprovider.kubernetes.io/uninitialized"}': steps({0: 1, 4: None}),
     # A taint of somebody else's.
     'kube_node_spec_taint{node="gpu", key="nvidia.com/gpu"}': flat(1),
     _ZONE: flat(100),
@@ -129,15 +135,15 @@ HEALTHY: Series = {
     findings("quotas", "warning"): flat(0),
     findings("nodes-initialised", "critical"): flat(0),
     _NOT_CHECKED: flat(0),
-    _LAST_RUN: f"0+60x{MINUTES}",
-    _LAST_RUN_ELSEWHERE: f"0+60x{MINUTES}",
+    _LAST_RUN: rising(60),
+    _LAST_RUN_ELSEWHERE: rising(60),
 }
 """All series that alerts read, of two instances in a cluster without trouble."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What differs from the healthy history: so that the alert fires, and so that it just does not; after `minute`."""
+    """What differs from the healthy history: so that the alert fires, and so that it just does not; at `minute`."""
 
     fires: Series
     misses: Series
@@ -148,7 +154,7 @@ CASES: dict[str, Case] = {
     "CloudControllerManagerDown": Case({up(0): flat(0), up(1): flat(0)}, {up(0): flat(0)}),
     "CloudControllerManagerInstanceDown": Case(
         {up(1): flat(0)},
-        {up(1): f"1x111 0x8 1x{MINUTES}"},
+        {up(1): steps({0: 1, 112: 0, 121: 1})},
     ),
     "CloudControllerManagerNoLeader": Case(
         {of("leader_election_master_status", _LEADER): flat(0)},
@@ -160,16 +166,14 @@ CASES: dict[str, Case] = {
     "CloudAPIErrorRateHigh": Case(failed(0.2), failed(0.09)),
     "CloudAPIErrorRateVeryHigh": Case(failed(1.2), failed(0.9)),
     "CloudAPILatencyHigh": Case(calls(20), calls(8)),
-    "CloudControllerMachinesNotRead": Case(
-        {_MACHINES_READ: f"{90 * 60}x{MINUTES}"}, {_MACHINES_READ: f"{106 * 60}x{MINUTES}"}
-    ),
+    "CloudControllerMachinesNotRead": Case({_MACHINES_READ: flat(90 * 60)}, {_MACHINES_READ: flat(106 * 60)}),
     "LoadBalancerSyncFailed": Case({retries("service"): rising(0.2)}, {retries("service"): rising(0.09)}),
     "WorkQueueRetriesHigh": Case({retries("node"): rising(70)}, {retries("node"): rising(50)}),
     "CCMWorkQueueBacklog": Case({depth("service"): flat(101)}, {depth("service"): flat(100)}),
     "CCMNodeQueueBacklog": Case({depth("node-lifecycle"): flat(51)}, {depth("node"): flat(50)}),
     "WorkQueueStuck": Case({longest("service"): flat(301)}, {longest("service"): flat(300)}),
     "CloudControllerReconcileFailing": Case(passes("route", 2, 2), passes("route", 2, 0.9) | passes("service", 6, 6)),
-    "NodeInitializationTimeout": Case(taints(1, flat(1)), taints(1, f"_x111 1x7 stale _x{MINUTES}")),
+    "NodeInitializationTimeout": Case(taints(1, flat(1)), taints(1, steps({0: None, 111: 1, 119: None}))),
     "ManyNodesUninitialised": Case(taints(10, flat(1)), taints(9, flat(1))),
     "CloudZoneUnhealthy": Case({_ZONE: flat(45)}, {_ZONE: flat(50)}),
     "CloudZoneDown": Case({_ZONE: flat(0)}, {_ZONE: flat(10)}),
@@ -178,11 +182,11 @@ CASES: dict[str, Case] = {
     "CloudCredentialExpires": Case({_EXPIRY: flat(2 * DAY)}, {_EXPIRY: flat(3 * DAY)}),
     "CloudControllerVersionsDiffer": Case(
         {standby("cloud_controller_build_info", 'version="0.2.0"'): flat(1)},
-        {standby("cloud_controller_build_info", 'version="0.2.0"'): f"_x90 1x20 stale _x{MINUTES}"},
+        {standby("cloud_controller_build_info", 'version="0.2.0"'): steps({0: None, 90: 1, 111: None})},
     ),
-    "CloudControllerActionsHeld": Case({_HELD: flat(1)}, {_HELD: f"0x95 1x{MINUTES}"}),
-    "CloudControllerServicesNeedAttention": Case({_ATTENTION: flat(2)}, {_ATTENTION: f"0x106 2x{MINUTES}"}),
-    "CloudControllerDriftCorrected": Case({_DRIFT: f"3x100 4x{MINUTES}"}, {_DRIFT: f"3x50 4x{MINUTES}"}),
+    "CloudControllerActionsHeld": Case({_HELD: flat(1)}, {_HELD: steps({0: 0, 96: 1})}),
+    "CloudControllerServicesNeedAttention": Case({_ATTENTION: flat(2)}, {_ATTENTION: steps({0: 0, 107: 2})}),
+    "CloudControllerDriftCorrected": Case({_DRIFT: steps({0: 3, 101: 4})}, {_DRIFT: steps({0: 3, 51: 4})}),
     "CloudControllerDriftFound": Case(
         {findings("drift", "warning"): flat(1)}, {findings("routes", "critical"): flat(1)}
     ),
@@ -192,10 +196,24 @@ CASES: dict[str, Case] = {
     "CloudControllerDoctorCriticalFindings": Case(
         {findings("nodes-initialised", "critical"): flat(2)}, {findings("drift", "warning"): flat(1)}
     ),
-    "CloudControllerDoctorNotRun": Case(
-        {_LAST_RUN: f"{10 * 60}x{MINUTES}"}, {_LAST_RUN: f"{30 * 60}x{MINUTES}"}, minute=200
-    ),
+    "CloudControllerDoctorNotRun": Case({_LAST_RUN: flat(10 * 60)}, {_LAST_RUN: flat(30 * 60)}, minute=200),
     "CloudControllerDoctorBlind": Case(
-        {_NOT_CHECKED: f"0x59 1x{MINUTES}"}, {_NOT_CHECKED: f"0x69 1x{MINUTES}"}, minute=185
+        {_NOT_CHECKED: steps({0: 0, 60: 1})}, {_NOT_CHECKED: steps({0: 0, 70: 1})}, minute=185
     ),
 }
+
+
+def cured(fires: Series, minute: int) -> Series:
+    """The history of what fires until this minute, and is as the healthy history then; counters count on."""
+    found = dict(HEALTHY)
+    for name, values in fires.items():
+        healthy = HEALTHY.get(name, flat(None))
+        counted = (values[minute] or 0) - (healthy[minute] or 0) if _is_counter(name) else 0
+        found[name] = values[: minute + 1] + [
+            None if value is None else value + counted for value in healthy[minute + 1 :]
+        ]
+    return found
+
+
+def _is_counter(series: str) -> bool:
+    return series.partition("{")[0].endswith(("_total", "_count", "_bucket"))

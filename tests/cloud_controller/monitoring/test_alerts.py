@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller import clouds
 from cloud_controller.monitoring.alerts import ALERTS, Alert, Severity, Source, groups
 from tests.cloud_controller.monitoring.series import FOREIGN, samples
 
@@ -27,7 +28,7 @@ def series(expr: str) -> set[str]:
     return set(re.findall(r"\b[a-z_]\w*", outside)) - KEYWORDS
 
 
-@pytest.mark.parametrize("provider", ["mycloud", "aws", "alicloud"])
+@pytest.mark.parametrize("provider", clouds.names())
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_every_series_of_an_alert_exists_where_it_says(alert: Alert, provider: str) -> None:
     named = series(alert.rule(provider)["expr"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cloud_controller import clouds
 from cloud_controller.doctor.checks import ALL
 from cloud_controller.monitoring.alerts import ALERTS
 from tests.cloud_controller.monitoring.series import FOREIGN, collector_labels, families
@@ -29,6 +30,12 @@ def test_every_metric_is_documented_with_its_type_and_labels() -> None:
 
     labels = collector_labels()
     assert documented == {name: (family.type, ", ".join(labels[name]) or NONE) for name, family in families().items()}
+
+
+def test_every_cloud_that_names_a_metric_is_listed() -> None:
+    (listed,) = re.findall(r"`PROVIDER` is the cloud: ([^.]+)\.", PAGE)
+
+    assert re.findall(r"`(\w+)`", listed) == clouds.names()
 
 
 def test_every_metric_names_the_alerts_that_read_it() -> None:
