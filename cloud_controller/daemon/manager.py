@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from cloud_controller import retries
 from cloud_controller.binding import Binding, Evidence, judge
 from cloud_controller.cloud import AccessDenied, Cloud, CloudError, ForeignCluster, InvalidConfiguration, Throttled
 from cloud_controller.controllers import Controller
@@ -173,7 +174,7 @@ class Manager:
 
     def _prove(self, stop: threading.Event) -> bool:
         """Wait until the evidence shows that cloud config and cluster belong together; False if stopped before."""
-        pause = _FIRST_PAUSE
+        failures = 0
         while not stop.is_set():
             try:
                 found = [evidence for each in self._controllers if (evidence := self._evidence(each)) is not None]
@@ -183,10 +184,11 @@ class Manager:
                 self._end_as_foreign(str(foreign))
             except CloudError as error:
                 self._state = f"cannot verify that cloud config and cluster belong together: {error}"
-                delay = error.retry_after if isinstance(error, Throttled) else pause
+                failures += 1
+                backoff = retries.backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
+                delay = error.retry_after if isinstance(error, Throttled) else backoff
                 _log.warning("start delayed retry_in=%.1fs error=%r", delay, str(error))
                 stop.wait(delay)
-                pause = min(2 * pause, _LONGEST_PAUSE)
         return False
 
     def _evidence(self, controller: Controller) -> Evidence | None:

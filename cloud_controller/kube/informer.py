@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from cloud_controller import retries
 from cloud_controller.kube.client import Kube
 from cloud_controller.kube.resources import EventType, Object, Resource, key
 from cloud_controller.kube.watch import Watch
@@ -132,7 +133,7 @@ class Informer:
     # ---------------------------------------------------------------------------------------------------- the thread
 
     def _run(self) -> None:
-        backoff = _FIRST_BACKOFF
+        failures = 0
         while not self._stop.is_set():
             try:
                 if not self._resource_version:
@@ -140,7 +141,7 @@ class Informer:
                 started = time.monotonic()
                 self._follow()
                 if time.monotonic() - started > 1.0:
-                    backoff = _FIRST_BACKOFF
+                    failures = 0
                     continue
             except GoneError:
                 _log.info("relist resource=%s reason=%r", self.resource.plural, "resource version too old")
@@ -152,9 +153,10 @@ class Informer:
                 # report nothing for a long time.
                 self._resource_version = ""
             # Also back off after a watch that ended immediately, so as not to call such a server in a loop.
-            if self._stop.wait(backoff * random.uniform(0.5, 1.0)):
+            failures += 1
+            pause = retries.backoff(failures, _FIRST_BACKOFF, _LONGEST_BACKOFF)
+            if self._stop.wait(pause * random.uniform(0.5, 1.0)):
                 return
-            backoff = min(backoff * 2, _LONGEST_BACKOFF)
 
     def _list(self) -> None:
         found = self._kube.list(

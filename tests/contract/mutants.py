@@ -15,6 +15,7 @@ from tests.contract import (
     test_interruptions,
     test_machines,
     test_ownership,
+    test_plans,
     test_routes,
     test_volumes,
 )
@@ -101,6 +102,7 @@ MUTANTS = tuple(
          test_changes.test_what_is_called_settled_is_complete_before_any_time_passes),
         (TINY, "what failed is called settled", defects.performs(defects.settled_too_early),
          test_changes.test_what_failed_or_waits_is_not_called_settled),
+        (TINY, "building asks the cloud", defects.building_asks, test_plans.test_a_plan_makes_no_call),
         (TINY, "a pool stays", defects.performs(defects.a_part_stays),
          test_interruptions.test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes),
         (MYCLOUD, "a list proves a machine gone", defects.a_list_is_proof,

@@ -103,9 +103,10 @@ class Api:
         end = time.monotonic() + self._policy.deadline
 
         def attempt(_: int) -> dict[str, Any]:
+            name = f"{service} {operation}"
             return limiter.paced(
-                lambda: self._observed(service, operation, method, params),
-                what=f"AWS: {service} {operation}",
+                lambda: observed(self.observer, name, lambda: self._sent(service, operation, method, params)),
+                what=f"AWS: {name}",
                 until=end,
                 sleep=self._sleep,
             )
@@ -176,11 +177,6 @@ class Api:
     def _fenced(self, body: Any) -> Iterator[Any]:
         self.fence()
         yield body
-
-    def _observed(
-        self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any]
-    ) -> dict[str, Any]:
-        return observed(self.observer, f"{service} {operation}", lambda: self._sent(service, operation, method, params))
 
     def _sent(
         self, service: str, operation: str, method: Callable[..., dict[str, Any]], params: dict[str, Any]
