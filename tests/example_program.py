@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -10,17 +11,27 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "load-balancer-service"
 
 
-def unpack_wheels(directory: Path) -> Path:
-    """Build the wheels and unpack them as pip would; the folder to import from."""
-    subprocess.run([ROOT / "tools" / "wheels", directory / "dist"], check=True, timeout=280)
-    for wheel in (directory / "dist").glob("*.whl"):
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(directory / "library")
-    return directory / "library"
+def unpacked_wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheels as pip would unpack them; the folder to import from. The workers of a run share it."""
+    base = tmp_path_factory.getbasetemp()
+    directory = (base.parent if base.name.startswith("popen-") else base) / "unpacked-wheels"
+    directory.mkdir(exist_ok=True)
+    library = directory / "library"
+    with (directory / "building").open("a") as building:
+        fcntl.flock(building, fcntl.LOCK_EX)
+        if not library.exists():
+            subprocess.run([ROOT / "tools" / "wheels", directory / "dist"], check=True, timeout=280)
+            for wheel in (directory / "dist").glob("*.whl"):
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(directory / "unpacked")
+            (directory / "unpacked").rename(library)
+    return library
 
 
 PASSPHRASE = "of-the-example"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.example_program import EXAMPLE, ROOT, unpack_wheels
+from tests.example_program import EXAMPLE, ROOT, unpacked_wheels
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -25,7 +25,7 @@ config:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack_wheels(tmp_path_factory.mktemp("wheels"))
+    return unpacked_wheels(tmp_path_factory)
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from components import clouds
-from tests.example_program import ROOT, run_example, unpack_wheels
+from tests.example_program import ROOT, run_example, unpacked_wheels
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack_wheels(tmp_path_factory.mktemp("wheels"))
+    return unpacked_wheels(tmp_path_factory)
 
 
 def test_the_wheels_hold_only_the_controllers_the_components_and_the_command(library: Path) -> None:

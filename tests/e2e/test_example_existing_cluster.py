@@ -10,7 +10,7 @@ import pytest
 from cloud_controller.clouds.mycloud.client import Client
 from local.mycloud.site import Site
 from tests.e2e.local_stack import answers, eventually
-from tests.example_program import ROOT, Example, unpack_wheels
+from tests.example_program import ROOT, Example, unpacked_wheels
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -23,11 +23,11 @@ def objects(cloud: Client) -> dict[str, dict[str, str]]:
 
 
 def test_the_example_runs_on_a_cluster_that_it_did_not_make_and_leaves_it_as_it_was(
-    state_folder: Path, tmp_path: Path
+    state_folder: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     site = Site(state_folder)
     site.up()
-    example = Example(FOLDER, unpack_wheels(tmp_path), tmp_path / "state")
+    example = Example(FOLDER, unpacked_wheels(tmp_path_factory), tmp_path / "state")
     example.state.mkdir()
     runpy.run_path(str(FOLDER / "make_cluster.py"))["main"](state_folder, example.stack_file, tmp_path / "kubeconfig")
     example.run("config", "set", "--secret", "kubeconfig", given=(tmp_path / "kubeconfig").read_text())

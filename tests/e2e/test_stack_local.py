@@ -16,7 +16,7 @@ from cloud_controller.clouds.mycloud.config import parse
 from cloud_controller.controller_names import NAMES
 from cloud_controller.kube import NODES, PODS, SECRETS, SERVICES, Kube, NotFoundError, PatchType
 from tests.e2e.local_stack import LocalStack, answers, eventually, udp_echo
-from tests.example_program import run_example, unpack_wheels
+from tests.example_program import run_example, unpacked_wheels
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -143,10 +143,10 @@ def test_a_preview_of_an_unchanged_stack_shows_no_change(stack: LocalStack) -> N
 
 
 def test_another_program_puts_a_service_behind_a_load_balancer_of_this_cluster(
-    stack: LocalStack, tmp_path: Path
+    stack: LocalStack, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """The example, with the components as a library."""
-    library = unpack_wheels(tmp_path)
+    library = unpacked_wheels(tmp_path_factory)
     kubeconfig = stack.engine("stack", "output", "kubeconfig", "--show-secrets")
 
     run_example(library, tmp_path / "state", kubeconfig, "up")
