@@ -112,7 +112,14 @@ def started(ec2: Ec2, *, identified: bool = True) -> Daemon:
     return daemon
 
 
-@pytest.mark.parametrize(("count", "identified"), [(200, True), (1000, True), (5000, True), (2000, False)])
+def _of_many(count: int, identified: bool) -> Any:
+    """Takes seconds of a processor."""
+    return pytest.param(count, identified, marks=pytest.mark.integration)
+
+
+@pytest.mark.parametrize(
+    ("count", "identified"), [(200, True), (1000, True), (200, False), _of_many(5000, True), _of_many(2000, False)]
+)
 def test_nodes_are_initialised_with_a_call_a_thousand_and_two_more(count: int, identified: bool) -> None:
     ec2 = Ec2(count)
     daemon = started(ec2, identified=identified)

@@ -48,6 +48,7 @@ def wanted(lb: str, given: dict[str, str]) -> Any:
     return service(prefixed({"id": lb, "force-override-listeners": "true", **given}), *ports)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 def test_a_listener_that_is_made_anew_is_given_back_wherever_the_process_died(changes: list[dict[str, str]]) -> None:
     def survives(dies_at: int, writes: int) -> bool:

@@ -16,6 +16,7 @@ from tests.cloud_controller.load_balancing import port, service
 TCPSSL = {"protocol_port": "tcpssl:80", "cert_id": "cert-1"}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("changes", [[TCPSSL], [{}, TCPSSL, {}]], ids=["anew", "anew later"])
 def test_a_listener_that_is_made_anew_is_given_back_wherever_the_process_died(changes: list[dict[str, str]]) -> None:
     def survives(dies_at: int, writes: int) -> bool:
