@@ -1,5 +1,7 @@
 """Which tests carry the mark `integration`: all that start a process, a simulated cloud or the embedded engine.
 
+So do those that run the program of a whole stack, or take seconds.
+
 `make test-fast` leaves them out. A test without the mark that starts one of these fails, so the rest stays fast.
 """
 
@@ -19,6 +21,7 @@ FIXTURES_WITH_IT = frozenset(
         "aws_site",
         "openstack_peer",
         "pack",
+        "run_stack",
         "sample",
         "sample_runs",
         "shared",
