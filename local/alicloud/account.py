@@ -28,7 +28,7 @@ class Quotas:
     """In a route table."""
     routes_a_call: int = 50
     load_balancers: int = 60
-    """Of CLB, in the region."""
+    """Of CLB and of NLB, each."""
     listeners: int = 50
     """Of a load balancer."""
     server_groups: int = 50

@@ -73,7 +73,7 @@ class AlicloudClusterArgs(TypedDict):
     controllers: NotRequired[Sequence[str]]
     """The controllers that the CCM runs: its role may do what they call, and no more."""
     doctor: NotRequired[bool]
-    """ACK: whether `cloud-controller doctor` runs in the cluster, with a role that may do what they read."""
+    """Whether `cloud-controller doctor` runs in the cluster: on ACK with a role that may do what they read."""
     autoscaling: NotRequired[Mapping[str, int]]
     """ACK: by pool, the most machines that the cluster autoscaler may make; the pool's count is the fewest."""
     control_plane_egress: NotRequired[Sequence[str]]

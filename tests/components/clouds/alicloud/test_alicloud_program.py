@@ -471,6 +471,15 @@ def test_doctor_reads_with_a_role_that_only_its_service_account_may_take(run_sta
     assert environment["ALIBABA_CLOUD_OIDC_PROVIDER_ARN"] == PROVIDER_ARN
 
 
+def test_on_ecs_doctor_reads_quotas_with_the_control_planes_role(run_stack: RunStack) -> None:
+    def granted(schedule: str) -> set[str]:
+        recording = run_stack("alicloud-staging", doctorSchedule=schedule)
+        plane = statements_of(recording, "alicloud-staging-control-plane")
+        return {action for each in plane for action in each["Action"]}
+
+    assert granted("0 * * * *") - granted("") == {"quotas:ListProductQuotaDimensions"}
+
+
 def test_the_ccm_takes_its_role_by_a_token_for_ram_only(run_stack: RunStack) -> None:
     recording = run_stack("alicloud-prod", **BESIDE_ACKS)
 
