@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from local.openstack.api import Api, Object
+from local.openstack.api import Api, ApiError, Object
 from local.openstack.cluster import Cluster, servers
 
 KINDS: Final = ("load balancer", "floating IP", "security group", "port", "route", "address pair")
@@ -42,7 +42,7 @@ def contents(api: Api, cluster: Cluster) -> dict[str, Any]:
     return {
         "machines": [_machine(each) for each in machines],
         "routes": [{"cidr": each["destination"], "node_name": nodes.get(each["nexthop"])} for each in routes],
-        "load_balancers": [_balancer(each, floating, listeners) for each in balancers],
+        "load_balancers": [_balancer(each, floating, listeners, _members(api, each)) for each in balancers],
         "left": left,
     }
 
@@ -56,7 +56,19 @@ def _machine(server: Object) -> dict[str, Any]:
     }
 
 
-def _balancer(balancer: Object, floating: list[Object], listeners: list[Object]) -> dict[str, Any]:
+def _members(api: Api, balancer: Object) -> list[str]:
+    """The members of its listeners: address and port."""
+    try:
+        tree = api.get("load-balancer", f"lbaas/loadbalancers/{balancer['id']}/status")["statuses"]["loadbalancer"]
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return []  # It was deleted after it was listed.
+    pools = [pool for listener in tree["listeners"] for pool in listener["pools"]]
+    return sorted({f"{each['address']}:{each['protocol_port']}" for pool in pools for each in pool["members"]})
+
+
+def _balancer(balancer: Object, floating: list[Object], listeners: list[Object], members: list[str]) -> dict[str, Any]:
     public = [each["floating_ip_address"] for each in floating if each["port_id"] == balancer["vip_port_id"]]
     return {
         "id": balancer["id"],
@@ -68,4 +80,5 @@ def _balancer(balancer: Object, floating: list[Object], listeners: list[Object])
             for each in listeners
             if {"id": balancer["id"]} in each["loadbalancers"]
         ],
+        "members": members,
     }

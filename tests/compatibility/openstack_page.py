@@ -44,6 +44,10 @@ What the comparison cannot show:
 - `externalTrafficPolicy: Local` with nodes that have no pods, for the recorded Services have none: they got pods on all
   nodes here. The Go controller takes all nodes, this one those with ready pods
   (`tests/cloud_controller/clouds/openstack/octavia/test_build.py`).
+- What becomes of a Node that is not ready and whose server runs, is SHUTOFF or is deleted, and of one whose name no
+  server or two servers have. These were recorded too, but as calls alone, without the Nodes. Their tests are in
+  `tests/cloud_controller/controllers` (`test_node.py`, `test_node_lifecycle.py`), and those of what Nova shows in
+  `tests/cloud_controller/clouds/openstack/test_instances.py`.
 - Another `--cluster-name`: here names come from `cluster-id`.
 """
 

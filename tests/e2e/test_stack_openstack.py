@@ -33,8 +33,17 @@ def nodes(kube: Kube) -> dict[str, Any]:
     return {each["metadata"]["name"]: each for each in kube.list(NODES).items}
 
 
+def internal_ip(node: Any) -> str:
+    return next(str(each["address"]) for each in node["status"]["addresses"] if each["type"] == "InternalIP")
+
+
 def routed(site: OpenstackSite) -> set[str]:
     return {each["node_name"] for each in site.status()["routes"]}
+
+
+def balancer(site: OpenstackSite, address: str) -> dict[str, Any]:
+    (found,) = (each for each in site.status()["load_balancers"] if each["address"] == address)
+    return dict(found)
 
 
 def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder: Path, site: OpenstackSite) -> None:
@@ -53,9 +62,11 @@ def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder:
         (web,) = (each for each in kube.list(SERVICES).items if each["metadata"]["name"] == "web")
         (ingress,) = web["status"]["loadBalancer"]["ingress"]
         eventually(lambda: routed(site) == {*WORKERS}, "each node has a route")
-    balancers = {each["address"]: each for each in site.status()["load_balancers"]}
-    assert balancers[ingress["ip"]]["listeners"] == ["TCP 8080"]
-    assert {each["state"] for each in balancers.values()} == {"ACTIVE"}
+    node_port = web["spec"]["ports"][0]["nodePort"]
+    members = sorted(f"{internal_ip(each)}:{node_port}" for each in found.values())
+    eventually(lambda: balancer(site, ingress["ip"])["members"] == members, "each node is a member")
+    assert balancer(site, ingress["ip"])["listeners"] == ["TCP 8080"]
+    assert {each["state"] for each in site.status()["load_balancers"]} == {"ACTIVE"}
     assert json.dumps(stack.changes("preview")) == "{}"
 
     stack.run("down")

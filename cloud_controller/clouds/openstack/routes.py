@@ -8,7 +8,7 @@ whoever finds the route after an interruption finds its pair too, or makes it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
 from cloud_controller.cloud import (
@@ -22,10 +22,8 @@ from cloud_controller.cloud import (
 )
 from cloud_controller.clouds.openstack.client import Object, Objects, OpenStackClient
 from cloud_controller.clouds.openstack.instances import NovaInstances
+from cloud_controller.clouds.openstack.names import ROUTER_INTERFACES
 from cloud_controller.clouds.openstack.repeated import repeated
-
-_ROUTER_PORT = "network:router_"
-"""Begins the owner of a port that is the router's own in a subnet (also of distributed and redundant ones)."""
 
 Hop = tuple[str, str]
 """A destination and the address to which it leads."""
@@ -46,8 +44,9 @@ class RouterRoutes:
 
     def list(self) -> Sequence[Route]:
         """Every route of the router, including others', each destination once."""
-        hops = _hops(self._router())
-        self._learn(hop for _, hop in hops)
+        router = self._router()
+        hops = _hops(router)
+        self._learn(router)
         gone = self._instances.missing({self._servers[hop] for _, hop in hops if self._servers.get(hop)})
         found: dict[str, Route] = {}
         for destination, hop in hops:
@@ -87,12 +86,7 @@ class RouterRoutes:
     def _create(self, routes: Sequence[Route]) -> Failures:
         existing = _hops(self._router())
         ports = self._ports("device_id", {self._router_id, *(route.target_instance for route in routes)})
-        subnets = {
-            ip["subnet_id"]
-            for port in ports
-            if port["device_id"] == self._router_id and port["device_owner"].startswith(_ROUTER_PORT)
-            for ip in port["fixed_ips"]
-        }
+        subnets = self._subnets(ports)
         failures: Failures = {}
         wanted: dict[Route, tuple[Object, Hop]] = {}
         for route in routes:
@@ -114,8 +108,10 @@ class RouterRoutes:
         return failures | self._write("add_extraroutes", missing)
 
     def _delete(self, routes: Sequence[Route]) -> Failures:
-        existing = _hops(self._router())
-        self._learn(hop for _, hop in existing)
+        router = self._router()
+        existing = _hops(router)
+        destinations = {route.destination_cidr for route in routes}
+        ports = self._learn(router, {hop for destination, hop in existing if destination in destinations})
         doomed = {
             route: [
                 (destination, hop)
@@ -125,7 +121,6 @@ class RouterRoutes:
             ]
             for route in routes
         }
-        ports = self._at({hop for hops in doomed.values() for _, hop in hops})
         paired = {
             route: (ports[hop], (destination, hop))
             for route, hops in doomed.items()
@@ -187,10 +182,14 @@ class RouterRoutes:
     def _ports(self, field: str, values: Collection[str]) -> Objects:
         return self._client.list_by("network", "ports", "ports", field, values)
 
-    def _learn(self, addresses: Iterable[str]) -> None:
-        """Find the servers of next hops, where Nova does not show them: an address may be another's by now."""
-        doubtful = {each for each in addresses if not self._instances.shows(self._servers.get(each), each)}
-        ports = self._at(doubtful)
+    def _learn(self, router: Object, more: Collection[str] = ()) -> Mapping[str, Object]:
+        """Find the servers of next hops where Nova does not show them: an address may be another's by now.
+
+        Return their ports, and those of `more` next hops.
+        """
+        hops = {hop for _, hop in _hops(router)}
+        doubtful = {each for each in hops if not self._instances.shows(self._servers.get(each), each)} | {*more}
+        ports = self._at(router, doubtful)
         for address in doubtful:
             port = ports.get(address)
             if port is None:
@@ -200,11 +199,24 @@ class RouterRoutes:
                 self._servers[address] = port["device_id"] if is_servers else ""
             else:
                 self._servers.setdefault(address, "")
+        return ports
 
-    def _at(self, addresses: Collection[str]) -> dict[str, Object]:
-        """The port that has each address."""
+    def _at(self, router: Object, addresses: Collection[str]) -> Mapping[str, Object]:
+        """The port that has each address in a subnet of the router: in other networks, others may have it."""
+        if not addresses:
+            return {}
+        # Only the router shows a project where its gateway is.
+        gateway = (router.get("external_gateway_info") or {}).get("external_fixed_ips") or ()
+        subnets = self._subnets(self._ports("device_id", {self._router_id})) | {ip["subnet_id"] for ip in gateway}
         ports = self._ports("fixed_ips", {f"ip_address={each}" for each in addresses})
-        return {ip["ip_address"]: port for port in ports for ip in port["fixed_ips"]}
+        return {ip["ip_address"]: port for port in ports for ip in port["fixed_ips"] if ip["subnet_id"] in subnets}
+
+    def _subnets(self, ports: Iterable[Object]) -> set[str]:
+        """The subnets in which the router, whose ports are among these, has an interface."""
+        interfaces = (
+            each for each in ports if each["device_id"] == self._router_id and each["device_owner"] in ROUTER_INTERFACES
+        )
+        return {ip["subnet_id"] for port in interfaces for ip in port["fixed_ips"]}
 
     def _pair(self, wanted: dict[Route, tuple[Object, Hop]], *, add: bool) -> Failures:
         """Allow or forbid these destinations on their ports: a call for each port that has to change."""

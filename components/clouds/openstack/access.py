@@ -57,14 +57,6 @@ _LOAD_BALANCERS = _NETWORKS | {
 """By the key of the stack file: the key of the cloud config."""
 
 
-_ROUTER_PORTS = (
-    "network:router_interface",
-    "network:router_interface_distributed",
-    "network:ha_router_replicated_interface",
-)
-"""`device_owner` values of router ports."""
-
-
 def cloud_config(config: Config, cluster_id: str, network_id: str) -> str:
     """The text of the cloud config for a cluster. Raises InvalidConfiguration, PlaceholderSecrets or CloudError.
 
@@ -141,9 +133,10 @@ def _router(cloud_config: str, network_id: str) -> str:
     """The ID of the one router in a network."""
     from cloud_controller.clouds.openstack.cloud import connect
     from cloud_controller.clouds.openstack.config import parse
+    from cloud_controller.clouds.openstack.names import ROUTER_INTERFACES
 
     client = connect(parse(cloud_config))
-    ports = client.list("network", "ports", "ports", network_id=network_id, device_owner=_ROUTER_PORTS)
+    ports = client.list("network", "ports", "ports", network_id=network_id, device_owner=ROUTER_INTERFACES)
     routers = sorted({str(port["device_id"]) for port in ports})
     if len(routers) != 1:
         found = ", ".join(routers) or "none"

@@ -29,6 +29,16 @@ def pairs(openstack: Site, server: str) -> list[str]:
     return sorted(each["ip_address"] for each in port["allowed_address_pairs"])
 
 
+def twin(openstack: Site, address: str, *pairs: str) -> str:
+    """The ID of a server that has this address of the nodes' in an isolated network, where its port has these pairs."""
+    network, (subnet,) = openstack.project.network("isolated", "10.1.0.0/16")
+    server, (port,) = openstack.project.server("twin", (network, [subnet]))
+    fixed_ips = [{"subnet_id": subnet["id"], "ip_address": address}]
+    body = {"fixed_ips": fixed_ips, "allowed_address_pairs": [{"ip_address": each} for each in pairs]}
+    openstack.project.api.put("network", f"ports/{port['id']}", {"port": body})
+    return server
+
+
 def hops(openstack: Site) -> dict[str, str]:
     """The routes of the router."""
     found = openstack.project.api.get("network", f"routers/{openstack.router}")["router"]["routes"]
@@ -171,3 +181,55 @@ def test_a_route_to_an_address_that_nova_shows_no_more_follows_its_port(
     openstack.peer.admin.delete("network", f"ports/{port['id']}")
 
     assert [each.blackhole for each in routes.list()] == [True]
+
+
+def test_routes_lead_to_servers_behind_a_redundant_router(openstack: Site) -> None:
+    """Neutron gives the interfaces of such a router an owner of their own."""
+    body = {"router": {"name": "redundant", "ha": True, "project_id": openstack.project.id}}
+    openstack.router = openstack.peer.admin.post("network", "routers", body)["router"]["id"]
+    interface = {"subnet_id": openstack.nodes[1][0]["id"]}
+    openstack.project.api.put("network", f"routers/{openstack.router}/add_router_interface", interface)
+    server = openstack.server("node0")
+
+    assert routes_of(openstack).create([Route("10.244.0.0/24", server)]) == []
+
+    assert {*hops(openstack)} == {"10.244.0.0/24"}
+
+
+def test_a_route_and_its_pair_are_those_of_the_port_behind_the_router(openstack: Site) -> None:
+    server = openstack.server("node0")
+    route = Route("10.244.0.0/24", server, owned=None)
+    routes_of(openstack).create([route])
+    other = twin(openstack, hops(openstack)[route.destination_cidr], route.destination_cidr)
+    routes = routes_of(openstack)
+
+    assert routes.list() == [route]
+    assert routes.delete([route]) == []
+
+    assert (pairs(openstack, server), pairs(openstack, other)) == ([], [route.destination_cidr])
+
+
+def test_a_next_hop_whose_address_only_a_port_elsewhere_has_is_a_black_hole(openstack: Site) -> None:
+    server = openstack.server("node0")
+    routes_of(openstack).create([Route("10.244.0.0/24", server)])
+    twin(openstack, hops(openstack)["10.244.0.0/24"])
+    openstack.project.end_server(server)
+
+    (found,) = routes_of(openstack).list()
+
+    assert found == Route("10.244.0.0/24", "", blackhole=True, owned=None)
+
+
+def test_a_route_by_the_routers_gateway_leads_to_its_server(openstack: Site) -> None:
+    """The gateway's port is no port of the project: only the router shows its subnet."""
+    network, (subnet,) = openstack.project.network("public", "203.0.113.0/24", external=True)
+    openstack.router = openstack.project.router(external=network["id"])
+    server = openstack.server("node0")
+    port = {"network_id": network["id"], "project_id": openstack.project.id, "device_id": server}
+    body = {"port": port | {"device_owner": "compute:nova", "fixed_ips": [{"subnet_id": subnet["id"]}]}}
+    (ip,) = openstack.peer.admin.post("network", "ports", body)["port"]["fixed_ips"]
+    entry = {"destination": "10.244.0.0/24", "nexthop": ip["ip_address"]}
+    path = f"routers/{openstack.router}/add_extraroutes"
+    openstack.project.api.put("network", path, {"router": {"routes": [entry]}})
+
+    assert routes_of(openstack).list() == [Route("10.244.0.0/24", server, owned=None)]

@@ -1,0 +1,34 @@
+"""Floating IPs on the real Neutron: from which of several subnets they come."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
+from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
+from tests.cloud_controller.load_balancing import port, served, service
+
+pytestmark = pytest.mark.integration
+
+
+def fill_the_first_subnet(account: OctaviaAccount) -> str:
+    """Leave no free address in the external subnet that is tried first. Return the ID of the other one."""
+    listed = account.api.get("network", f"subnets?network_id={account.public}")["subnets"]
+    first, other = sorted(listed, key=lambda each: str(each["id"]))
+    last = first["cidr"].replace(".0/24", ".200")
+    pool = {"subnet": {"allocation_pools": [{"start": last, "end": last}]}}
+    account.site.peer.admin.put("network", f"subnets/{first['id']}", pool)
+    body = {"floatingip": {"floating_network_id": account.public, "subnet_id": first["id"]}}
+    account.api.post("network", "floatingips", body)
+    return str(other["id"])
+
+
+def test_a_full_subnet_is_passed_over_for_one_with_a_free_address(account: OctaviaAccount) -> None:
+    other = fill_the_first_subnet(account)
+    cluster = nodes("node1")
+
+    served(account, cluster, service(named(floating_subnet_tags="v4"), port(80)))
+
+    (ip,) = cluster.ingress
+    (subnet,) = account.api.get("network", f"subnets?id={other}")["subnets"]
+    assert ip["ip"].startswith(subnet["cidr"].removesuffix("0/24"))
