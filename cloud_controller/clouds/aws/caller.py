@@ -30,18 +30,20 @@ def other_than_ccm(api: Api, pods: CcmPods | None) -> str | None:
     if api.config.role_arn is None:
         if pods is None:
             return f"{caller}, and no pod shows which credentials the CCM has"
-        if hidden := sorted(filter(_OTHER_SOURCES.fullmatch, pods.environment)):
-            return f"{caller}, and the CCM has credentials that its pods do not show ({', '.join(hidden)})"
+        hidden = {name for name in pods.environment if _OTHER_SOURCES.fullmatch(name)}
+        hidden |= {name for name in _ROLE_OF_POD if pods.environment.get(name, "") is None}
+        if hidden:
+            return f"{caller}, and the CCM has credentials that its pods do not show ({', '.join(sorted(hidden))})"
     role = api.config.role_arn or _role_of(pods)
     if role is not None:
         wanted = _ROLE.fullmatch(role)
         same = called and wanted and called.group("account", "role") == wanted.group("account", "role")
         return None if same else f"{caller}, and the CCM as {role}"
-    machines = {instance_id(each) for each in pods.machines} if pods else set()
+    machines = {instance_id(each) or each for each in pods.machines} if pods else set()
     if not machines:
         return f"{caller}, and the CCM has its machine's role, but no pod of it is on a node"
     # AWS names the session of a machine's role after the machine.
-    if called and None not in machines and _share_a_role(api, {called["session"], *map(str, machines)}):
+    if called and _share_a_role(api, {called["session"], *machines}):
         return None
     return f"{caller}, and the CCM has its machine's role"
 

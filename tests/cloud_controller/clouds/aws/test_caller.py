@@ -127,6 +127,19 @@ def test_credentials_that_the_pods_do_not_show_may_be_others(aws: ScriptedAws, n
     assert why == f"doctor calls AWS as {OF_ROLE}, and the CCM has credentials that its pods do not show ({name})"
 
 
+@pytest.mark.parametrize("name", sorted(IRSA))
+def test_a_role_that_another_object_names_is_not_shown(aws: ScriptedAws, name: str) -> None:
+    why = other(aws, [caller(OF_MACHINE), instances(("i-0a", "arn:p"))], CcmPods({**IRSA, name: None}, MACHINES[:1]))
+
+    assert why == f"doctor calls AWS as {OF_MACHINE}, and the CCM has credentials that its pods do not show ({name})"
+
+
+def test_a_role_without_a_token_for_it_is_not_the_pods(aws: ScriptedAws) -> None:
+    same = instances(("i-0a", "arn:p"))
+
+    assert other(aws, [caller(OF_MACHINE), same], CcmPods({"AWS_ROLE_ARN": ROLE}, MACHINES[:1])) is None
+
+
 def test_a_ccm_outside_the_cluster_does_not_show_its_credentials(aws: ScriptedAws) -> None:
     why = other(aws, [caller(OF_MACHINE)], None)
 
