@@ -74,7 +74,7 @@ def everything(account: AwsAccount) -> list[Any]:
         ec2.describe_route_tables()["RouteTables"],
         ec2.describe_security_groups()["SecurityGroups"],
         [
-            {key: instance[key] for key in ("InstanceId", "SourceDestCheck", "Tags", "State")}  # type: ignore[literal-required]
+            {key: instance[key] for key in ("InstanceId", "SourceDestCheck", "Tags", "State")}
             for reservation in ec2.describe_instances()["Reservations"]
             for instance in reservation["Instances"]
         ],
