@@ -31,9 +31,12 @@ from cloud_controller.volumes import Volumes
 __all__ = [
     "AccessDenied",
     "CallObserver",
+    "CcmPods",
     "Cloud",
     "CloudError",
     "Conflict",
+    "DryRun",
+    "DryRuns",
     "Fence",
     "ForeignCluster",
     "Instance",
@@ -274,4 +277,40 @@ class TellsRights(Protocol):
 
     def lacking_rights(self, controllers: Collection[str]) -> Sequence[str]:
         """The operations that these controllers need and the credentials do not allow."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CcmPods:
+    """What shows which credentials the CCM's pods have.
+
+    `environment`: the variables of its containers; the value None is in another object, such as a Secret.
+    `machines`: the provider IDs of the nodes that the pods run on; "" for one without.
+    """
+
+    environment: Mapping[str, str | None]
+    machines: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What dry runs of changes showed.
+
+    `allowed`: operations. `lacking`: the cloud's refusals of operations, with their reasons. `unknown`: what dry runs
+    could not show and why, as clauses.
+    """
+
+    allowed: Sequence[str] = ()
+    lacking: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+
+
+@runtime_checkable
+class DryRuns(Protocol):
+    """A `Cloud` where some changes can be tried without being made (optional); only the caller's rights are shown."""
+
+    def dry_run(self, controllers: Collection[str], pods: CcmPods | None) -> DryRun:
+        """Try a change of each kind that these controllers make, on the cluster's own objects, if the credentials are
+        the CCM's. `pods` None: the CCM does not run in the cluster, or its pods do not show which credentials it has.
+        """
         ...

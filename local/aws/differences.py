@@ -1,19 +1,21 @@
 """Makes moto behave as AWS where this site depends on the difference.
 
 Clusters of EKS take time and have a control plane behind them; an instance's network interfaces end with it; rules of
-security groups have descriptions. Load balancers are in `balancing`, updates of clusters in `clusters`, scaling groups
-in `scaling`.
+security groups have descriptions; a dry run changes no routes. Load balancers are in `balancing`, updates of clusters
+in `clusters`, scaling groups in `scaling`.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from moto.ec2.models.instances import Instance
 from moto.ec2.models.security_groups import SecurityGroupRule
+from moto.ec2.responses.route_tables import RouteTables
 from moto.eks import models as eks
 
 from local.aws import balancing, clusters, scaling
@@ -80,8 +82,23 @@ def differ_from_moto() -> None:
     eks.Cluster = SiteCluster  # type: ignore[misc]
     Instance.prep_nics = _with_ending_interfaces  # type: ignore[assignment]
     SecurityGroupRule.description = property(_described)  # type: ignore[assignment]
-    for (owner, method), instead in {**balancing.AS_AWS, **clusters.AS_AWS, **scaling.AS_AWS}.items():
+    for (owner, method), instead in {**DRY_RUNS, **balancing.AS_AWS, **clusters.AS_AWS, **scaling.AS_AWS}.items():
         setattr(owner, method, instead)
+
+
+def _but_for_dry_runs(change: Callable[[RouteTables], Any]) -> Callable[[RouteTables], Any]:
+    def answer(responses: RouteTables) -> Any:
+        responses.error_on_dryrun()
+        return change(responses)
+
+    return answer
+
+
+DRY_RUNS: Mapping[tuple[type, str], Any] = {
+    (RouteTables, "create_route"): _but_for_dry_runs(RouteTables.create_route),
+    (RouteTables, "delete_route"): _but_for_dry_runs(RouteTables.delete_route),
+}
+"""The replacement of each method that ignores the parameter DryRun."""
 
 
 def _described(rule: SecurityGroupRule) -> str | None:

@@ -249,6 +249,49 @@ def test_a_scheduled_doctor_reads_with_its_own_role_and_finds_nothing(aws: AwsSt
     [doctors] = [each["Arn"] for each in aws.aws("iam").list_roles()["Roles"] if "-doctor-" in each["RoleName"]]
     # What the simulator refuses to all whom the role does not trust.
     assert {"name": "AWS_ROLE_ARN", "value": doctors} in container["env"]
+    # Dry runs would tell of this role's rights, not of the CCM's.
+    reason = out_of_reach(patient)
+    assert f"assumed-role/{doctors.rpartition('/')[2]}/" in reason
+    assert reason.endswith(f"and the CCM as {ccms_role(aws)}")
+
+
+def out_of_reach(patient: Patient) -> str:
+    """What the latest report says that check `cloud-rights` could not ask."""
+    (reason,) = (each["reason"] for each in patient.last["outOfReach"] if each["check"] == "cloud-rights")
+    return str(reason)
+
+
+def ccms_role(aws: AwsStack) -> str:
+    """The ARN of the role that the CCM's pods have."""
+    container = aws.kube.get(DEPLOYMENTS, NAME, SYSTEM)["spec"]["template"]["spec"]["containers"][0]
+    return str(next(each["value"] for each in container["env"] if each["name"] == "AWS_ROLE_ARN"))
+
+
+def test_doctor_with_the_ccms_role_tries_its_changes_and_finds_a_right_that_it_lacks(
+    aws: AwsStack, tmp_path: Path
+) -> None:
+    iam, role = aws.aws("iam"), ccms_role(aws)
+    lent = aws.aws("sts").assume_role(RoleArn=role, RoleSessionName="doctor")["Credentials"]
+    keys = {"ACCESS_KEY_ID": "AccessKeyId", "SECRET_ACCESS_KEY": "SecretAccessKey", "SESSION_TOKEN": "SessionToken"}
+    environment = {f"AWS_{name}": lent[key] for name, key in keys.items()}
+    ccm = Patient("aws", aws.kube, aws.kubeconfig, tmp_path, environment)
+    routes = aws.routes()
+
+    ccm.examined("--only=cloud-rights")
+
+    assert ccm.complaints() == []
+    assert "by dry runs CreateRoute, DeleteRoute, ModifyInstanceAttribute, CreateSecurityGroup" in out_of_reach(ccm)
+    denied = {"RoleName": role.rpartition("/")[2], "PolicyName": "denied"}
+    statement = {"Effect": "Deny", "Action": "ec2:DeleteRoute", "Resource": "*"}
+    iam.put_role_policy(**denied, PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}))
+    try:
+        ccm.examined("--only=cloud-rights")
+    finally:
+        iam.delete_role_policy(**denied)
+    (finding,) = ccm.last["findings"]
+    (evidence,) = finding["evidence"]
+    assert evidence.startswith("AWS: ec2 DeleteRoute: UnauthorizedOperation")
+    assert aws.routes() == routes
 
 
 def test_doctor_names_a_stopped_ccm_before_what_it_leaves_undone(aws: AwsStack, patient: Patient) -> None:

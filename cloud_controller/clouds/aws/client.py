@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import parse_qs
 
 import boto3
 from botocore import xform_name
@@ -74,7 +75,7 @@ class Api:
         self.observer: CallObserver | None = None
         """Called after every attempt; see `Cloud.observe_calls`."""
         self.fence: Fence = unfenced
-        """Called before every attempt that may change something; see `Cloud.fence_writes`."""
+        """Called before every attempt that may change something, so not of a dry run; see `Cloud.fence_writes`."""
         self._policy = RetryPolicy(deadline=deadline, throttled_attempts=_THROTTLED_ATTEMPTS)
         self._sleep = sleep
         self._making = threading.RLock()
@@ -168,7 +169,7 @@ class Api:
 
     def _fence_request(self, request: Any, event_name: str, **_: Any) -> None:
         """Check the fence now, and again before the body is sent, because connecting may take long too."""
-        if _READS.fullmatch(event_name.rpartition(".")[2]):
+        if _READS.fullmatch(event_name.rpartition(".")[2]) or _is_dry_run(request, event_name):
             return
         self.fence()
         if body := request.body:
@@ -190,3 +191,8 @@ class Api:
             if error_code(error) in _NOT_TAKEN:
                 self._forget_credentials()
             raise translated(error, service, operation) from error
+
+
+def _is_dry_run(request: Any, event_name: str) -> bool:
+    """Whether EC2 only checks the caller's rights: by what is sent, whoever sends it."""
+    return event_name.startswith("before-send.ec2.") and parse_qs(request.body).get("DryRun") == ["true"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 
-from cloud_controller.cloud import CallObserver, Fence, Quota
+from cloud_controller.cloud import CallObserver, CcmPods, DryRun, Fence, Quota
 from cloud_controller.clouds.aws import access
+from cloud_controller.clouds.aws.caller import other_than_ccm
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.config_refusals import served_classes
+from cloud_controller.clouds.aws.dry_run import dry_run
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.load_balancer import AwsLoadBalancers
 from cloud_controller.clouds.aws.provider_ids import PROVIDER_NAME
@@ -74,6 +76,12 @@ class Aws:
     def check_access(self, controllers: Collection[str], *, read_only: bool = False) -> None:  # noqa: ARG002
         """See `Cloud.check_access`; rights are told where they lack (see `access.check`)."""
         access.check(self._api)
+
+    def dry_run(self, controllers: Collection[str], pods: CcmPods | None) -> DryRun:
+        """See `DryRuns`: of changes in EC2 alone."""
+        if other := other_than_ccm(self._api, pods):
+            return DryRun(unknown=[f"which changes are is unknown: {other}"])
+        return dry_run(self._api, self._vpc_state, self._instances, self._routes, controllers)
 
     def quotas(self, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:
         """See `Quotas`: those of classic and network load balancers, and of target groups."""

@@ -80,7 +80,7 @@ class AwsRoutes:
         An existing route to the same machine is a success.
         """
         try:
-            table_id = self._known_table_id()
+            table_id = self.known_table_id()
             closed = self._instances.with_source_dest_check({route.target_instance for route in routes})
         except CloudError as error:
             return [RouteFailure(route, error) for route in routes]
@@ -98,11 +98,17 @@ class AwsRoutes:
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
         """Delete them; a missing route is a success."""
         try:
-            table_id = self._known_table_id()
+            table_id = self.known_table_id()
         except CloudError as error:
             return [RouteFailure(route, error) for route in routes]
         failures = self._concurrently(partial(self._delete, table_id, route) for route in routes)
         return [failure for failure in failures if failure is not None]
+
+    def known_table_id(self) -> str:
+        """The table's ID, read once."""
+        if self._table_id is None:
+            self._table_id = str(self._table()["RouteTableId"])
+        return self._table_id
 
     def _table(self) -> Mapping[str, Any]:
         config = self._api.config
@@ -126,11 +132,6 @@ class AwsRoutes:
         raise InvalidConfiguration(
             field, why, "the ID of the route table for pod routes, or the tag on exactly one route table"
         )
-
-    def _known_table_id(self) -> str:
-        if self._table_id is None:
-            self._table_id = str(self._table()["RouteTableId"])
-        return self._table_id
 
     def _open(self, instance_id: str) -> CloudError | None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.credentials import Credentials, ReadOnlyCredentials
@@ -22,7 +22,7 @@ from cloud_controller.clouds.aws import client
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config, ServiceOverride
 from cloud_controller.clouds.common.rate_limiter import RateLimiter
-from cloud_controller.fence import WriteRefused
+from cloud_controller.fence import WriteRefused, read_only
 from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import (
     REGION,
@@ -496,3 +496,35 @@ def test_a_request_refused_after_its_headers_never_gets_its_body_sent(aws: Scrip
 
     assert not any(aws.requests)
     assert aws.sleeps == []
+
+
+def test_a_dry_run_changes_nothing_and_passes_the_fence(aws: ScriptedAws) -> None:
+    aws.answers = [ec2_error("DryRunOperation", 412)]
+    api = aws.api()
+    api.fence = read_only
+
+    with pytest.raises(CloudError, match="DryRunOperation"):
+        api.call("ec2", "DeleteRoute", RouteTableId="rtb-1", DryRun=True)
+
+    assert [request["DryRun"] for request in aws.requests] == ["true"]
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "params"),
+    [
+        ("ec2", "DeleteRoute", {"RouteTableId": "rtb-1"}),
+        ("ec2", "DeleteRoute", {"RouteTableId": "rtb-1", "DryRun": False}),
+        ("ec2", "CreateSecurityGroup", {"GroupName": "a&DryRun=true", "Description": "DryRun=true"}),
+        ("elb", "DeleteLoadBalancer", {"LoadBalancerName": "a&DryRun=true"}),
+    ],
+)
+def test_whatever_is_no_dry_run_does_not_pass_it(
+    aws: ScriptedAws, service: str, operation: str, params: dict[str, Any]
+) -> None:
+    api = aws.api()
+    api.fence = read_only
+
+    with pytest.raises(WriteRefused):
+        api.call(service, operation, **params)
+
+    assert aws.requests == []
