@@ -16,8 +16,8 @@ from cloud_controller.clouds.openstack.octavia.changes import Changes
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
 from cloud_controller.clouds.openstack.octavia.node_groups import NodeGroups
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
-from cloud_controller.clouds.openstack.octavia.parts import Sent
 from cloud_controller.clouds.openstack.octavia.reads import Reads
+from cloud_controller.clouds.openstack.octavia.sent import Sent
 from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, observed
 from cloud_controller.load_balancers.facts import Fact
@@ -127,12 +127,14 @@ class OctaviaLoadBalancers:
                 # Its answer may be lost, or somebody else has changed it.
                 self._reads.forget(lb.id)
             return OperationResult(operation, error), nothing
+        if sent.left_out is not None:
+            return OperationResult(operation, sent.left_out), sent
         if sent.unfinished:
             return OperationResult(operation, Postponed(sent.unfinished)), sent
         return OperationResult(operation, settled=not sent.busy), sent
 
-    def _networks(self) -> Topology:
-        return self._topology.fetch("", self._reads.topology)
+    def _networks(self, max_age: float | None = None) -> Topology:
+        return self._topology.fetch("", self._reads.topology, max_age)
 
 
 def _reason_to_wait(lb: ObservedLoadBalancer | None) -> Postponed | None:
