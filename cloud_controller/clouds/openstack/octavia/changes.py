@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia import bodies, wire
+from cloud_controller.clouds.openstack.octavia.failed_parts import FailedParts
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
 from cloud_controller.clouds.openstack.octavia.members import MemberChanges
 from cloud_controller.clouds.openstack.octavia.node_groups import NodeGroups
-from cloud_controller.clouds.openstack.octavia.parts import PartChanges
+from cloud_controller.clouds.openstack.octavia.parts import PartChanges, fields_changed
 from cloud_controller.clouds.openstack.octavia.reads import Reads
 from cloud_controller.clouds.openstack.octavia.sent import Sent
 from cloud_controller.clouds.openstack.octavia.topology import ReadTopology, subnets_of
@@ -54,8 +55,9 @@ class Changes:
         self._floating_ips = floating_ips
         self._groups = groups
         self._topology = topology
-        self._members = MemberChanges(client, reads, topology)
-        self._parts = PartChanges(client, reads, self._members)
+        failed = FailedParts()
+        self._members = MemberChanges(client, reads, failed, topology)
+        self._parts = PartChanges(client, reads, failed, self._members)
         self._cluster_id = cluster_id
 
     # ------------------------------------------------------------------------------------------------------- the whole
@@ -129,11 +131,13 @@ class Changes:
         if model.attributes and not turned_on:
             # The tag is first, so that whoever deletes the load balancer knows of the group.
             waits = self._groups.put(known, model)
-        if model.name == known.view["name"] and sorted(known.view["tags"]) == sorted(tags):
+        enabled = model.attributes.get("enabled", known.view.get("admin_state_up"))
+        changed = fields_changed(known.view, {"name": model.name, "tags": tags, "admin_state_up": enabled})
+        if not changed:
             # The plan knows the new address only from the next read.
             moved = f"load balancer {operation.id} has another address now" if known.floating_ip != floating_ip else ""
             return Sent(busy=False, unfinished=moved or waits)
-        self._parts.put("loadbalancers", known, known.view, {"name": model.name, "tags": tags})
+        self._parts.put("loadbalancers", known, known.view, changed)
         return Sent(unfinished=f"Octavia is changing load balancer {operation.id}")
 
     def _delete(self, operation: DeleteLoadBalancer) -> Sent:

@@ -120,9 +120,10 @@ class OctaviaLoadBalancers:
             sent = self._changes.perform(operation, operations)
         except CloudError as error:
             if isinstance(error, Conflict) and "immutable" in str(error):
-                return OperationResult(
-                    operation, Postponed(f"Octavia is still changing the load balancer: {error}")
-                ), nothing
+                if lb is not None and "Load Balancer" not in str(error):
+                    # A pool: it is being changed too, or it is in ERROR since its last read.
+                    self._reads.forget(lb.id)
+                return OperationResult(operation, Postponed(f"Octavia accepts no change now: {error}")), nothing
             if lb is not None and not isinstance(error, Postponed | InvalidConfiguration):
                 # Its answer may be lost, or somebody else has changed it.
                 self._reads.forget(lb.id)

@@ -8,6 +8,8 @@ from dataclasses import replace
 from cloud_controller.cloud_errors import Conflict, InvalidConfiguration, LeftOut, NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia import bodies, wire
+from cloud_controller.clouds.openstack.octavia.failed_parts import FailedParts, reason
+from cloud_controller.clouds.openstack.octavia.faults import is_failed
 from cloud_controller.clouds.openstack.octavia.reads import Reads
 from cloud_controller.clouds.openstack.octavia.sent import Sent
 from cloud_controller.clouds.openstack.octavia.topology import ReadTopology, subnets_of
@@ -20,9 +22,10 @@ from cloud_controller.load_balancers.operations import AddMembers, Operation, Re
 class MemberChanges:
     """The changes of members of one cluster's load balancers."""
 
-    def __init__(self, client: OpenStackClient, reads: Reads, topology: ReadTopology) -> None:
+    def __init__(self, client: OpenStackClient, reads: Reads, failed: FailedParts, topology: ReadTopology) -> None:
         self._client = client
         self._reads = reads
+        self._failed = failed
         self._topology = topology
 
     def add(self, operation: AddMembers, operations: Sequence[Operation]) -> Sent:
@@ -62,10 +65,24 @@ class MemberChanges:
         if some_stay and members and not wanted:
             raise Conflict(f"pool {name} of load balancer {id} keeps its members: no new one could be added")
         left_out = _left_out(missing)
-        if wanted == members:
+        odd = [
+            each
+            for each in known.members.get(present["id"], [])
+            if wire.member_of(each).key in wanted and wire.faults_of(each, present, known)
+        ]
+        if wanted == members and not odd:
             return Sent(busy=False, left_out=left_out)
+        if is_failed(present):
+            # Octavia accepts no change of its members until the pool itself is changed.
+            raise Conflict(reason(f"pool {name}"))
+        again = ""
+        if failed := ", ".join(each["name"] for each in odd if is_failed(each)):
+            what = f"member {failed} of pool {name}"
+            again = self._failed.attempt(f"members of {present['id']}", what, at_once=wanted != members)
         self._send(known, present, pool, [*wanted.values()], subnets)
-        return Sent(left_out=left_out)
+        if again:
+            self._reads.forget(id)
+        return Sent(unfinished=again, left_out=left_out)
 
     def put_ports(self, known: Known, present: View, pool: Pool) -> None:
         """Let each member be checked on the port that the pool's check has."""
@@ -107,9 +124,8 @@ class MemberChanges:
 
 
 def of_pool(known: Known, present: View) -> list[Member]:
-    """The members of a pool; one that somebody has switched off is to be added again."""
-    on = [each for each in known.members.get(present["id"], []) if each.get("admin_state_up", True)]
-    return [Member(each["address"], each["protocol_port"], each["name"], each["weight"]) for each in on]
+    """The members of a pool."""
+    return [wire.member_of(each) for each in known.members.get(present["id"], [])]
 
 
 def _left_out(missing: dict[str, InvalidConfiguration]) -> LeftOut | None:

@@ -7,6 +7,8 @@ from typing import Any
 from cloud_controller.cloud_errors import Conflict, NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia import bodies, wire
+from cloud_controller.clouds.openstack.octavia.failed_parts import FailedParts
+from cloud_controller.clouds.openstack.octavia.faults import is_failed
 from cloud_controller.clouds.openstack.octavia.members import MemberChanges
 from cloud_controller.clouds.openstack.octavia.reads import Reads
 from cloud_controller.clouds.openstack.octavia.sent import Sent
@@ -18,9 +20,10 @@ from cloud_controller.load_balancers.operations import DeleteListener, DeletePoo
 class PartChanges:
     """The changes of the parts of one cluster's load balancers."""
 
-    def __init__(self, client: OpenStackClient, reads: Reads, members: MemberChanges) -> None:
+    def __init__(self, client: OpenStackClient, reads: Reads, failed: FailedParts, members: MemberChanges) -> None:
         self._client = client
         self._reads = reads
+        self._failed = failed
         self._members = members
 
     def put_pool(self, operation: PutPool) -> Sent:
@@ -34,14 +37,13 @@ class PartChanges:
             self._reads.working(operation.id)
             more = "members" if pool.members else "its health monitor" if bodies.has_monitor(pool) else ""
             return Sent(unfinished=f"pool {pool.name} still lacks {more}" if more else "")
-        changed = _changed(present, bodies.pool_body(pool))
-        if changed:
-            self.put("pools", known, present, changed)
-        monitor_waits = self._put_monitor(known, present, pool, send=not changed)
-        if changed or monitor_waits.busy:
-            unfinished = f"pool {pool.name}: the health monitor follows" if changed and monitor_waits.unfinished else ""
-            return Sent(unfinished=unfinished or ("" if changed else monitor_waits.unfinished))
-        return Sent(busy=False)
+        sent = self._put("pools", known, present, bodies.pool_body(pool), f"pool {pool.name}")
+        if sent.unfinished:
+            return sent
+        monitor_waits = self._put_monitor(known, present, pool, send=not sent.busy)
+        if sent.busy:
+            return Sent(unfinished=f"pool {pool.name}: the health monitor follows" if monitor_waits.unfinished else "")
+        return monitor_waits
 
     def delete_pool(self, operation: DeletePool) -> Sent:
         """Delete the pool, if it exists."""
@@ -72,11 +74,8 @@ class PartChanges:
             known.listeners[made["id"]] = made
             self._reads.working(operation.id)
             return Sent()
-        changed = _changed(present, {**bodies.listener_body(listener), "default_pool_id": pool["id"]})
-        if not changed:
-            return Sent(busy=False)
-        self.put("listeners", known, present, changed)
-        return Sent()
+        wanted = {**bodies.listener_body(listener), "default_pool_id": pool["id"]}
+        return self._put("listeners", known, present, wanted, f"listener {listener}")
 
     def delete_listener(self, operation: DeleteListener) -> Sent:
         """Delete the listener, if it exists."""
@@ -106,10 +105,12 @@ class PartChanges:
                 known.monitors[made["id"]], present["healthmonitor_id"] = made, made["id"]
                 self._reads.working(lb_id)
             return Sent(unfinished="" if send and self._ports_agree(known, present, pool) else later)
-        if changed := _changed(monitor, bodies.monitor_body(pool)):
-            if send:
-                self.put("healthmonitors", known, monitor, changed)
-            return Sent(unfinished="" if send and self._ports_agree(known, present, pool) else later)
+        wanted = bodies.monitor_body(pool)
+        if not send and (is_failed(monitor) or fields_changed(monitor, wanted)):
+            return Sent(unfinished=later)
+        sent = self._put("healthmonitors", known, monitor, wanted, f"the health monitor of pool {pool.name}")
+        if sent.busy:
+            return Sent(unfinished=sent.unfinished or ("" if self._ports_agree(known, present, pool) else later))
         if not self._ports_agree(known, present, pool):
             if send:
                 self._members.put_ports(known, present, pool)
@@ -127,6 +128,21 @@ class PartChanges:
         present.update(self._client.put(OCTAVIA, f"lbaas/{kind}/{present['id']}", body)[kind[:-1]])
         self._reads.working(known.view["id"])
 
+    def _put(self, kind: str, known: Known, present: View, wanted: View, what: str) -> Sent:
+        """Change the fields of an object that differ; of one that Octavia failed to change, send all again.
+
+        Raises Conflict while it is too early for that.
+        """
+        if is_failed(present):
+            again = self._failed.attempt(present["id"], what, at_once=bool(fields_changed(present, wanted)))
+            self.put(kind, known, present, wanted)
+            # Only a read shows whether it succeeds this time.
+            self._reads.forget(known.view["id"])
+            return Sent(unfinished=again)
+        if changed := fields_changed(present, wanted):
+            self.put(kind, known, present, changed)
+        return Sent(busy=bool(changed))
+
     def _remove(self, kind: str, known: Known, parts: dict[str, View], present: View | None) -> Sent:
         if present is None:
             return Sent(busy=False)
@@ -140,7 +156,7 @@ class PartChanges:
         return Sent()
 
 
-def _changed(present: View, wanted: View) -> View:
+def fields_changed(present: View, wanted: View) -> View:
     """The fields that differ."""
     return {key: value for key, value in wanted.items() if _plain(present.get(key)) != _plain(value)}
 
