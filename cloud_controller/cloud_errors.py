@@ -5,6 +5,7 @@
     ├── Conflict               the object's present state forbids the change
     ├── ForeignCluster         cloud config and Kubernetes cluster do not match
     ├── InvalidConfiguration   the user's input is invalid
+    │   └── LeftOut            the change was made without what is invalid
     ├── NotFound               the object does not exist
     ├── Postponed              the change has to wait; the next plan includes it
     ├── QuotaExceeded          the account's quota is used up
@@ -70,3 +71,7 @@ class InvalidConfiguration(CloudError):
         self.field = field
         self.why = why
         self.allowed = allowed
+
+
+class LeftOut(InvalidConfiguration):
+    """A part of the change is invalid. It was left out and the rest was made, so nothing else has to wait for it."""

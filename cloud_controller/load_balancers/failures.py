@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cloud_controller.cloud_errors import CloudError, Postponed, Throttled, Unavailable
+from cloud_controller.cloud_errors import CloudError, LeftOut, Postponed, Throttled, Unavailable
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import (
     AddMembers,
@@ -32,10 +32,10 @@ class Failures:
         self._listener_waits = False
 
     def record(self, operation: object, error: Exception | None) -> None:
-        """Record the outcome of an operation. What only has to wait has not failed."""
+        """Record the outcome of an operation. What only has to wait, or was made but for a part, has not failed."""
         if isinstance(error, Postponed):
             self._listener_waits = self._listener_waits or isinstance(operation, PutListener)
-        if error is None or isinstance(error, Postponed):
+        if error is None or isinstance(error, Postponed | LeftOut):
             return
         self._failed.append(operation)
         # While the cloud does not answer, or after an error of Kubernetes, no further operation would succeed.

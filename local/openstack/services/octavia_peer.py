@@ -17,8 +17,17 @@ from sqlalchemy import select
 DELAY = 0.1
 """Seconds that a change takes."""
 DONE = {constants.PENDING_CREATE: constants.ACTIVE, constants.PENDING_UPDATE: constants.ACTIVE}
+_MODELS = {
+    "loadbalancers": models.LoadBalancer,
+    "listeners": models.Listener,
+    "pools": models.Pool,
+    "members": models.Member,
+    "healthmonitors": models.HealthMonitor,
+}
 
 _settled = {"until": 0.0, "paused": False}
+_failing: set[str] = set()
+"""Parts whose changes fail: they are in ERROR then, and their load balancer is ACTIVE, as a worker leaves them."""
 _seen: dict[str, float] = {}
 """Since when each load balancer is known to be pending."""
 
@@ -40,15 +49,21 @@ def before() -> None:
 
 
 def answer(method: str, path: list[str], body: dict[str, Any]) -> object:
-    """`PUT loadbalancers/ID` sets columns, such as a status ERROR; `PUT worker {"paused": true}` leaves all pending."""
+    """`PUT loadbalancers/ID` sets columns, such as a status ERROR; `PUT worker {"paused": true}` leaves all pending.
+
+    So does `PUT pools/ID`, of any part; `{"fails": true}` lets its changes fail from now on.
+    """
     del method
     if path == ["worker"]:
         _settled["paused"] = bool(body["paused"])
         return {}
+    kind, part_id = path
+    if "fails" in body:
+        (_failing.add if body.pop("fails") else _failing.discard)(part_id)
     session = api.get_session()
     with session.begin():
         for name, value in body.items():
-            setattr(session.get(models.LoadBalancer, path[1]), name, value)
+            setattr(session.get(_MODELS[kind], part_id), name, value)
     return {}
 
 
@@ -72,4 +87,6 @@ def _done(part: Any, whole: bool) -> dict[str, str]:
     if whole or part.provisioning_status == constants.PENDING_DELETE:
         return {"id": part.id, "provisioning_status": constants.DELETED}
     status = DONE.get(part.provisioning_status, part.provisioning_status)
+    if part.id in _failing and part.provisioning_status in DONE:
+        status = constants.ERROR
     return {"id": part.id, "provisioning_status": status, "operating_status": constants.ONLINE}

@@ -11,6 +11,7 @@ from cloud_controller.cloud_errors import (
     CloudError,
     Conflict,
     InvalidConfiguration,
+    LeftOut,
     Postponed,
     QuotaExceeded,
     Throttled,
@@ -76,6 +77,11 @@ def test_members_stay_until_their_successors_could_be_added() -> None:
 
     assert not failures.permit(REMOVE)
     assert failures.permit(RemoveMembers(LB, "https", MEMBERS))
+
+
+@pytest.mark.parametrize("operation", [*OTHERS, REMOVE], ids=lambda each: type(each).__name__)
+def test_nothing_waits_for_members_that_were_left_out(operation: Operation) -> None:
+    assert after(ADD, LeftOut("subnet", "no subnet has the address")).permit(operation)
 
 
 @pytest.mark.parametrize("error", [Throttled("slow down", 3.0), Unavailable("503"), ApiError(500, "x", "y")])

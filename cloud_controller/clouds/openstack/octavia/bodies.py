@@ -109,6 +109,7 @@ def monitor_body(pool: Pool) -> View:
     check = pool.health_check
     found: View = {
         "name": f"{pool.name}:{check.port or ''}",
+        "admin_state_up": True,
         "delay": check.interval_seconds,
         "timeout": check.timeout_seconds,
         "max_retries": check.healthy_threshold,

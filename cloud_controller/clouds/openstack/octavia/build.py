@@ -169,6 +169,7 @@ class OctaviaBuilder:
             "flavor": settings.text("flavor_id") or self.options.flavor_id,
             "availability_zone": settings.text("availability_zone") or self.options.availability_zone,
             "keep_floating_ip": settings.flag("keep_floating_ip"),
+            "enabled": True,
             "floating_network": "",
             "floating_subnet": "",
         }

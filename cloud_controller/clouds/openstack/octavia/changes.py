@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cloud_controller.cloud_errors import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia import bodies, wire
+from cloud_controller.clouds.openstack.octavia.failed_parts import FailedParts
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
+from cloud_controller.clouds.openstack.octavia.members import MemberChanges
 from cloud_controller.clouds.openstack.octavia.node_groups import NodeGroups
-from cloud_controller.clouds.openstack.octavia.parts import PartChanges, Sent
+from cloud_controller.clouds.openstack.octavia.parts import PartChanges, fields_changed
 from cloud_controller.clouds.openstack.octavia.reads import Reads
-from cloud_controller.clouds.openstack.octavia.topology import Topology
+from cloud_controller.clouds.openstack.octavia.sent import Sent
+from cloud_controller.clouds.openstack.octavia.topology import ReadTopology, subnets_of
 from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, Known, View
-from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
     LoadBalancerModel,
     ObservedLoadBalancer,
@@ -45,7 +47,7 @@ class Changes:
         reads: Reads,
         floating_ips: FloatingIps,
         groups: NodeGroups,
-        topology: Callable[[], Topology],
+        topology: ReadTopology,
         cluster_id: str,
     ) -> None:
         self._client = client
@@ -53,7 +55,9 @@ class Changes:
         self._floating_ips = floating_ips
         self._groups = groups
         self._topology = topology
-        self._parts = PartChanges(client, reads, topology)
+        failed = FailedParts()
+        self._members = MemberChanges(client, reads, failed, topology)
+        self._parts = PartChanges(client, reads, failed, self._members)
         self._cluster_id = cluster_id
 
     # ------------------------------------------------------------------------------------------------------- the whole
@@ -69,8 +73,8 @@ class Changes:
                     f"load balancer {known.view['id']} has the token of this creation, not the tags of {owner}"
                 )
             return wire.observed(known)
-        members = [member for pool in model.pools for member in pool.members]
-        body = bodies.load_balancer_body(model, token, self._parts.subnets(model.pools), self._vip(model, members))
+        first, subnets = self._members.without_odd(model)
+        body = bodies.load_balancer_body(first, token, subnets, self._vip(model))
         view = self._client.post(OCTAVIA, "lbaas/loadbalancers", {"loadbalancer": body})["loadbalancer"]
         known = _of_created(view)
         self._reads.made(known, token)
@@ -92,9 +96,9 @@ class Changes:
             case PutPool():
                 return self._parts.put_pool(operation)
             case AddMembers():
-                return self._parts.add_members(operation, operations)
+                return self._members.add(operation, operations)
             case RemoveMembers():
-                return self._parts.set_members(operation.id, operation.pool, removed=operation.members)
+                return self._members.remove(operation)
             case PutListener():
                 return self._parts.put_listener(operation)
             case DeleteListener():
@@ -127,11 +131,13 @@ class Changes:
         if model.attributes and not turned_on:
             # The tag is first, so that whoever deletes the load balancer knows of the group.
             waits = self._groups.put(known, model)
-        if model.name == known.view["name"] and sorted(known.view["tags"]) == sorted(tags):
+        enabled = model.attributes.get("enabled", known.view.get("admin_state_up"))
+        changed = fields_changed(known.view, {"name": model.name, "tags": tags, "admin_state_up": enabled})
+        if not changed:
             # The plan knows the new address only from the next read.
             moved = f"load balancer {operation.id} has another address now" if known.floating_ip != floating_ip else ""
             return Sent(busy=False, unfinished=moved or waits)
-        self._parts.put("loadbalancers", known, known.view, {"name": model.name, "tags": tags})
+        self._parts.put("loadbalancers", known, known.view, changed)
         return Sent(unfinished=f"Octavia is changing load balancer {operation.id}")
 
     def _delete(self, operation: DeleteLoadBalancer) -> Sent:
@@ -163,7 +169,7 @@ class Changes:
         if owner is None or owner.cluster_id != self._cluster_id:
             raise Conflict(f"load balancer {known.view['id']} does not have the tags of cluster {self._cluster_id}")
 
-    def _vip(self, model: LoadBalancerModel, members: Sequence[Member]) -> View:
+    def _vip(self, model: LoadBalancerModel) -> View:
         """Where the load balancer's own address is: as asked, otherwise in the subnet of a node."""
         names = {
             "vip_port_id": "vip_port",
@@ -173,10 +179,12 @@ class Changes:
         }
         found: View = {key: value for key, name in names.items() if (value := model.attributes.get(name))}
         if not found.keys() - {"vip_address"}:
-            if not members:
+            nodes = [member.address for pool in model.pools for member in pool.members]
+            subnets, missing = subnets_of(nodes, self._topology)
+            if not subnets:
                 why = "missing, and there is no member yet (with Local: no ready pod) to take it from"
-                raise InvalidConfiguration(_SUBNET, why, "a subnet ID")
-            found["vip_subnet_id"] = self._topology().subnet_of(members[0].address).id
+                raise next(iter(missing.values()), InvalidConfiguration(_SUBNET, why, "a subnet ID"))
+            found["vip_subnet_id"] = next(iter(subnets.values()))
         return found
 
 

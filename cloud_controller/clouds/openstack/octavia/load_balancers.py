@@ -16,8 +16,8 @@ from cloud_controller.clouds.openstack.octavia.changes import Changes
 from cloud_controller.clouds.openstack.octavia.floating_ips import FloatingIps
 from cloud_controller.clouds.openstack.octavia.node_groups import NodeGroups
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
-from cloud_controller.clouds.openstack.octavia.parts import Sent
 from cloud_controller.clouds.openstack.octavia.reads import Reads
+from cloud_controller.clouds.openstack.octavia.sent import Sent
 from cloud_controller.clouds.openstack.octavia.topology import Topology
 from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, observed
 from cloud_controller.load_balancers.facts import Fact
@@ -120,19 +120,22 @@ class OctaviaLoadBalancers:
             sent = self._changes.perform(operation, operations)
         except CloudError as error:
             if isinstance(error, Conflict) and "immutable" in str(error):
-                return OperationResult(
-                    operation, Postponed(f"Octavia is still changing the load balancer: {error}")
-                ), nothing
+                if lb is not None and "Load Balancer" not in str(error):
+                    # A pool: it is being changed too, or it is in ERROR since its last read.
+                    self._reads.forget(lb.id)
+                return OperationResult(operation, Postponed(f"Octavia accepts no change now: {error}")), nothing
             if lb is not None and not isinstance(error, Postponed | InvalidConfiguration):
                 # Its answer may be lost, or somebody else has changed it.
                 self._reads.forget(lb.id)
             return OperationResult(operation, error), nothing
+        if sent.left_out is not None:
+            return OperationResult(operation, sent.left_out), sent
         if sent.unfinished:
             return OperationResult(operation, Postponed(sent.unfinished)), sent
         return OperationResult(operation, settled=not sent.busy), sent
 
-    def _networks(self) -> Topology:
-        return self._topology.fetch("", self._reads.topology)
+    def _networks(self, max_age: float | None = None) -> Topology:
+        return self._topology.fetch("", self._reads.topology, max_age)
 
 
 def _reason_to_wait(lb: ObservedLoadBalancer | None) -> Postponed | None:

@@ -1,47 +1,30 @@
-"""Changes of listeners, pools, members and health monitors: each sends at most one call, and says what remains."""
+"""Changes of listeners, pools and health monitors: each sends at most one call, and says what remains."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cloud_controller.cloud_errors import Conflict, NotFound
 from cloud_controller.clouds.openstack.client import OpenStackClient
 from cloud_controller.clouds.openstack.octavia import bodies, wire
+from cloud_controller.clouds.openstack.octavia.failed_parts import FailedParts
+from cloud_controller.clouds.openstack.octavia.faults import is_failed
+from cloud_controller.clouds.openstack.octavia.members import MemberChanges
 from cloud_controller.clouds.openstack.octavia.reads import Reads
-from cloud_controller.clouds.openstack.octavia.topology import Topology
+from cloud_controller.clouds.openstack.octavia.sent import Sent
 from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, Known, View
-from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import CLUSTER_TAG, Owner, Pool
-from cloud_controller.load_balancers.operations import (
-    AddMembers,
-    DeleteListener,
-    DeletePool,
-    Operation,
-    PutListener,
-    PutPool,
-    RemoveMembers,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What became of an operation: whether Octavia works on it, what of it must still be sent, and which other
-    operations the same call carried out."""
-
-    busy: bool = True
-    unfinished: str = ""
-    covered: tuple[Operation, ...] = ()
+from cloud_controller.load_balancers.operations import DeleteListener, DeletePool, PutListener, PutPool
 
 
 class PartChanges:
     """The changes of the parts of one cluster's load balancers."""
 
-    def __init__(self, client: OpenStackClient, reads: Reads, topology: Callable[[], Topology]) -> None:
+    def __init__(self, client: OpenStackClient, reads: Reads, failed: FailedParts, members: MemberChanges) -> None:
         self._client = client
         self._reads = reads
-        self._topology = topology
+        self._failed = failed
+        self._members = members
 
     def put_pool(self, operation: PutPool) -> Sent:
         """Create the pool, or change it or its health monitor, by one call."""
@@ -54,43 +37,13 @@ class PartChanges:
             self._reads.working(operation.id)
             more = "members" if pool.members else "its health monitor" if bodies.has_monitor(pool) else ""
             return Sent(unfinished=f"pool {pool.name} still lacks {more}" if more else "")
-        changed = _changed(present, bodies.pool_body(pool))
-        if changed:
-            self.put("pools", known, present, changed)
-        monitor_waits = self._put_monitor(known, present, pool, send=not changed)
-        if changed or monitor_waits.busy:
-            unfinished = f"pool {pool.name}: the health monitor follows" if changed and monitor_waits.unfinished else ""
-            return Sent(unfinished=unfinished or ("" if changed else monitor_waits.unfinished))
-        return Sent(busy=False)
-
-    def add_members(self, operation: AddMembers, operations: Sequence[Operation]) -> Sent:
-        """One call, also for the members of the same pool that are removed without being waited for."""
-        with_them = next(
-            (
-                each
-                for each in operations
-                if isinstance(each, RemoveMembers) and each.pool == operation.pool and not each.hand_over
-            ),
-            None,
-        )
-        removed = with_them.members if with_them else ()
-        sent = self.set_members(operation.id, operation.pool, operation.members, removed)
-        return Sent(sent.busy, covered=(with_them,) if with_them else ())
-
-    def set_members(self, id: str, name: str, added: Iterable[Member] = (), removed: Iterable[Member] = ()) -> Sent:
-        """Add and remove members of a pool by one call."""
-        known = self._reads.known(id)
-        present = known.pool(name)
-        if present is None:
-            raise NotFound(f"load balancer {id} has no pool {name}")
-        members = {each.key: each for each in _members(known, present)}
-        wanted = {key: each for key, each in members.items() if key not in {each.key for each in removed}}
-        wanted |= {each.key: each for each in added}
-        if wanted == members:
-            return Sent(busy=False)
-        pool = next(each for each in wire.observed(known).model.pools if each.name == name)
-        self._send_members(known, present, pool, [*wanted.values()])
-        return Sent()
+        sent = self._put("pools", known, present, bodies.pool_body(pool), f"pool {pool.name}")
+        if sent.unfinished:
+            return sent
+        monitor_waits = self._put_monitor(known, present, pool, send=not sent.busy)
+        if sent.busy:
+            return Sent(unfinished=f"pool {pool.name}: the health monitor follows" if monitor_waits.unfinished else "")
+        return monitor_waits
 
     def delete_pool(self, operation: DeletePool) -> Sent:
         """Delete the pool, if it exists."""
@@ -121,11 +74,8 @@ class PartChanges:
             known.listeners[made["id"]] = made
             self._reads.working(operation.id)
             return Sent()
-        changed = _changed(present, {**bodies.listener_body(listener), "default_pool_id": pool["id"]})
-        if not changed:
-            return Sent(busy=False)
-        self.put("listeners", known, present, changed)
-        return Sent()
+        wanted = {**bodies.listener_body(listener), "default_pool_id": pool["id"]}
+        return self._put("listeners", known, present, wanted, f"listener {listener}")
 
     def delete_listener(self, operation: DeleteListener) -> Sent:
         """Delete the listener, if it exists."""
@@ -155,13 +105,15 @@ class PartChanges:
                 known.monitors[made["id"]], present["healthmonitor_id"] = made, made["id"]
                 self._reads.working(lb_id)
             return Sent(unfinished="" if send and self._ports_agree(known, present, pool) else later)
-        if changed := _changed(monitor, bodies.monitor_body(pool)):
-            if send:
-                self.put("healthmonitors", known, monitor, changed)
-            return Sent(unfinished="" if send and self._ports_agree(known, present, pool) else later)
+        wanted = bodies.monitor_body(pool)
+        if not send and (is_failed(monitor) or fields_changed(monitor, wanted)):
+            return Sent(unfinished=later)
+        sent = self._put("healthmonitors", known, monitor, wanted, f"the health monitor of pool {pool.name}")
+        if sent.busy:
+            return Sent(unfinished=sent.unfinished or ("" if self._ports_agree(known, present, pool) else later))
         if not self._ports_agree(known, present, pool):
             if send:
-                self._send_members(known, present, pool, _members(known, present))
+                self._members.put_ports(known, present, pool)
             return Sent(unfinished="" if send else later)
         return Sent(busy=False)
 
@@ -170,31 +122,26 @@ class PartChanges:
         members = known.members.get(present["id"], [])
         return all(each.get("monitor_port") == pool.health_check.port for each in members)
 
-    def _send_members(self, known: Known, present: View, pool: Pool, members: Sequence[Member]) -> None:
-        """Replace the pool's members by these: one call, whatever their number."""
-        views = known.members.get(present["id"], [])
-        subnets = {each["address"]: each["subnet_id"] for each in views}
-        subnets = self.subnets([Pool(pool.name, pool.health_check, tuple(members), pool.attributes)], subnets)
-        views = [bodies.member_body(each, pool, subnets) for each in members]
-        self._client.put(OCTAVIA, f"lbaas/pools/{present['id']}/members", {"members": views})
-        known.members[present["id"]] = [{"monitor_port": None, **each} for each in views]
-        self._reads.working(known.view["id"])
-
-    def subnets(self, pools: Iterable[Pool], known: dict[str, str] | None = None) -> dict[str, str]:
-        """The subnet of each member by its address, where the pool does not say it for all."""
-        found = {**(known or {})}
-        for pool in pools:
-            if not pool.attributes.get("member_subnet"):
-                for member in pool.members:
-                    if member.address not in found:
-                        found[member.address] = self._topology().subnet_of(member.address).id
-        return found
-
     def put(self, kind: str, known: Known, present: View, changed: View) -> None:
         """Change fields of an object."""
         body = {kind[:-1]: changed}
         present.update(self._client.put(OCTAVIA, f"lbaas/{kind}/{present['id']}", body)[kind[:-1]])
         self._reads.working(known.view["id"])
+
+    def _put(self, kind: str, known: Known, present: View, wanted: View, what: str) -> Sent:
+        """Change the fields of an object that differ; of one that Octavia failed to change, send all again.
+
+        Raises Conflict while it is too early for that.
+        """
+        if is_failed(present):
+            again = self._failed.attempt(present["id"], what, at_once=bool(fields_changed(present, wanted)))
+            self.put(kind, known, present, wanted)
+            # Only a read shows whether it succeeds this time.
+            self._reads.forget(known.view["id"])
+            return Sent(unfinished=again)
+        if changed := fields_changed(present, wanted):
+            self.put(kind, known, present, changed)
+        return Sent(busy=bool(changed))
 
     def _remove(self, kind: str, known: Known, parts: dict[str, View], present: View | None) -> Sent:
         if present is None:
@@ -209,14 +156,7 @@ class PartChanges:
         return Sent()
 
 
-def _members(known: Known, present: View) -> list[Member]:
-    views: list[dict[str, Any]] = known.members.get(present["id"], [])
-    # One that somebody has switched off is to be added again.
-    on = [each for each in views if each.get("admin_state_up", True)]
-    return [Member(each["address"], each["protocol_port"], each["name"], each["weight"]) for each in on]
-
-
-def _changed(present: View, wanted: View) -> View:
+def fields_changed(present: View, wanted: View) -> View:
     """The fields that differ."""
     return {key: value for key, value in wanted.items() if _plain(present.get(key)) != _plain(value)}
 

@@ -219,6 +219,10 @@ class Reads:
             known, at_work = self._known.get(view["id"]), view["id"] in self._at_work
         if known is None or view["provisioning_status"] == "ERROR":
             return False
+        before = known.view["provisioning_status"]
+        if not at_work and before.startswith("PENDING") and view["provisioning_status"] != before:
+            # It was read while a change was at work: only now it shows what became of it.
+            return False
         same = view.get("updated_at") == known.view.get("updated_at")
         if surely:
             return same and not at_work and known.read_at > known.changed_at + _SECONDS_OF_DOUBT

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import Any, Protocol
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.openstack.octavia.options import Networks
 
+_MISSED_SECONDS = 15.0
+"""The age from which the networks are read again when a node is in no known subnet: its subnet may be new."""
 _MEMBER_SUBNET = "annotation loadbalancer.openstack.org/member-subnet-id, or [LoadBalancer] member-subnet-id"
 
 
@@ -87,6 +89,33 @@ class Topology:
             names = ", ".join(f"{each.id} ({each.name})" for each in here)
             raise InvalidConfiguration(field, f"no subnet of network {network_id} has {wanted}", names or "none")
         return sorted(found, key=lambda each: (each.name, each.id))
+
+
+class ReadTopology(Protocol):
+    """Returns the topology as it was read at most `max_age` seconds ago; None: within the usual time."""
+
+    def __call__(self, max_age: float | None = None) -> Topology: ...
+
+
+def subnets_of(addresses: Iterable[str], read: ReadTopology) -> tuple[dict[str, str], dict[str, InvalidConfiguration]]:
+    """The IDs of the nodes' subnets, and what is wrong with the other nodes; each by the node's address."""
+    found, missing = _subnets_of(addresses, read)
+    if missing:
+        newer, missing = _subnets_of(missing, lambda: read(_MISSED_SECONDS))
+        found |= newer
+    return found, missing
+
+
+def _subnets_of(
+    addresses: Iterable[str], read: Callable[[], Topology]
+) -> tuple[dict[str, str], dict[str, InvalidConfiguration]]:
+    found, missing = {}, {}
+    for each in addresses:
+        try:
+            found[each] = read().subnet_of(each).id
+        except InvalidConfiguration as error:
+            missing[each] = error
+    return found, missing
 
 
 def choice_of(networks: Networks) -> str:

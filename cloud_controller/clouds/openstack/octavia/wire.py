@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cloud_controller.clouds.openstack.octavia import faults
 from cloud_controller.clouds.openstack.octavia.node_rules import observed_access
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import (
@@ -131,7 +132,9 @@ def observed(known: Known) -> ObservedLoadBalancer:
     parts_tagged = Owner.of_tags(tags) is not None
     pools = {key: _pool(each, known) for key, each in known.pools.items() if not parts_tagged or _is_ours(each)}
     names = {key: pool.name for key, pool in pools.items()}
-    listeners = [_listener(each, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each)]
+    listeners = [
+        _listener(each, known, names) for each in known.listeners.values() if not parts_tagged or _is_ours(each)
+    ]
     floating = known.floating_ip
     hidden = {TOKEN_TAG, *ATTRIBUTE_TAGS.values()}
     # A public one without its floating IP has no address to show: clients cannot reach the other one.
@@ -147,6 +150,7 @@ def observed(known: Known) -> ObservedLoadBalancer:
             name=view["name"],
             attributes={
                 "internal": floating is None,
+                "enabled": view.get("admin_state_up", True),
                 "flavor": view.get("flavor_id") or "",
                 "availability_zone": view.get("availability_zone") or "",
                 "keep_floating_ip": tags.get(ATTRIBUTE_TAGS["keep_floating_ip"]) == "true",
@@ -179,6 +183,20 @@ def _reason(view: View) -> str | None:
     )
 
 
+def member_of(view: View) -> Member:
+    """The member that its fields describe."""
+    return Member(view["address"], view["protocol_port"], view["name"], view["weight"])
+
+
+def faults_of(member: View, pool: View, known: Known) -> list[str]:
+    """How a member differs from what the controller writes of every member."""
+    return faults.of_member(member, known.view, _member_subnet(pool))
+
+
+def _member_subnet(pool: View) -> str:
+    return str(pool.get("description") or "").removeprefix(MEMBERS_IN)
+
+
 def member_views(known: Known) -> Iterator[tuple[str, View]]:
     """The members of the owner's own pools, each with the transport of its port."""
     owner = Owner.of_tags(tags_of(known.view))
@@ -203,7 +221,7 @@ def _is_ours(part: View) -> bool:
     return CLUSTER_TAG in tags_of(part)
 
 
-def _listener(view: View, pools: Mapping[str, str]) -> Listener:
+def _listener(view: View, known: Known, pools: Mapping[str, str]) -> Listener:
     protocol, port = key_of(view)
     cidrs = tuple(sorted(view.get("allowed_cidrs") or ()))
     http = view["protocol"] == "HTTP" and (view.get("insert_headers") or {}).get(X_FORWARDED_FOR) != "true"
@@ -216,7 +234,7 @@ def _listener(view: View, pools: Mapping[str, str]) -> Listener:
             "protocol": "HTTP without X-Forwarded-For" if http else view["protocol"],
             "connection_limit": view["connection_limit"],
             "allowed_cidrs": () if cidrs == ("0.0.0.0/0",) else cidrs,
-            "enabled": view["admin_state_up"],
+            "enabled": faults.enabled(view, known.view),
             **{name: view[name] for name in TIMEOUTS},
         },
         tags_of(view),
@@ -227,34 +245,42 @@ def _pool(view: View, known: Known) -> Pool:
     members = known.members.get(view["id"], [])
     return Pool(
         view["name"],
-        _health_check(known.monitors.get(view.get("healthmonitor_id") or ""), members),
+        _health_check(known.monitors.get(view.get("healthmonitor_id") or ""), known, members),
         tuple(
             sorted(
-                Member(each["address"], each["protocol_port"], each["name"], each["weight"])
+                member_of(each)._replace(instance_id=_shown(each, view, known))
                 for each in members
-                if each.get("provisioning_status") != "PENDING_DELETE" and each.get("admin_state_up", True)
+                if each.get("provisioning_status") != "PENDING_DELETE"
             )
         ),
         {
             "protocol": view["protocol"],
             "lb_algorithm": view["lb_algorithm"],
             "session_persistence": (view.get("session_persistence") or {}).get("type", ""),
-            "member_subnet": (view.get("description") or "").removeprefix(MEMBERS_IN),
-            "enabled": view["admin_state_up"],
+            "member_subnet": _member_subnet(view),
+            "enabled": faults.enabled(view, known.view),
         },
         tags_of(view),
     )
 
 
-def _health_check(view: View | None, members: Sequence[View]) -> HealthCheck:
+def _shown(member: View, pool: View, known: Known) -> str:
+    """The name of a member, with what makes it differ from the wanted one."""
+    found = faults_of(member, pool, known)
+    return f"{member['name']} ({', '.join(found)})" if found else str(member["name"])
+
+
+def _health_check(view: View | None, known: Known, members: Sequence[View]) -> HealthCheck:
     if view is None:
         return HealthCheck("NONE")
     port = view["name"].rpartition(":")[2]
     wanted = int(port) if port.isdigit() else None
     # Members that are checked elsewhere show it, also where the monitor's name says no port.
     others = {each.get("monitor_port") for each in members} - {wanted}
+    on = faults.enabled(view, known.view)
     return HealthCheck(
-        protocol=view["type"],
+        # One that is not as its fields say is to be changed too.
+        protocol=view["type"] if on is True else f"{view['type']} {on or 'switched off'}",
         port=min(others, key=str) if others else wanted,
         path=view.get("url_path") if view["type"] == "HTTP" else None,
         interval_seconds=view["delay"],

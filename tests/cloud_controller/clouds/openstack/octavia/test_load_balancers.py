@@ -273,21 +273,6 @@ def test_a_floating_ip_kept_in_the_change_that_makes_the_service_internal_is_kep
     assert [each["id"] for each in account.floating_ips()] == [floating_ip["id"]]
 
 
-def test_a_member_that_somebody_switched_off_is_switched_on(account: OctaviaAccount) -> None:
-    cluster = nodes("node1")
-    running = served(account, cluster, service({}, port(80)))
-    (pool,) = account.parts("pools")
-    (member,) = account.members(pool)
-    path = f"lbaas/pools/{pool['id']}/members/{member['id']}"
-    account.api.put("load-balancer", path, {"member": {"admin_state_up": False}})
-    account.settle()
-
-    running.resync()
-    running.settle()
-
-    assert [each["admin_state_up"] for each in account.members(pool)] == [True]
-
-
 def test_a_full_read_reads_the_parts_of_what_octavia_has_touched_alone(
     account: OctaviaAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from cloud_controller.clouds.openstack.octavia.wire import Known, member_addresses, observed, tag_list
-from cloud_controller.load_balancers.model import Owner
+from cloud_controller.clouds.openstack.octavia.wire import MEMBERS_IN, Known, member_addresses, observed, tag_list
+from cloud_controller.load_balancers.model import Owner, Pool
+
+
+def pool_of(*members: dict[str, Any], monitor: str = "tcp-80:", balancer: str = "ACTIVE", **pool: Any) -> Pool:
+    """The pool with these members of a load balancer in this status, as the plan sees it."""
+    view = {"id": "lb", "name": "lb", "provisioning_status": balancer}
+    fields = {"id": "p", "name": "tcp-80", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "admin_state_up": True}
+    times = {"type": "TCP", "delay": 5, "timeout": 3, "max_retries": 1, "max_retries_down": 3}
+    usual = {"protocol_port": 30080, "name": "node", "weight": 1, "monitor_port": None}
+    found = Known(
+        view,
+        pools={"p": {**fields, "healthmonitor_id": "m", **pool}},
+        monitors={"m": {"id": "m", "name": monitor, **times}},
+        members={"p": [{"address": f"10.1.0.{n}", **usual, **each} for n, each in enumerate(members)]},
+    )
+    return observed(found).model.pools[0]
 
 
 def checked_on(monitor: str, *ports: int | None) -> int | None:
     """The port of the health check of a pool whose monitor has this name, and whose members have these ports."""
-    view = {"id": "lb", "name": "lb", "provisioning_status": "ACTIVE"}
-    pool = {"id": "p", "name": "tcp-80", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "admin_state_up": True}
-    times = {"type": "TCP", "delay": 5, "timeout": 3, "max_retries": 1, "max_retries_down": 3}
-    members = [
-        {"address": f"10.1.0.{n}", "protocol_port": 30080, "name": "n", "weight": 1, "monitor_port": port}
-        for n, port in enumerate(ports)
-    ]
-    known = Known(
-        view,
-        pools={"p": {**pool, "healthmonitor_id": "m"}},
-        monitors={"m": {"id": "m", "name": monitor, **times}},
-        members={"p": members},
-    )
-    (found,) = observed(known).model.pools
-    return found.health_check.port
+    pool = pool_of(*({"monitor_port": each} for each in ports), monitor=monitor)
+    return pool.health_check.port
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,29 @@ def test_a_health_check_shows_the_port_of_members_that_are_checked_elsewhere(
     monitor: str, ports: tuple[int | None, ...], shown: int | None
 ) -> None:
     assert checked_on(monitor, *ports) == shown
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({}, "node"),
+        ({"admin_state_up": False}, "node (switched off)"),
+        ({"provisioning_status": "ERROR", "backup": True}, "node (in ERROR, backup)"),
+        ({"monitor_address": "10.1.0.9"}, "node (checked at 10.1.0.9)"),
+        ({"subnet_id": "other"}, "node (in subnet other)"),
+    ],
+)
+def test_a_member_shows_what_makes_it_differ_from_the_wanted_one(fields: dict[str, Any], shown: str) -> None:
+    pool = pool_of({"subnet_id": "s", **fields}, description=f"{MEMBERS_IN}s")
+
+    assert [each.instance_id for each in pool.members] == [shown]
+
+
+def test_parts_of_a_load_balancer_in_error_do_not_differ_because_it_refuses_every_change() -> None:
+    pool = pool_of({"provisioning_status": "ERROR"}, balancer="ERROR", provisioning_status="ERROR")
+
+    assert pool.attributes["enabled"] is True
+    assert [each.instance_id for each in pool.members] == ["node"]
 
 
 def test_members_of_other_services_on_a_shared_load_balancer_are_not_its_owners() -> None:
