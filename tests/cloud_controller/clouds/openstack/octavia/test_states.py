@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,12 +31,12 @@ def paused(account: OctaviaAccount) -> Iterator[None]:
 
 def is_told_once_that_nothing_ends(cluster: Cluster, running: Running, change: str) -> None:
     """A Service whose cloud takes longer than ten minutes gets one warning, and Octavia no further calls for it."""
-    reconciler, now, visits = running.controller._reconciler, 0.0, []
-    reconciler._waits = Waits(lambda: now)
+    reconciler, clock, visits = running.controller._reconciler, Mock(), []
+    reconciler._waits = Waits(clock)
     reconciler._requeue = lambda _, seconds: visits.append(seconds)
     running.handle(POLL)
     running.calls.clear()
-    for now in (0.0, 1.0, LONG_WAIT, LONG_WAIT + 60):
+    for clock.return_value in (0.0, 1.0, LONG_WAIT, LONG_WAIT + 60):
         running.handle()
 
     assert visits == [LONG_WAIT, LONG_WAIT - 1], "after that, only polls"
