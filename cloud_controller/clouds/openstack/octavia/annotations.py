@@ -345,4 +345,5 @@ CATALOGUE = Catalogue(
     prefixes=(PREFIX, INTERNAL),
     entries=(*_NETWORKS, *_LOAD_BALANCERS, *_LISTENERS, *_POOLS),
     refusals=REFUSALS,
+    exclusive_by_spec={"vip_address": "spec.loadBalancerIP"},
 )
