@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from cloud_controller.cloud import Conflict, QuotaExceeded
+from cloud_controller.cloud import Conflict, InvalidConfiguration, QuotaExceeded
 from cloud_controller.controllers.service.controller import POLL
 from cloud_controller.controllers.service.waits import LONG_WAIT, Waits
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
@@ -144,3 +144,23 @@ def test_a_service_on_the_load_balancer_of_somebody_else_leaves_the_rest_of_it_a
     assert [each["name"] for each in account.load_balancers()] == ["shared"]
     assert [each["name"] for each in account.parts("listeners")] == ["theirs"]
     assert account.parts("pools") == []
+
+
+def test_two_services_share_an_internal_load_balancer_and_the_guest_is_told_when_it_becomes_public(
+    account: OctaviaAccount,
+) -> None:
+    cluster = nodes("node1")
+    running = served(account, cluster, service(named(internal=True), port(80)))
+    (lb,) = account.load_balancers()
+    cluster.put(service(named(id=lb["id"], internal=True), port(443), name="api"))
+    running.settle()
+
+    assert {each["protocol_port"] for each in account.parts("listeners")} == {80, 443}
+    assert cluster.service("default/api")["status"]["loadBalancer"]["ingress"] == cluster.ingress
+
+    changed(cluster, named(internal=False))
+    running.settle("default/web")
+    with pytest.raises(InvalidConfiguration, match=f"internal of load balancer {lb['id']} is false"):
+        running.handle("default/api")
+
+    assert {each["protocol_port"] for each in account.parts("listeners")} == {80, 443}, "what serves goes on"
