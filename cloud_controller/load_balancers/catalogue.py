@@ -92,7 +92,8 @@ class Catalogue:
     Service asks `of_class` for its kind's. `empty_is_unset`: an annotation without text is as if it were not there,
     unless the empty text is a value of it (one of its `harmless`). `refusals`: the rules about several settings, which
     `refusals.refuse` checks. `shared`: what several of them need, by the name of its variable in the admission policy.
-    `namings`: the annotations that name existing resources.
+    `namings`: the annotations that name existing resources. `exclusive_by_spec`: the exclusive model fields that no
+    annotation sets, each with the Service's field that does.
     """
 
     cloud: str
@@ -105,6 +106,7 @@ class Catalogue:
     refusals: tuple[Refusal, ...] = ()
     shared: Mapping[str, Term] = field(default_factory=dict)
     namings: tuple[Naming, ...] = ()
+    exclusive_by_spec: Mapping[str, str] = field(default_factory=dict)
     by_name: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     by_argument: Mapping[str, Annotation] = field(init=False, repr=False, compare=False)
     _domains: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -264,9 +266,10 @@ class Catalogue:
         return next((entry.mutability for entry in self.entries if entry.sets == sets), Mutability.IN_PLACE)
 
     @property
-    def exclusive(self) -> Mapping[str, Annotation]:
+    def exclusive(self) -> Mapping[str, str]:
         """The model fields whose values only one load balancer at a time can have, with what sets them."""
-        return {name: entry for entry in self.entries for name in entry.exclusive}
+        by_annotation = {name: f"annotation {entry.name}" for entry in self.entries for name in entry.exclusive}
+        return {**by_annotation, **self.exclusive_by_spec}
 
     @property
     def moving(self) -> frozenset[str]:

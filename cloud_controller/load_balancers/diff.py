@@ -186,13 +186,13 @@ def _end_in_the_way(
 
     Raises InvalidConfiguration if it stays, because others use it.
     """
-    for field, entry in catalogue.exclusive.items():
+    for field, setting in catalogue.exclusive.items():
         shared = ", ".join(sorted(_words(desired, field) & _words(lb.model, field)))
         if not shared:
             continue
         if serves_others(lb):
             why = f"{shared} cannot be moved to a new load balancer: {lb.id} has it, and other Services use {lb.id}"
-            raise InvalidConfiguration(f"annotation {entry.name}", why, "values that no load balancer has")
+            raise InvalidConfiguration(setting, why, "values that no load balancer has")
         why = f"the address changes: the new load balancer can be created only when {shared} is free"
         why += "; until it serves, clients cannot connect"
         yield from _end(lb, catalogue, target, why, replaced=True)

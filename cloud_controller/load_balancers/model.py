@@ -250,15 +250,26 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class Required:
+    """What a Service's setting asks of a load balancer that it cannot change: an attribute and its value."""
+
+    setting: str
+    attribute: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class Reuse:
     """An existing load balancer on which a Service wants its listeners.
 
-    `force`: take over listeners without an owner. `network`: where the Service's members are.
+    `force`: take over listeners without an owner. `network`: where the Service's members are. `required`: what the load
+    balancer must be.
     """
 
     id: str
     force: bool = False
     network: str | None = None
+    required: tuple[Required, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

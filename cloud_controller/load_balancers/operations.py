@@ -140,13 +140,13 @@ class OperationResult:
 
     - `created`: the load balancer that `CreateLoadBalancer` made.
     - `settled`: the change is complete, so nothing is read after it; a deleted load balancer is gone with all its
-      parts. Without it, listeners and deletions are polled.
+      parts. False: the cloud is still working on it, so it is polled. None: so are listeners and deletions.
     """
 
     operation: Operation
     error: CloudError | None = None
     created: ObservedLoadBalancer | None = None
-    settled: bool = False
+    settled: bool | None = None
 
 
 class LoadBalancers(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from cloud_controller.cloud_errors import InvalidConfiguration
-from cloud_controller.load_balancers.catalogue import Catalogue
+from cloud_controller.load_balancers.catalogue import Catalogue, Value
 from cloud_controller.load_balancers.diff import alter
 from cloud_controller.load_balancers.model import (
     Built,
@@ -48,8 +48,8 @@ def diff_parts(
 ) -> Plan:
     """The actions for the owner's parts on the load balancer that it names (None: it does not exist).
 
-    Raises InvalidConfiguration if the load balancer may not be shared, is in another network, or has one of the ports
-    in use.
+    Raises InvalidConfiguration if the load balancer may not be shared, is in another network or not as required, or has
+    one of the ports in use.
     """
     field = f"annotation {catalogue.by_argument['id'].name}"
     if lb is None:
@@ -63,6 +63,12 @@ def diff_parts(
     if lb.network and reuse.network and lb.network != reuse.network:
         why = f"load balancer {reuse.id} is in network {lb.network}, which has no nodes of this cluster"
         raise InvalidConfiguration(field, why, f"a load balancer in network {reuse.network}")
+    for each in reuse.required:
+        if (actual := lb.model.attributes.get(each.attribute)) != each.value:
+            why = (
+                f"{each.attribute} of load balancer {reuse.id} is {_shown(actual)}, and only its owner can change that"
+            )
+            raise InvalidConfiguration(each.setting, why, f"a load balancer that has {_shown(each.value)} there")
     forcing = catalogue.by_argument.get("force_override_listeners")
     force_by = forcing.name if forcing else None
     require_free_ports(built.model, lb, owner, force=reuse.force, force_by=force_by)
@@ -110,6 +116,10 @@ def has_parts(lb: ObservedLoadBalancer, owner: Owner) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------- helpers
+
+
+def _shown(value: Value | None) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value or "empty")
 
 
 def _own_view(lb: ObservedLoadBalancer, owner: Owner) -> ObservedLoadBalancer:

@@ -476,7 +476,11 @@ PAIRS = (
             ("flavor_id", _LB_ID["id"]),
             ("availability_zone", "az-1"),
             ("lb_class", "dmz"),
-            ("internal", "true"),
+            ("floating_network_id", _LB_ID["id"]),
+            ("floating_subnet_id", _LB_ID["id"]),
+            ("floating_subnet_name", "public-*"),
+            ("floating_subnet_tags", "gold"),
+            ("keep_floating_ip", "true"),
         )
     ),
     by_spec(OPENSTACK, _LB_ID, {"loadBalancerIP": "203.0.113.9"}, {}),

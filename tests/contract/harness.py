@@ -29,7 +29,7 @@ class Harness(Protocol):
 
     @property
     def stride(self) -> int:
-        """Of how many writes the tests of interruptions try one: 1, unless the simulator is slow."""
+        """Of how many writes the tests of interruptions try one by itself: 1, unless the simulator is slow."""
         ...
 
     @property

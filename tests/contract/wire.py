@@ -33,8 +33,8 @@ class Wire:
     """Error codes by operation, for good: of an account without room, where the simulator has no quotas."""
     is_busy: Callable[[Any], bool] = field(default=lambda _answer: False)
     """Whether this answer only says that another change is under way: how often a write meets it is chance."""
-    happened: bool = False
-    """Whether what was arranged has happened."""
+    happened: int = 0
+    """How often what was arranged has happened."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _fault: Callable[[bool, int], str] = field(default=lambda _write, _number: "")
     _code: str = ""
@@ -49,7 +49,7 @@ class Wire:
                 raise Died
             self._numbers[write] += 1
             fault = self._fault(write, self._numbers[write])
-            self.happened = self.happened or bool(fault)
+            self.happened += bool(fault)
             code = self.full.get(operation, self._code if fault == "refuse" else "")
         if code:
             answer = self.refusal(code, self._retry_after)
@@ -65,7 +65,7 @@ class Wire:
         if self.is_busy(answer):
             with self._lock:
                 self._numbers[write] -= 1
-                self.happened = self.happened and not fault
+                self.happened -= bool(fault)
             return answer
         self._count(operation, write)
         if fault == "lose":
@@ -84,13 +84,18 @@ class Wire:
 
     # ---------------------------------------------------------------------------------------------- what goes wrong
 
-    def lose_answer(self, of_write: int) -> None:
-        """The `of_write`-th write from now takes effect, but its answer never arrives."""
-        self._arrange(lambda write, number: "lose" if write and number == of_write else "")
+    def lose_answer(self, of_write: int, in_a_row: int = 1) -> None:
+        """The `of_write`-th write from now takes effect, but its answer never arrives; so do further ones in a row."""
+        self._arrange(lambda write, number: "lose" if write and 0 <= number - of_write < in_a_row else "")
 
-    def die(self, after_write: int) -> None:
-        """The process ends when the `after_write`-th write from now has taken effect."""
-        self._arrange(lambda write, number: "die" if write and number == after_write else "")
+    def die(self, after_write: int, in_a_row: int = 1) -> None:
+        """The process ends when the `after_write`-th write from now has taken effect; so do the next ones, each after
+        one more."""
+        self._arrange(lambda write, number: "die" if write and 0 <= number - after_write < in_a_row else "")
+
+    def start_again(self) -> None:
+        """A process that died has been started again; what is arranged stays."""
+        self._died = False
 
     def refuse(
         self,
@@ -117,5 +122,5 @@ class Wire:
         self._arrange(lambda _write, _number: "")
 
     def _arrange(self, fault: Callable[[bool, int], str]) -> None:
-        self._fault, self._died, self.happened = fault, False, False
+        self._fault, self._died, self.happened = fault, False, 0
         self._numbers.clear()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import random
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.breakages import BREAKAGES, Breakage
-from tests.e2e.local_stack import ROOT, LocalStack
+from tests.e2e.local_stack import LocalStack
 from tests.e2e.patient import Patient
+from tests.sampling import sample
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -23,15 +22,9 @@ _LAST = {"daemon": 1, "rights": 1, "secret": 1, "faults": 2}
 """What is broken after everything else, by what it touches."""
 
 
-def commit() -> str:
-    """What chooses the pairs: another ten with every commit, and the same again for the same one."""
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
 def pairs() -> Sequence[tuple[Breakage, Breakage]]:
     possible = [(a, b) for a, b in itertools.combinations(BREAKAGES, 2) if a.touches != b.touches]
-    return random.Random(commit()).sample(possible, PAIRS)
+    return sample(possible, PAIRS)
 
 
 def of_mycloud(stack: LocalStack, folder: Path) -> Patient:

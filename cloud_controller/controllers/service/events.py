@@ -88,7 +88,7 @@ class ServiceEvents:
         else:
             self._normal("Waiting", str(why))
 
-    def waits_long(self, why: Postponed, seconds: float) -> None:
+    def waits_long(self, why: str, seconds: float) -> None:
         """The cloud has not been ready for this long."""
         self._warning("StillWaiting", f"Waiting for more than {seconds / 60:.0f} minutes: {why}")
 

@@ -269,7 +269,10 @@ class ServiceReconciler:
 
     def _finish(self, key: str, named: str | None, found: ServicePlan, events: ServiceEvents) -> None:
         """Nothing can be done now: report success, or raise the reason."""
-        self._waits.clear(key)
+        unsettled = [lb for lb in self._observed(key, named) if not lb.settled]
+        # Polling them is enough until then: this visit only reports how long it has taken.
+        if (pause := self._waits.rest(key, unsettled, events)) is not None:
+            self._requeue(key, pause)
         if found.fault is not None:
             if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
                 self._cache.mark_dirty(key)  # Another owner may free the port or load balancer that it asks for.
@@ -322,12 +325,14 @@ class ServiceReconciler:
             self._cache.put(key, uid, result.answer.created)
         elif (before := self._changed_by(operation)) is not None:
             known, settled = apply_operation(before, operation), result.answer.settled
+            if settled is not None:
+                known = replace(known, settled=settled and before.settled)
             if settled and isinstance(operation, DeleteLoadBalancer):
                 # Whoever waits for it learns of it now: nothing reads it again.
                 self._part_freed(known.id, key)
                 self._cache.drop(known.id)
                 return
-            self._cache.put(key, uid, replace(known, settled=before.settled) if settled else known)
+            self._cache.put(key, uid, known)
             if _frees(operation, known):
                 self._part_freed(known.id, key)
 

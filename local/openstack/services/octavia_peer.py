@@ -25,20 +25,20 @@ _MODELS = {
     "healthmonitors": models.HealthMonitor,
 }
 
-_settled = {"until": 0.0, "paused": False}
 _failing: set[str] = set()
 """Parts whose changes fail: they are in ERROR then, and their load balancer is ACTIVE, as a worker leaves them."""
+_paused: set[str] = set()
+"""The projects whose load balancers stay as they are."""
 _seen: dict[str, float] = {}
 """Since when each load balancer is known to be pending."""
 
 
 def before() -> None:
     """Complete what has been pending for `DELAY`."""
-    if _settled["paused"]:
-        return
     session, now = api.get_session(), time.monotonic()
     with session.begin():
         pending = select(models.LoadBalancer).where(models.LoadBalancer.provisioning_status.like("PENDING_%"))
+        pending = pending.where(models.LoadBalancer.project_id.not_in(_paused))
         found = session.execute(pending).unique().scalars().all()
         reports = [_report(each) for each in found if now - _seen.setdefault(each.id, now) >= DELAY]
     for report in reports:
@@ -49,13 +49,12 @@ def before() -> None:
 
 
 def answer(method: str, path: list[str], body: dict[str, Any]) -> object:
-    """`PUT loadbalancers/ID` sets columns, such as a status ERROR; `PUT worker {"paused": true}` leaves all pending.
-
-    So does `PUT pools/ID`, of any part; `{"fails": true}` lets its changes fail from now on.
+    """`PUT loadbalancers/ID` sets columns, such as a status ERROR, and so does `PUT pools/ID`, of any part; with
+    `{"fails": true}`, its changes fail from now on. `PUT workers/PROJECT {"paused": true}` leaves all pending there.
     """
     del method
-    if path == ["worker"]:
-        _settled["paused"] = bool(body["paused"])
+    if path[0] == "workers":
+        (_paused.add if body["paused"] else _paused.discard)(path[1])
         return {}
     kind, part_id = path
     if "fails" in body:

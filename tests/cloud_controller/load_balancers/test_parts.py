@@ -25,6 +25,7 @@ from cloud_controller.load_balancers.model import (
     ObservedLoadBalancer,
     Owner,
     Pool,
+    Required,
     Reuse,
 )
 from cloud_controller.load_balancers.operations import (
@@ -160,6 +161,18 @@ def test_a_port_that_another_service_has_is_refused_naming_the_holder(holder: Ow
 def test_what_may_not_be_shared_is_refused_at_the_annotation(lb: ObservedLoadBalancer | None, why: str) -> None:
     with pytest.raises(InvalidConfiguration, match=f"annotation example.com/id: {why}"):
         planned(wanted(WEB, 80), lb)
+
+
+def test_one_that_is_not_as_a_setting_requires_is_refused_at_that_setting() -> None:
+    def required(scheme: str) -> Plan:
+        reuse = Reuse("lb-1", required=(Required("annotation example.com/scheme", "scheme", scheme),))
+        return diff_parts(wanted(WEB, 80), reuse, shared(), WEB, CATALOGUE, target=TARGET, sharing=Sharing.ANY)
+
+    assert operations(required("internal"))
+    with pytest.raises(
+        InvalidConfiguration, match=r"annotation example.com/scheme: scheme of load balancer lb-1 is internal, and only"
+    ):
+        required("public")
 
 
 def test_one_that_is_still_being_created_is_waited_for() -> None:

@@ -29,7 +29,7 @@ _NETWORKS = (
         default_note=_CONFIG.format("internal-lb, else false"),
         description="Whether the load balancer has no floating IP. A change adds or removes the floating IP; the"
         " address in the load balancer's own subnet stays. With `internal-lb = true` in the cloud config, every load"
-        " balancer is internal, and `false` is ignored.",
+        " balancer is internal, and `false` is ignored. With `load-balancer-id` it says what that one must be.",
         applies_to="the load balancer",
         mutability=Mutability.IN_PLACE,
         moves=("internal",),
@@ -345,4 +345,5 @@ CATALOGUE = Catalogue(
     prefixes=(PREFIX, INTERNAL),
     entries=(*_NETWORKS, *_LOAD_BALANCERS, *_LISTENERS, *_POOLS),
     refusals=REFUSALS,
+    exclusive_by_spec={"vip_address": "spec.loadBalancerIP"},
 )

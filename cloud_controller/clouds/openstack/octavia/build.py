@@ -31,6 +31,7 @@ from cloud_controller.load_balancers.model import (
     Object,
     Owner,
     Pool,
+    Required,
     Reuse,
 )
 from cloud_controller.load_balancers.refusals import refuse
@@ -111,7 +112,7 @@ class OctaviaBuilder:
         return Built(
             model,
             ignored=tuple(ignored),
-            reuse=Reuse(reused) if reused else None,
+            reuse=Reuse(reused, required=self._required(settings)) if reused else None,
             published=self._published(settings),
         )
 
@@ -183,6 +184,16 @@ class OctaviaBuilder:
         if address:
             vip["vip_address" if internal else "load_balancer_ip"] = address
         return found | {key: value for key, value in vip.items() if value}
+
+    def _required(self, settings: Settings) -> tuple[Required, ...]:
+        """What the annotation says of a load balancer that is only used, so that no Service is exposed unawares."""
+        if "internal" not in settings.given:
+            return ()
+        field, internal = f"annotation {CATALOGUE.by_argument['internal'].name}", settings.flag("internal")
+        internal = internal or self.options.internal
+        found = Required(field, "internal", internal)
+        # A public one may still have to get its floating IP.
+        return (found, Required(field, "floating_network", "")) if internal else (found,)
 
     def _access(self, pools: Sequence[tuple[str, Pool]], facts: Fact[Topology]) -> dict[str, Value | None]:
         """How nodes are opened to the load balancer."""

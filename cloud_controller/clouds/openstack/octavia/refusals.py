@@ -25,7 +25,19 @@ INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
 _ONLY_IPV4 = "IPv6 load balancers are not supported on OpenStack yet"
 _PROXY, _HTTP = ~text("proxy_protocol").is_("false"), flag("x_forwarded_for")
 _DELAY, _TIMEOUT = number("health_monitor_delay", 5), number("health_monitor_timeout", 3)
-_OF_WHOLE = ("network_id", "subnet_id", "port_id", "flavor_id", "availability_zone", "lb_class", "internal")
+_OF_WHOLE = (
+    "network_id",
+    "subnet_id",
+    "port_id",
+    "flavor_id",
+    "availability_zone",
+    "lb_class",
+    "floating_network_id",
+    "floating_subnet_id",
+    "floating_subnet_name",
+    "floating_subnet_tags",
+    "keep_floating_ip",
+)
 
 REFUSALS = (
     Refusal(

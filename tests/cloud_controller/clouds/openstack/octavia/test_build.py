@@ -267,3 +267,22 @@ def test_a_load_balancer_that_is_named_gets_parts_of_the_service_and_no_settings
     assert found.reuse.id == DMZ
     assert found.model.attributes == {}
     assert [each.name for each in found.model.pools] == ["tcp-80-uid-web"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "options", "required"),
+    [
+        ({}, {}, {}),
+        ({}, {"internal": True}, {}),
+        (named(internal=True), {}, {"internal": True, "floating_network": ""}),
+        (named(internal=False), {}, {"internal": False}),
+        (named(internal=False), {"internal": True}, {"internal": True, "floating_network": ""}),
+    ],
+)
+def test_a_load_balancer_that_is_named_must_be_as_internal_as_the_service_says(
+    annotations: dict[str, str], options: dict[str, Any], required: dict[str, Value]
+) -> None:
+    reuse = built(service(annotations | named(id=DMZ)), **options).reuse
+
+    assert reuse is not None
+    assert {each.attribute: each.value for each in reuse.required} == required

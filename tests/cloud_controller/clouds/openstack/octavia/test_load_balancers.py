@@ -320,3 +320,23 @@ def test_many_load_balancers_at_work_are_looked_at_by_one_list(account: OctaviaA
 
     assert running.calls.made == ["GET load-balancer lbaas/loadbalancers"]
     assert all(each["provisioning_status"] == "ACTIVE" for each in account.load_balancers())
+
+
+def test_an_internal_load_balancer_keeps_the_address_that_its_service_asks_for_when_it_is_made_anew(
+    account: OctaviaAccount,
+) -> None:
+    admin = account.site.peer.admin
+    profile: dict[str, object] = {"name": "p", "provider_name": "amphora", "flavor_data": "{}"}
+    profile = admin.post("load-balancer", "lbaas/flavorprofiles", {"flavorprofile": profile})["flavorprofile"]
+    flavor = {"name": f"f-{profile['id']}", "flavor_profile_id": profile["id"], "enabled": True}
+    flavor = admin.post("load-balancer", "lbaas/flavors", {"flavor": flavor})["flavor"]
+    cluster = nodes("node1")
+    running = served(account, cluster, service(named(internal=True), port(80), loadBalancerIP="10.1.0.200"))
+
+    changed(cluster, named(flavor_id=flavor["id"]))
+    running.settle()
+
+    (lb,) = account.load_balancers()
+    assert (lb["flavor_id"], lb["vip_address"]) == (flavor["id"], "10.1.0.200")
+    assert cluster.ingress == [{"ip": "10.1.0.200", "ipMode": "VIP"}]
+    assert running.calls.of("POST load-balancer lbaas/loadbalancers") == 1
