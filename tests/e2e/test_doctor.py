@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 PAIRS = 10
 
-
 _LAST = {"quotas": 1, "daemon": 2, "rights": 2, "secret": 2, "faults": 3}
-"""What is broken after everything else, by what it touches."""
+"""What is broken after everything else, by what it touches: quotas refuse what other breakages add, the CCM carries
+them out, and the cloud answers the test."""
 
 
 def commit() -> str:
@@ -78,8 +78,6 @@ def test_a_breakage_is_the_only_first_cause_and_what_else_it_breaks_follows(
 def test_both_of_a_pair_are_named_and_one_of_them_first(
     stack: LocalStack, patient: Patient, pair: tuple[Breakage, Breakage]
 ) -> None:
-    # The cloud is broken last, so that it answers the test; before it the CCM, which carries out other breakages; before
-    # that the quotas, which refuse what others add.
     early, late = sorted(pair, key=lambda each: _LAST.get(each.touches, 0))
     with early.apply(stack):
         patient.wait_for((early.found_by, early.subject))
