@@ -66,15 +66,18 @@ class Patient:
         """The latest report's, without what is true of every stack once its versions have aged."""
         return [each for each in self.last["findings"] if (each["check"], each["subject"]) != ("ccm-version", "")]
 
-    def wait_for(self, *wanted: Wanted, blind: bool = False) -> None:
-        """Wait for a report with these findings. `blind`: a check may also say that it could not look."""
+    def wait_for(self, *wanted: Wanted, first: bool = False, blind: bool = False) -> None:
+        """Wait for a report with these findings.
+
+        `first`: that begins with one of them. `blind`: a check may also say that it could not look.
+        """
 
         def found() -> bool:
             self.examined()
             not_done = {each["check"] for each in self.last["notChecked"]} if blind else set()
             return all(
-                each[0] in not_done or any(is_about(finding, *each) for finding in self.findings()) for each in wanted
-            )
+                each[0] in not_done or any(_is_about(finding, *each) for finding in self.findings()) for each in wanted
+            ) and (not first or any(_is_about(finding, *each) for finding in self.findings()[:1] for each in wanted))
 
         self._wait(found, f"findings {wanted}")
 
@@ -88,9 +91,9 @@ class Patient:
             first = [each for each in findings if not each["followsFrom"]]
             later = [each for each in findings if each["followsFrom"]]
             return (
-                any(is_about(each, *wanted) for each in first[:1])
+                any(_is_about(each, *wanted) for each in first[:1])
                 and {each["check"] for each in first} == {wanted[0]}
-                and all(any(is_about(finding, *each) for finding in later) for each in follows)
+                and all(any(_is_about(finding, *each) for finding in later) for each in follows)
             )
 
         self._wait(found, f"first {wanted}, then {follows}")
@@ -102,6 +105,6 @@ class Patient:
             raise AssertionError(f"{error}: {self.complaints()}") from None
 
 
-def is_about(finding: Mapping[str, Any], check: str, subject: str) -> bool:
+def _is_about(finding: Mapping[str, Any], check: str, subject: str) -> bool:
     """Whether this check has found it, about this subject or one that it is a part of."""
     return bool(finding["check"] == check and subject in finding["subject"])
