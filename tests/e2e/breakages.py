@@ -2,441 +2,330 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-from cloud_controller.kube import (
-    CLUSTER_ROLES,
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    NODES,
-    PODS,
-    ROLE_BINDINGS,
-    SECRETS,
-    SERVICES,
-    Kube,
-    NotFoundError,
-    Object,
-    PatchType,
-    Resource,
+from tests.e2e.breaking.changes import Break, together
+from tests.e2e.breaking.cloud import fault, load_balancer_of_nobody, quota, without_route
+from tests.e2e.breaking.manager import (
+    NAME,
+    another_leader,
+    arguments,
+    expired_credential,
+    image,
+    no_lease,
+    of_daemon,
+    secret,
+    without_right,
 )
-from cloud_controller.load_balancers.model import SERVICE_TAG, SERVICE_UID_TAG
-from tests.e2e.local_stack import LocalStack, eventually
+from tests.e2e.breaking.nodes import another_address, another_zone, every_node_excluded, node, on_machine
+from tests.e2e.breaking.services import annotated, no_pods, of_service, service
 
-NAME = "cloud-controller-manager"
-SYSTEM = "kube-system"
 DLB = "service.beta.kubernetes.io/dlb-"
-UNINITIALIZED = "node.cloudprovider.kubernetes.io/uninitialized"
-
-Break = Callable[[LocalStack], AbstractContextManager[None]]
 
 
-class OnCluster(Protocol):
-    """A stack on any cloud."""
-
-    @property
-    def kube(self) -> Kube: ...
-
-
-BreakAnywhere = Callable[[OnCluster], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Breakage:
-    """`found_by`: the check that must find its first cause; `subject`: part of the finding's subject. `touches`: what
-    it changes; two that change the same thing are no pair."""
+    """One way to break the stack.
+
+    - `found_by`, `subject`: the finding that a report must begin with, by its check and a part of its subject. No other
+      check finds a first cause.
+    - `follows`: further findings that it must name as consequences, likewise.
+    - `rows`: the rows of seed 002 that it breaks; each is a line of a check named above.
+    - `touches`: what it changes; two that change the same thing are no pair.
+    - `options`: doctor's, where only they show it; such a breakage is no part of a pair either.
+    """
 
     name: str
     apply: Break
     found_by: str
-    subject: str
+    subject: str = ""
+    follows: tuple[tuple[str, str], ...] = ()
+    rows: tuple[str, ...]
     touches: str
+    options: tuple[str, ...] = ()
 
 
-# ---------------------------------------------------------------------------------------------------- the manager
-
-
-@contextmanager
-def changed(stack: OnCluster, resource: Resource, name: str, namespace: str | None, change: Any) -> Iterator[None]:
-    """An object changed by a function, and given back its spec, data, rules and metadata afterwards."""
-    kube = stack.kube
-    before = kube.get(resource, name, namespace)
-    after = copy.deepcopy(before)
-    change(after)
-    kube.replace(resource, after)
-    try:
-        yield
-    finally:
-        now = kube.get(resource, name, namespace)
-        for part in ("spec", "data", "rules", "subjects"):
-            if part in before:
-                now[part] = before[part]
-        for part in ("annotations", "labels"):
-            now["metadata"][part] = before["metadata"].get(part) or {}
-        kube.replace(resource, now)
-
-
-def of_daemon(change: Callable[[Object], None]) -> Break:
-    """A change of the daemon's pod template; the pods follow, before and afterwards."""
-
-    @contextmanager
-    def apply(stack: LocalStack) -> Iterator[None]:
-        kube = stack.kube
-        with changed(stack, DAEMON_SETS, NAME, SYSTEM, lambda each: change(each["spec"]["template"]["spec"])):
-            yield
-        # A pod that never started is not replaced by itself while the old one "runs".
-        wanted = kube.get(DAEMON_SETS, NAME, SYSTEM)["spec"]["template"]["spec"]["containers"][0]
-        for pod in kube.list(PODS, SYSTEM).items:
-            of_workload = pod["metadata"].get("labels", {}).get("k8s-app") == NAME
-            if of_workload and pod["spec"]["containers"][0]["args"] != wanted["args"]:
-                # The DaemonSet may have deleted it meanwhile.
-                with suppress(NotFoundError):
-                    kube.delete(PODS, pod["metadata"]["name"], SYSTEM, grace_seconds=0)
-
-    return apply
-
-
-def arguments(*more: str) -> Callable[[Object], None]:
-    def change(spec: Object) -> None:
-        spec["containers"][0]["args"] += more
-
-    return change
-
-
-def image(name: str) -> Callable[[Object], None]:
-    def change(spec: Object) -> None:
-        spec["containers"][0]["image"] = name
-
-    return change
-
-
-def secret(name: str) -> Callable[[Object], None]:
-    def change(spec: Object) -> None:
-        spec["volumes"][0]["secret"]["secretName"] = name
-
-    return change
-
-
-def without_right(resource: str, verb: str) -> BreakAnywhere:
-    """The CCM's ClusterRole without one verb."""
-
-    def change(role: Object) -> None:
-        for rule in role["rules"]:
-            if resource in rule["resources"]:
-                rule["verbs"] = [each for each in rule["verbs"] if each != verb]
-
-    return lambda stack: changed(stack, CLUSTER_ROLES, f"system:{NAME}", None, change)
-
-
-def no_lease(stack: LocalStack) -> AbstractContextManager[None]:
-    """The CCM may no longer read or renew its Lease."""
-
-    def change(binding: Object) -> None:
-        binding["subjects"] = []
-
-    return changed(stack, ROLE_BINDINGS, NAME, SYSTEM, change)
-
-
-def expired_credential(stack: LocalStack) -> AbstractContextManager[None]:
-    """The Secret says that its token has expired."""
-
-    def change(found: Object) -> None:
-        found["metadata"].setdefault("annotations", {})["cloud-controller/credential-expires"] = "2026-01-01"
-
-    return changed(stack, SECRETS, f"{NAME}-config", SYSTEM, change)
-
-
-# ------------------------------------------------------------------------------------------------------ the cloud
-
-
-def fault(operation: str, **more: Any) -> Break:
-    """A fault that mycloud shows everybody."""
-
-    @contextmanager
-    def apply(stack: LocalStack) -> Iterator[None]:
-        stack.cloud.post("admin/faults", {"operation": operation, "count": None, **more})
-        try:
-            yield
-        finally:
-            stack.cloud.delete_path("admin/faults")
-
-    return apply
-
-
-def quota(**limits: int) -> Break:
-    """Quotas, and what they were before."""
-
-    @contextmanager
-    def apply(stack: LocalStack) -> Iterator[None]:
-        before = stack.cloud.get_path("quotas")["quotas"]
-        stack.cloud.put("admin/quotas", limits)
-        try:
-            yield
-        finally:
-            stack.cloud.put("admin/quotas", {name: before[name] for name in limits})
-
-    return apply
-
-
-def together(*breaks: Break) -> Break:
-    """One after the other, undone in the opposite order."""
-
-    @contextmanager
-    def apply(stack: LocalStack) -> Iterator[None]:
-        if not breaks:
-            yield
-            return
-        with breaks[0](stack), together(*breaks[1:])(stack):
-            yield
-
-    return apply
-
-
-def without_route(stack: LocalStack) -> AbstractContextManager[None]:
-    """A route deleted by hand; the daemon writes it again as soon as it can."""
-
-    @contextmanager
-    def apply() -> Iterator[None]:
-        (network,) = stack.cloud.list("networks")
-        table = f"route_tables/{network['route_table_id']}/routes"
-        first = sorted(route["destination_cidr"] for route in stack.cloud.list(table))[0]
-        stack.cloud.post(f"{table}:batch_delete", {"destination_cidrs": [first]})
-        yield
-
-    return apply()
-
-
-# ---------------------------------------------------------------------------------------------------------- nodes
-
-
-def node(name: str, *, provider_id: str = "", tainted: bool = False, kubelet: str = "v1.36.1") -> Break:
-    """A Node that registers without a machine of its own; it has no kubelet."""
-
-    @contextmanager
-    def apply(stack: LocalStack) -> Iterator[None]:
-        kube = stack.kube
-        spec: Object = {"providerID": provider_id} if provider_id else {}
-        if tainted:
-            spec["taints"] = [{"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"}]
-        kube.create(NODES, {"metadata": {"name": name}, "spec": spec})
-        status = {
-            "nodeInfo": {**_NODE_INFO, "kubeletVersion": kubelet},
-            # Nodes that are not ready are deleted, because their machines do not exist.
-            "conditions": [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}],
-        }
-        kube.patch(NODES, name, {"status": status}, type=PatchType.MERGE, subresource="status")
-        try:
-            yield
-        finally:
-            try:
-                kube.delete(NODES, name)
-            except NotFoundError:
-                return
-            eventually(lambda: name not in {n["metadata"]["name"] for n in kube.list(NODES).items}, f"{name} is gone")
-
-    return apply
-
-
-_NODE_INFO = dict.fromkeys(
-    (
-        "architecture",
-        "bootID",
-        "containerRuntimeVersion",
-        "kernelVersion",
-        "kubeProxyVersion",
-        "machineID",
-        "operatingSystem",
-        "osImage",
-        "systemUUID",
-    ),
-    "",
+_FORBIDDEN = {"kind": "error", "status": 403, "code": "PermissionDenied"}
+# An idle CCM reads nothing for half a minute, but the machine of a node that is not ready every five seconds.
+_READING = on_machine(ready=False)
+_READ = "GET /v1/machines"
+# What doctor itself reads of the cloud would take as long, or as many attempts.
+_BY_METRICS = (
+    "--only=api-server,kubernetes-rights,daemon-health,ccm-pods,leader,metrics,api-errors,api-latency,work-queues"
 )
 
-
-# ------------------------------------------------------------------------------------------------------- Services
-
-
-def service(name: str, annotations: dict[str, str] | None = None, **spec: Any) -> BreakAnywhere:
-    """One more Service of type LoadBalancer in front of the web workload; its load balancer goes with it."""
-
-    @contextmanager
-    def apply(stack: OnCluster) -> Iterator[None]:
-        kube = stack.kube
-        made = {
-            "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
-            "spec": {
-                "type": "LoadBalancer",
-                "selector": {"app.kubernetes.io/name": "web"},
-                "ports": [{"port": 8090, "targetPort": 8080}],
-                **spec,
-            },
-        }
-        kube.create(SERVICES, made)
-        try:
-            yield
-        finally:
-            kube.delete(SERVICES, name, "default")
-
-    return apply
-
-
-def of_service(name: str, change: Callable[[Object], None]) -> Break:
-    """A change of one of the stack's Services."""
-    return lambda stack: changed(stack, SERVICES, name, "default", change)
-
-
-def annotated(key: str, value: str) -> Callable[[Object], None]:
-    def change(found: Object) -> None:
-        found["metadata"].setdefault("annotations", {})[key] = value
-
-    return change
-
-
-def no_pods(stack: LocalStack) -> AbstractContextManager[None]:
-    """The web workload scaled to nothing."""
-
-    def change(found: Object) -> None:
-        found["spec"]["replicas"] = 0
-
-    return changed(stack, DEPLOYMENTS, "web", "default", change)
-
-
-@contextmanager
-def every_node_excluded(stack: LocalStack) -> Iterator[None]:
-    """All nodes carry the label that keeps load balancers away."""
-    kube = stack.kube
-    label = "node.kubernetes.io/exclude-from-external-load-balancers"
-
-    def set_label(value: str | None) -> None:
-        for each in kube.list(NODES).items:
-            patch = {"metadata": {"labels": {label: value}}}
-            kube.patch(NODES, each["metadata"]["name"], patch, type=PatchType.MERGE)
-
-    set_label("true")
-    try:
-        yield
-    finally:
-        set_label(None)
-
-
-@contextmanager
-def load_balancer_of_nobody(stack: LocalStack) -> Iterator[None]:
-    """A load balancer of this cluster whose Service nobody knows, as after a restored etcd."""
-    cloud = stack.cloud
-    template = cloud.list("load_balancers")[0]
-    tags = {**template["tags"], SERVICE_UID_TAG: "00000000-0000-0000-0000-000000000000", SERVICE_TAG: "default/nobody"}
-    made = cloud.create(
-        "load_balancers",
-        {"name": "nobody", "network_id": template["network_id"], "scheme": "internet-facing", "tags": tags},
-    )
-    try:
-        yield
-    finally:
-        cloud.delete("load_balancers", made["id"])
-
-
-BREAKAGES: Sequence[Breakage] = (
-    # The manager itself.
+OF_THE_MANAGER: Sequence[Breakage] = (
     Breakage(
-        "no node is selected",
-        of_daemon(lambda spec: spec.update(nodeSelector={"nowhere": "here"})),
-        "ccm-pods",
-        NAME,
-        "daemon",
-    ),
-    Breakage("the image does not exist", of_daemon(image("registry.local/nothing:1")), "ccm-pods", NAME, "daemon"),
-    Breakage("the Secret does not exist", of_daemon(secret("nothing")), "ccm-pods", NAME, "daemon"),
-    Breakage("an argument is wrong", of_daemon(arguments("--controlers=node")), "ccm-pods", NAME, "daemon"),
-    Breakage("metrics are not served", of_daemon(arguments("--secure-port=0")), "ccm-pods", NAME, "daemon"),
-    Breakage("the CCM may not patch nodes", without_right("nodes", "patch"), "kubernetes-rights", "", "rights"),
-    Breakage("the CCM may not list Services", without_right("services", "list"), "kubernetes-rights", "", "rights"),
-    Breakage("the CCM may not renew its Lease", no_lease, "kubernetes-rights", "", "rights"),
-    Breakage("the credential has expired", expired_credential, "credential-expiry", "", "secret"),
-    # The cloud.
-    Breakage("the cloud fails", fault("*", kind="error"), "cloud-api", "", "faults"),
-    Breakage("the cloud throttles", fault("*", kind="throttle"), "cloud-api", "", "faults"),
-    Breakage(
-        "the credentials are refused",
-        fault("*", kind="error", status=401, code="Unauthorized"),
-        "cloud-api",
-        "",
-        "faults",
+        name="no node is selected",
+        apply=of_daemon(lambda spec: spec.update(nodeSelector={"nowhere": "here"})),
+        found_by="ccm-pods",
+        subject=NAME,
+        follows=(("leader", NAME),),
+        rows=("11.2.1", "11.4.1", "11.2.2", "11.4.4"),
+        touches="daemon",
     ),
     Breakage(
-        "a load balancer may not be created",
-        together(
-            fault("POST */load_balancers", kind="error", status=403, code="PermissionDenied"), service("forbidden")
-        ),
-        "load-balancers",
-        "default/forbidden",
-        "faults",
+        name="the image does not exist",
+        apply=of_daemon(image("registry.local/nothing:1")),
+        found_by="ccm-pods",
+        subject=NAME,
+        rows=("11.2.1", "11.4.1"),
+        touches="daemon",
     ),
     Breakage(
-        "the quota of load balancers is used up",
-        together(quota(load_balancers=2), service("over-quota")),
-        "quotas",
-        "",
-        "quotas",
-    ),
-    Breakage("the quota of routes is used up", quota(routes_per_table=3), "quotas", "", "quotas"),
-    Breakage(
-        "a route cannot be written again",
-        together(fault("POST *routes:batch_create", kind="error", status=403, code="PermissionDenied"), without_route),
-        "routes",
-        "route/",
-        "faults",
-    ),
-    Breakage("a load balancer belongs to nobody", load_balancer_of_nobody, "held-actions", "nobody", "held"),
-    # Nodes.
-    Breakage("a node has no machine", node("ghost", tainted=True), "nodes-initialised", "node/ghost", "ghost"),
-    Breakage(
-        "a node is of another cloud",
-        node("guest", provider_id="aws:///zone/i-1"),
-        "provider-ids",
-        "node/guest",
-        "guest",
-    ),
-    Breakage("a node's kubelet is too old", node("old", tainted=True, kubelet="v1.28.0"), "ccm-version", "old", "old"),
-    Breakage("a node has no provider ID", node("blank"), "provider-ids", "node/blank", "blank"),
-    # Services.
-    Breakage(
-        "an annotation is misspelt",
-        service("misspelt", {f"{DLB}shceme": "internal"}),
-        "load-balancers",
-        "default/misspelt",
-        "misspelt",
+        name="the Secret does not exist",
+        apply=of_daemon(secret("nothing")),
+        found_by="ccm-pods",
+        subject=NAME,
+        rows=("11.2.1", "11.4.1"),
+        touches="daemon",
     ),
     Breakage(
-        "a value is not allowed",
-        service("wrong", {f"{DLB}scheduler": "random"}),
-        "load-balancers",
-        "default/wrong",
-        "wrong",
+        name="an argument is wrong",
+        apply=of_daemon(arguments("--controlers=node")),
+        found_by="ccm-pods",
+        subject=NAME,
+        rows=("11.2.1", "11.4.1"),
+        touches="daemon",
     ),
     Breakage(
-        "no controller serves the class",
-        service("unserved", loadBalancerClass="example.com/other"),
-        "load-balancers",
-        "default/unserved",
-        "unserved",
+        name="metrics are not served",
+        apply=of_daemon(arguments("--secure-port=0")),
+        found_by="ccm-pods",
+        subject=NAME,
+        follows=(("metrics", NAME),),
+        rows=("11.2.9", "11.4.1"),
+        touches="daemon",
     ),
     Breakage(
-        "the health check asks for the wrong port",
-        of_service("web", annotated(f"{DLB}health-check-port", "1")),
-        "backend-health",
-        "default/web",
-        "web",
+        name="another process holds the Lease",
+        apply=another_leader,
+        found_by="leader",
+        subject=NAME,
+        rows=("11.2.2", "11.4.4"),
+        touches="daemon",
     ),
-    Breakage("no pod is behind a Service", no_pods, "backends", "default/web", "web"),
-    Breakage("every node is excluded", every_node_excluded, "backends", "default/", "node labels"),
     Breakage(
-        "a Service selects nothing",
-        service("empty", selector={"app.kubernetes.io/name": "nothing"}),
-        "backends",
-        "default/empty",
-        "empty",
+        name="the CCM may not renew its Lease",
+        apply=no_lease,
+        found_by="kubernetes-rights",
+        rows=("11.1.6",),
+        touches="rights",
+    ),
+    Breakage(
+        name="the CCM may not list Services",
+        apply=without_right("services", "list"),
+        found_by="kubernetes-rights",
+        rows=("11.1.6",),
+        touches="rights",
+    ),
+    Breakage(
+        name="a label is changed while the CCM may not patch nodes",
+        apply=together(without_right("nodes", "patch"), another_zone),
+        found_by="kubernetes-rights",
+        follows=(("node-labels", "node/local-workers-0"),),
+        rows=("11.1.6", "11.2.5"),
+        touches="rights",
+    ),
+    Breakage(
+        name="an address is changed while the CCM may not patch the status of nodes",
+        apply=together(without_right("nodes/status", "patch"), another_address),
+        found_by="kubernetes-rights",
+        follows=(("node-addresses", "node/local-workers-0"),),
+        rows=("11.1.6", "10.1.4"),
+        touches="rights",
+    ),
+    Breakage(
+        name="the credential has expired",
+        apply=expired_credential,
+        found_by="credential-expiry",
+        rows=("11.4.7",),
+        touches="secret",
     ),
 )
+
+OF_THE_CLOUD: Sequence[Breakage] = (
+    Breakage(
+        name="the cloud fails",
+        apply=fault("*", kind="error"),
+        found_by="cloud-api",
+        rows=("11.2.6",),
+        touches="faults",
+    ),
+    Breakage(
+        name="the cloud throttles",
+        apply=fault("*", kind="throttle"),
+        found_by="cloud-api",
+        rows=("11.2.6",),
+        touches="faults",
+    ),
+    Breakage(
+        name="the credentials are refused",
+        apply=fault("*", kind="error", status=401, code="Unauthorized"),
+        found_by="cloud-api",
+        rows=("11.1.1", "11.2.6"),
+        touches="faults",
+    ),
+    Breakage(
+        name="most reads of machines fail",
+        apply=together(_READING, fault(_READ, kind="error", probability=0.7)),
+        found_by="api-errors",
+        rows=("11.4.2",),
+        touches="faults",
+        options=("--scrape=7s", _BY_METRICS),
+    ),
+    Breakage(
+        name="the cloud answers slowly",
+        apply=together(_READING, fault(_READ, kind="latency", seconds=11)),
+        found_by="api-latency",
+        rows=("11.4.3",),
+        touches="faults",
+        options=("--scrape=12s", _BY_METRICS),
+    ),
+    Breakage(
+        name="a load balancer may not be created",
+        apply=together(fault("POST */load_balancers", **_FORBIDDEN), service("forbidden")),
+        found_by="load-balancers",
+        subject="default/forbidden",
+        rows=("10.1.2", "11.2.6"),
+        touches="faults",
+    ),
+    Breakage(
+        name="a load balancer is never finished",
+        apply=together(fault("POST /internal/balancer/reports", kind="error"), service("unfinished")),
+        found_by="load-balancers",
+        subject="default/unfinished",
+        rows=("10.1.3", "11.2.6"),
+        touches="faults",
+    ),
+    Breakage(
+        name="the quota of load balancers is used up",
+        apply=together(quota(load_balancers=2), service("over-quota")),
+        found_by="quotas",
+        follows=(("load-balancers", "default/over-quota"),),
+        rows=("10.1.2", "11.2.6", "11.4.6"),
+        touches="quotas",
+    ),
+    Breakage(
+        name="the quota of routes is used up",
+        # Of the three routes, a pair may delete one.
+        apply=quota(routes_per_table=2),
+        found_by="quotas",
+        rows=("10.1.5", "11.4.6"),
+        touches="quotas",
+    ),
+    Breakage(
+        name="a route cannot be written again",
+        apply=together(fault("POST *routes:batch_create", **_FORBIDDEN), without_route),
+        found_by="routes",
+        subject="route/",
+        rows=("10.1.5", "11.2.8"),
+        touches="faults",
+    ),
+    Breakage(
+        name="a load balancer belongs to nobody",
+        apply=load_balancer_of_nobody,
+        found_by="held-actions",
+        subject="nobody",
+        rows=("10.4",),
+        touches="held",
+    ),
+)
+
+OF_NODES: Sequence[Breakage] = (
+    Breakage(
+        name="a node has no machine",
+        apply=node("ghost", tainted=True),
+        found_by="nodes-initialised",
+        subject="node/ghost",
+        rows=("10.1.1", "11.2.3", "11.4.5"),
+        touches="ghost",
+    ),
+    Breakage(
+        name="a node is of another cloud",
+        apply=node("guest", provider_id="aws:///zone/i-1"),
+        found_by="provider-ids",
+        subject="node/guest",
+        rows=("11.2.4",),
+        touches="guest",
+    ),
+    Breakage(
+        name="a node has no provider ID",
+        apply=node("blank"),
+        found_by="kubernetes-flags",
+        subject="node/blank",
+        follows=(("provider-ids", "node/blank"),),
+        rows=("10.1.6", "11.2.4"),
+        touches="blank",
+    ),
+    Breakage(
+        name="a node's kubelet is too old",
+        apply=on_machine(kubelet="v1.28.0"),
+        found_by="ccm-version",
+        subject="node/still-00000",
+        rows=("11.1.5", "11.4.8"),
+        touches="simulated machines",
+    ),
+)
+
+OF_SERVICES: Sequence[Breakage] = (
+    Breakage(
+        name="an annotation is misspelt",
+        apply=service("misspelt", {f"{DLB}shceme": "internal"}),
+        found_by="load-balancers",
+        subject="default/misspelt",
+        rows=("10.1.2", "11.2.6"),
+        touches="misspelt",
+    ),
+    Breakage(
+        name="a value is not allowed",
+        apply=service("wrong", {f"{DLB}scheduler": "random"}),
+        found_by="load-balancers",
+        subject="default/wrong",
+        rows=("10.1.2", "11.2.6"),
+        touches="wrong",
+    ),
+    Breakage(
+        name="no controller serves the class",
+        apply=service("unserved", loadBalancerClass="example.com/other"),
+        found_by="load-balancers",
+        subject="default/unserved",
+        rows=("10.1.2", "11.2.6"),
+        touches="unserved",
+    ),
+    Breakage(
+        name="the health check asks for the wrong port",
+        apply=of_service("web", annotated(f"{DLB}health-check-port", "1")),
+        found_by="backend-health",
+        subject="default/web",
+        rows=("10.1.8", "11.2.7"),
+        touches="web",
+    ),
+    Breakage(
+        name="no pod is behind a Service",
+        apply=no_pods,
+        found_by="backends",
+        subject="default/web",
+        rows=("10.1.7",),
+        touches="web",
+    ),
+    Breakage(
+        name="every node is excluded",
+        apply=every_node_excluded,
+        found_by="backends",
+        subject="default/",
+        rows=("10.1.7",),
+        touches="node labels",
+    ),
+    Breakage(
+        name="a Service selects nothing",
+        apply=service("empty", selector={"app.kubernetes.io/name": "nothing"}),
+        found_by="backends",
+        subject="default/empty",
+        rows=("10.1.7",),
+        touches="empty",
+    ),
+)
+
+BREAKAGES: Sequence[Breakage] = (*OF_THE_MANAGER, *OF_THE_CLOUD, *OF_NODES, *OF_SERVICES)

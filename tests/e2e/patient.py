@@ -7,12 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cloud_controller.kube import SECRETS, Kube
 from tests.e2e.local_stack import eventually
+
+Wanted = tuple[str, str]
+"""A finding's check, and a part of its subject."""
 
 
 class Patient:
@@ -55,32 +58,53 @@ class Patient:
         return self
 
     def complaints(self) -> list[str]:
-        """The latest report in short, without what is true of every stack once its versions have aged."""
-        aged = [each for each in self.last["findings"] if (each["check"], each["subject"]) == ("ccm-version", "")]
-        findings = [
-            f"{each['check']}: {each['subject']}: {each['what']}" for each in self.last["findings"] if each not in aged
-        ]
+        """The latest report in short."""
+        findings = [f"{each['check']}: {each['subject']}: {each['what']}" for each in self.findings()]
         return findings + [f"not checked: {each['check']}: {each['reason']}" for each in self.last["notChecked"]]
 
-    def wait_for(self, *wanted: tuple[str, str], first: bool = False, blind: bool = False) -> None:
-        """Wait for a report with findings of these checks about these subjects.
+    def findings(self) -> list[dict[str, Any]]:
+        """The latest report's, without what is true of every stack once its versions have aged."""
+        return [each for each in self.last["findings"] if (each["check"], each["subject"]) != ("ccm-version", "")]
 
-        `first`: each as one of its first causes. `blind`: a check may also say that it could not look.
+    def wait_for(self, *wanted: Wanted, first: bool = False, blind: bool = False) -> None:
+        """Wait for a report with these findings.
+
+        `first`: that begins with one of them. `blind`: a check may also say that it could not look.
         """
 
         def found() -> bool:
             self.examined()
             not_done = {each["check"] for each in self.last["notChecked"]} if blind else set()
             return all(
-                check in not_done
-                or any(
-                    each["check"] == check and subject in each["subject"] and (not first or not each["followsFrom"])
-                    for each in self.last["findings"]
-                )
-                for check, subject in wanted
+                each[0] in not_done or any(_is_about(finding, *each) for finding in self.findings()) for each in wanted
+            ) and (not first or any(_is_about(finding, *each) for finding in self.findings()[:1] for each in wanted))
+
+        self._wait(found, f"findings {wanted}")
+
+    def wait_for_first(self, wanted: Wanted, *follows: Wanted, options: Sequence[str] = ()) -> None:
+        """Wait for a report that begins with this finding, has first causes of its check only, and names `follows` as
+        consequences."""
+
+        def found() -> bool:
+            self.examined(*options)
+            findings = self.findings()
+            first = [each for each in findings if not each["followsFrom"]]
+            later = [each for each in findings if each["followsFrom"]]
+            return (
+                any(_is_about(each, *wanted) for each in first[:1])
+                and {each["check"] for each in first} == {wanted[0]}
+                and all(any(_is_about(finding, *each) for finding in later) for each in follows)
             )
 
+        self._wait(found, f"first {wanted}, then {follows}")
+
+    def _wait(self, found: Callable[[], bool], what: str) -> None:
         try:
-            eventually(found, f"findings {wanted}", 60)
+            eventually(found, what, 60)
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.complaints()}") from None
+
+
+def _is_about(finding: Mapping[str, Any], check: str, subject: str) -> bool:
+    """Whether this check has found it, about this subject or one that it is a part of."""
+    return bool(finding["check"] == check and subject in finding["subject"])

@@ -17,7 +17,9 @@ from cloud_controller.kube import DEPLOYMENTS, NODES, PODS, SERVICES, PatchType,
 from local import processes
 from local.api_process import API
 from tests.e2e.aws_stack import REGION, STACK, AwsStack
-from tests.e2e.breakages import NAME, SYSTEM, BreakAnywhere, changed, service, without_right
+from tests.e2e.breaking.changes import BreakAnywhere, changed
+from tests.e2e.breaking.manager import NAME, SYSTEM, without_right
+from tests.e2e.breaking.services import service
 from tests.e2e.local_stack import eventually
 from tests.e2e.patient import Patient
 
@@ -324,7 +326,7 @@ def test_doctor_names_a_breakage_as_a_first_cause(
     aws: AwsStack, patient: Patient, break_it: BreakAnywhere, check: str, subject: str
 ) -> None:
     with break_it(aws):
-        patient.wait_for((check, subject), first=True)
+        patient.wait_for_first((check, subject))
 
     patient.recovered()
 

@@ -29,7 +29,8 @@ def _provider_ids(seen: Seen) -> Iterator[Finding]:
                     what="it has no provider ID",
                     evidence=(f"spec.providerID is empty; {refused.get(name(node), 'the cloud knows its machine')}",),
                     remedy="correct what keeps the CCM from setting it",
-                    follows_from=frozenset({"nodes-initialised"}) if uninitialised(node) else None,
+                    # Without the taint, its kubelet did not wait for the CCM.
+                    follows_from=frozenset({"nodes-initialised" if uninitialised(node) else "kubernetes-flags"}),
                 )
         elif not given.startswith(scheme):
             yield Finding(

@@ -12,7 +12,7 @@ from cloud_controller.doctor.checks.causes import CCM_DOWN
 from cloud_controller.doctor.checks.nodes import ours, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import name
+from cloud_controller.kube import Object, name
 from cloud_controller.plan import ActionKind
 
 _BOOTING = 5
@@ -47,8 +47,15 @@ def _lost(seen: Seen) -> Iterator[Finding]:
                 evidence=(f"{action.summary}: {action.reason}",),
                 remedy="a running CCM deletes the node once it is sure that the machine is gone; otherwise correct "
                 "what the reason names",
-                follows_from=frozenset({"nodes-initialised"}) if uninitialised(node) else None,
+                follows_from=_why_unfound(node),
             )
+
+
+def _why_unfound(node: Object) -> frozenset[str] | None:
+    """The check that finds what keeps the node's machine from being found."""
+    if uninitialised(node):
+        return frozenset({"nodes-initialised"})
+    return None if node["spec"].get("providerID") else frozenset({"provider-ids"})
 
 
 def _never_joined(seen: Seen) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.doctor.findings import Check, Finding, Severity
-from cloud_controller.doctor.pod_http import Answer, ask, serving
+from cloud_controller.doctor.pod_http import Answer, ask, port, serving
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import key, name
 
@@ -32,6 +32,16 @@ def _health(seen: Seen) -> Iterator[Finding]:
 
 
 def _metrics(seen: Seen) -> Iterator[Finding]:
+    workload = seen.workload()
+    if workload is not None and port(seen) == 0:
+        yield Finding(
+            subject=f"{workload['kind'].lower()}/{key(workload)}",
+            what="an option keeps its pods from serving metrics",
+            evidence=("--secure-port=0",),
+            remedy="remove the option; its probes and metrics then have their usual port",
+            severity=Severity.WARNING,
+        )
+        return
     for pod in serving(seen):
         answer = ask(seen, pod, "/metrics")
         # They are served to whoever has the right to read them, and the proxy asks as nobody.

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cloud_controller.cloud import NodeAddress, Unavailable
+from cloud_controller.doctor.checks import kubernetes_flags
 from cloud_controller.doctor.checks.node_facts import ADDRESSES, LABELS, PROVIDER_IDS
 from cloud_controller.doctor.findings import Check, Severity, Unreadable
 from tests.cloud_controller.doctor.looks import World, ago, uninitialised
@@ -44,7 +45,15 @@ def test_an_initialised_node_without_provider_id_is_found(world: World) -> None:
 
     (finding,) = world.findings(PROVIDER_IDS)
     assert finding.what == "it has no provider ID"
-    assert finding.follows_from is None
+
+
+def test_a_node_that_never_waited_has_no_provider_id_for_its_kubelets_flag(world: World) -> None:
+    world.change("a", lambda node: node["spec"].pop("providerID"))
+
+    (finding,) = world.findings(PROVIDER_IDS)
+    (flag,) = world.findings(kubernetes_flags.CHECK)
+    assert finding.follows_from == frozenset({kubernetes_flags.CHECK.name})
+    assert finding.subject == flag.subject
 
 
 def test_a_node_that_waits_has_no_provider_id_for_that_reason(world: World) -> None:

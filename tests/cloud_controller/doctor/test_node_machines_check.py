@@ -45,6 +45,14 @@ def test_a_node_that_was_never_initialised_lacks_its_machine_for_that_reason(wor
     assert finding.follows_from == frozenset({"nodes-initialised"})
 
 
+def test_the_machine_of_a_node_without_provider_id_is_not_found_for_that_reason(world: World) -> None:
+    del world.cloud.machines["b"]
+    world.change("b", lambda node: node["spec"].pop("providerID"))
+
+    (finding,) = world.findings(CHECK)
+    assert finding.follows_from == frozenset({"provider-ids"})
+
+
 def test_a_node_that_the_ccm_deletes_meanwhile_is_none(world: World) -> None:
     del world.cloud.machines["b"]
     world.meanwhile = lambda: world.api.remove(NODES, "b")

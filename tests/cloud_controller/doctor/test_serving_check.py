@@ -10,6 +10,8 @@ from cloud_controller.kube import DAEMON_SETS, PODS
 from cloud_controller.kube_errors import from_response
 from tests.cloud_controller.doctor.manager import (
     ARGUMENTS,
+    NAME,
+    NAMESPACE,
     POD,
     PROXIED,
     cluster,
@@ -98,12 +100,26 @@ def test_without_the_right_to_the_proxy_health_is_not_checked() -> None:
     assert "pods/proxy" in (run(HEALTH, serving(READY, 403, NO_PROXY)).not_done or "")
 
 
-@pytest.mark.parametrize("argument", ["--secure-port=0", "--bind-address=127.0.0.1"])
-def test_a_daemon_that_others_cannot_reach_is_not_checked(argument: str) -> None:
+@pytest.mark.parametrize(
+    ("check", "argument"),
+    [(HEALTH, "--secure-port=0"), (HEALTH, "--bind-address=127.0.0.1"), (METRICS, "--bind-address=127.0.0.1")],
+)
+def test_a_daemon_that_others_cannot_reach_is_not_checked(check: Check, argument: str) -> None:
     api = cluster()
     api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, argument))
 
-    assert argument in (run(HEALTH, api).not_done or "")
+    assert argument in (run(check, api).not_done or "")
+
+
+def test_a_daemon_whose_option_turns_http_off_serves_no_metrics() -> None:
+    api = cluster()
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, "--secure-port=0"))
+
+    finding = found(METRICS, api)
+
+    assert finding.severity is Severity.WARNING
+    assert finding.subject == f"daemonset/{NAMESPACE}/{NAME}"
+    assert finding.evidence == ("--secure-port=0",)
 
 
 @pytest.mark.parametrize("status", [200, 401, 403])
