@@ -55,7 +55,8 @@ class MemberChanges:
             raise NotFound(f"load balancer {id} has no pool {name}")
         pool = next(each for each in wire.observed(known).model.pools if each.name == name)
         members = {each.key: each for each in of_pool(known, present)}
-        wanted = {key: each for key, each in members.items() if key not in {each.key for each in removed}}
+        gone = {each.key for each in removed}
+        wanted = {key: each for key, each in members.items() if key not in gone}
         wanted |= {each.key: each for each in added}
         subnets, missing = self._subnets(known, present, pool, wanted.values())
         wanted = {key: each for key, each in wanted.items() if each.address not in missing}
@@ -91,7 +92,10 @@ class MemberChanges:
         self._send(known, present, pool, members, subnets)
 
     def without_odd(self, model: LoadBalancerModel) -> tuple[LoadBalancerModel, dict[str, str]]:
-        """The model without the nodes that have no subnet, which adding them later tells; and the others' subnets."""
+        """The model without nodes in no known subnet, and the subnets of the others by address.
+
+        The next plan adds the nodes left out, and that fails with the reason.
+        """
         found: dict[str, str] = {}
         pools = []
         for pool in model.pools:
@@ -105,7 +109,7 @@ class MemberChanges:
     def _subnets(
         self, known: Known, present: View, pool: Pool, members: Iterable[Member]
     ) -> tuple[dict[str, str], dict[str, InvalidConfiguration]]:
-        """The subnet of each member by its address, where the pool does not say it for all; and who has none."""
+        """The subnet of each member by its address, where the pool names none; and why others have none."""
         if pool.attributes.get("member_subnet"):
             return {}, {}
         found = {each["address"]: each["subnet_id"] for each in known.members.get(present["id"], [])}
