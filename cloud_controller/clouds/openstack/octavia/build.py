@@ -199,12 +199,16 @@ class OctaviaBuilder:
         """How nodes are opened to the load balancer."""
         if not self.options.manage_security_groups:
             return {"node_group": False}
-        topology = facts.value
-        subnets = {
-            member.address: topology.range_of(str(pool.attributes["member_subnet"] or ""), member.address)
-            for _, pool in pools
-            for member in pool.members
-        }
+        subnets: dict[str, str] = {}
+        for _, pool in pools:
+            named = str(pool.attributes["member_subnet"] or "")
+            for member in pool.members:
+                try:
+                    subnets[member.address] = facts.value.range_of(named, member.address)
+                except InvalidConfiguration:
+                    if named:
+                        raise
+                    # It becomes no member either, which the change of members reports.
         return {
             "node_group": True,
             "node_rules": wanted_rules(pools, subnets),

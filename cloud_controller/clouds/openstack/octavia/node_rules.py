@@ -15,13 +15,16 @@ View = Mapping[str, Any]
 
 
 def wanted_rules(pools: Iterable[tuple[str, Pool]], subnets: Mapping[str, str]) -> tuple[str, ...]:
-    """The rules for pools, each with its port's protocol; `subnets`: the range of each member's subnet, by address."""
+    """The rules for pools, each with its port's protocol; `subnets`: the range of each member's subnet, by address.
+
+    Members without a subnet get none.
+    """
     found = set()
     for protocol, pool in pools:
         check = pool.health_check
         # kube-proxy's port; other checks go to the member's own.
         checked = {("tcp", check.port)} if check.port else set()
-        for member in pool.members:
+        for member in (each for each in pool.members if each.address in subnets):
             ports = {(protocol.lower(), member.port), *checked}
             found |= {f"{of} {port} {subnets[member.address]}" for of, port in ports}
     return tuple(sorted(found))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cloud_controller.clouds.openstack.octavia.node_rules import body_of, observed_access, text_of
 from cloud_controller.clouds.openstack.octavia.options import Networks
+from cloud_controller.clouds.openstack.octavia.topology import Subnet
 from tests.cloud_controller.clouds.openstack.octavia.services import named
-from tests.cloud_controller.clouds.openstack.octavia.test_build import GOLD, attribute, built
+from tests.cloud_controller.clouds.openstack.octavia.test_build import GOLD, TOPOLOGY, attribute, built
 from tests.cloud_controller.load_balancing import endpoint, endpoint_slice, port, service
 
 
@@ -26,6 +29,15 @@ def test_the_subnet_that_a_service_names_for_members_is_where_the_load_balancer_
     found = attribute(service(named(member_subnet_id=GOLD)), "node_rules", manage_security_groups=True)
 
     assert found == ("tcp 30080 203.0.113.0/24",)
+
+
+def test_a_node_without_a_subnet_keeps_no_other_node_closed() -> None:
+    only_node1 = replace(TOPOLOGY, subnets=(Subnet("s", "s", "n", "10.1.0.0/31"),))
+
+    found = built(service(), only_node1, manage_security_groups=True, networks=Networks(subnet_id=GOLD)).model
+
+    assert found.attributes["node_rules"] == ("tcp 30080 10.1.0.0/31",)
+    assert found.attributes["open_nodes"] == ("10.1.0.1",)
 
 
 def test_kube_proxys_port_is_open_for_health_checks_of_local_traffic() -> None:
