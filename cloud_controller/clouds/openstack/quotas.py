@@ -42,7 +42,7 @@ def _of_octavia(client: OpenStackClient) -> Sequence[Quota]:
     """Octavia tells limits alone; whatever has one is counted."""
     project = client.project
     told = client.get("load-balancer", f"lbaas/quotas/{project}")["quota"]
-    limits = {name: limit for name, limit in told.items() if limit >= 0}
+    limits = {name: told[name] for name in (*_LISTS, "member") if told.get(name, -1) >= 0}
     found = {
         name: client.list("load-balancer", f"lbaas/{kind}", kind, project_id=project)
         for name, (_, kind) in _LISTS.items()

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.integration
 LIMITS = {"load_balancer": 10, "listener": 20, "pool": 20, "health_monitor": 5, "member": 50}
 
 
-def limit(openstack: Site, **limits: int) -> None:
+def limit(openstack: Site, floatingip: int, **limits: int) -> None:
+    """In Neutron and in Octavia."""
+    openstack.peer.admin.put("network", f"quotas/{openstack.project.id}", {"quota": {"floatingip": floatingip}})
     openstack.peer.admin.put("load-balancer", f"lbaas/quotas/{openstack.project.id}", {"quota": limits})
 
 
@@ -25,11 +27,11 @@ def quotas(openstack: Site, controller: str = "service", *, groups: bool = False
 
 
 def test_what_everybody_in_the_project_made_is_counted(openstack: Site) -> None:
-    limit(openstack, **LIMITS)
+    limit(openstack, 50, **LIMITS)
     subnet = openstack.nodes[1][0]["id"]
     member = {"address": "10.1.0.9", "protocol_port": 80}
-    pool = {"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "members": [member]}
-    listener = {"protocol": "TCP", "protocol_port": 80, "default_pool": pool}
+    pool = {"name": "theirs", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "members": [member]}
+    listener = {"name": "theirs", "protocol": "TCP", "protocol_port": 80, "default_pool": pool}
     body = {"loadbalancer": {"name": "theirs", "vip_subnet_id": subnet, "listeners": [listener]}}
     openstack.project.api.post("load-balancer", "lbaas/loadbalancers", body)
 
@@ -44,16 +46,17 @@ def test_what_everybody_in_the_project_made_is_counted(openstack: Site) -> None:
 
 
 def test_security_groups_are_counted_where_the_controller_makes_them(openstack: Site) -> None:
-    # The default group, and its four rules.
-    assert quotas(openstack, groups=True) == [
-        Quota("floating IPs", 0, 50),
-        Quota("security groups", 1, 10),
-        Quota("rules of security groups", 4, 100),
-    ]
+    openstack.project.api.post("network", "security-groups", {"security_group": {"name": "theirs"}})
+
+    groups, rules = quotas(openstack, groups=True)
+
+    # Neutron makes the default group too, with four rules; each other one has two.
+    assert groups == Quota("security groups", 2, 10)
+    assert rules == Quota("rules of security groups", 6, 100)
 
 
 def test_what_is_unlimited_is_not_counted(openstack: Site) -> None:
-    limit(openstack, **dict.fromkeys(LIMITS, -1))
+    limit(openstack, -1, **dict.fromkeys(LIMITS, -1))
 
     calls = openstack.calls(lambda: quotas(openstack))
 
@@ -65,7 +68,7 @@ def test_where_no_controller_makes_load_balancers_nothing_is_read(openstack: Sit
 
 
 def test_doctor_needs_two_rights_more_than_the_service_controller(openstack: Site) -> None:
-    limit(openstack, **LIMITS)
+    limit(openstack, 50, **LIMITS)
     seen: set[str] = set()
     cloud = openstack.cloud(load_balancers=LoadBalancerOptions())
     cloud.observe_calls(lambda operation, _seconds, _error: seen.add(operation))
