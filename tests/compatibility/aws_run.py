@@ -76,10 +76,12 @@ def _result(made: Cluster, daemon: Daemon, before: Baseline, case: Case, words: 
     if case.left_to_others:
         daemon.rest()
     else:
-        daemon.until(lambda: bool({_DONE, _REFUSED} & _reasons(made, uid)))
+        daemon.until(lambda: bool({_DONE, _REFUSED} & _events(made, uid).keys()))
+    if refused := _events(made, uid).get(_REFUSED):
+        print(f"{case.name}: {refused}")  # pytest shows it where a test fails.
     service = made.kube.get(SERVICES, case.name, "default")
     result = {
-        "refused": _REFUSED in _reasons(made, uid),
+        "refused": refused is not None,
         "status": [
             {key: _HOST.sub("NAME.", value) for key, value in each.items()}
             for each in service["status"]["loadBalancer"].get("ingress", [])
@@ -112,9 +114,10 @@ def _node(node: Object, machine: Machine) -> Json:
     return in_words
 
 
-def _reasons(made: Cluster, uid: str) -> set[str]:
+def _events(made: Cluster, uid: str) -> dict[str, str]:
+    """The messages of the Service's events, by reason."""
     events = made.kube.list(EVENTS, "default", field_selector=f"involvedObject.uid={uid}").items
-    return {event["reason"] for event in events}
+    return {event["reason"]: event["message"] for event in events}
 
 
 def _is_gone(made: Cluster, name: str) -> bool:

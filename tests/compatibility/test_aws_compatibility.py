@@ -48,7 +48,9 @@ def test_the_page_tells_of_each_listed_difference(recorded: Mapping[str, Any]) -
 @pytest.mark.control_plane
 @pytest.mark.timeout(1800)
 def test_nothing_differs_that_is_not_listed(recorded: Mapping[str, Any], ours: dict[str, Json]) -> None:
-    assert unlisted(found(recorded["results"], ours), DIFFERENCES) == []
+    differences = unlisted(found(recorded["results"], ours), DIFFERENCES)
+
+    assert differences == [], "\n".join(map(str, differences))
 
 
 @pytest.mark.control_plane
