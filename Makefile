@@ -66,7 +66,7 @@ every-test:
 	@# Three times as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
 	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder
 
-test-fast: set-up ## Run the tests that start no process and no simulated cloud (about a minute)
+test-fast: set-up ## Run the tests that start no process and no simulated cloud (a minute and a half)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not integration"
 
 crash-test: set-up binaries ## Kill the daemon after each call that changes something, drop each answer, and print what survived

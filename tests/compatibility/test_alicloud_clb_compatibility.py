@@ -13,6 +13,8 @@ from tests.compatibility.alicloud_recorded import REFUSED, Json, of_peer, result
 from tests.compatibility.differences import Found, outdated, unlisted
 from tests.compatibility.phases import differences, refused
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def peer() -> dict[str, Json]:
