@@ -47,7 +47,7 @@ class Connection:
     namespace: str = "default"
     """Of objects that name none."""
     certificate: bytes | None = field(default=None, repr=False)
-    """The client's certificate, PEM."""
+    """The client's certificate, PEM, where it is used."""
 
     @property
     def server(self) -> str:
@@ -214,7 +214,7 @@ def _connection(
         raise KubeconfigError("clusters[].cluster.server is not a URL such as https://HOST:6443")
     tls = _tls(ca, client) if url.scheme == "https" else None
     number = port or (443 if url.scheme == "https" else 80)
-    certificate = None if client is None else client[0]
+    certificate = None if client is None or tls is None else client[0]
     return Connection(url.scheme, host, number, tls, token, server_name, namespace, certificate)
 
 

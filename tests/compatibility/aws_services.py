@@ -40,6 +40,11 @@ class Case:
     left_to_others: bool = False
     """Neither controller is to do anything, so there is nothing to wait for."""
 
+    @property
+    def ends_tls(self) -> bool:
+        """Whether it has a certificate."""
+        return _CERTIFICATE.keys() <= self.annotations.keys()
+
 
 _TWO_PORTS = (Port(80, name="http"), Port(443, name="https"))
 _LOCAL = {"externalTrafficPolicy": "Local"}

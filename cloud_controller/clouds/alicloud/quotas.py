@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from cloud_controller.cloud import Quota
+from cloud_controller.cloud import NotFound, Quota
 from cloud_controller.clouds.alicloud.client import Client
 
 _QUOTAS = (
@@ -31,6 +31,10 @@ def _read(client: Client, region: str, of: str, product: str, code: str) -> Sequ
     found = client.call("quotas", "ListProductQuotaDimensions", {"ProductCode": product}).get("QuotaDimensions") or []
     if any(each["DimensionKey"] == "regionId" for each in found):
         asked["Dimensions"] = [{"Key": "regionId", "Value": region}]
-    quota = client.call("quotas", "GetProductQuota", asked)["Quota"]
+    try:
+        quota = client.call("quotas", "GetProductQuota", asked)["Quota"]
+    except NotFound:
+        # Not every region has every product.
+        return [Quota(of, None, None)]
     used, limit = (None if quota.get(each) is None else int(quota[each]) for each in ("TotalUsage", "TotalQuota"))
     return [Quota(of, used, limit)]

@@ -80,7 +80,7 @@ class Aws:
     def dry_run(self, controllers: Collection[str], pods: CcmPods | None) -> DryRun:
         """See `DryRuns`: of changes in EC2 alone."""
         if other := other_than_ccm(self._api, pods):
-            return DryRun(unknown=[f"which changes are is unknown: {other}"])
+            return DryRun(unknown=[f"no change could be tried: {other}"])
         return dry_run(self._api, self._vpc_state, self._instances, self._routes, controllers)
 
     def quotas(self, controllers: Collection[str]) -> Sequence[Callable[[], Sequence[Quota]]]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cloud_controller import retries
 from cloud_controller.cloud_errors import Conflict
 
 _FIRST, _LONGEST = 10.0, 300.0
@@ -18,9 +19,10 @@ _FIRST, _LONGEST = 10.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempts:
+    number: int
     due: float
-    pause: float
+    """When the next one is."""
 
 
 class FailedParts:
@@ -29,7 +31,7 @@ class FailedParts:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._next: dict[str, _Attempt] = {}
+        self._next: dict[str, _Attempts] = {}
 
     def attempt(self, id: str, what: str, *, at_once: bool = False) -> str:
         """Note that `what` is sent again, and return why. Raises Conflict, which says why, until it is due.
@@ -41,10 +43,11 @@ class FailedParts:
             now = self._clock()
             # It was right since: in ERROR, it would have been sent again.
             self._next = {key: each for key, each in self._next.items() if now < each.due + 2 * _LONGEST}
-            before = self._next.get(id, _Attempt(now, _FIRST))
+            before = self._next.get(id, _Attempts(0, now))
             if now < before.due and not at_once:
                 raise Conflict(why)
-            self._next[id] = _Attempt(now + before.pause, min(2 * before.pause, _LONGEST))
+            number = before.number + 1
+            self._next[id] = _Attempts(number, now + retries.backoff(number, _FIRST, _LONGEST))
         return why
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from cloud_controller.cloud import NotFound, Quota, Quotas
+from cloud_controller.cloud import Quota, Quotas
 from cloud_controller.clouds.alicloud.quotas import quotas
 from tests.cloud_controller.clouds.alicloud.account import Account
 from tests.cloud_controller.clouds.alicloud.fake_http import client, refusal
@@ -46,13 +44,12 @@ def test_that_quota_center_does_not_tell_the_use_of_a_quota_is_told() -> None:
     assert classic() == [Quota("classic load balancers", None, 60)]
 
 
-def test_a_quota_that_a_region_lacks_hides_no_other() -> None:
+def test_that_a_region_lacks_a_quota_is_told() -> None:
     one, _ = client({}, used(3), {}, refusal("QUOTA.NOT.EXIST"))
     classic, network = quotas(one, "cn-hangzhou", ["service"])
 
     assert classic() == [Quota("classic load balancers", 3, 60)]
-    with pytest.raises(NotFound):
-        network()
+    assert network() == [Quota("network load balancers", None, None)]
 
 
 def test_where_no_controller_makes_load_balancers_nothing_is_read() -> None:

@@ -228,7 +228,7 @@ def test_with_other_credentials_than_the_ccms_nothing_is_tried(
 
     found = cloud.dry_run(CONTROLLERS, PODS)
 
-    assert found == DryRun(unknown=["which changes are is unknown: doctor has a role of its own"])
+    assert found == DryRun(unknown=["no change could be tried: doctor has a role of its own"])
     assert sent == []
 
 
