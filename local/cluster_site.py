@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import urllib3
 
+from local.api_process import HEALTHY_SECONDS
 from local.api_site import ApiSite
 from local.cluster_access import admin_kubeconfigs
 from local.errors import SiteError
@@ -21,7 +22,8 @@ HEALTH_PATH: Final = "/healthz"
 CONTENTS_PATH: Final = "/site"
 """For the site alone, which shows its token in the header TOKEN_HEADER."""
 TOKEN_HEADER: Final = "x-site-token"
-_ANSWER_SECONDS: Final = 30.0
+_ANSWER_SECONDS: Final = HEALTHY_SECONDS
+"""The API asks its services in turn, and after a start each loads for its first answer what it has not loaded yet."""
 
 
 class ClusterSite(ApiSite):
