@@ -29,6 +29,15 @@ def site(state_folder: Path) -> Iterator[OpenstackSite]:
     site.down()
 
 
+@pytest.fixture(scope="module")
+def stack(state_folder: Path, site: OpenstackSite) -> LocalStack:
+    """The stack, up; the last test takes it down."""
+    del site  # It ends the site whatever happens.
+    stack = LocalStack.copied(state_folder, NAME)
+    stack.run("up")
+    return stack
+
+
 def nodes(kube: Kube) -> dict[str, Any]:
     return {each["metadata"]["name"]: each for each in kube.list(NODES).items}
 
@@ -46,11 +55,7 @@ def balancer(site: OpenstackSite, address: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder: Path, site: OpenstackSite) -> None:
-    stack = LocalStack.copied(state_folder, NAME)
-
-    stack.run("up")
-
+def test_the_controllers_serve_the_cluster_that_the_site_has(stack: LocalStack, site: OpenstackSite) -> None:
     servers = {each["node_name"]: each["id"] for each in site.status()["machines"]}
     assert set(servers) == set(WORKERS)
     with closing(Kube.from_kubeconfig(site.stack_config().secrets["cloud-controller:kubeconfig"])) as kube:
@@ -69,17 +74,10 @@ def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder:
     assert {each["state"] for each in site.status()["load_balancers"]} == {"ACTIVE"}
     assert json.dumps(stack.changes("preview")) == "{}"
 
-    stack.run("down")
-
-    # It would have kept the data of a project in which something is left.
-    assert not site.folder.site_file.exists()
-
 
 def test_a_stopped_site_goes_on_with_the_same_servers_and_load_balancers(
-    state_folder: Path, site: OpenstackSite
+    stack: LocalStack, site: OpenstackSite
 ) -> None:
-    stack = LocalStack.copied(state_folder, NAME)
-    stack.run("up")
     before = site.status()
 
     stack.run("stop")
@@ -88,3 +86,10 @@ def test_a_stopped_site_goes_on_with_the_same_servers_and_load_balancers(
     after = site.status()
     for kind in ("machines", "load_balancers"):
         assert sorted(each["id"] for each in after[kind]) == sorted(each["id"] for each in before[kind])
+
+
+def test_down_leaves_the_project_as_it_was(stack: LocalStack, site: OpenstackSite) -> None:
+    stack.run("down")
+
+    # It would have kept the data of a project in which something is left.
+    assert not site.folder.site_file.exists()
