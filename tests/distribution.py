@@ -18,6 +18,8 @@ from tests.integration import MARK
 CONTROL_PLANE = "the control plane of tests/cloud_controller"
 CRASH_ENVIRONMENT = "the environment of tests/crash"
 STACK = "the stack of tests/e2e"
+PROVIDER = "the API server of the Kubernetes provider's tests"
+_PROVIDER_FOLDER = "tests/local/engine/providers/kubernetes"
 UNITS: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -52,6 +54,14 @@ UNITS: Mapping[str, str] = {
         ),
         STACK,
     ),
+    **dict.fromkeys(
+        (
+            f"{_PROVIDER_FOLDER}/test_kubernetes_empties.py",
+            f"{_PROVIDER_FOLDER}/test_kubernetes_options.py",
+            f"{_PROVIDER_FOLDER}/test_kubernetes_provider.py",
+        ),
+        PROVIDER,
+    ),
 }
 """By file, where that is not a unit of its own."""
 
@@ -67,6 +77,7 @@ SHARED: Mapping[str, tuple[str, str]] = {
     CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),
     CRASH_ENVIRONMENT: ("environment", "tests/crash"),
     STACK: ("shared_stack", "tests/e2e"),
+    PROVIDER: ("control_plane", _PROVIDER_FOLDER),
 }
 """By unit: the session's fixture that it shares, and the folder of its conftest."""
 

@@ -37,10 +37,11 @@ def before() -> None:
     """Complete what has been pending for `DELAY`."""
     session, now = api.get_session(), time.monotonic()
     with session.begin():
-        pending = select(models.LoadBalancer).where(models.LoadBalancer.provisioning_status.like("PENDING_%"))
-        pending = pending.where(models.LoadBalancer.project_id.not_in(_paused))
-        found = session.execute(pending).unique().scalars().all()
-        reports = [_report(each) for each in found if now - _seen.setdefault(each.id, now) >= DELAY]
+        # IDs first: this runs before each request, and a load balancer is read with all its parts.
+        pending = select(models.LoadBalancer.id).where(models.LoadBalancer.provisioning_status.like("PENDING_%"))
+        ids = session.scalars(pending.where(models.LoadBalancer.project_id.not_in(_paused))).all()
+        due = [each for each in ids if now - _seen.setdefault(each, now) >= DELAY]
+        reports = [_report(session.get(models.LoadBalancer, each)) for each in due]
     for report in reports:
         _seen.pop(report[constants.LOADBALANCERS][0]["id"])
         answer = DriverUpdater().update_loadbalancer_status(report)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local.control_plane.control_plane import ControlPlane
 from local.engine.providers.kubernetes import KubernetesProvider
-from tests.control_planes import running_control_plane
 
 pytestmark = pytest.mark.control_plane
 
@@ -21,14 +21,9 @@ NEVER_SAME = {"update": 2, "same": 15}
 
 
 @pytest.fixture
-def kubeconfig(tmp_path: Path) -> Iterator[str]:
-    with running_control_plane(tmp_path / "control-plane") as running:
-        yield running.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
-
-
-@pytest.fixture
-def counts(stack: Any, kubeconfig: str) -> Callable[..., dict[str, int]]:
+def counts(stack: Any, control_plane: ControlPlane) -> Callable[..., dict[str, int]]:
     """Run the program at a step; returns the number of resources per operation."""
+    kubeconfig = control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1))
     stack.factories["kubernetes"] = lambda r: KubernetesProvider(r.inputs)
 
     def run(verb: str, step: int) -> dict[str, int]:

@@ -15,7 +15,6 @@ from cloud_controller.kube.client import Kube
 from cloud_controller.kube.resources import NAMESPACES
 from local.control_plane.control_plane import ControlPlane
 from local.engine.providers.kubernetes.provider import KubernetesProvider
-from tests.control_planes import running_control_plane
 
 pytestmark = pytest.mark.control_plane
 
@@ -59,12 +58,6 @@ class Cluster:
         from pulumi_kubernetes.core.v1 import ConfigMap
 
         return ConfigMap(resource, metadata={"name": name, "namespace": self.namespace}, data=data, opts=opts)
-
-
-@pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
-        yield running
 
 
 @pytest.fixture

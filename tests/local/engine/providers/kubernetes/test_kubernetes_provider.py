@@ -51,7 +51,6 @@ from local.engine.providers.provider import (
 )
 from local.engine.values import UNKNOWN, PropertyMap, Secret
 from local.engine.wire import from_struct
-from tests.control_planes import running_control_plane
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.control_plane
@@ -165,12 +164,6 @@ class Cluster:
                 report=self.lines.append,
             )
         )
-
-
-@pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
-        yield running
 
 
 @pytest.fixture
