@@ -32,6 +32,8 @@ from local.standin.refusals import Refusal
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running
 
+pytestmark = pytest.mark.integration
+
 TEN = Kinds(clb=10, nlb=10)
 LONG = 1.0
 

@@ -10,11 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from local.addresses import socket_address
 from local.mycloud.balancer.data_plane import DataPlane
 from local.mycloud.balancer_board import BalancerConfig, BalancerReport
 from local.mycloud.models.balancing import BackendHealth, ListenerCounters
 from local.mycloud.models.common import State
+
+pytestmark = pytest.mark.integration
 
 DEADLINE = 60
 _hosts = (f"10.252.{random.randrange(256)}.{number}" for number in itertools.cycle(range(1, 255)))

@@ -27,6 +27,8 @@ from local.mycloud.models.compute import Cluster, CreateCluster, CreateMachine
 from local.mycloud.models.networking import CreateNetwork, CreateSubnet
 from local.mycloud.store import Store
 
+pytestmark = pytest.mark.integration
+
 DEADLINE = 60
 HOST = f"127.252.{random.randrange(256)}.{random.randrange(1, 255)}"
 TOKEN = "token"

@@ -14,6 +14,8 @@ from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
 from tests.cloud_controller.clouds.alicloud.clb.test_annotations import BESIDE, NUMBERS, TEXTS, port_of
 from tests.cloud_controller.load_balancing import port, served, service
 
+pytestmark = pytest.mark.integration
+
 __all__ = ["account"]
 
 NOT_OF_THE_STAND_IN = {("scheduler", "wlc")}

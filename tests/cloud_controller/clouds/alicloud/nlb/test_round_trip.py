@@ -13,6 +13,8 @@ from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount, Process
 from tests.cloud_controller.clouds.alicloud.nlb.services import ENI, ZONE_H, ZONE_K, backends, built, port
 
+pytestmark = pytest.mark.integration
+
 PODS = {"192.168.0.101": "n1", "192.168.0.102": "n2"}
 TLS = {"protocol-port": "tcpssl:80", "cert-id": "cert-1"}
 HTTP = {"health-check-type": "http"}
