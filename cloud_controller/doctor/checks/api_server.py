@@ -1,4 +1,4 @@
-"""Whether the API server answers: without it, no other check of the cluster can be done."""
+"""Whether the API server answers and is ready: without it, no other check of the cluster can be done."""
 
 from __future__ import annotations
 
@@ -14,6 +14,25 @@ def _run(seen: Seen) -> Iterator[Finding]:
         seen.version()
     except Unreadable as error:
         yield Finding(what="the API server does not answer", evidence=(str(error),), remedy=_remedy(error.__cause__))
+    else:
+        # A version is told without etcd.
+        yield from _not_ready(seen)
+
+
+def _not_ready(seen: Seen) -> Iterator[Finding]:
+    try:
+        seen.raw("/readyz", verbose="")
+    except Unreadable as unreadable:
+        error = unreadable.__cause__
+        # Who may not ask does not hear about its state.
+        if not isinstance(error, ApiError) or 0 < error.status < 500:
+            return
+        failing = [line for line in error.body.decode(errors="replace").splitlines() if line.startswith("[-]")]
+        yield Finding(
+            what="the API server answers, but is not ready",
+            evidence=(*failing,) or (str(error),),
+            remedy="repair what its /readyz names (etcd: its process, disk and majority), or read the API server's log",
+        )
 
 
 def _remedy(error: BaseException | None) -> str:
@@ -26,7 +45,7 @@ def _remedy(error: BaseException | None) -> str:
 
 CHECK = Check(
     name="api-server",
-    holds="the API server answers",
+    holds="the API server answers, and is ready",
     why="the CCM reads and writes everything through it; without it, no node joins and no Service changes",
     lines=("10.4",),
     page="runbooks/api-server.md",
