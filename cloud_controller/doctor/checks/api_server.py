@@ -11,26 +11,14 @@ from cloud_controller.kube import ApiError, UnauthorizedError
 
 def _run(seen: Seen) -> Iterator[Finding]:
     try:
-        seen.version()
+        failing = seen.failing()
     except Unreadable as error:
         yield Finding(what="the API server does not answer", evidence=(str(error),), remedy=_remedy(error.__cause__))
-    else:
-        # A version is told without etcd.
-        yield from _not_ready(seen)
-
-
-def _not_ready(seen: Seen) -> Iterator[Finding]:
-    try:
-        seen.raw("/readyz", verbose="")
-    except Unreadable as unreadable:
-        error = unreadable.__cause__
-        # Who may not ask does not hear about its state.
-        if not isinstance(error, ApiError) or 0 < error.status < 500:
-            return
-        failing = [line for line in error.body.decode(errors="replace").splitlines() if line.startswith("[-]")]
+        return
+    if failing:
         yield Finding(
             what="the API server answers, but is not ready",
-            evidence=(*failing,) or (str(error),),
+            evidence=tuple(failing),
             remedy="repair what its /readyz names (etcd: its process, disk and majority), or read the API server's log",
         )
 
