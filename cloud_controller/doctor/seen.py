@@ -106,6 +106,10 @@ class Seen:
         """The API server's version."""
         return self.once("version", lambda: self._opened_kube().version())
 
+    def failing(self) -> Sequence[str]:
+        """The API server's own checks (`/readyz`) that fail, each with its reason; none if the caller may not ask."""
+        return self.once("readyz", self._failing)
+
     def review(self, resource: Resource, review: Object) -> Object:
         """Post a review (`SubjectAccessReview`), which changes nothing."""
         kube = self._answering()
@@ -298,7 +302,21 @@ class Seen:
 
     def _answering(self) -> Kube:
         self.version()
+        # A version is told without etcd; each read would wait its whole timeout.
+        if without := [each for each in self.failing() if each.startswith("etcd ")]:
+            raise Unreadable(f"the API server is not ready: {without[0]}")
         return self._opened_kube()
+
+    def _failing(self) -> Sequence[str]:
+        self.version()
+        try:
+            self._opened_kube().raw("GET", "/readyz", query={"verbose": ""})
+        except ApiError as error:
+            if 0 < error.status < 500:
+                return ()
+            lines = error.body.decode(errors="replace").splitlines()
+            return [each.removeprefix("[-]") for each in lines if each.startswith("[-]")] or [str(error)]
+        return ()
 
     def _opened_kube(self) -> Kube:
         return self.once("kube", self._open_kube)

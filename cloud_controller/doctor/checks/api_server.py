@@ -1,4 +1,4 @@
-"""Whether the API server answers: without it, no other check of the cluster can be done."""
+"""Whether the API server answers and is ready: without it, no other check of the cluster can be done."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from cloud_controller.kube import ApiError, UnauthorizedError
 
 def _run(seen: Seen) -> Iterator[Finding]:
     try:
-        seen.version()
+        failing = seen.failing()
     except Unreadable as error:
         yield Finding(what="the API server does not answer", evidence=(str(error),), remedy=_remedy(error.__cause__))
+        return
+    if failing:
+        yield Finding(
+            what="the API server answers, but is not ready",
+            evidence=tuple(failing),
+            remedy="repair what its /readyz names (etcd: its process, disk and majority), or read the API server's log",
+        )
 
 
 def _remedy(error: BaseException | None) -> str:
@@ -26,7 +33,7 @@ def _remedy(error: BaseException | None) -> str:
 
 CHECK = Check(
     name="api-server",
-    holds="the API server answers",
+    holds="the API server answers, and is ready",
     why="the CCM reads and writes everything through it; without it, no node joins and no Service changes",
     lines=("10.4",),
     page="runbooks/api-server.md",

@@ -30,22 +30,31 @@ def _calls(seen: Seen) -> Iterator[Finding]:
         error = unreadable.__cause__
         if not isinstance(error, CloudError):
             raise
-        yield Finding(
-            what="the cloud does not answer the CCM's calls",
-            evidence=(str(error),),
-            remedy=_remedy(error),
-        )
+        what, remedy = _what_and_remedy(error)
+        yield Finding(what=what, evidence=(str(error),), remedy=remedy)
 
 
-def _remedy(error: CloudError) -> str:
+def _what_and_remedy(error: CloudError) -> tuple[str, str]:
     match error:
         case AccessDenied():
-            return "replace the credentials, or give them the right that the error names"
+            return (
+                "the cloud refuses the credentials, or what they may do",
+                "replace the credentials, or give them the right that the error names",
+            )
         case Throttled():
-            return "find who else calls this account's API as often; the cloud limits calls by account and region"
+            return (
+                "the cloud throttles the CCM's calls",
+                "find who else calls this account's API as often; the cloud limits calls by account and region",
+            )
         case InvalidConfiguration():
-            return "correct the field that the error names in the cloud config"
-    return "check the endpoint, DNS and the way out (NAT, security groups, NetworkPolicy), then the cloud's status page"
+            return (
+                "the cloud does not accept the cloud config",
+                "correct the field that the error names in the cloud config",
+            )
+    return (
+        "the cloud does not answer the CCM's calls",
+        "check the endpoint, DNS and the way out (NAT, security groups, NetworkPolicy), then the cloud's status page",
+    )
 
 
 CONFIG = Check(

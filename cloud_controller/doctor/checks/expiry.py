@@ -44,7 +44,8 @@ def _secrets(seen: Seen) -> Generator[Finding, None, Unreadable | None]:
     daemon's option repeats the day of its cloud config."""
     workload, space = seen.workload(), seen.target.namespace
     volumes = workload["spec"]["template"]["spec"].get("volumes") or () if workload else ()
-    unread = None
+    option = seen.argument(CREDENTIAL_EXPIRES) if workload else None
+    days, unread = list[str](), None
     for name in (each["secret"]["secretName"] for each in volumes if "secret" in each):
         try:
             secret = seen.get(SECRETS, name, space) or {}
@@ -52,11 +53,22 @@ def _secrets(seen: Seen) -> Generator[Finding, None, Unreadable | None]:
             unread = error
             continue
         if given := (secret.get("metadata", {}).get("annotations") or {}).get(EXPIRES):
+            days.append(given)
             yield from _by_day(seen, f"secret/{space}/{name}", "annotation", EXPIRES, given)
-    if unread is not None and workload and (given := seen.argument(CREDENTIAL_EXPIRES)):
-        yield from _by_day(seen, f"{workload['kind'].lower()}/{key(workload)}", "option", CREDENTIAL_EXPIRES, given)
-        return None
-    return unread
+    if not workload or not option:
+        return unread
+    subject = f"{workload['kind'].lower()}/{key(workload)}"
+    if unread is not None:
+        yield from _by_day(seen, subject, "option", CREDENTIAL_EXPIRES, option)
+    elif days and option not in days:
+        yield Finding(
+            subject=subject,
+            what=f"its option {CREDENTIAL_EXPIRES} is not the day of the Secret's annotation",
+            evidence=(f"{CREDENTIAL_EXPIRES}={option}; {EXPIRES}: {', '.join(days)}",),
+            remedy="set both to the credential's last day: the alerts follow the option",
+            severity=Severity.WARNING,
+        )
+    return None
 
 
 def _by_day(seen: Seen, subject: str, kind: str, named: str, given: str) -> Iterator[Finding]:

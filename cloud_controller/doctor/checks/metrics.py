@@ -40,8 +40,8 @@ def _errors(seen: Seen) -> Iterator[Finding]:
             for request in sorted(failed, key=lambda each: -failed[each])
             if failed[request] > 0
         ),
-        remedy="the CCM's log says why: kubectl logs -n "
-        f"{seen.target.namespace} -l k8s-app={seen.target.workload} | grep -i error",
+        remedy="the CCM's log says why, except where a repeat succeeded (that needs --log-level=debug): kubectl logs "
+        f"-n {seen.target.namespace} -l k8s-app={seen.target.workload} --tail=500 | grep -i error",
         # One call that failed may be chance.
         severity=Severity.CRITICAL if wrong / total > _HIGH_SHARE and wrong > 1 else Severity.WARNING,
     )

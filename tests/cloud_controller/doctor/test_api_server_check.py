@@ -7,13 +7,61 @@ from typing import NoReturn
 import pytest
 
 from cloud_controller.doctor.checks.api_server import CHECK
+from cloud_controller.doctor.findings import Severity, Unreadable
 from cloud_controller.doctor.seen import Seen, Target
-from cloud_controller.kube import ApiError, UnauthorizedError, UnreachableError
+from cloud_controller.kube import NODES, ApiError, ForbiddenError, UnauthorizedError, UnreachableError
 from tests.cloud_controller.doctor.looks import NOW, World
 
 
 def test_an_api_server_that_answers_is_no_finding() -> None:
     assert World().findings(CHECK) == []
+
+
+def test_an_api_server_that_is_not_ready_is_found_with_what_fails() -> None:
+    world = World()
+    error = ApiError(500, "InternalError", "the server failed")
+    error.body = b"[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed"
+    world.api.raws["/readyz?verbose="] = error
+
+    (finding,) = world.findings(CHECK)
+
+    assert (finding.severity, finding.what) == (Severity.CRITICAL, "the API server answers, but is not ready")
+    assert finding.evidence == ("etcd failed: reason withheld",)
+
+
+def test_nothing_else_is_asked_of_an_api_server_without_etcd() -> None:
+    world = World()
+    error = ApiError(500, "InternalError", "the server failed")
+    error.body = b"[-]etcd failed: reason withheld"
+    world.api.raws["/readyz?verbose="] = error
+
+    with pytest.raises(Unreadable, match="not ready: etcd failed"):
+        world.look().nodes()
+
+
+def test_an_api_server_that_is_not_ready_for_another_reason_is_still_read() -> None:
+    world = World()
+    error = ApiError(500, "InternalError", "the server failed")
+    error.body = b"[-]poststarthook/x failed: reason withheld"
+    world.api.raws["/readyz?verbose="] = error
+
+    assert list(world.look().nodes()) == world.api.list(NODES).items
+
+
+def test_an_api_server_that_does_not_say_whether_it_is_ready_in_time_is_found() -> None:
+    world = World()
+    world.api.raws["/readyz?verbose="] = UnreachableError("read timed out")
+
+    (finding,) = world.findings(CHECK)
+
+    assert finding.evidence == ("read timed out",)
+
+
+def test_an_api_server_whose_readiness_the_caller_may_not_read_is_no_finding() -> None:
+    world = World()
+    world.api.raws["/readyz?verbose="] = ForbiddenError(403, "Forbidden", 'cannot get path "/readyz"')
+
+    assert world.findings(CHECK) == []
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,23 @@ def test_an_annotation_that_is_no_day_is_a_warning() -> None:
     assert found(CHECK, with_secret("soon")).evidence == (f"{EXPIRES}: 'soon'; allowed: YYYY-MM-DD",)
 
 
+def test_an_option_whose_day_is_not_that_of_the_secret_is_a_warning() -> None:
+    api = with_secret(in_days(90))
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, f"--credential-expires={in_days(5)}"))
+
+    finding = found(CHECK, api)
+
+    assert (finding.subject, finding.severity) == (f"daemonset/{NAMESPACE}/{NAME}", Severity.WARNING)
+    assert finding.evidence == (f"--credential-expires={in_days(5)}; {EXPIRES}: {in_days(90)}",)
+
+
+def test_an_option_with_the_day_of_the_secret_is_no_finding() -> None:
+    api = with_secret(in_days(90))
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, f"--credential-expires={in_days(90)}"))
+
+    assert passes(CHECK, api)
+
+
 def unreadable_secret(*arguments: str) -> FakeKubernetes:
     api = with_secret(in_days(0))
     api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, *arguments))
