@@ -31,7 +31,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
                 subject=of,
                 what="it differs from what the CCM makes of it",
                 evidence=tuple(map(would, actions)),
-                remedy="a Warning event of the object says why the CCM's attempts fail; without one, find out who changed it: "
+                remedy="a Warning event of the object says why an attempt fails; without one, find out who changed it: "
                 "a running CCM undoes it within minutes, or within the hour where the cloud's lists do not show it",
                 severity=Severity.WARNING,
             )

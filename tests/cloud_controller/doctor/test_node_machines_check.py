@@ -53,6 +53,14 @@ def test_the_machine_of_a_node_without_provider_id_is_not_found_for_that_reason(
     assert finding.follows_from == frozenset({"provider-ids"})
 
 
+def test_the_machine_of_a_node_with_the_provider_id_of_another_is_not_found_for_that_reason(world: World) -> None:
+    world.change("b", lambda node: node["spec"].update(providerID="fake://zone-a/i-a"))
+
+    (finding,) = world.findings(CHECK)
+    assert "belongs to the older node a" in finding.evidence[0]
+    assert finding.follows_from == frozenset({"provider-ids"})
+
+
 def test_a_node_that_the_ccm_deletes_meanwhile_is_none(world: World) -> None:
     del world.cloud.machines["b"]
     world.meanwhile = lambda: world.api.remove(NODES, "b")
