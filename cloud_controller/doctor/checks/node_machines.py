@@ -71,7 +71,7 @@ def _never_joined(seen: Seen) -> Iterator[Finding]:
         ):
             yield Finding(
                 subject=f"machine/{machine.id}",
-                what=f"machine {machine.name} of the cluster runs, and never became a node",
+                what=f"machine {machine.name} of the cluster runs, and has no node",
                 evidence=(f"created at {machine.created_at:%Y-%m-%d %H:%M:%S} UTC",),
                 remedy="read its boot log and its kubelet's log; if it is not the cluster's, remove the cluster's tag "
                 "from it",

@@ -94,7 +94,7 @@ def test_a_machine_that_never_became_a_node_is_found(world: World) -> None:
     world.cloud.machine("c", created_at=NOW - timedelta(minutes=11))
 
     (finding,) = world.findings(CHECK)
-    assert finding.subject == "machine/i-c"
+    assert (finding.subject, finding.what) == ("machine/i-c", "machine c of the cluster runs, and has no node")
     assert finding.evidence == ("created at 2026-01-01 11:49:00 UTC",)
 
 
