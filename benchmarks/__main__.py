@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -93,6 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", nargs="?", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS))
     options = parser.parse_args(arguments)
+    # What a benchmark has started is ended then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     for name in [options.name] if options.name else BENCHMARKS:
         for figure in BENCHMARKS[name]():
             print(figure.to_json(), flush=True)

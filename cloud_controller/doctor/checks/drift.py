@@ -31,8 +31,8 @@ def _run(seen: Seen) -> Iterator[Finding]:
                 subject=of,
                 what="it differs from what the CCM makes of it",
                 evidence=tuple(map(would, actions)),
-                remedy="find out who changed it: a running CCM undoes it within minutes, or within the hour where the "
-                "cloud's lists do not show it",
+                remedy="a Warning event of the object says why an attempt fails; without one, find out who changed it: "
+                "a running CCM undoes it within minutes, or within the hour where the cloud's lists do not show it",
                 severity=Severity.WARNING,
             )
 
@@ -59,5 +59,5 @@ CHECK = Check(
     lines=("10.4",),
     page="runbooks/drift.md",
     run=_run,
-    after=CCM_DOWN,
+    after=CCM_DOWN | {"quotas"},
 )

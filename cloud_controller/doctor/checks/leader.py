@@ -90,7 +90,10 @@ def _often(seen: Seen, lease: Object) -> Iterator[Finding]:
     if changes < _MANY or created is None:
         return
     age = seen.now - datetime.fromisoformat(created)
-    if age / changes < _OFTEN:
+    # The average of the Lease's whole life stays high for days after the cure.
+    since = lease["spec"].get("acquireTime")
+    stays = since is not None and seen.now - datetime.fromisoformat(since) >= _OFTEN
+    if age / changes < _OFTEN and not stays:
         yield Finding(
             subject=_subject(seen),
             what=f"the leader changes every {age.total_seconds() / changes / 60:.0f} min on average",

@@ -10,7 +10,7 @@ from cloud_controller.doctor.checks.causes import CCM_DOWN, NONE
 from cloud_controller.doctor.checks.nodes import age, ours, refusals, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
-from cloud_controller.kube import name
+from cloud_controller.kube import Object, name
 from cloud_controller.plan import FieldChange
 
 _LABELS = (REGION_LABELS[0], ZONE_LABELS[0], TYPE_LABELS[0])
@@ -27,7 +27,7 @@ def _provider_ids(seen: Seen) -> Iterator[Finding]:
                 yield Finding(
                     subject=subject,
                     what="it has no provider ID",
-                    evidence=(f"spec.providerID is empty; {refused.get(name(node), 'the cloud knows its machine')}",),
+                    evidence=(f"spec.providerID is empty; {refused.get(name(node)) or _of_machine(seen, node)}",),
                     remedy="correct what keeps the CCM from setting it",
                     # Without the taint, its kubelet did not wait for the CCM.
                     follows_from=frozenset({"nodes-initialised" if uninitialised(node) else "kubernetes-flags"}),
@@ -50,6 +50,15 @@ def _provider_ids(seen: Seen) -> Iterator[Finding]:
                 "provider ID before it registers again",
                 follows_from=NONE,
             )
+
+
+def _of_machine(seen: Seen, node: Object) -> str:
+    """What the node controller's plan shows of the machine of a node without provider ID that it does not refuse."""
+    found = seen.plan("node")
+    if found is None:
+        return "this CCM leaves out controller node"
+    known = f"node/{name(node)}" in {action.target for action in found.plan.changes}
+    return "the cloud knows its machine" if known else f"the cloud has no machine named {name(node)}"
 
 
 def _labels(seen: Seen) -> Iterator[Finding]:

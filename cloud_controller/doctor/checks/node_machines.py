@@ -9,7 +9,7 @@ from cloud_controller.cloud import Instance, InstanceState
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.node_lifecycle import NAME as LIFECYCLE
 from cloud_controller.doctor.checks.causes import CCM_DOWN
-from cloud_controller.doctor.checks.nodes import ours, uninitialised
+from cloud_controller.doctor.checks.nodes import ours, refusals, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import Object, name
@@ -47,15 +47,16 @@ def _lost(seen: Seen) -> Iterator[Finding]:
                 evidence=(f"{action.summary}: {action.reason}",),
                 remedy="a running CCM deletes the node once it is sure that the machine is gone; otherwise correct "
                 "what the reason names",
-                follows_from=_why_unfound(node),
+                follows_from=_why_unfound(seen, node),
             )
 
 
-def _why_unfound(node: Object) -> frozenset[str] | None:
+def _why_unfound(seen: Seen, node: Object) -> frozenset[str] | None:
     """The check that finds what keeps the node's machine from being found."""
     if uninitialised(node):
         return frozenset({"nodes-initialised"})
-    return None if node["spec"].get("providerID") else frozenset({"provider-ids"})
+    found = node["spec"].get("providerID") and name(node) not in refusals(seen)
+    return None if found else frozenset({"provider-ids"})
 
 
 def _never_joined(seen: Seen) -> Iterator[Finding]:
@@ -70,7 +71,7 @@ def _never_joined(seen: Seen) -> Iterator[Finding]:
         ):
             yield Finding(
                 subject=f"machine/{machine.id}",
-                what=f"machine {machine.name} of the cluster runs, and never became a node",
+                what=f"machine {machine.name} of the cluster runs, and has no node",
                 evidence=(f"created at {machine.created_at:%Y-%m-%d %H:%M:%S} UTC",),
                 remedy="read its boot log and its kubelet's log; if it is not the cluster's, remove the cluster's tag "
                 "from it",

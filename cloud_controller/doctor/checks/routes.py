@@ -59,7 +59,7 @@ def _of_route(action: Action) -> Finding:
         case _:
             return Finding(
                 subject=action.target,
-                what="it leads to no node",
+                what="it is for no node's pods",
                 evidence=evidence,
                 remedy="a running CCM deletes it",
                 severity=Severity.WARNING,

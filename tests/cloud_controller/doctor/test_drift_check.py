@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cloud_controller.cloud import InstanceState, Route, Unavailable
-from cloud_controller.doctor.checks import drift
-from cloud_controller.doctor.findings import Finding, Severity, Unreadable
+from cloud_controller.doctor.checks import drift, quotas
+from cloud_controller.doctor.findings import Finding, Result, Severity, Unreadable, explained
 from cloud_controller.kube import SERVICES
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, web
 from tests.cloud_controller.doctor.conftest import ServiceWorld
@@ -100,6 +100,15 @@ def test_a_missing_mark_that_the_network_is_there_is_found(nodes: World) -> None
 
     (finding,) = nodes.findings(drift.CHECK)
     assert finding.subject == "node/a"
+
+
+def test_what_a_used_up_quota_leaves_undone_follows_from_it() -> None:
+    used_up = Finding(what="the quota of volumes is used up", remedy="request more")
+    undone = Finding(subject="claim/default/data", what="it differs", remedy="find out", severity=Severity.WARNING)
+
+    found = explained([Result(quotas.CHECK, (used_up,)), Result(drift.CHECK, (undone,))])
+
+    assert [each.causes for each in found] == [(), ("quotas",)]
 
 
 def stop(world: World) -> None:

@@ -98,6 +98,13 @@ def test_a_leader_that_changes_every_few_minutes_is_a_warning() -> None:
     assert found(CHECK, api).what == "the leader changes every 6 min on average"
 
 
+def test_a_leader_that_has_stayed_for_an_hour_changes_no_more() -> None:
+    api = cluster()
+    api.put(LEASES, lease(leaseTransitions=480, acquireTime=ago(hours=1)))
+
+    assert passes(CHECK, api)
+
+
 def test_a_lease_that_may_not_be_read_is_not_checked() -> None:
     api = cluster()
     api.fail(ForbiddenError(403, "Forbidden", "cannot get leases"), "get")

@@ -56,6 +56,24 @@ def test_a_node_that_never_waited_has_no_provider_id_for_its_kubelets_flag(world
     assert finding.subject == flag.subject
 
 
+def test_a_node_without_provider_id_whose_machine_the_cloud_does_not_know_is_found(world: World) -> None:
+    world.change("a", lambda node: node["spec"].pop("providerID"))
+    del world.cloud.machines["a"]
+
+    (finding,) = world.findings(PROVIDER_IDS)
+    assert finding.evidence == ("spec.providerID is empty; the cloud has no machine named a",)
+
+
+def test_where_the_ccm_leaves_nodes_alone_nothing_is_said_of_the_machine_of_a_node_without_provider_id(
+    world: World,
+) -> None:
+    world.change("a", lambda node: node["spec"].pop("providerID"))
+    world.controllers = ("service",)
+
+    (finding,) = world.findings(PROVIDER_IDS)
+    assert finding.evidence == ("spec.providerID is empty; this CCM leaves out controller node",)
+
+
 def test_a_node_that_waits_has_no_provider_id_for_that_reason(world: World) -> None:
     world.change("a", uninitialised)
 

@@ -53,6 +53,14 @@ def test_the_machine_of_a_node_without_provider_id_is_not_found_for_that_reason(
     assert finding.follows_from == frozenset({"provider-ids"})
 
 
+def test_the_machine_of_a_node_with_the_provider_id_of_another_is_not_found_for_that_reason(world: World) -> None:
+    world.change("b", lambda node: node["spec"].update(providerID="fake://zone-a/i-a"))
+
+    (finding,) = world.findings(CHECK)
+    assert "belongs to the older node a" in finding.evidence[0]
+    assert finding.follows_from == frozenset({"provider-ids"})
+
+
 def test_a_node_that_the_ccm_deletes_meanwhile_is_none(world: World) -> None:
     del world.cloud.machines["b"]
     world.meanwhile = lambda: world.api.remove(NODES, "b")
@@ -86,7 +94,7 @@ def test_a_machine_that_never_became_a_node_is_found(world: World) -> None:
     world.cloud.machine("c", created_at=NOW - timedelta(minutes=11))
 
     (finding,) = world.findings(CHECK)
-    assert finding.subject == "machine/i-c"
+    assert (finding.subject, finding.what) == ("machine/i-c", "machine c of the cluster runs, and has no node")
     assert finding.evidence == ("created at 2026-01-01 11:49:00 UTC",)
 
 
