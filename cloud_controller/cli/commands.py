@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -45,6 +43,7 @@ from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableEr
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.planning import Found, PlanSettings, find, without_healthy_backend
 from cloud_controller.safeguard import Safeguard
+from cloud_controller.stop_signals import stop_on_signals
 
 _START_TIMEOUT = 10.0
 """Seconds to wait for the API server at startup, as upstream."""
@@ -84,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     cloud.check_access(settings.controllers, read_only=settings.dry_run)
     _wait_for(kube)
     manager = Manager(kube, cloud, settings)
-    code = manager.run(_stop_on_signals())
+    code = manager.run(stop_on_signals())
     if manager.foreign is not None:
         # Repeated as the last line: `kubectl logs --tail` of a container that exited shows it.
         _print_error(manager.foreign)
@@ -170,7 +169,7 @@ def _converged(
         done=(lambda result: print(f"  {result}")) if text else lambda _: None,
         safeguard=guard,
     )
-    report = work.run(elector, options.deadline, _stop_on_signals)
+    report = work.run(elector, options.deadline, stop_on_signals)
     if text:
         print("\n".join(_outcome(report)))
     else:
@@ -271,13 +270,6 @@ def _left_out(cloud: Cloud) -> frozenset[str]:
     if names:
         _log.info("controllers not supported cloud=%s controllers=%s", cloud.provider_name, ",".join(sorted(names)))
     return names
-
-
-def _stop_on_signals() -> threading.Event:
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    return stop
 
 
 def _wait_for(kube: Kube) -> None:

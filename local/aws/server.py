@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
-import threading
 from pathlib import Path
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
+from cloud_controller.stop_signals import on_stop_signal
 from local.addresses import API_PORT
 from local.aws.folder import aws_folder, state_file, webhook_folder, write_credentials
 from local.aws.gate import Gate
@@ -53,8 +52,7 @@ def serve(site_dir: Path) -> None:
 
     gate = Gate(moto, simulator, lambda: health if lifecycle.is_alive else None, lifecycle.ring, key_of_issuer)
     server = make_server(block.api_address, API_PORT, gate, threaded=True, request_handler=MotoRequestHandler)
-    # Not in the handler: `shutdown` waits for the loop that the signal interrupts.
-    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    on_stop_signal(server.shutdown)
     guard = FolderGuard(folder)
     webhook.start()
     lifecycle.start()

@@ -6,15 +6,14 @@ import argparse
 import hmac
 import logging
 import os
-import signal
 import sys
-import threading
 from email.message import Message
 from pathlib import Path
 from typing import Final, NoReturn
 
 import urllib3
 
+from cloud_controller.stop_signals import stop_on_signals
 from local.addresses import API_PORT
 from local.cluster_keeper import Keeper, Machines
 from local.cluster_site import CONTENTS_PATH, HEALTH_PATH, TOKEN_HEADER
@@ -36,8 +35,7 @@ _TICK_SECONDS: Final = 2.0
 def serve(site_dir: Path) -> None:
     """Serve the site of this folder until SIGTERM. Its `site.json` and token must exist."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    stopped = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    stopped = stop_on_signals()
     folder = StateFolder(site_dir.absolute())
     block = folder.block()
     with peer.shared(services(folder), keep=True) as running:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from cloud_controller.stop_signals import on_stop_signal
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -57,8 +57,7 @@ def main() -> None:
     if not host:
         raise SystemExit("POD_IP is not set: add an env with fieldRef status.podIP to the container")
     server = Server((host, port), Handler)
-    # shutdown() waits for serve_forever, so the thread that runs it cannot call it.
-    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    on_stop_signal(server.shutdown)
     print(f"listening on {host}:{port}", flush=True)
     server.serve_forever(poll_interval=1.0)
 

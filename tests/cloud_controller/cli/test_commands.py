@@ -251,7 +251,7 @@ def test_a_daemon_whose_controllers_still_work_when_it_ends_does_not_wait_for_th
     cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
     monkeypatch.setattr(cli_options, "cloud", lambda _: cloud)
     monkeypatch.setattr(cli, "_wait_for", lambda _: None)
-    monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
+    monkeypatch.setattr(cli, "stop_on_signals", threading.Event)
     monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 7, busy=busy, foreign=None))
     monkeypatch.setattr("os._exit", ended.append)
 
@@ -326,7 +326,7 @@ def test_a_daemon_that_finds_a_foreign_cluster_prints_the_reason_as_its_last_lin
     cloud = SimpleNamespace(check_access=lambda *_, **__: None, routes=1, load_balancers=1, volumes=1)
     monkeypatch.setattr(cli_options, "cloud", lambda _: cloud)
     monkeypatch.setattr(cli, "_wait_for", lambda _: None)
-    monkeypatch.setattr(cli, "_stop_on_signals", threading.Event)
+    monkeypatch.setattr(cli, "stop_on_signals", threading.Event)
     monkeypatch.setattr(cli, "Manager", lambda *_: SimpleNamespace(run=lambda _: 1, busy=False, foreign="why"))
 
     assert main(["run", *command(files, "--controllers=node")[1:]]) == 1
