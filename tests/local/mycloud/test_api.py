@@ -25,6 +25,8 @@ from tests.local.mycloud.api_calls import (
     set_state,
 )
 
+pytestmark = pytest.mark.integration
+
 # ------------------------------------------------------------------------------------------------------------ access
 
 

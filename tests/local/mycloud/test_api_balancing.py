@@ -20,6 +20,8 @@ from local.mycloud.privileged_ports import first_bindable_port
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 
+pytestmark = pytest.mark.integration
+
 Json = dict[str, Any]
 
 

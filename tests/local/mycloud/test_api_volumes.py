@@ -22,6 +22,8 @@ from local.mycloud.models.networking import NetworkRecord
 from local.mycloud.status import site_objects
 from local.mycloud.store import Store
 
+pytestmark = pytest.mark.integration
+
 DEADLINE = 60.0
 
 Json = dict[str, Any]

@@ -9,6 +9,8 @@ from fastapi.testclient import TestClient
 
 from tests.local.mycloud.api_calls import Json, get, machine_body, place, post, refused
 
+pytestmark = pytest.mark.integration
+
 
 def simulate(api: TestClient, where: Json, count: int, **more: Any) -> Json:
     body = {"cluster_id": where["cluster"]["id"], "subnet_ids": [where["subnet"]["id"]], "count": count, **more}
