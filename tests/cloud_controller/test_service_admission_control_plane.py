@@ -29,8 +29,10 @@ from tests.cloud_controller.combinations import (
     CLB,
     EVERYBODY,
     HTTPS,
+    IPV6_RANGES,
     MYCLOUD,
     NLB,
+    OPENSTACK,
     PAIRS,
     RANGES,
     SCTP,
@@ -106,7 +108,7 @@ def rules_of(cloud: str, config: str) -> Mapping[str, tuple[Refusal, ...]]:
     return of_config(config).refusals
 
 
-@pytest.fixture(scope="module", params=["mycloud", "aws", "alicloud"])
+@pytest.fixture(scope="module", params=["mycloud", "aws", "alicloud", "openstack"])
 def admission(request: pytest.FixtureRequest, with_policies: Callable[..., Cluster]) -> Cluster:
     return with_policies(request.param)
 
@@ -156,7 +158,7 @@ def is_said(expected: str | None, answer: str | None) -> bool:
 
 # Hundreds of texts, each several times judged: half a minute where nothing else runs.
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB], ids=lambda kind: f"{kind.cloud}{kind.kind}")
+@pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB, OPENSTACK], ids=lambda kind: f"{kind.cloud}{kind.kind}")
 def test_the_api_server_admits_what_the_parser_and_the_policy_pack_accept_and_refuses_the_rest_in_its_words(
     kube: Kube, with_policies: Callable[..., Cluster], kind: Catalogue
 ) -> None:
@@ -199,8 +201,10 @@ def test_an_annotation_without_text_is_judged_as_by_the_controller(admission: Cl
 
 def test_a_slip_in_the_clouds_prefix_is_refused_in_the_controllers_words(admission: Cluster) -> None:
     kind = admission.kinds[0]
-    domain, _, rest = kind.prefixes[0].partition("/")
-    name = next(entry.name for entry in kind if not entry.suffix).removeprefix(kind.prefixes[0])
+    # OpenStack's first prefix is a whole domain.
+    prefix = next(each for each in kind.prefixes if not each.endswith("/"))
+    domain, _, rest = prefix.partition("/")
+    name = next(entry.name.removeprefix(prefix) for entry in kind if entry.name.startswith(prefix) and not entry.suffix)
     for slip in (rest[1:], rest[1] + rest[0] + rest[2:], f"x{rest}", rest.replace("-", "_", 1), rest[:-1]):
         annotations = Asked(kind).annotations | {f"{domain}/{slip}{name}": "x"}
         service = stored(
@@ -211,7 +215,9 @@ def test_a_slip_in_the_clouds_prefix_is_refused_in_the_controllers_words(admissi
         assert is_said(said_by_controller(kind, service), answer), slip
         assert answer is not None
 
-    assert admission.answer(Asked(kind).annotations | {f"{domain}/another-cloud-{name}": "x"}, kind) is None
+    assert (
+        admission.answer(Asked(kind).annotations | {f"{domain}/another-cloud-{name or kind.cloud}": "x"}, kind) is None
+    )
 
 
 def test_all_that_is_wrong_is_answered_at_once(admission: Cluster) -> None:
@@ -241,7 +247,7 @@ def test_another_clouds_annotation_that_restricts_access_is_refused_in_the_contr
     assert answer is not None
 
 
-AT_RANDOM = {"mycloud": 220, "aws": 100, "alicloud": 120}
+AT_RANDOM = {"mycloud": 220, "aws": 100, "alicloud": 120, "openstack": 320}
 """Services of each cloud besides those of the table."""
 
 
@@ -473,11 +479,12 @@ def test_a_service_with_many_ports_and_words_is_judged_within_the_api_servers_li
         of_kind = {
             "CLB": {"protocol_port": ",".join(f"http:{number}" for number in numbers)},
             "NLB": {"protocol_port": ",".join(f"tcpssl:{number}" for number in numbers), "cert_id": "c-1"},
-            "": {"type": "nlb", "ssl_cert": CERTIFICATE, "ssl_ports": ",".join(map(str, numbers))},
+            "aws": {"type": "nlb", "ssl_cert": CERTIFICATE, "ssl_ports": ",".join(map(str, numbers))},
         }
-        long = of_kind[kind.kind] if kind is not MYCLOUD else {}
+        long = of_kind.get(kind.kind or kind.cloud, {})
         good = Asked(kind, long, ports)
-        bad = Asked(kind, long, (*ports, SCTP))
+        # Octavia takes SCTP.
+        bad = Asked(kind, long, ports, IPV6_RANGES) if kind is OPENSTACK else Asked(kind, long, (*ports, SCTP))
 
         assert admission.judged(good.service()) is None
         expected = said_by_controller(kind, stored(admission.kube, bad.service()))

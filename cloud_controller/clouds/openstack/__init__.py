@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cloud_controller.clouds.descriptor import CloudDescriptor
+from cloud_controller.clouds.descriptor import Assumed, CloudDescriptor
 from cloud_controller.clouds.openstack.names import PROVIDER_NAME
 from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
 from cloud_controller.clouds.openstack.permissions import requests
+from cloud_controller.load_balancers.model import Object
 
 if TYPE_CHECKING:
     from cloud_controller.clouds.openstack.cloud import OpenStack
@@ -27,6 +28,12 @@ def _from_config(text: str) -> OpenStack:
     return OpenStack(config, regional=os.environ.get("OS_CCM_REGIONAL") == "true")
 
 
+def _assumed(cluster_id: str, service: Object) -> Assumed:
+    from cloud_controller.clouds.openstack.assumed import assumed
+
+    return assumed(cluster_id, service)
+
+
 CLOUD = CloudDescriptor(
     name=PROVIDER_NAME,
     from_config=_from_config,
@@ -34,6 +41,7 @@ CLOUD = CloudDescriptor(
     catalogue=CATALOGUE,
     load_balancer_classes=frozenset(),
     rights=requests,
+    assumed=_assumed,
     # Changes mostly wait for Octavia, and waiting workers share calls.
     concurrent_services=20,
     not_offered={"volume": "Cinder's volumes are its CSI driver's"},

@@ -15,8 +15,9 @@ from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.kube import Object
 
-CLOUDS = ("alicloud", "aws", "mycloud")
+CLOUDS = ("alicloud", "aws", "mycloud", "openstack")
 NLB = "service.beta.kubernetes.io/aws-load-balancer-"
+UUID = "0c3c7a26-7d21-4f0e-9c4c-3d3a2f1b8e11"
 
 
 def annotation(cloud: str, argument: str) -> str:
@@ -82,6 +83,7 @@ def test_services_are_created_changed_and_deleted_on_every_cloud(cloud: str) -> 
         ("aws", "type", "nlb", {}),
         ("aws", "eip_allocations", "eipalloc-0a,eipalloc-0b", {"type": "nlb"}),
         ("alicloud", "address_type", "intranet", {}),
+        ("openstack", "flavor_id", UUID, {}),
     ],
 )
 def test_what_the_catalogue_calls_a_replacement_replaces_the_address(
@@ -218,6 +220,22 @@ def test_what_a_service_on_aws_names_is_assumed_to_exist(given: dict[str, str]) 
     annotations = {annotation("aws", argument): value for argument, value in {"type": "nlb", **given}.items()}
 
     assert only([], [service(annotations=annotations)], "aws").outcome is Outcome.CREATED
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"lb_class": "fast"},
+        {"floating_network_id": UUID, "floating_subnet_name": "~^public-[0-9]"},
+        {"floating_subnet_tags": "a,b"},
+        {"member_subnet_id": UUID, "port_id": UUID},
+        {"internal": "true", "network_id": UUID},
+    ],
+)
+def test_what_a_service_on_openstack_names_is_assumed_to_exist(given: dict[str, str]) -> None:
+    annotations = {annotation("openstack", argument): value for argument, value in given.items()}
+
+    assert only([], [service(annotations=annotations)], "openstack").outcome is Outcome.CREATED
 
 
 def test_a_cloud_that_cannot_be_planned_without_calls_says_so() -> None:
