@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", nargs="?", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS))
     options = parser.parse_args(arguments)
-    # What a benchmark has started is ended then, too.
+    # So that SIGTERM, too, ends what a benchmark has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     for name in [options.name] if options.name else BENCHMARKS:
         for figure in BENCHMARKS[name]():

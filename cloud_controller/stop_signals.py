@@ -1,4 +1,4 @@
-"""Lets a process stop when it is told to."""
+"""Stops a process on SIGTERM or SIGINT."""
 
 from __future__ import annotations
 

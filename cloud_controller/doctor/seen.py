@@ -107,7 +107,10 @@ class Seen:
         return self.once("version", lambda: self._opened_kube().version())
 
     def failing(self) -> Sequence[str]:
-        """The API server's own checks (`/readyz`) that fail, each with its reason; none if the caller may not ask."""
+        """The API server's own checks (`/readyz`) that fail twice, each with its reason.
+
+        None if the caller may not ask.
+        """
         return self.once("readyz", self._failing)
 
     def review(self, resource: Resource, review: Object) -> Object:
@@ -302,17 +305,27 @@ class Seen:
 
     def _answering(self) -> Kube:
         self.version()
-        # A version is told without etcd; each read would wait its whole timeout.
+        # /version needs no etcd; every other read would wait for its timeout.
         if without := [each for each in self.failing() if each.startswith("etcd ")]:
             raise Unreadable(f"the API server is not ready: {without[0]}")
         return self._opened_kube()
 
     def _failing(self) -> Sequence[str]:
         self.version()
+        before = {_name(each) for each in self._failing_now()}
+        if not before:
+            return ()
+        # One slow answer of etcd is enough for one of the two.
+        self._pause(BETWEEN_RENEWALS)
+        return [each for each in self._failing_now() if _name(each) in before]
+
+    def _failing_now(self) -> Sequence[str]:
         try:
             self._opened_kube().raw("GET", "/readyz", query={"verbose": ""})
         except ApiError as error:
-            if 0 < error.status < 500:
+            if not error.status:
+                raise
+            if error.status < 500:
                 return ()
             lines = error.body.decode(errors="replace").splitlines()
             return [each.removeprefix("[-]") for each in lines if each.startswith("[-]")] or [str(error)]
@@ -327,6 +340,10 @@ def joined(words: Sequence[str]) -> Iterator[str]:
     for word, following in pairwise([*words, "-"]):
         if word.startswith("--"):
             yield word if "=" in word or not following or following.startswith("-") else f"{word}={following}"
+
+
+def _name(failing: str) -> str:
+    return failing.partition(" ")[0]
 
 
 def _lasting(first: Found, second: Found) -> Found:

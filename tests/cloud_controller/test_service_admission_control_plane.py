@@ -156,7 +156,7 @@ def is_said(expected: str | None, answer: str | None) -> bool:
     return f"{before}: " in answer and after[after.rfind("'") if "'" not in after.partition(" (")[2] else 0 :] in answer
 
 
-# Hundreds of texts, each several times judged: half a minute where nothing else runs.
+# Hundreds of texts, each judged several times: half a minute where nothing else runs.
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", [MYCLOUD, AWS, CLB, NLB, OPENSTACK], ids=lambda kind: f"{kind.cloud}{kind.kind}")
 def test_the_api_server_admits_what_the_parser_and_the_policy_pack_accept_and_refuses_the_rest_in_its_words(

@@ -27,6 +27,8 @@ def _run(seen: Seen) -> Iterator[Finding]:
             if _is_drift(seen, controller, action):
                 about.setdefault(object_of(action.target), []).append(action)
         for of, actions in about.items():
+            # A used-up quota explains what is not made, not what was changed.
+            makes = any(action.kind is ActionKind.CREATE for action in actions)
             yield Finding(
                 subject=of,
                 what="it differs from what the CCM makes of it",
@@ -34,6 +36,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
                 remedy="a Warning event of the object says why an attempt fails; without one, find out who changed it: "
                 "a running CCM undoes it within minutes, or within the hour where the cloud's lists do not show it",
                 severity=Severity.WARNING,
+                follows_from=CCM_DOWN | {"quotas"} if makes else CCM_DOWN,
             )
 
 
@@ -59,5 +62,5 @@ CHECK = Check(
     lines=("10.4",),
     page="runbooks/drift.md",
     run=_run,
-    after=CCM_DOWN | {"quotas"},
+    after=CCM_DOWN,
 )

@@ -58,9 +58,9 @@ def _secrets(seen: Seen) -> Generator[Finding, None, Unreadable | None]:
     if not workload or not option:
         return unread
     subject = f"{workload['kind'].lower()}/{key(workload)}"
-    if unread is not None:
+    if unread is not None or not days:
         yield from _by_day(seen, subject, "option", CREDENTIAL_EXPIRES, option)
-    elif days and option not in days:
+    elif option not in days:
         yield Finding(
             subject=subject,
             what=f"its option {CREDENTIAL_EXPIRES} is not the day of the Secret's annotation",

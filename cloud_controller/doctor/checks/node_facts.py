@@ -58,7 +58,7 @@ def _of_machine(seen: Seen, node: Object) -> str:
     if found is None:
         return "this CCM leaves out controller node"
     known = f"node/{name(node)}" in {action.target for action in found.plan.changes}
-    return "the cloud knows its machine" if known else f"the cloud has no machine named {name(node)}"
+    return "the cloud knows its machine" if known else f"the CCM's plan finds no machine named {name(node)}"
 
 
 def _labels(seen: Seen) -> Iterator[Finding]:

@@ -59,7 +59,7 @@ def _of_route(action: Action) -> Finding:
         case _:
             return Finding(
                 subject=action.target,
-                what="it is for no node's pods",
+                what="no node has this pod range",
                 evidence=evidence,
                 remedy="a running CCM deletes it",
                 severity=Severity.WARNING,

@@ -238,6 +238,14 @@ def test_what_a_service_on_openstack_names_is_assumed_to_exist(given: dict[str, 
     assert only([], [service(annotations=annotations)], "openstack").outcome is Outcome.CREATED
 
 
+def test_what_is_no_pattern_is_refused_without_the_cloud_too() -> None:
+    name = annotation("openstack", "floating_subnet_name")
+
+    found = only([], [service(annotations={name: "~["})], "openstack")
+
+    assert (found.outcome, found.path) == (Outcome.REFUSED, f"metadata.annotations.{name}")
+
+
 def test_a_cloud_that_cannot_be_planned_without_calls_says_so() -> None:
     from dataclasses import replace
 

@@ -46,6 +46,19 @@ def test_an_api_server_that_is_not_ready_for_another_reason_is_still_read() -> N
     world.api.raws["/readyz?verbose="] = error
 
     assert list(world.look().nodes()) == world.api.list(NODES).items
+    (finding,) = world.findings(CHECK)
+    # It hides no cause: what only warns has broken nothing yet.
+    assert (finding.severity, finding.evidence) == (Severity.WARNING, ("poststarthook/x failed: reason withheld",))
+
+
+def test_an_api_server_that_is_ready_at_the_second_look_is_no_finding() -> None:
+    world = World()
+    error = ApiError(500, "InternalError", "the server failed")
+    error.body = b"[-]etcd failed: reason withheld"
+    world.api.raws["/readyz?verbose="] = error
+    world.meanwhile = lambda: world.api.raws.pop("/readyz?verbose=")
+
+    assert world.findings(CHECK) == []
 
 
 def test_an_api_server_that_does_not_say_whether_it_is_ready_in_time_is_found() -> None:
@@ -54,7 +67,9 @@ def test_an_api_server_that_does_not_say_whether_it_is_ready_in_time_is_found() 
 
     (finding,) = world.findings(CHECK)
 
-    assert finding.evidence == ("read timed out",)
+    assert (finding.what, finding.evidence) == ("the API server does not answer", ("read timed out",))
+    with pytest.raises(Unreadable, match="read timed out"):
+        world.look().nodes()
 
 
 def test_an_api_server_whose_readiness_the_caller_may_not_read_is_no_finding() -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from cloud_controller.cloud import InstanceState, Route, Unavailable
 from cloud_controller.doctor.checks import drift, quotas
 from cloud_controller.doctor.findings import Finding, Result, Severity, Unreadable, explained
+from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import SERVICES
+from cloud_controller.plan import Action, ActionKind, Plan
 from tests.cloud_controller.clouds.mycloud.services import MAX_QPS, web
 from tests.cloud_controller.doctor.conftest import ServiceWorld
 from tests.cloud_controller.doctor.looks import World, not_ready
@@ -102,13 +106,20 @@ def test_a_missing_mark_that_the_network_is_there_is_found(nodes: World) -> None
     assert finding.subject == "node/a"
 
 
-def test_what_a_used_up_quota_leaves_undone_follows_from_it() -> None:
+@pytest.mark.parametrize(("kind", "causes"), [(ActionKind.CREATE, ("quotas",)), (ActionKind.UPDATE, ())])
+def test_what_a_used_up_quota_keeps_from_being_made_follows_from_it_and_what_was_changed_does_not(
+    kind: ActionKind, causes: tuple[str, ...]
+) -> None:
     used_up = Finding(what="the quota of volumes is used up", remedy="request more")
-    undone = Finding(subject="claim/default/data", what="it differs", remedy="find out", severity=Severity.WARNING)
+    plan = Plan.of([Action(kind, "claim/default/data", "as the claim requests")])
+    seen = SimpleNamespace(
+        daemon=lambda: SimpleNamespace(controllers=("volume",)), plan=lambda _: SimpleNamespace(plan=plan)
+    )
+    (undone,) = drift.CHECK.run(cast("Seen", seen))
 
     found = explained([Result(quotas.CHECK, (used_up,)), Result(drift.CHECK, (undone,))])
 
-    assert [each.causes for each in found] == [(), ("quotas",)]
+    assert [each.causes for each in found] == [(), causes]
 
 
 def stop(world: World) -> None:

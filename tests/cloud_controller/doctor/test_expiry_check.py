@@ -101,6 +101,14 @@ def test_an_option_whose_day_is_not_that_of_the_secret_is_a_warning() -> None:
     assert finding.evidence == (f"--credential-expires={in_days(5)}; {EXPIRES}: {in_days(90)}",)
 
 
+def test_an_option_is_judged_where_the_secret_has_no_annotation() -> None:
+    api = cluster()
+    api.put(SECRETS, {"metadata": {"name": SECRET, "namespace": NAMESPACE}})
+    api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, f"--credential-expires={in_days(5)}"))
+
+    assert found(CHECK, api).what == "its credential for the cloud expires in 5 days"
+
+
 def test_an_option_with_the_day_of_the_secret_is_no_finding() -> None:
     api = with_secret(in_days(90))
     api.put(DAEMON_SETS, daemon_set(*ARGUMENTS, f"--credential-expires={in_days(90)}"))

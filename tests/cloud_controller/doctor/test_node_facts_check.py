@@ -61,7 +61,7 @@ def test_a_node_without_provider_id_whose_machine_the_cloud_does_not_know_is_fou
     del world.cloud.machines["a"]
 
     (finding,) = world.findings(PROVIDER_IDS)
-    assert finding.evidence == ("spec.providerID is empty; the cloud has no machine named a",)
+    assert finding.evidence == ("spec.providerID is empty; the CCM's plan finds no machine named a",)
 
 
 def test_where_the_ccm_leaves_nodes_alone_nothing_is_said_of_the_machine_of_a_node_without_provider_id(

@@ -73,7 +73,7 @@ def test_a_route_that_no_node_needs_is_found(world: World) -> None:
     world.cloud.table.append(Route("10.1.9.0/24", "i-gone", blackhole=True))
 
     finding = only(world)
-    assert (finding.subject, finding.what) == ("route/10.1.9.0/24", "it is for no node's pods")
+    assert (finding.subject, finding.what) == ("route/10.1.9.0/24", "no node has this pod range")
     assert finding.severity is Severity.WARNING
 
 

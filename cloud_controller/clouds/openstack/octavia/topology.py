@@ -84,7 +84,7 @@ class Topology:
             tags = {word.strip() for word in value.split(",") if word.strip()}
             found = [each for each in here if tags <= each.tags]
         else:
-            found = [each for each in here if _matches(value, each.name, field)]
+            found = [each for each in here if matches(value, each.name, field)]
         if not found:
             names = ", ".join(f"{each.id} ({each.name})" for each in here)
             raise InvalidConfiguration(field, f"no subnet of network {network_id} has {wanted}", names or "none")
@@ -127,7 +127,8 @@ def choice_of(networks: Networks) -> str:
     return f"tags:{networks.floating_subnet_tags}" if networks.floating_subnet_tags else ""
 
 
-def _matches(pattern: str, name: str, field: str) -> bool:
+def matches(pattern: str, name: str, field: str) -> bool:
+    """Whether the name is as the pattern says (`public-*`, `~REGEX`, either after `!`). Raises InvalidConfiguration."""
     negated, pattern = pattern.startswith("!"), pattern.removeprefix("!")
     if pattern.startswith("~"):
         try:
