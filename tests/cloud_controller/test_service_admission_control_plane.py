@@ -430,14 +430,18 @@ def test_what_an_annotation_leaves_to_another_controller_is_left_alone(with_poli
     assert aws.answer({**wrong(kind), name: "nlb"}, kind) is not None
 
 
-def test_a_service_from_before_keeps_its_annotations_until_they_or_its_spec_change(kube: Kube) -> None:
+def test_a_service_from_before_keeps_its_annotations_until_they_or_its_spec_change(
+    kube: Kube, request: pytest.FixtureRequest
+) -> None:
     cluster = Cluster(kube, "mycloud")
     [kind] = cluster.kinds
     label = {"metadata": {"labels": {LABEL: "off"}}}
     kube.patch(NAMESPACES, cluster.namespace, label, type=PatchType.MERGE)
     eventually(lambda: cluster.answer(wrong(kind), kind) is None, "the namespace is left alone")
     spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
-    kube.create(SERVICES, {"metadata": {"name": "old", "annotations": wrong(kind)}, "spec": spec}, cluster.namespace)
+    service = {"metadata": {"name": "old", "annotations": wrong(kind)}, "spec": spec}
+    request.addfinalizer(lambda: kube.delete(SERVICES, "old", cluster.namespace))
+    kube.create(SERVICES, service, cluster.namespace)
     kube.patch(NAMESPACES, cluster.namespace, {"metadata": {"labels": {LABEL: None}}}, type=PatchType.MERGE)
     eventually(lambda: cluster.answer(wrong(kind), kind) is not None, "the policy counts again")
 
@@ -450,11 +454,14 @@ def test_a_service_from_before_keeps_its_annotations_until_they_or_its_spec_chan
         patched({"spec": {"ports": [{"port": 81}]}})
 
 
-def test_a_port_has_its_node_port_before_it_is_judged(kube: Kube, with_policies: Callable[..., Cluster]) -> None:
+def test_a_port_has_its_node_port_before_it_is_judged(
+    kube: Kube, with_policies: Callable[..., Cluster], request: pytest.FixtureRequest
+) -> None:
     cluster = with_policies("mycloud")
     ports = [{"name": "web", "port": 80}, {"name": "tls", "port": 443}]
     service = {"metadata": {"name": "right"}, "spec": {"type": "LoadBalancer", "ports": ports[:1]}}
 
+    request.addfinalizer(lambda: kube.delete(SERVICES, "right", cluster.namespace))
     kube.create(SERVICES, service, cluster.namespace)
     changed = kube.patch(SERVICES, "right", {"spec": {"ports": ports}}, cluster.namespace, type=PatchType.MERGE)
 

@@ -78,8 +78,12 @@ def _result(made: Cluster, daemon: Daemon, before: Baseline, case: Case, words: 
     else:
         daemon.until(lambda: bool({_DONE, _REFUSED} & _events(made, uid).keys()))
         if case.ends_tls and case.name.startswith("classic-"):
-            # moto shows one protocol on both sides of such a listener, so ours makes it anew several times.
+            # moto shows one protocol on both sides of such a listener, so ours makes it anew several times. On a busy
+            # machine it may pause for longer than it takes to seem at rest while the listener is not there.
             daemon.rest()
+            while _DONE in _events(made, uid) and not _listens(made, before, case):
+                daemon.until(lambda: _listens(made, before, case))
+                daemon.rest()
     if refused := _events(made, uid).get(_REFUSED):
         print(f"{case.name}: {refused}")  # pytest shows it where a test fails.
     service = made.kube.get(SERVICES, case.name, "default")
@@ -97,6 +101,11 @@ def _result(made: Cluster, daemon: Daemon, before: Baseline, case: Case, words: 
     in_words = said(result, {uid: "UID", **{known: word for word, known in words.items()}})
     told: Json = json.loads(_NAME.sub("NAME", json.dumps(in_words)))
     return told
+
+
+def _listens(made: Cluster, before: Baseline, case: Case) -> bool:
+    """Whether its load balancer has a listener for each port."""
+    return all(len(each["listeners"]) == len(case.ports) for each in found(made.account, before)["load_balancers"])
 
 
 def _node(node: Object, machine: Machine) -> Json:
