@@ -109,7 +109,7 @@ class Seen:
     def failing(self) -> Sequence[str]:
         """The API server's own checks (`/readyz`) that fail twice, each with its reason.
 
-        None if the caller may not ask.
+        Empty if the caller may not ask.
         """
         return self.once("readyz", self._failing)
 
@@ -306,8 +306,8 @@ class Seen:
     def _answering(self) -> Kube:
         self.version()
         # /version needs no etcd; every other read would wait for its timeout.
-        if without := [each for each in self.failing() if each.startswith("etcd ")]:
-            raise Unreadable(f"the API server is not ready: {without[0]}")
+        if without := without_etcd(self.failing()):
+            raise Unreadable(f"the API server is not ready: {without}")
         return self._opened_kube()
 
     def _failing(self) -> Sequence[str]:
@@ -340,6 +340,11 @@ def joined(words: Sequence[str]) -> Iterator[str]:
     for word, following in pairwise([*words, "-"]):
         if word.startswith("--"):
             yield word if "=" in word or not following or following.startswith("-") else f"{word}={following}"
+
+
+def without_etcd(failing: Sequence[str]) -> str | None:
+    """The check (of `Seen.failing`) that says that the API server does not reach etcd; None: it does."""
+    return next((each for each in failing if _name(each) == "etcd"), None)
 
 
 def _name(failing: str) -> str:

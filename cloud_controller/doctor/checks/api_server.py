@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cloud_controller.doctor.findings import Check, Finding, Severity, Unreadable
-from cloud_controller.doctor.seen import Seen
+from cloud_controller.doctor.seen import Seen, without_etcd
 from cloud_controller.kube import ApiError, UnauthorizedError
 
 
@@ -20,7 +20,7 @@ def _run(seen: Seen) -> Iterator[Finding]:
             what="the API server answers, but is not ready",
             evidence=tuple(failing),
             # Without etcd, nothing else can be read. Otherwise nothing may have broken yet.
-            severity=Severity.CRITICAL if any(each.startswith("etcd ") for each in failing) else Severity.WARNING,
+            severity=Severity.CRITICAL if without_etcd(failing) else Severity.WARNING,
             remedy="repair what its /readyz names (etcd: its process, disk and majority), or read the API server's log",
         )
 

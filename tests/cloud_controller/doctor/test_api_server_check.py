@@ -12,16 +12,24 @@ from cloud_controller.doctor.seen import Seen, Target
 from cloud_controller.kube import NODES, ApiError, ForbiddenError, UnauthorizedError, UnreachableError
 from tests.cloud_controller.doctor.looks import NOW, World
 
+READYZ = "/readyz?verbose="
+
+
+def not_ready(body: bytes) -> World:
+    """A cluster whose API server says at /readyz that it is not ready."""
+    world = World()
+    error = ApiError(500, "InternalError", "the server failed")
+    error.body = body
+    world.api.raws[READYZ] = error
+    return world
+
 
 def test_an_api_server_that_answers_is_no_finding() -> None:
     assert World().findings(CHECK) == []
 
 
 def test_an_api_server_that_is_not_ready_is_found_with_what_fails() -> None:
-    world = World()
-    error = ApiError(500, "InternalError", "the server failed")
-    error.body = b"[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed"
-    world.api.raws["/readyz?verbose="] = error
+    world = not_ready(b"[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed")
 
     (finding,) = world.findings(CHECK)
 
@@ -30,20 +38,14 @@ def test_an_api_server_that_is_not_ready_is_found_with_what_fails() -> None:
 
 
 def test_nothing_else_is_asked_of_an_api_server_without_etcd() -> None:
-    world = World()
-    error = ApiError(500, "InternalError", "the server failed")
-    error.body = b"[-]etcd failed: reason withheld"
-    world.api.raws["/readyz?verbose="] = error
+    world = not_ready(b"[-]etcd failed: reason withheld")
 
     with pytest.raises(Unreadable, match="not ready: etcd failed"):
         world.look().nodes()
 
 
 def test_an_api_server_that_is_not_ready_for_another_reason_is_still_read() -> None:
-    world = World()
-    error = ApiError(500, "InternalError", "the server failed")
-    error.body = b"[-]poststarthook/x failed: reason withheld"
-    world.api.raws["/readyz?verbose="] = error
+    world = not_ready(b"[-]poststarthook/x failed: reason withheld")
 
     assert list(world.look().nodes()) == world.api.list(NODES).items
     (finding,) = world.findings(CHECK)
@@ -52,18 +54,15 @@ def test_an_api_server_that_is_not_ready_for_another_reason_is_still_read() -> N
 
 
 def test_an_api_server_that_is_ready_at_the_second_look_is_no_finding() -> None:
-    world = World()
-    error = ApiError(500, "InternalError", "the server failed")
-    error.body = b"[-]etcd failed: reason withheld"
-    world.api.raws["/readyz?verbose="] = error
-    world.meanwhile = lambda: world.api.raws.pop("/readyz?verbose=")
+    world = not_ready(b"[-]etcd failed: reason withheld")
+    world.meanwhile = lambda: world.api.raws.pop(READYZ)
 
     assert world.findings(CHECK) == []
 
 
 def test_an_api_server_that_does_not_say_whether_it_is_ready_in_time_is_found() -> None:
     world = World()
-    world.api.raws["/readyz?verbose="] = UnreachableError("read timed out")
+    world.api.raws[READYZ] = UnreachableError("read timed out")
 
     (finding,) = world.findings(CHECK)
 
@@ -74,7 +73,7 @@ def test_an_api_server_that_does_not_say_whether_it_is_ready_in_time_is_found() 
 
 def test_an_api_server_whose_readiness_the_caller_may_not_read_is_no_finding() -> None:
     world = World()
-    world.api.raws["/readyz?verbose="] = ForbiddenError(403, "Forbidden", 'cannot get path "/readyz"')
+    world.api.raws[READYZ] = ForbiddenError(403, "Forbidden", 'cannot get path "/readyz"')
 
     assert world.findings(CHECK) == []
 
