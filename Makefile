@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test every-test test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries prometheus clean
+.PHONY: help up test test-all every-test test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries prometheus clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [YES=1] [ARGS=\"--target URN ...\"]"
@@ -58,7 +58,7 @@ kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get po
 logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--follow)
 	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
-test: set-up style binaries prometheus ## Run the checks and every test
+test: set-up style binaries prometheus ## Run the checks and the tests; of those that repeat themselves, the ones whose turn it is
 	@# The type checker uses one processor, and the first tests often wait.
 	@$(MAKE) --no-print-directory -j 2 types every-test
 
@@ -66,11 +66,14 @@ every-test:
 	@# Three times as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
 	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder
 
+test-all: export EVERYTHING := 1
+test-all: test ## Run the checks and every test (an hour and more on two processors)
+
 test-fast: set-up ## Run the tests that start no process and no simulated cloud (a minute and a half)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not integration"
 
 crash-test: set-up binaries ## Kill the daemon after each call that changes something, drop each answer, and print what survived
-	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
+	@EVERYTHING=1 $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
 		tests/crash/test_aws_crash_points.py tests/crash/test_alicloud.py \
 		tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
 

@@ -11,7 +11,7 @@ import yaml
 from tests.ci.actions import ACTIONS
 
 USES = re.compile(r"^\s*(?:- )?uses: *(\S+)(?: +# (\S+))?$", re.MULTILINE)
-LONGEST_MINUTES = 75
+LONGEST_MINUTES = 120
 SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository"
 
 

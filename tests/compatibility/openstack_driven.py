@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
@@ -17,7 +17,7 @@ from tests.cloud_controller.load_balancing import Running, endpoint, endpoint_sl
 from tests.compatibility.openstack_account import Common, PeersProject
 from tests.compatibility.openstack_by_hand import BY_HAND, put_node
 from tests.compatibility.openstack_left import NODES, left
-from tests.compatibility.openstack_recorded import FAILURES, PEER, named, told
+from tests.compatibility.openstack_recorded import FAILURES, named, told
 
 Json = dict[str, Any]
 
@@ -28,8 +28,8 @@ _LAST_WORDS = ("EnsuredLoadBalancer", "UpdatedLoadBalancer", "DeletedLoadBalance
 _RESTARTED_WITH = {"conf-changed": "changed", "security-groups-off": "base"}
 
 
-def all_of_ours(peer: Peer) -> dict[str, Json]:
-    """What this controller leaves after each phase of each scenario, by the phase's name."""
+def of_ours(peer: Peer, scenarios: Iterable[Json]) -> dict[str, Json]:
+    """What this controller leaves after each phase of these recorded scenarios, by the phase's name."""
     common = Common(peer)
     free: SimpleQueue[PeersProject] = SimpleQueue()
     for _ in range(_PROJECTS):
@@ -43,7 +43,7 @@ def all_of_ours(peer: Peer) -> dict[str, Json]:
         return found
 
     with ThreadPoolExecutor(_PROJECTS) as pool:
-        return {name: state for found in pool.map(one, PEER.values()) for name, state in found.items()}
+        return {name: state for found in pool.map(one, scenarios) for name, state in found.items()}
 
 
 def _of_ours(project: PeersProject, recorded: Json) -> Iterator[Json]:

@@ -25,6 +25,7 @@ from tests.crash.proxy import Refusal
 from tests.crash.scenarios import HTTP, HTTPS, SPACE, Run, port
 from tests.crash.trial import Scenario, difference, prepared
 from tests.crash.under_fault import SHORT_SILENCE, SLOW, Outcome, endure, peace
+from tests.sampling import turn
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(300)]
 
@@ -178,19 +179,22 @@ def in_peace(environment: Environment) -> Outcome:
 
 @pytest.mark.parametrize(
     "fault",
-    [
-        pytest.param(cloud_fault(kind="error", probability=0.3), id="three of ten calls fail"),
-        pytest.param(
-            cloud_fault(kind="throttle", probability=0.5, retry_after=1), id="half of the calls are throttled"
-        ),
-        pytest.param(cloud_fault(kind="latency", seconds=5), id="each call takes five seconds"),
-        pytest.param(lists_lag, id="lists are two seconds behind"),
-        pytest.param(conflicts, id="each object's first write conflicts"),
-        pytest.param(forgotten_versions, id="watches can't be resumed"),
-        pytest.param(silent_watches, id="watches fall silent"),
-        pytest.param(restarted_api_server, id="the API server is killed"),
-        pytest.param(paused_etcd, id="etcd pauses"),
-    ],
+    turn(
+        [
+            pytest.param(cloud_fault(kind="error", probability=0.3), id="three of ten calls fail"),
+            pytest.param(
+                cloud_fault(kind="throttle", probability=0.5, retry_after=1), id="half of the calls are throttled"
+            ),
+            pytest.param(cloud_fault(kind="latency", seconds=5), id="each call takes five seconds"),
+            pytest.param(lists_lag, id="lists are two seconds behind"),
+            pytest.param(conflicts, id="each object's first write conflicts"),
+            pytest.param(forgotten_versions, id="watches can't be resumed"),
+            pytest.param(silent_watches, id="watches fall silent"),
+            pytest.param(restarted_api_server, id="the API server is killed"),
+            pytest.param(paused_etcd, id="etcd pauses"),
+        ],
+        2,
+    ),
 )
 def test_it_comes_to_the_same_end_at_a_bounded_price_though(
     fault: Fault, manager: Manager, in_peace: Outcome, record_property: Callable[[str, object], None]

@@ -12,7 +12,7 @@ import pytest
 from cloud_controller.kube import NODES, STORAGE_CLASSES
 from tests.crash.daemon import PATIENCE
 from tests.crash.environment import Environment, Json, Manager, until
-from tests.crash.trial import COLUMNS, EVERY, QUIET, QUIET_AFTER_LOSS, Blow, points
+from tests.crash.trial import COLUMNS, QUIET, QUIET_AFTER_LOSS, Blow, points
 from tests.crash.volume_scenarios import (
     CLASS,
     VOLUME_SCENARIOS,
@@ -21,6 +21,7 @@ from tests.crash.volume_scenarios import (
     machine,
     storage_class,
 )
+from tests.sampling import EVERYTHING, turn
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
 
@@ -92,7 +93,7 @@ def disturbed(
         )
 
 
-@pytest.mark.parametrize("scenario", VOLUME_SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", turn(VOLUME_SCENARIOS, 3), ids=lambda scenario: scenario.name)
 def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answer_is_lost(
     scenario: VolumeScenario, volume_manager: Manager, worker: Json, record_property: Callable[[str, object], None]
 ) -> None:
@@ -104,7 +105,7 @@ def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answ
     for blow in get_args(Blow):
         chosen = [*points(scenario.name, blow, len(calls))]
         before = len(failures)
-        quiet = QUIET_AFTER_LOSS if EVERY and blow == "lost answer" else QUIET
+        quiet = QUIET_AFTER_LOSS if EVERYTHING and blow == "lost answer" else QUIET
         for number in chosen:
             try:
                 disturbed(volume_manager, worker, scenario, state, blow, number, quiet)

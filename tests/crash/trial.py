@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -13,10 +12,10 @@ from difflib import unified_diff
 from typing import Generic, Literal, Protocol, TypeVar, get_args
 
 from tests.crash.daemon import Daemon, Json, until
+from tests.sampling import EVERYTHING
 
 Blow = Literal["kill", "lost answer"]
 
-EVERY = os.environ.get("CRASH_POINTS") == "all"
 COLUMNS = ("calls", "crash points survived", "answer-lost points survived")
 
 QUIET = 0.7
@@ -75,7 +74,7 @@ def survive(
     for blow in get_args(Blow):
         chosen = [*points(scenario.name, blow, len(reference.calls))]
         before = len(failures)
-        quiet = QUIET_AFTER_LOSS if EVERY and blow == "lost answer" else QUIET
+        quiet = QUIET_AFTER_LOSS if EVERYTHING and blow == "lost answer" else QUIET
         for number in chosen:
             try:
                 disturbed(daemon, begin, scenario, reference, blow, number, quiet)
@@ -133,7 +132,7 @@ def points(scenario: str, blow: Blow, calls: int) -> Iterable[int]:
 
     The contract suite strikes at every call, without processes.
     """
-    if EVERY:
+    if EVERYTHING:
         return range(1, calls + 1)
     drawn = zlib.crc32(scenario.encode())
     return (1 + drawn % calls,) if blow == get_args(Blow)[drawn // calls % 2] else ()

@@ -5,7 +5,6 @@ Each stands between a controller and AWS: `Running(account, cluster, wrap=Refusi
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,13 +17,14 @@ from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.errors import translated
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.in_the_account import subnets_of
+from tests.sampling import EVERYTHING
 
 Call = Callable[..., dict[str, Any]]
 Refusal = tuple[str, str]
 """AWS's code and message."""
 
-STEP = 1 if os.environ.get("CRASH_POINTS") == "all" else 8
-"""Crash tests try every call with CRASH_POINTS=all (`make crash-test`), else every eighth."""
+STEP = 1 if EVERYTHING else 8
+"""Crash tests try every call with EVERYTHING=1 (`make crash-test`), else every eighth."""
 
 
 class Died(BaseException):
