@@ -18,7 +18,7 @@ _RESTORED = "find out who changed it: a running CCM restores it within minutes"
 
 
 def _provider_ids(seen: Seen) -> Iterator[Finding]:
-    scheme = f"{seen.cloud().provider_name}://"
+    scheme = _scheme(seen)
     refused = refusals(seen)
     for node in ours(seen):
         subject, given = f"node/{name(node)}", node["spec"].get("providerID")
@@ -52,6 +52,11 @@ def _provider_ids(seen: Seen) -> Iterator[Finding]:
             )
 
 
+def _scheme(seen: Seen) -> str:
+    """With what the cloud's provider IDs begin."""
+    return f"{seen.cloud().provider_name}://"
+
+
 def _of_machine(seen: Seen, node: Object) -> str:
     """What the node controller's plan shows of the machine of a node without provider ID that it does not refuse."""
     found = seen.plan("node")
@@ -62,9 +67,10 @@ def _of_machine(seen: Seen, node: Object) -> str:
 
 
 def _labels(seen: Seen) -> Iterator[Finding]:
-    differing = _differing(seen, "metadata.labels[")
+    scheme, differing = _scheme(seen), _differing(seen, "metadata.labels[")
     for node in ours(seen):
-        if uninitialised(node):
+        # Another check tells of these.
+        if uninitialised(node) or not node["spec"].get("providerID", scheme).startswith(scheme):
             continue
         if changes := differing.get(name(node)):
             yield Finding(

@@ -140,6 +140,13 @@ def test_labels_are_found_missing_where_the_ccm_leaves_nodes_alone(world: World)
     assert finding.what == f"it has no label {REGION}, {ZONE}, node.kubernetes.io/instance-type"
 
 
+def test_nothing_is_said_of_the_labels_of_another_clouds_node(world: World) -> None:
+    world.change("a", lambda node: node["spec"].update(providerID="kind://docker/kind/a"))
+    world.change("a", lambda node: node["metadata"]["labels"].clear())
+
+    assert world.findings(LABELS) == []
+
+
 def test_a_label_that_the_ccm_restores_meanwhile_is_none(world: World) -> None:
     world.change("a", lambda node: node["metadata"]["labels"].update({ZONE: "zone-b"}))
     world.meanwhile = lambda: world.change("a", lambda node: node["metadata"]["labels"].update({ZONE: "zone-a"}))
