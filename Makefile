@@ -58,7 +58,7 @@ kubectl: set-up ## Run kubectl on the stack's cluster: make kubectl ARGS="get po
 logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--follow)
 	@$(VENV_PYTHON) -m local logs --stack $(STACK) --pod "$(POD)" $(ARGS)
 
-test: set-up style binaries prometheus ## Run the checks and the tests; of those that repeat themselves, the ones whose turn it is
+test: set-up style binaries prometheus ## Run the checks and the tests; of those that do the same with one input after another, the ones whose turn it is
 	@# The type checker uses one processor, and the first tests often wait.
 	@$(MAKE) --no-print-directory -j 2 types every-test
 
@@ -67,13 +67,13 @@ every-test:
 	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder
 
 test-all: export EVERYTHING := 1
-test-all: test ## Run the checks and every test (an hour and more on two processors)
+test-all: test ## Run the checks and every test
 
 test-fast: set-up ## Run the tests that start no process and no simulated cloud (a minute and a half)
 	@$(VENV_PYTHON) -m pytest -n logical --maxprocesses 8 -m "not integration"
 
 crash-test: set-up binaries ## Kill the daemon after each call that changes something, drop each answer, and print what survived
-	@EVERYTHING=1 $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
+	@CRASH_POINTS=all $(VENV_PYTHON) -m pytest -q -n 3 tests/crash/test_crash_points.py tests/crash/test_volume_crash_points.py \
 		tests/crash/test_aws_crash_points.py tests/crash/test_alicloud.py \
 		tests/cloud_controller/clouds/aws/test_*_crashes.py tests/contract/test_interruptions.py
 

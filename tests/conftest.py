@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from local.blocks import BlockRegistry, default_registry
-from tests import distribution, integration
+from tests import distribution, integration, sampling
 from tests.leftovers import move_sites_of_ended_runs
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -27,10 +27,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before any worker starts, end the sites that killed runs left."""
+    """Before any worker starts, decide whose turn it is, and end the sites that killed runs left."""
     if not hasattr(config, "workerinput"):
+        sampling.commit()
         for site in move_sites_of_ended_runs(BlockRegistry(default_registry())):
             print(f"a run of the tests that has ended left a site: moved to {site}")
+
+
+def pytest_report_header() -> str:
+    """Whose turn it is."""
+    chosen = "everything" if sampling.EVERYTHING else f"what TURNS_OF={sampling.commit()} chooses"
+    return f"turns: {chosen} (docs/testing.md#turns)"
 
 
 @pytest.hookimpl(wrapper=True)

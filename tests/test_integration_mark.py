@@ -1,4 +1,4 @@
-"""What `make test-fast` leaves out, and that `make test` runs every test."""
+"""What `make test-fast` leaves out, and that `make test` selects no tests."""
 
 from __future__ import annotations
 

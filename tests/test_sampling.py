@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests import sampling
-from tests.sampling import sample, turn
+from tests.sampling import has_turn, sample, turn
 
 POSSIBLE = [*"abcdefg"]
+COMMITS = [f"commit {number}" for number in range(50)]
 
 
 @pytest.fixture(autouse=True)
@@ -16,32 +19,48 @@ def everyday(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "EVERYTHING", False)
 
 
-def turns_at(commit: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setattr(sampling, "_commit", lambda: commit)
-    return [*turn(POSSIBLE, 3)]
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Check a commit out."""
+    return lambda commit: monkeypatch.setenv("TURNS_OF", commit)
 
 
-def test_each_has_its_turn_with_one_commit_or_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = {each for number in range(50) for each in turns_at(f"commit {number}", monkeypatch)}
+def test_each_of_a_list_has_its_turn_with_one_commit_or_another(at: Callable[[str], None]) -> None:
+    seen: set[str] = set()
+    for commit in COMMITS:
+        at(commit)
+        seen |= {*turn(POSSIBLE, 3)}
 
     assert seen == {*POSSIBLE}
 
 
-def test_one_in_three_has_its_turn_and_the_same_commit_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = turns_at("a commit", monkeypatch)
+def test_one_in_three_has_its_turn_and_the_same_with_the_same_commit(at: Callable[[str], None]) -> None:
+    at("a commit")
+    first = turn(POSSIBLE, 3)
 
-    assert turns_at("a commit", monkeypatch) == first
+    assert turn(POSSIBLE, 3) == first
     assert first in [POSSIBLE[start::3] for start in range(3)]
+
+
+def test_each_name_has_its_turn_with_one_commit_in_three(at: Callable[[str], None]) -> None:
+    turns = dict.fromkeys(POSSIBLE, 0)
+    for commit in COMMITS:
+        at(commit)
+        for name in POSSIBLE:
+            turns[name] += has_turn(name, 3)
+
+    assert all(len(COMMITS) / 6 < times < len(COMMITS) / 2 for times in turns.values()), turns
 
 
 def test_a_run_of_everything_takes_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "EVERYTHING", True)
 
     assert turn(POSSIBLE, 3) == POSSIBLE
+    assert all(has_turn(name, 3) for name in POSSIBLE)
 
 
-def test_samples_of_one_commit_differ_by_whose_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "_commit", lambda: "a commit")
+def test_samples_of_one_commit_differ_by_whose_they_are(at: Callable[[str], None]) -> None:
+    at("a commit")
     many = range(1000)
 
     assert sample(many, 5, "of mine") == sample(many, 5, "of mine") != sample(many, 5, "of yours")

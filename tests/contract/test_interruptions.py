@@ -1,6 +1,6 @@
 """Whatever write was a process's last, and whichever answer is lost: the rest is found and finished.
 
-Every write by itself with EVERYTHING=1 (`make crash-test`) or on a fast simulator. On a slow one, the first writes
+Every write by itself with CRASH_POINTS=all (`make crash-test`) or on a fast simulator. On a slow one, the first writes
 of each step in one go, because those of a creation are among them, and by themselves a sample that the commit chooses.
 """
 
@@ -14,13 +14,13 @@ from cloud_controller.load_balancers.model import LoadBalancerModel
 from tests.contract.harness import Harness, desired, differences, web
 from tests.contract.process import Process
 from tests.contract.wire import Died
-from tests.sampling import EVERYTHING, sample
+from tests.sampling import EVERY_CALL, sample
 
 PART = "load_balancers"
 FIRST = range(1, 5)
 """The writes that go wrong one after the other in one go."""
 
-patient = pytest.mark.timeout(7200 if EVERYTHING else 1200)
+patient = pytest.mark.timeout(7200 if EVERY_CALL else 1200)
 """On the test itself, so that it counts before what a cloud's `MARKS` say."""
 
 
@@ -42,7 +42,7 @@ def life(harness: Harness) -> list[LoadBalancerModel | None]:
 def points(writes: int, stride: int, of: str) -> Sequence[range]:
     """The writes that go wrong in each run of a life whose longest step has so many."""
     each = [range(number, number + 1) for number in range(1, writes + 1)]
-    return each if EVERYTHING or stride == 1 else [FIRST, *sample(each, max(1, writes // stride - 1), of)]
+    return each if EVERY_CALL or stride == 1 else [FIRST, *sample(each, max(1, writes // stride - 1), of)]
 
 
 def bring(harness: Harness, step: LoadBalancerModel | None) -> None:

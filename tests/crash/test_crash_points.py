@@ -1,6 +1,6 @@
 """Whatever call was the manager's last, and whichever answer was lost: the end is that of an undisturbed run.
 
-All calls with EVERYTHING=1 (`make crash-test`), else one call of a scenario.
+All calls with CRASH_POINTS=all (`make crash-test`), else one call of a scenario.
 """
 
 from __future__ import annotations

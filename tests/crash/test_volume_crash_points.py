@@ -21,7 +21,7 @@ from tests.crash.volume_scenarios import (
     machine,
     storage_class,
 )
-from tests.sampling import EVERYTHING, turn
+from tests.sampling import EVERY_CALL, turn
 
 pytestmark = [pytest.mark.control_plane, pytest.mark.timeout(900)]
 
@@ -105,7 +105,7 @@ def test_no_volume_is_lost_or_left_whatever_call_was_the_last_and_whichever_answ
     for blow in get_args(Blow):
         chosen = [*points(scenario.name, blow, len(calls))]
         before = len(failures)
-        quiet = QUIET_AFTER_LOSS if EVERYTHING and blow == "lost answer" else QUIET
+        quiet = QUIET_AFTER_LOSS if EVERY_CALL and blow == "lost answer" else QUIET
         for number in chosen:
             try:
                 disturbed(volume_manager, worker, scenario, state, blow, number, quiet)

@@ -12,7 +12,7 @@ from difflib import unified_diff
 from typing import Generic, Literal, Protocol, TypeVar, get_args
 
 from tests.crash.daemon import Daemon, Json, until
-from tests.sampling import EVERYTHING
+from tests.sampling import EVERY_CALL
 
 Blow = Literal["kill", "lost answer"]
 
@@ -74,7 +74,7 @@ def survive(
     for blow in get_args(Blow):
         chosen = [*points(scenario.name, blow, len(reference.calls))]
         before = len(failures)
-        quiet = QUIET_AFTER_LOSS if EVERYTHING and blow == "lost answer" else QUIET
+        quiet = QUIET_AFTER_LOSS if EVERY_CALL and blow == "lost answer" else QUIET
         for number in chosen:
             try:
                 disturbed(daemon, begin, scenario, reference, blow, number, quiet)
@@ -132,7 +132,7 @@ def points(scenario: str, blow: Blow, calls: int) -> Iterable[int]:
 
     The contract suite strikes at every call, without processes.
     """
-    if EVERYTHING:
+    if EVERY_CALL:
         return range(1, calls + 1)
     drawn = zlib.crc32(scenario.encode())
     return (1 + drawn % calls,) if blow == get_args(Blow)[drawn // calls % 2] else ()

@@ -18,7 +18,6 @@ _RESTORED = "find out who changed it: a running CCM restores it within minutes"
 
 
 def _provider_ids(seen: Seen) -> Iterator[Finding]:
-    scheme = _scheme(seen)
     refused = refusals(seen)
     for node in ours(seen):
         subject, given = f"node/{name(node)}", node["spec"].get("providerID")
@@ -32,7 +31,8 @@ def _provider_ids(seen: Seen) -> Iterator[Finding]:
                     # Without the taint, its kubelet did not wait for the CCM.
                     follows_from=frozenset({"nodes-initialised" if uninitialised(node) else "kubernetes-flags"}),
                 )
-        elif not given.startswith(scheme):
+        elif _is_of_another_cloud(seen, node):
+            scheme = f"{seen.cloud().provider_name}://"
             yield Finding(
                 subject=subject,
                 what="its provider ID is not one of this cloud",
@@ -52,9 +52,10 @@ def _provider_ids(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def _scheme(seen: Seen) -> str:
-    """With what the cloud's provider IDs begin."""
-    return f"{seen.cloud().provider_name}://"
+def _is_of_another_cloud(seen: Seen, node: Object) -> bool:
+    """By the scheme of its provider ID. One without, such as `cn-hangzhou.i-1`, is for the plan to judge."""
+    scheme, found, _ = (node["spec"].get("providerID") or "").partition("://")
+    return bool(found) and scheme != seen.cloud().provider_name
 
 
 def _of_machine(seen: Seen, node: Object) -> str:
@@ -67,10 +68,10 @@ def _of_machine(seen: Seen, node: Object) -> str:
 
 
 def _labels(seen: Seen) -> Iterator[Finding]:
-    scheme, differing = _scheme(seen), _differing(seen, "metadata.labels[")
+    differing = _differing(seen, "metadata.labels[")
     for node in ours(seen):
-        # Another check tells of these.
-        if uninitialised(node) or not node["spec"].get("providerID", scheme).startswith(scheme):
+        # `nodes-initialised` and `provider-ids` tell of these.
+        if uninitialised(node) or _is_of_another_cloud(seen, node):
             continue
         if changes := differing.get(name(node)):
             yield Finding(

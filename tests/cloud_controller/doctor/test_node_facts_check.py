@@ -96,6 +96,13 @@ def test_the_provider_id_of_another_cloud_is_found(world: World) -> None:
     assert finding.evidence == ("spec.providerID is kind://docker/kind/a; the cloud's begin with fake://",)
 
 
+def test_a_provider_id_without_a_scheme_may_be_the_clouds() -> None:
+    world = World()
+    world.node("a", provider_id="cn-hangzhou.i-a")
+
+    assert world.findings(PROVIDER_IDS) == []
+
+
 def test_of_two_nodes_with_one_machine_the_younger_is_found(world: World) -> None:
     world.node("b", 1, created=ago(hours=1))
     world.change("b", lambda node: node["spec"].update(providerID="fake://zone-a/i-a"))
@@ -138,6 +145,14 @@ def test_labels_are_found_missing_where_the_ccm_leaves_nodes_alone(world: World)
 
     (finding,) = world.findings(LABELS)
     assert finding.what == f"it has no label {REGION}, {ZONE}, node.kubernetes.io/instance-type"
+
+
+def test_labels_of_a_node_whose_provider_id_has_no_scheme_are_found_missing() -> None:
+    world = World()
+    world.node("a", zone="", provider_id="cn-hangzhou.i-a")
+
+    (finding,) = world.findings(LABELS)
+    assert finding.what == f"it has no label {ZONE}"
 
 
 def test_nothing_is_said_of_the_labels_of_another_clouds_node(world: World) -> None:

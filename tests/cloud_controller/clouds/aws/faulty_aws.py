@@ -17,14 +17,14 @@ from cloud_controller.clouds.aws.cloud import Aws
 from cloud_controller.clouds.aws.errors import translated
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.in_the_account import subnets_of
-from tests.sampling import EVERYTHING
+from tests.sampling import EVERY_CALL
 
 Call = Callable[..., dict[str, Any]]
 Refusal = tuple[str, str]
 """AWS's code and message."""
 
-STEP = 1 if EVERYTHING else 8
-"""Crash tests try every call with EVERYTHING=1 (`make crash-test`), else every eighth."""
+STEP = 1 if EVERY_CALL else 8
+"""Crash tests try every call with CRASH_POINTS=all (`make crash-test`), else every eighth."""
 
 
 class Died(BaseException):
