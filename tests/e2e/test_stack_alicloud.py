@@ -15,6 +15,7 @@ from cloud_controller.kube import NODES, SERVICES, Kube
 from local.alicloud.cluster import WORKERS
 from local.alicloud.site import AliCloudSite
 from tests.e2e.local_stack import LocalStack, eventually
+from tests.e2e.patient import Patient
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -37,12 +38,15 @@ def routed(site: AliCloudSite) -> set[str]:
     return {each["node_name"] for each in site.status()["routes"]}
 
 
-def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder: Path, site: AliCloudSite) -> None:
+def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(
+    state_folder: Path, site: AliCloudSite, tmp_path: Path
+) -> None:
     stack = LocalStack.copied(state_folder, NAME)
 
     stack.run("up")
 
-    with closing(Kube.from_kubeconfig(site.stack_config().secrets["cloud-controller:kubeconfig"])) as kube:
+    kubeconfig = site.stack_config().secrets["cloud-controller:kubeconfig"]
+    with closing(Kube.from_kubeconfig(kubeconfig)) as kube:
         found = nodes(kube)
         assert {name: each["spec"].get("providerID") for name, each in found.items()} == {
             name: f"cn-hangzhou.i-site{number}" for number, name in enumerate(WORKERS)
@@ -51,6 +55,7 @@ def test_a_stack_runs_in_the_sites_cluster_and_leaves_it_as_it_was(state_folder:
         (web,) = (each for each in kube.list(SERVICES).items if each["metadata"]["name"] == "web")
         assert web["status"]["loadBalancer"]["ingress"]
         eventually(lambda: routed(site) == {*WORKERS}, "each node has a route")
+        Patient("alicloud", kube, kubeconfig, tmp_path).recovered()
     status = site.status()
     assert [each["listeners"] for each in status["load_balancers"] if each["listeners"]]
     assert json.dumps(stack.changes("preview")) == "{}"

@@ -15,6 +15,7 @@ from cloud_controller.kube import NODES, SERVICES, Kube
 from local.openstack.cluster import WORKERS
 from local.openstack.site import OpenstackSite
 from tests.e2e.local_stack import LocalStack, eventually
+from tests.e2e.patient import Patient
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -55,10 +56,13 @@ def balancer(site: OpenstackSite, address: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_the_controllers_serve_the_cluster_that_the_site_has(stack: LocalStack, site: OpenstackSite) -> None:
+def test_the_controllers_serve_the_cluster_that_the_site_has(
+    stack: LocalStack, site: OpenstackSite, tmp_path: Path
+) -> None:
     servers = {each["node_name"]: each["id"] for each in site.status()["machines"]}
     assert set(servers) == set(WORKERS)
-    with closing(Kube.from_kubeconfig(site.stack_config().secrets["cloud-controller:kubeconfig"])) as kube:
+    kubeconfig = site.stack_config().secrets["cloud-controller:kubeconfig"]
+    with closing(Kube.from_kubeconfig(kubeconfig)) as kube:
         found = nodes(kube)
         assert {name: each["spec"].get("providerID") for name, each in found.items()} == {
             name: f"openstack:///{server}" for name, server in servers.items()
@@ -67,6 +71,7 @@ def test_the_controllers_serve_the_cluster_that_the_site_has(stack: LocalStack, 
         (web,) = (each for each in kube.list(SERVICES).items if each["metadata"]["name"] == "web")
         (ingress,) = web["status"]["loadBalancer"]["ingress"]
         eventually(lambda: routed(site) == {*WORKERS}, "each node has a route")
+        Patient("openstack", kube, kubeconfig, tmp_path).recovered()
     node_port = web["spec"]["ports"][0]["nodePort"]
     members = sorted(f"{internal_ip(each)}:{node_port}" for each in found.values())
     eventually(lambda: balancer(site, ingress["ip"])["members"] == members, "each node is a member")
