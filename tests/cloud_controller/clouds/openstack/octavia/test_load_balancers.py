@@ -11,7 +11,7 @@ from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccou
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
 from tests.cloud_controller.load_balancing import Running, changed, port, served, service
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 
 def test_a_service_gets_a_load_balancer_with_members_and_a_floating_ip(account: OctaviaAccount) -> None:

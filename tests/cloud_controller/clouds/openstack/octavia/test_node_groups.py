@@ -18,7 +18,7 @@ from tests.cloud_controller.clouds.openstack.octavia.services import named
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import Running, changed, port, service
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 FOREIGN = "Service default/web of cluster c-2, UID uid-web"
 """What another cluster's group says of itself."""
