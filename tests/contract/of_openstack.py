@@ -31,6 +31,7 @@ from tests.contract.wire import Wire
 
 OFFERS = frozenset({"instances", "routes"})
 MARKS = (pytest.mark.integration,)
+TURNS = 3
 _MAX_ROUTES = 30
 """Neutron's default for a router."""
 

@@ -19,7 +19,6 @@ OFFERS = frozenset({"load_balancers"})
 MARKS = (pytest.mark.integration, pytest.mark.timeout(1200))
 """A life of a load balancer is some forty changes, each of which Octavia and a loaded machine take a second for."""
 TURNS = 3
-"""For the same reason, a test runs with one commit in so many."""
 _SHOWN = {
     "listeners": ("protocol", "protocol_port", "connection_limit", "allowed_cidrs", "insert_headers", "tags"),
     "pools": ("name", "protocol", "lb_algorithm", "session_persistence", "tags"),
