@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all every-test test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries prometheus clean
+.PHONY: help up test test-all tests-alone test-fast crash-test properties preview diff refresh down stop status kubeconfig kubectl logs new-stack docs check style types format bench lock wheels image set-up binaries prometheus clean
 
 help: ## Show this list
 	@echo "usage: make TARGET [STACK=local] [ENGINE=pulumi] [YES=1] [ARGS=\"--target URN ...\"]"
@@ -60,9 +60,9 @@ logs: set-up ## Print a pod's log, without kubectl (POD=NAMESPACE/NAME; ARGS=--f
 
 test: set-up style binaries prometheus ## Run the checks and the tests; of those that do the same with one input after another, the ones whose turn it is
 	@# The type checker uses one processor, and the first tests often wait.
-	@$(MAKE) --no-print-directory -j 2 types every-test
+	@$(MAKE) --no-print-directory -j 2 types tests-alone
 
-every-test:
+tests-alone:
 	@# Three times as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
 	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder
 

@@ -39,7 +39,7 @@ def test_a_test_with_the_mark_may_start_a_process() -> None:
 
 
 def test_make_test_selects_no_tests() -> None:
-    test = re.search(r"^every-test:\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    test = re.search(r"^tests-alone:\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert test is not None
 
     assert " pytest " in test[1]
