@@ -5,11 +5,12 @@ It reports by the interface of provider drivers, so that quotas and virtual IPs 
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any
 
 from octavia.api.drivers.driver_agent.driver_updater import DriverUpdater
-from octavia.common import constants
+from octavia.common import constants, utils
 from octavia.db import api, models
 from octavia_lib.common.constants import DRVR_STATUS_CODE_OK
 from sqlalchemy import select
@@ -24,6 +25,9 @@ _MODELS = {
     "members": models.Member,
     "healthmonitors": models.HealthMonitor,
 }
+
+# Each time it is made, it lists the extensions of Neutron, and that is several times a request.
+utils.get_network_driver = functools.cache(utils.get_network_driver)
 
 _failing: set[str] = set()
 """Parts whose changes fail: they are in ERROR then, and their load balancer is ACTIVE, as a worker leaves them."""

@@ -6,12 +6,14 @@ One thread: SQLite has one writer. Requests below /peer change what no user of t
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import sqlalchemy.pool
 from waitress import serve
 
 APPLICATIONS = {
@@ -45,9 +47,14 @@ def main() -> None:
     """Serve until the process is ended."""
     name, port = sys.argv[1], int(sys.argv[2])
     sys.argv = [name, *sys.argv[3:]]
+    # oslo.db would open the file and read its schema again for every transaction.
+    sqlalchemy.pool.NullPool = sqlalchemy.pool.QueuePool
     application = importlib.import_module(APPLICATIONS[name]).application
     if name in PEERS:
         application = with_peer(application, importlib.import_module(PEERS[name]))
+    # Among what has been imported is no garbage.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     serve(application, host="127.0.0.1", port=port, threads=1)
 
 
