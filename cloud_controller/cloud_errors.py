@@ -3,6 +3,7 @@
     CloudError
     ├── AccessDenied           the credentials are invalid or lack a permission
     ├── Conflict               the object's present state forbids the change
+    │   └── Overtaken          the object has changed since it was read
     ├── ForeignCluster         cloud config and Kubernetes cluster do not match
     ├── InvalidConfiguration   the user's input is invalid
     │   └── LeftOut            the change was made without what is invalid
@@ -42,6 +43,10 @@ class QuotaExceeded(CloudError):
 
 class Conflict(CloudError):
     """The object's present state forbids the change; observe again to learn its state."""
+
+
+class Overtaken(Conflict):
+    """The object has changed since it was read, so nothing was written. `retries.change` reads it again."""
 
 
 class Unavailable(CloudError):

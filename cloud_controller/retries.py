@@ -3,6 +3,7 @@
 `call` repeats a request to a cloud or to the API server. Its caller states whether a repetition is safe (`idempotent`).
 Requests that certainly had no effect (throttled, or the cloud was never reached) are always safe to repeat. A deadline
 bounds the whole call, not each attempt. A write that the fence refuses (`WriteRefused`) is never repeated.
+`change` repeats a write that depends on what was read, if somebody else has written in between.
 
 Without the daemon, the controllers run in rounds of observing, planning and applying: `worth_another_round` and
 `round_pause` are for these. The daemon retries objects through `controllers.queue`.
@@ -23,12 +24,14 @@ from cloud_controller.cloud_errors import (
     CloudError,
     ForeignCluster,
     InvalidConfiguration,
+    Overtaken,
     QuotaExceeded,
     Throttled,
     Unavailable,
 )
 from cloud_controller.kube_errors import (
     ApiError,
+    ConflictError,
     ForbiddenError,
     InvalidError,
     TlsError,
@@ -53,6 +56,7 @@ _FINAL = (
 RETRY_AFTER = 1.0
 """Seconds after a throttled call, if the server names none."""
 _LONGEST_RETRY_AFTER = 3600.0
+_CHANGE_ATTEMPTS = 6
 
 _log = logging.getLogger(__name__)
 
@@ -114,6 +118,19 @@ def call(
             _log.debug("call failed retry_in=%.1fs error=%r", wait, str(error))
         sleep(wait)
         attempt += 1
+
+
+def change(attempt_once: Callable[[int], T]) -> T:
+    """Return the result of `attempt_once(number of the attempt, from 0)`, repeated at once while others are faster.
+
+    Each attempt must read anew what it writes. Raises Overtaken or ConflictError if others always are.
+    """
+    for attempt in range(_CHANGE_ATTEMPTS - 1):
+        try:
+            return attempt_once(attempt)
+        except (Overtaken, ConflictError) as error:
+            _log.debug("change was overtaken error=%r", str(error))
+    return attempt_once(_CHANGE_ATTEMPTS - 1)
 
 
 def retry_after(header: str | None) -> float:

@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
+from cloud_controller import retries
 from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.cloud import ForeignCluster, InvalidConfiguration
 from cloud_controller.events import CLUSTER, Events
 from cloud_controller.fence import Fence
-from cloud_controller.kube import LEASES, NAMESPACES, ApiError, ConflictError, KubeApi, NotFoundError, Object
+from cloud_controller.kube import LEASES, NAMESPACES, ApiError, KubeApi, NotFoundError, Object
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, Plan, object_of
 
@@ -30,7 +31,6 @@ HELD = "ActionHeld"
 _IDENTITY = "kube-system"
 _PERIOD = 2.0
 """Seconds between reads of the Lease while actions are held."""
-_TRIES = 5
 _DIGEST = re.compile(rf"[0-9a-f]{{{DIGEST_LENGTH}}}")
 _SHOWN = 3
 
@@ -81,7 +81,8 @@ def _annotate(
 
     Retries conflicts: the holder renews the Lease every few seconds.
     """
-    for left in reversed(range(_TRIES)):
+
+    def annotated(_: int) -> None:
         try:
             found = kube.get(LEASES, lease, namespace)
         except NotFoundError:
@@ -89,14 +90,10 @@ def _annotate(
             found = kube.create(LEASES, {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata})
         present = found["metadata"].get("annotations") or {}
         wanted = dict(change(present))
-        if wanted == present:
-            return
-        try:
+        if wanted != present:
             kube.replace(LEASES, {**found, "metadata": {**found["metadata"], "annotations": wanted}})
-            return
-        except ConflictError:
-            if not left:
-                raise
+
+    retries.change(annotated)
 
 
 class Safeguard:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
+from cloud_controller import retries
 from cloud_controller.cloud import (
     CloudError,
     Conflict,
@@ -32,7 +34,6 @@ PROVIDED_IP = "alpha.kubernetes.io/provided-node-ip"
 
 BATCH = 100
 """Maximum number of machines per describe call."""
-_PATCH_ATTEMPTS = 6
 
 Taint = Mapping[str, str]
 Described = tuple[dict[str, Instance | None], dict[str, CloudError]]
@@ -148,26 +149,16 @@ def patch_node(kube: KubeApi, node: Object, change: Callable[[Object], Object | 
     After a conflict, the node is read and `change` is called again. A node that is gone or was recreated is left alone.
     Raises `ApiError`.
     """
-    current = node
-    for attempt in range(1, _PATCH_ATTEMPTS + 1):
-        patch = change(current)
-        if patch is None:
-            return
-        metadata = {**patch.get("metadata", {}), "resourceVersion": current["metadata"]["resourceVersion"]}
-        try:
+
+    def patched(attempt: int) -> None:
+        current = kube.get(NODES, name(node)) if attempt else node
+        patch = change(current) if uid(current) == uid(node) else None
+        if patch is not None:
+            metadata = {**patch.get("metadata", {}), "resourceVersion": current["metadata"]["resourceVersion"]}
             kube.patch(NODES, name(node), {**patch, "metadata": metadata}, type=PatchType.MERGE)
-            return
-        except NotFoundError:
-            return
-        except ConflictError:
-            if attempt == _PATCH_ATTEMPTS:
-                raise
-        try:
-            current = kube.get(NODES, name(node))
-        except NotFoundError:
-            return
-        if uid(current) != uid(node):
-            return
+
+    with suppress(NotFoundError):
+        retries.change(patched)
 
 
 def patch_status(kube: KubeApi, node: Object, status: Mapping[str, object], type: PatchType) -> Object | None:
@@ -177,18 +168,19 @@ def patch_status(kube: KubeApi, node: Object, status: Mapping[str, object], type
     machine. Raises `ApiError`.
     """
     patch = {"metadata": {"uid": uid(node)}, "status": status}
-    for attempt in range(1, _PATCH_ATTEMPTS + 1):
+
+    def patched(_: int) -> Object | None:
         try:
             return kube.patch(NODES, name(node), patch, type=type, subresource="status")
         except NotFoundError:
             return None
-        except (ConflictError, InvalidError) as error:
+        except (ConflictError, InvalidError):
             # The error does not tell a UID mismatch from other reasons, so read the node.
             if not _is_still_there(kube, node):
                 return None
-            if isinstance(error, InvalidError) or attempt == _PATCH_ATTEMPTS:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+            raise
+
+    return retries.change(patched)
 
 
 def _is_still_there(kube: KubeApi, node: Object) -> bool:

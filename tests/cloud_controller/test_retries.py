@@ -13,6 +13,7 @@ from cloud_controller.cloud_errors import (
     ForeignCluster,
     InvalidConfiguration,
     NotFound,
+    Overtaken,
     Postponed,
     QuotaExceeded,
     Throttled,
@@ -29,7 +30,15 @@ from cloud_controller.kube_errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from cloud_controller.retries import NeverReached, RetryPolicy, call, retry_after, round_pause, worth_another_round
+from cloud_controller.retries import (
+    NeverReached,
+    RetryPolicy,
+    call,
+    change,
+    retry_after,
+    round_pause,
+    worth_another_round,
+)
 
 POLICY = RetryPolicy(attempts=4, longest_retry_after=30.0)
 
@@ -132,6 +141,40 @@ def test_a_throttled_call_may_have_more_attempts_than_one_without_an_answer() ->
 
     assert attempts(Throttled("busy", 1.0)) == 3
     assert attempts(Unavailable("down")) == 2
+
+
+@pytest.mark.parametrize("error", [Overtaken("changed"), ConflictError(409, "Conflict", "changed")], ids=repr)
+def test_a_change_that_others_overtake_is_repeated_at_once_a_few_times(error: Exception) -> None:
+    attempts: list[int] = []
+
+    def overtaken(times: int) -> int:
+        attempts.clear()
+
+        def write(attempt: int) -> int:
+            attempts.append(attempt)
+            if attempt < times:
+                raise error
+            return attempt
+
+        return change(write)
+
+    assert overtaken(3) == 3
+    assert attempts == [0, 1, 2, 3]
+    with pytest.raises(type(error)):
+        overtaken(100)
+    assert attempts == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_change_that_the_objects_state_forbids_is_not_repeated() -> None:
+    attempts: list[int] = []
+
+    def write(attempt: int) -> None:
+        attempts.append(attempt)
+        raise Conflict("in use")
+
+    with pytest.raises(Conflict):
+        change(write)
+    assert attempts == [0]
 
 
 def test_rounds_without_progress_are_made_at_growing_intervals() -> None:

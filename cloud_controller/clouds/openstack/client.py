@@ -93,7 +93,7 @@ class OpenStackClient:
         return self._call("POST", service, path, body)
 
     def put(self, service: str, path: str, body: Any = None, *, if_revision: int | None = None) -> Object:
-        """Change something. `if_revision`: only if Neutron still has this revision of it; raises Conflict otherwise."""
+        """Change something. `if_revision`: raises Overtaken if Neutron has another revision of it."""
         headers = {} if if_revision is None else {"If-Match": f"revision_number={if_revision}"}
         return self._call("PUT", service, path, body, headers=headers)
 

@@ -14,6 +14,7 @@ from cloud_controller.cloud_errors import (
     Conflict,
     InvalidConfiguration,
     NotFound,
+    Overtaken,
     QuotaExceeded,
 )
 from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
@@ -23,7 +24,8 @@ _STATUSES: Final = ErrorCodes(
     (InvalidConfiguration, "400|406|413|415|422"),
     (AccessDenied, "401|403"),
     (NotFound, "404|410"),
-    (Conflict, "409|412"),
+    (Conflict, "409"),
+    (Overtaken, "412"),
 )
 _QUOTA: Final = re.compile(r"quota|(?:limit|maximum number of .*) (?:is |was |has been )?(?:exceeded|reached)", re.I)
 """In the text: Octavia answers 403, Neutron 409, Nova 403 or 413."""

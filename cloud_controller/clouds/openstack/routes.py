@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 
+from cloud_controller import retries
 from cloud_controller.cloud import (
     CloudError,
     Conflict,
@@ -23,7 +24,6 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.openstack.client import Object, Objects, OpenStackClient
 from cloud_controller.clouds.openstack.instances import NovaInstances
 from cloud_controller.clouds.openstack.names import ROUTER_INTERFACES
-from cloud_controller.clouds.openstack.repeated import repeated
 
 Hop = tuple[str, str]
 """A destination and the address to which it leads."""
@@ -168,14 +168,14 @@ class RouterRoutes:
                 # The extension extraroute-atomic is missing, or the router is: the read below tells.
                 self._atomic = False
 
-        def replaced() -> None:
+        def replaced(_: int) -> None:
             router = self._router()
             kept = [each for each in router["routes"] if each not in entries]
             wanted = [*kept, *(entries if verb == "add_extraroutes" else ())]
             body = {"router": {"routes": wanted}}
             self._client.put("network", path, body, if_revision=router.get("revision_number"))
 
-        repeated(replaced)
+        retries.change(replaced)
 
     # --------------------------------------------------------------------------------------------------------- ports
 
@@ -237,10 +237,9 @@ class RouterRoutes:
 
     def _set_pairs(self, port: Object, destinations: set[str], *, add: bool) -> None:
         """Only these pairs change: what others write meanwhile is read again, not overwritten."""
-        shown: list[Object] = [port]
 
-        def written() -> None:
-            now = shown.pop() if shown else self._client.get("network", f"ports/{port['id']}")["port"]
+        def written(attempt: int) -> None:
+            now = self._client.get("network", f"ports/{port['id']}")["port"] if attempt else port
             if not now.get("port_security_enabled", True):
                 return  # It may send from any address.
             pairs = now["allowed_address_pairs"]
@@ -252,7 +251,7 @@ class RouterRoutes:
             body = {"port": {"allowed_address_pairs": [*kept, *new]}}
             self._client.put("network", f"ports/{port['id']}", body, if_revision=now.get("revision_number"))
 
-        repeated(written)
+        retries.change(written)
 
 
 def _hops(router: Object) -> list[Hop]:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
+from cloud_controller import retries
 from cloud_controller.cloud_errors import AccessDenied, Conflict, InvalidConfiguration, NotFound
 from cloud_controller.clouds.openstack.client import Objects, OpenStackClient
 from cloud_controller.clouds.openstack.octavia.node_rules import addresses_of, body_of, observed_access, text_of
@@ -25,7 +26,6 @@ from cloud_controller.clouds.openstack.octavia.wire import (
     member_views,
     tags_of,
 )
-from cloud_controller.clouds.openstack.repeated import repeated
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel
 
@@ -181,20 +181,19 @@ class NodeGroups:
 
     def _write(self, port: View, group_id: str, *, on: bool) -> View:
         """Put the group on the port or take it off: the port's other groups stay as others write them."""
-        shown, after = [port], port
 
-        def written() -> None:
-            nonlocal after
-            now = shown.pop() if shown else self._client.get(NEUTRON, f"ports/{port['id']}")["port"]
+        def written(attempt: int) -> View:
+            now = self._client.get(NEUTRON, f"ports/{port['id']}")["port"] if attempt else port
             groups = [each for each in now["security_groups"] if each != group_id]
             body = {"port": {"security_groups": [*groups, *([group_id] if on else [])]}}
             revision = now.get("revision_number")
-            after = self._client.put(NEUTRON, f"ports/{port['id']}", body, if_revision=revision)["port"]
+            after: View = self._client.put(NEUTRON, f"ports/{port['id']}", body, if_revision=revision)["port"]
+            return after
 
         # Otherwise the node is gone, which is the next plan's business.
         with self._writing, suppress(NotFound):
-            repeated(written)
-        return after
+            return retries.change(written)
+        return port
 
     def _groups(self, descriptions: Collection[str]) -> Objects:
         """Those with these descriptions, always in the same order."""
