@@ -24,6 +24,8 @@ K = TypeVar("K", bound=str)
 
 _COSTLY = 0.5
 """CPU seconds from which a key counts as costly; a usual key takes a few milliseconds."""
+_LONGEST_OF_MANY = 15.0
+"""Seconds after which a failed key is retried at the latest, if many objects depend on it."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +58,8 @@ class WorkQueue(Generic[K]):
     A waiting key is not queued twice. A key that is added while it is processed is queued again when that work is
     `done`, so no key ever has two workers. Failures back off per key, from `first` seconds, doubling, to `longest`,
     with up to 10 % jitter; a `Cause` that the `Failure` lets through bypasses the backoff. Only one of the keys that
-    were costly the last time is processed at a time; keys in `never_costly` are exempt.
+    were costly the last time is processed at a time. Keys in `of_many` stand for the work of many objects: they are
+    never costly, and their backoff ends at 15 seconds.
     """
 
     def __init__(
@@ -64,9 +67,9 @@ class WorkQueue(Generic[K]):
         first: float = 5.0,
         longest: float = 300.0,
         clock: Callable[[], float] = time.monotonic,
-        never_costly: Collection[K] = (),
+        of_many: Collection[K] = (),
     ) -> None:
-        self._never_costly = never_costly
+        self._of_many = of_many
         self._costly: set[K] = set()
         self._first = first
         self._longest = longest
@@ -128,7 +131,8 @@ class WorkQueue(Generic[K]):
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
             self._retries += 1
-        delay = backoff(failures + 1, self._first, self._longest) * random.uniform(1.0, 1.1)
+        longest = min(self._longest, _LONGEST_OF_MANY) if key in self._of_many else self._longest
+        delay = backoff(failures + 1, self._first, longest) * random.uniform(1.0, 1.1)
         self.add_failed(key, delay, failure)
         return delay
 
@@ -195,7 +199,7 @@ class WorkQueue(Generic[K]):
             self._working.pop(key, None)
             if key in self._costly:
                 self._changed.notify()  # Another costly key may be waiting for it.
-            if seconds >= _COSTLY and key not in self._never_costly:
+            if seconds >= _COSTLY and key not in self._of_many:
                 self._costly.add(key)
             else:
                 self._costly.discard(key)

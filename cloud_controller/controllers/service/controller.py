@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
-from cloud_controller.cloud import Cloud, CloudError, Throttled
+from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import adoption as service_adoption
@@ -34,7 +34,6 @@ from cloud_controller.controllers.service.rules import Rules
 from cloud_controller.controllers.service.timing import (
     DEBOUNCE_CHANGED,
     DEBOUNCE_REMOVED,
-    LONGEST_PAUSE,
     SHORTEST_PAUSE,
     NodeDebouncer,
     Polling,
@@ -71,9 +70,6 @@ NODES_CHANGED = "*nodes"
 POLL = "*poll"
 CHECKPOINT = "*checkpoint"
 """Queue keys that do not stand for a Service: NAMESPACE/NAME never starts with an asterisk."""
-
-_RESYNC_RETRY = 15.0
-"""Maximum seconds until a failed full read is retried."""
 
 _SECOND_RESYNC = 30.0
 """Seconds until a second full read if a load balancer may exist that lists do not show yet: created by the previous
@@ -245,7 +241,7 @@ class ServiceController:
         self._debouncer = NodeDebouncer()
         self._node_sync = Round()
         self._polling = Polling()
-        self._queue: WorkQueue[str] = WorkQueue(never_costly=(RESYNC, NODES_CHANGED, POLL, CHECKPOINT))
+        self._queue: WorkQueue[str] = WorkQueue(of_many=(RESYNC, NODES_CHANGED, POLL, CHECKPOINT))
         self._threads: list[threading.Thread] = []
         self._stop: threading.Event | None = None
         self._trouble: str | None = None
@@ -404,8 +400,6 @@ class ServiceController:
             self._preloaded = False
         except CloudError as error:
             self._trouble = str(error)
-            # Every Service depends on it, so its retry delay stays below the maximum backoff of a single Service.
-            self._queue.add_after(RESYNC, _RESYNC_RETRY, Cause.OBJECT)
             raise
         self._trouble = None
         self._report_unclaimed()
@@ -462,14 +456,7 @@ class ServiceController:
         waiting = self._cache.unsettled()
         if not waiting:
             return
-        try:
-            self._cache.refresh((), waiting.keys())
-        except Throttled:
-            raise
-        except CloudError:
-            # All waiting Services depend on it, so its retry delay stays below the maximum backoff of one Service.
-            self._queue.add_after(POLL, LONGEST_PAUSE, Cause.OBJECT)
-            raise
+        self._cache.refresh((), waiting.keys())
         self._poll_later()
 
     def _poll_later(self) -> None:

@@ -96,6 +96,15 @@ def test_failures_double_the_delay_from_5_to_300_seconds_for_each_key_by_itself(
     assert 5 <= q.add_rate_limited("b") <= 5.5
 
 
+def test_a_key_that_stands_for_the_work_of_many_waits_15_seconds_at_most() -> None:
+    q: WorkQueue[str] = WorkQueue(of_many=("*all",))
+
+    delays = [q.add_rate_limited("*all") for _ in range(4)]
+
+    for delay, least in zip(delays, [5, 10, 15, 15], strict=True):
+        assert least <= delay <= least * 1.1
+
+
 def test_a_success_resets_the_backoff_of_a_key() -> None:
     q = queue()
     q.add_rate_limited("a")
@@ -327,7 +336,7 @@ def test_a_key_that_was_costly_once_is_like_any_other_when_it_no_longer_is() -> 
 
 
 def test_a_key_that_stands_for_the_work_of_many_is_never_costly() -> None:
-    q: WorkQueue[str] = WorkQueue(never_costly=("*all",))
+    q: WorkQueue[str] = WorkQueue(of_many=("*all",))
     cost(q, "*all", "heavy")
     q.add("heavy")
     q.add("*all")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, Postponed, Throttled, Unavailable
-from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC
 from cloud_controller.controllers.service.rules import FINALIZER
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
@@ -231,11 +230,10 @@ def test_a_load_balancer_whose_tag_names_another_service_or_none_stays_its_owner
     assert (mended["id"], mended["state"], mended["tags"]) == (lb["id"], "available", lb["tags"])
 
 
-def test_a_read_of_everything_that_failed_does_not_wait_for_minutes(
+def test_a_read_of_everything_that_failed_is_the_controllers_trouble(
     site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = Running(site, cluster)
-    monkeypatch.setattr(service_controller, "_RESYNC_RETRY", 0.0)
 
     def fail(*_: object) -> None:
         raise Unavailable("the cloud is down")
@@ -245,25 +243,15 @@ def test_a_read_of_everything_that_failed_does_not_wait_for_minutes(
         running.resync()
 
     assert running.controller.trouble() == "the cloud is down"
-    assert running.controller._queue.get(timeout=0) == RESYNC
 
 
-def test_a_look_at_what_the_cloud_does_that_failed_does_not_wait_for_minutes(
-    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("key", [RESYNC, POLL])
+def test_a_failed_read_for_many_services_does_not_wait_for_minutes(
+    site: MyCloudSite, cluster: Cluster, key: str
 ) -> None:
-    cluster.put(web())
-    running = Running(site, cluster)
-    running.handle()
-    running.controller._queue._due.clear()
+    queue = Running(site, cluster).controller._queue
 
-    def fail(*_: object) -> None:
-        raise Unavailable("the cloud is down")
-
-    monkeypatch.setattr(running.cloud.load_balancers, "read", fail)
-    with pytest.raises(Unavailable):
-        running.handle(POLL)
-
-    assert POLL in running.controller._queue._due
+    assert max(queue.add_after_error(key, Unavailable("the cloud is down")) for _ in range(9)) < 17
 
 
 def test_a_load_balancer_deleted_by_hand_is_made_again(site: MyCloudSite, cluster: Cluster) -> None:
