@@ -32,8 +32,9 @@ class AliCloud:
             config.region, lambda product: endpoint(config, product), of_config(config, os.environ, self._observe)
         )
         self._concurrently = ConcurrentCalls()
-        self._instances = EcsInstances(self._client, config)
-        self._load_balancers = AliCloudLoadBalancers(self._client, config, Cache())
+        self._cache = Cache()
+        self._instances = EcsInstances(self._client, config, self._cache)
+        self._load_balancers = AliCloudLoadBalancers(self._client, config, self._cache)
         self._routes = VpcRoutes(self._client, config, self._instances, self._concurrently)
 
     def __repr__(self) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import math
 import re
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +26,7 @@ from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.errors import error_code
 from cloud_controller.clouds.alicloud.provider_ids import is_left_alone, machine_id, provider_id
+from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG
@@ -60,19 +59,16 @@ _SEEN_KEPT = 600.0
 
 
 class EcsInstances:
-    """The machines of one cluster. Safe to share between threads: each entry of its memory is replaced as a whole."""
+    """The machines of one cluster. Safe to share between threads."""
 
-    def __init__(self, client: Client, config: Config, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, client: Client, config: Config, cache: Cache) -> None:
         self._client = client
         self._config = config
-        self._clock = clock
-        self._primary: dict[str, str] = {}
-        """The primary network interface of each machine seen."""
-        self._seen: dict[str, float] = {}
+        self._seen: Entries[str] = Entries(cache, _SEEN_KEPT)
+        """The primary network interface of each machine seen, "" if unknown. It never changes."""
         self._gone: set[str] = set()
         """Machines that ECS has said not to exist: IDs are not used again."""
-        self._listed: Sequence[EcsInstance] = ()
-        self._listed_at = -math.inf
+        self._listing: Entries[Sequence[EcsInstance]] = Entries(cache, _NAMES_KEPT)
 
     def list(self) -> Sequence[Instance]:
         """Every machine with the cluster's tag, ACK's or ours. ECS does not list released machines."""
@@ -80,11 +76,10 @@ class EcsInstances:
         for key in (CLUSTER_TAG, ACK_TAG):
             for each in self._pages(Tag=[{"Key": key, "Value": self._config.cluster_id}]):
                 found[each["InstanceId"]] = each
-        for gone in {each["InstanceId"] for each in self._listed} - found.keys():
-            self._forget(gone)
-        self._listed, self._listed_at = [*found.values()], self._clock()
-        known = [each for each in self._listed if each["Status"] in _STATES]
-        for each in self._listed:
+        self._seen.forget(*({each["InstanceId"] for each in self._listing.get("") or ()} - found.keys()))
+        self._listing.put("", [*found.values()], anew=True)
+        known = [each for each in found.values() if each["Status"] in _STATES]
+        for each in found.values():
             if each["Status"] not in _STATES:
                 _log.warning("left out a machine id=%s unknown_state=%r", each["InstanceId"], each["Status"])
         return [self._instance(each) for each in known]
@@ -106,14 +101,13 @@ class EcsInstances:
 
     def missing(self, ids: Collection[str]) -> frozenset[str]:
         """Which of these machines certainly do not exist. Those seen lately are not asked for again."""
-        since = self._clock() - _SEEN_KEPT
-        unknown = {each for each in ids if self._seen.get(each, -math.inf) < since}
+        unknown = {each for each in ids if self._seen.is_due(each)}
         return frozenset(each for each in unknown - self._found(unknown).keys() if self._is_surely_gone(each))
 
     def primary_interfaces(self, ids: Collection[str]) -> Mapping[str, str]:
         """The primary network interface of each machine that has one."""
-        self._existing({*ids} - self._primary.keys())
-        return {each: self._primary[each] for each in ids if each in self._primary}
+        self._existing({each for each in ids if not self._seen.get(each)})
+        return {each: interface for each in ids if (interface := self._seen.get(each))}
 
     def _by_id(self, ids: Collection[str]) -> dict[str, Instance]:
         return {each: self._instance(instance) for each, instance in self._existing(ids).items()}
@@ -150,10 +144,10 @@ class EcsInstances:
         except NotFound as error:
             if error_code(error) != _GONE:
                 raise
-            self._forget(id)
+            self._seen.forget(id)
             self._gone.add(id)
             return True
-        self._seen[id] = self._clock()
+        self._see(id)
         return False
 
     def _is_surely_gone(self, id: str) -> bool:
@@ -162,7 +156,7 @@ class EcsInstances:
             return self._is_gone(id)
         except AccessDenied as error:
             _log.warning("could not read a machine id=%s error=%r", id, str(error))
-            self._seen[id] = self._clock()
+            self._see(id)
             return False
 
     def _by_name(self, names: Collection[str]) -> dict[str, Instance]:
@@ -177,9 +171,9 @@ class EcsInstances:
                 if (each := of_ip.get(addresses[name])) and self._is_of_cluster(each):
                     found[name] = each
         if others := {*names} - found.keys():
-            if self._clock() > self._listed_at + _NAMES_KEPT or others - _named(self._listed, others).keys():
+            if self._listing.is_due("") or others - self._named(others).keys():
                 self.list()
-            found |= _named(self._listed, others)
+            found |= self._named(others)
         return {name: self._instance(each) for name, each in found.items()}
 
     def _address_in(self, name: str) -> str | None:
@@ -195,14 +189,14 @@ class EcsInstances:
     def _pages(self, **asked: object) -> Iterator[EcsInstance]:
         parameters = {**asked, "MaxResults": BATCH, "AdditionalAttributes": ["NETWORK_PRIMARY_ENI_IP"]}
         for each in self._client.pages("ecs", "DescribeInstances", parameters, "Instances.Instance"):
-            self._seen[each["InstanceId"]] = self._clock()
-            if interface := _primary(each).get("NetworkInterfaceId"):
-                self._primary[each["InstanceId"]] = interface
+            self._see(each["InstanceId"], _primary(each).get("NetworkInterfaceId"))
             yield each
 
-    def _forget(self, id: str) -> None:
-        self._seen.pop(id, None)
-        self._primary.pop(id, None)
+    def _see(self, id: str, interface: str | None = None) -> None:
+        self._seen.put(id, interface or self._seen.get(id) or "", anew=True)
+
+    def _named(self, names: Collection[str]) -> dict[str, EcsInstance]:
+        return _named(self._listing.get("") or (), names)
 
     def _instance(self, instance: EcsInstance) -> Instance:
         machine, zone, region = instance["InstanceId"], instance["ZoneId"], instance["RegionId"]

@@ -31,7 +31,7 @@ class Aws:
         self._cache = Cache()
         self._vpc_state = VpcState(self._api, config.cluster_tag, config.vpc_id, self._cache)
         vpc_id = cache(lambda: config.vpc_id or found_vpc(self._api, config.cluster_tag))
-        self._instances = AwsInstances(self._api, vpc_id)
+        self._instances = AwsInstances(self._api, vpc_id, self._cache)
         self._routes = AwsRoutes(self._api, self._instances, self._concurrently)
         self._load_balancers = AwsLoadBalancers(self._api, config, self._vpc_state, self._cache, self._concurrently)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.provider_ids import Identity, identity, provider_id
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.topology import Ec2Instance, Topology
+from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
 
 PAGE = 1000
@@ -45,23 +45,22 @@ _MANY_NAMES = 50
 class AwsInstances:
     """The machines of one cluster."""
 
-    def __init__(self, api: Api, vpc_id: Callable[[], str], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: Api, vpc_id: Callable[[], str], cache: Cache) -> None:
         """`vpc_id` is called if a node is a Fargate task."""
         self._api = api
-        self._clock = clock
         self._vpc_id = vpc_id
-        self._topology = Topology(api)
+        self._topology = Topology(api, cache)
         self._checking: dict[str, bool] = {}
-        self._listed: Sequence[Instance] = ()
-        self._listed_at = -math.inf
+        self._listing: Entries[Sequence[Instance]] = Entries(cache, _NAMES_KEPT)
 
     def list(self) -> Sequence[Instance]:
         """Every machine with the cluster's tag; terminated ones for about an hour."""
         found = [*self._filtered({"tag-key": [self._api.config.cluster_tag]})]
         self._topology.forget_all_but(each["InstanceId"] for each in found)
         self._checking = {}
-        self._listed, self._listed_at = self._instances(found), self._clock()
-        return self._listed
+        listed = self._instances(found)
+        self._listing.put("", listed, anew=True)
+        return listed
 
     def describe(self, refs: Sequence[InstanceRef]) -> Mapping[InstanceRef, Instance | None]:
         """Each machine, by ID or, for a node without one, by name among the cluster's machines.
@@ -122,14 +121,11 @@ class AwsInstances:
         filtered."""
         if len(names) < _MANY_NAMES:
             return self._asked_by_name(names)
-        pages = max(1, math.ceil(len(self._listed) / PAGE))
-        if len(names) >= _MANY_NAMES * pages and self._names_are_old():
+        pages = max(1, math.ceil(len(self._listing.get("") or ()) / PAGE))
+        if len(names) >= _MANY_NAMES * pages and self._listing.is_due(""):
             self.list()
-        found = {} if self._names_are_old() else _named(self._listed, names)
+        found = {} if self._listing.is_due("") else _named(self._listing.get("") or (), names)
         return found | self._asked_by_name({*names} - found.keys())
-
-    def _names_are_old(self) -> bool:
-        return self._clock() > self._listed_at + _NAMES_KEPT
 
     def _asked_by_name(self, names: Collection[str]) -> dict[str, Instance]:
         more = {"tag-key": [self._api.config.cluster_tag], "instance-state-name": _ALIVE}

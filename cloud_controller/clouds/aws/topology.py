@@ -6,13 +6,12 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cloud_controller.cloud import AccessDenied, InvalidConfiguration, NotFound
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
 
 ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
@@ -32,25 +31,18 @@ Ec2Instance = Mapping[str, Any]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The network nodes above one machine, the furthest first; none: AWS returned none at time `at`."""
-
-    nodes: tuple[str, ...]
-    at: float
-
-
 class Topology:
     """Labels of machines; constant values are read once. Safe to share between threads."""
 
-    def __init__(self, api: Api, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, api: Api, cache: Cache) -> None:
         self._api = api
-        self._clock = clock
         self._lock = threading.Lock()
         self._types = re.compile(api.config.topology_types)
         self._zone_ids: dict[str, str] = {}
-        self._places: dict[str, _Place] = {}
-        self._silent_until = 0.0
+        self._nodes: Entries[tuple[str, ...]] = Entries(cache, _UNTOLD)
+        """The network nodes above each machine, the furthest first; none: AWS returned none."""
+        self._silent: Entries[bool] = Entries(cache, _ASKED_AGAIN)
+        """Under "": whether the permission or the operation is missing."""
 
     def labels(self, instances: Sequence[Ec2Instance]) -> dict[str, dict[str, str]]:
         """The labels of these machines by ID. Raises CloudError if the zones cannot be read."""
@@ -62,8 +54,7 @@ class Topology:
             for instance in instances:
                 machine = instance["InstanceId"]
                 zone_id = zone_ids.get(_zone(instance))
-                place = self._places.get(machine)
-                layers = enumerate(place.nodes if place else (), start=1)
+                layers = enumerate(self._nodes.get(machine) or (), start=1)
                 found[machine] = {
                     **({ZONE_ID_LABEL: zone_id} if zone_id else {}),
                     **{f"{NETWORK_LABEL}{layer}": node for layer, node in layers},
@@ -73,7 +64,7 @@ class Topology:
     def forget_all_but(self, ids: Iterable[str]) -> None:
         """Drop all other machines: these are the only ones."""
         with self._lock:
-            self._places = {each: self._places[each] for each in ids if each in self._places}
+            self._nodes.forget(*(self._nodes.all().keys() - {*ids}))
 
     def _zone_ids_of(self, instances: Sequence[Ec2Instance]) -> Mapping[str, str]:
         for instance in instances:
@@ -88,28 +79,26 @@ class Topology:
         return instance["State"]["Name"] == "running" and self._types.search(instance["InstanceType"]) is not None
 
     def _find_places(self, instances: Sequence[Ec2Instance]) -> None:
-        now = self._clock()
-        if now < self._silent_until:
+        if not self._silent.is_due(""):
             return
-        ids = [instance["InstanceId"] for instance in instances if self._is_to_be_asked(instance["InstanceId"], now)]
+        ids = [instance["InstanceId"] for instance in instances if self._is_to_be_asked(instance["InstanceId"])]
         for batch in batches(ids, BATCH):
             try:
                 answer = self._api.call("ec2", "DescribeInstanceTopology", InstanceIds=batch)
             except (AccessDenied, InvalidConfiguration) as error:
                 # Nodes work without these labels; a region may lack the operation (UnsupportedOperation).
                 _log.warning("could not read the instance topology error=%r", str(error))
-                self._silent_until = now + _ASKED_AGAIN
+                self._silent.put("", value=True, anew=True)
                 return
             except NotFound:
                 # One of them was deleted since it was listed; the next read of the others is soon.
                 continue
-            self._places |= {each: _Place((), now) for each in batch}
-            for told in answer.get("Instances") or ():
-                self._places[told["InstanceId"]] = _Place(tuple(told.get("NetworkNodes") or ()), now)
+            told = {each["InstanceId"]: tuple(each.get("NetworkNodes") or ()) for each in answer.get("Instances") or ()}
+            for each in batch:
+                self._nodes.put(each, told.get(each, ()), anew=True)
 
-    def _is_to_be_asked(self, id: str, now: float) -> bool:
-        place = self._places.get(id)
-        return place is None or (not place.nodes and place.at + _UNTOLD <= now)
+    def _is_to_be_asked(self, id: str) -> bool:
+        return not self._nodes.get(id) and self._nodes.is_due(id)
 
 
 def _zone(instance: Ec2Instance) -> str:

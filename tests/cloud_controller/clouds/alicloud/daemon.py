@@ -27,7 +27,7 @@ class Daemon:
         self.cluster = Cluster(FakeCloud(), api=api or FakeKubernetes())
         self.cluster.cloud = self.cloud  # type: ignore[assignment]
         self.cluster.machines = InstanceSnapshot(self.cloud.instances, 5.0, clock=self.cluster.clock)
-        self.cloud.instances._clock = self.cluster.clock
+        self.cloud._cache.clock = self.cluster.clock
         self.node = NodeController(self.cluster.context)
         self.lifecycle = NodeLifecycleController(self.cluster.context)
         self.route = RouteController(self.cluster.context, RouteOptions((PODS,)))

@@ -15,6 +15,7 @@ from cloud_controller.cloud import (
 )
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.instances import AwsInstances
+from cloud_controller.clouds.common.cache import Cache
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Clock:
 
 
 def instances(api: Api, vpc_id: str = "vpc-1") -> AwsInstances:
-    return AwsInstances(api, lambda: vpc_id)
+    return AwsInstances(api, lambda: vpc_id, Cache())
 
 
 def refs(machines: Sequence[InstanceTypeDef]) -> list[InstanceRef]:
@@ -184,7 +185,7 @@ def test_many_names_are_one_list_for_the_moments_after_it(account: AwsAccount, c
     clock = Clock()
     names = [InstanceRef(machine["PrivateDnsName"]) for machine in account.launch(60)]
     api = account.api()
-    machines = AwsInstances(api, lambda: "vpc-1", clock=clock)
+    machines = AwsInstances(api, lambda: "vpc-1", Cache(clock))
     machines.describe(names)
     api.observer = calls
 

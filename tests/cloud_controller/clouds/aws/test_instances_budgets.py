@@ -104,7 +104,7 @@ def started(ec2: Ec2, *, identified: bool = True) -> Daemon:
     cloud = Aws(Config("c", region="z-1"))
     cloud._api.call = ec2.call  # type: ignore[method-assign]
     daemon = Daemon(cloud)
-    cloud._instances._clock = daemon.cluster.clock
+    cloud._cache.clock = daemon.cluster.clock
     for machine, instance in ec2.instances.items():
         zone = instance["Placement"]["AvailabilityZone"]
         daemon.register(instance["PrivateDnsName"], f"aws:///{zone}/{machine}" if identified else "")

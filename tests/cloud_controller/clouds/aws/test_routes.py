@@ -17,6 +17,7 @@ from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.instances import AwsInstances
 from cloud_controller.clouds.aws.routes import AwsRoutes
+from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.retries import NeverReached
 from tests.cloud_controller.clouds.aws.scripted_aws import ec2_answer, ec2_error, scripted
@@ -29,7 +30,7 @@ POD_CIDRS = ("100.96.0.0/24", "100.96.1.0/24", "100.96.2.0/24")
 
 
 def routes(api: Api) -> AwsRoutes:
-    return AwsRoutes(api, AwsInstances(api, lambda: "vpc-1"), ConcurrentCalls(4))
+    return AwsRoutes(api, AwsInstances(api, lambda: "vpc-1", Cache()), ConcurrentCalls(4))
 
 
 def launched(account: AwsAccount, count: int = 1) -> list[str]:

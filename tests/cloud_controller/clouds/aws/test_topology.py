@@ -11,6 +11,7 @@ from cloud_controller.cloud_errors import AccessDenied, InvalidConfiguration, No
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.topology import Topology
+from cloud_controller.clouds.common.cache import Cache
 
 ZONES = {"AvailabilityZones": [{"ZoneName": "z-1a", "ZoneId": "z1-az1"}, {"ZoneName": "z-1b", "ZoneId": "z1-az2"}]}
 
@@ -65,7 +66,7 @@ def fail(error: Exception) -> Callable[[list[str]], dict[str, Any]]:
 
 def test_every_machine_gets_its_zones_id_and_zones_are_asked_for_once() -> None:
     api = FakeApi(none)
-    topology = Topology(api)
+    topology = Topology(api, Cache())
 
     labels = topology.labels([instance("i-1"), instance("i-2", zone="z-1b")])
     topology.labels([instance("i-3", zone="z-1b")])
@@ -80,7 +81,7 @@ def test_zones_are_not_asked_for_where_the_machines_tell_their_ids() -> None:
     told = instance("i-1")
     told["Placement"]["AvailabilityZoneId"] = "z1-az9"
 
-    labels = Topology(api).labels([told])
+    labels = Topology(api, Cache()).labels([told])
 
     assert labels["i-1"] == {"topology.k8s.aws/zone-id": "z1-az9"}
     assert api.zone_calls == 0
@@ -88,7 +89,7 @@ def test_zones_are_not_asked_for_where_the_machines_tell_their_ids() -> None:
 
 def test_a_zone_that_has_come_since_is_asked_for() -> None:
     api = FakeApi(none)
-    topology = Topology(api)
+    topology = Topology(api, Cache())
     topology.labels([instance("i-1")])
 
     topology.labels([instance("i-2", zone="z-1c")])
@@ -97,7 +98,7 @@ def test_a_zone_that_has_come_since_is_asked_for() -> None:
 
 
 def test_a_machine_for_big_computations_gets_its_place_in_the_network() -> None:
-    labels = Topology(FakeApi(places)).labels([instance("i-1", "p5.48xlarge")])
+    labels = Topology(FakeApi(places), Cache()).labels([instance("i-1", "p5.48xlarge")])
 
     assert labels["i-1"] == {
         "topology.k8s.aws/zone-id": "z1-az1",
@@ -111,7 +112,7 @@ def test_a_machine_for_big_computations_gets_its_place_in_the_network() -> None:
 def test_of_other_types_nobody_asks(type: str) -> None:
     api = FakeApi(places)
 
-    Topology(api).labels([instance("i-1", type)])
+    Topology(api, Cache()).labels([instance("i-1", type)])
 
     assert api.asked == []
 
@@ -120,7 +121,7 @@ def test_of_other_types_nobody_asks(type: str) -> None:
 def test_the_types_of_aws_own_page_are_asked_for(type: str) -> None:
     api = FakeApi(places)
 
-    Topology(api).labels([instance("i-1", type)])
+    Topology(api, Cache()).labels([instance("i-1", type)])
 
     assert api.asked == [["i-1"]]
 
@@ -128,14 +129,14 @@ def test_the_types_of_aws_own_page_are_asked_for(type: str) -> None:
 def test_the_config_may_name_other_types() -> None:
     api = FakeApi(places, topology_types=r"m5\.")
 
-    Topology(api).labels([instance("i-1", "m5.large"), instance("i-2", "p5.48xlarge")])
+    Topology(api, Cache()).labels([instance("i-1", "m5.large"), instance("i-2", "p5.48xlarge")])
 
     assert api.asked == [["i-1"]]
 
 
 def test_places_are_asked_for_a_hundred_at_once_and_once_each() -> None:
     api = FakeApi(places)
-    topology = Topology(api)
+    topology = Topology(api, Cache())
     machines = [instance(f"i-{number}", "p5.48xlarge") for number in range(250)]
 
     topology.labels(machines)
@@ -147,14 +148,14 @@ def test_places_are_asked_for_a_hundred_at_once_and_once_each() -> None:
 def test_a_machine_that_does_not_run_has_no_place() -> None:
     api = FakeApi(places)
 
-    Topology(api).labels([instance("i-1", "p5.48xlarge", state="pending")])
+    Topology(api, Cache()).labels([instance("i-1", "p5.48xlarge", state="pending")])
 
     assert api.asked == []
 
 
 def test_what_was_not_told_is_asked_for_again_after_five_minutes() -> None:
     clock, api = Clock(), FakeApi(none)
-    topology = Topology(api, clock=clock)
+    topology = Topology(api, Cache(clock))
     machine = instance("i-1", "p5.48xlarge")
 
     topology.labels([machine])
@@ -170,7 +171,7 @@ def test_what_was_not_told_is_asked_for_again_after_five_minutes() -> None:
 @pytest.mark.parametrize("error", [AccessDenied("no"), InvalidConfiguration("AWS", "UnsupportedOperation: no")])
 def test_without_the_right_or_in_a_region_without_it_nodes_do_without(error: Exception) -> None:
     api = FakeApi(fail(error))
-    topology = Topology(api)
+    topology = Topology(api, Cache())
 
     labels = topology.labels([instance("i-1", "p5.48xlarge")])
     topology.labels([instance("i-2", "p5.48xlarge")])
@@ -181,7 +182,7 @@ def test_without_the_right_or_in_a_region_without_it_nodes_do_without(error: Exc
 
 def test_one_that_goes_meanwhile_keeps_nobody_from_being_told_later() -> None:
     api = FakeApi(fail(NotFound("i-1")))
-    topology = Topology(api)
+    topology = Topology(api, Cache())
     topology.labels([instance("i-1", "p5.48xlarge"), instance("i-2", "p5.48xlarge")])
     api._topology = places
 
@@ -190,12 +191,12 @@ def test_one_that_goes_meanwhile_keeps_nobody_from_being_told_later() -> None:
 
 def test_no_answer_is_an_error_and_not_a_machine_without_a_place() -> None:
     with pytest.raises(Unavailable):
-        Topology(FakeApi(fail(Unavailable("no")))).labels([instance("i-1", "p5.48xlarge")])
+        Topology(FakeApi(fail(Unavailable("no"))), Cache()).labels([instance("i-1", "p5.48xlarge")])
 
 
 def test_what_is_not_listed_any_more_is_forgotten() -> None:
     api = FakeApi(places)
-    topology = Topology(api)
+    topology = Topology(api, Cache())
     topology.labels([instance("i-1", "p5.48xlarge"), instance("i-2", "p5.48xlarge")])
 
     topology.forget_all_but(["i-2"])
