@@ -13,7 +13,6 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX, Config
 from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
-from cloud_controller.clouds.common.subnets import best_of_zones, require_one_of_a_zone, the_only
 
 FIELD = f"annotation {CATALOGUE.by_argument['subnets'].name}"
 
@@ -31,7 +30,12 @@ def chosen(facts: Facts, config: Config, scheme: str, named: Sequence[str] | Non
         kind = "public subnet (with a route to an internet gateway)" if scheme == "internet-facing" else "subnet"
         why = f"not set, and {facts.vpc_id} has no {kind} that has the tag {config.cluster_tag} or no cluster's tag"
         raise InvalidConfiguration(FIELD, why, "the IDs or Name tags of subnets, one for each Availability Zone")
-    require_one_of_a_zone(FIELD, found)
+    zones: dict[str, Subnet] = {}
+    for subnet in found:
+        other = zones.setdefault(subnet.zone, subnet)
+        if other is not subnet:
+            why = f"{other.id} and {subnet.id} are both in {subnet.zone}"
+            raise InvalidConfiguration(FIELD, why, "one subnet for each zone")
     return tuple(found)
 
 
@@ -39,7 +43,10 @@ def by_word(subnets: Iterable[Subnet], word: str) -> Subnet:
     """The subnet with this ID or Name tag. Raises InvalidConfiguration unless there is exactly one."""
     by_id = word.startswith("subnet-")
     found = [each for each in subnets if (each.id == word if by_id else each.tags.get("Name") == word)]
-    return the_only(FIELD, found, f"subnets in the VPC have {'the ID' if by_id else 'the Name tag'} {word!r}")
+    if len(found) != 1:
+        why = f"{len(found) or 'no'} subnets in the VPC have {'the ID' if by_id else 'the Name tag'} {word!r}"
+        raise InvalidConfiguration(FIELD, why, "exactly one subnet in the cluster's network")
+    return found[0]
 
 
 def _found(facts: Facts, config: Config, scheme: str) -> list[Subnet]:
@@ -47,7 +54,10 @@ def _found(facts: Facts, config: Config, scheme: str) -> list[Subnet]:
     if not ours and config.subnet_id:
         ours = [subnet for subnet in facts.subnets if subnet.id == config.subnet_id]
     fit = (each for each in ours if each.in_regional_zone and (each.public or scheme == "internal"))
-    return best_of_zones(fit, lambda each: (_ROLE[scheme] not in each.tags, not _tagged(each, config)))
+    best: dict[str, Subnet] = {}
+    for subnet in sorted(fit, key=lambda each: (_ROLE[scheme] not in each.tags, not _tagged(each, config), each.id)):
+        best.setdefault(subnet.zone, subnet)
+    return [best[zone] for zone in sorted(best)]
 
 
 def _tagged(subnet: Subnet, config: Config) -> bool:

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network
 import pytest
 
 from cloud_controller.clouds.aws.ip_permissions import from_group, ip_permissions, rule_texts
-from cloud_controller.clouds.common.security_rules import client_rules
+from cloud_controller.clouds.aws.security_rules import client_rules
 
 
 @pytest.mark.parametrize(

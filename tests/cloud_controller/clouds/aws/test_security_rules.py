@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cloud_controller.clouds.common.security_rules import changes, client_rules, distributed
+from cloud_controller.clouds.aws.security_rules import changes, client_rules, distributed
 
 TOO_BIG = ("icmp", "icmpv6")
 
