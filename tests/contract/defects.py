@@ -4,131 +4,140 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
+from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
-from cloud_controller.cloud import CloudError, InvalidConfiguration, NotFound, QuotaExceeded, Throttled, Unavailable
-from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
+from cloud_controller.cloud import CloudError, NotFound
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeletePool, OperationResult
 
-# --------------------------------------------------------------------------------------- tinycloud: calls of its client
+Plant = Callable[[Any], None]
+Send = Callable[[Any], Any]
+
+# --------------------------------------------------------------------------------- any cloud: requests of its client
+
+_FURTHER_PAGES = ("NextMarker", "NextToken", "TotalCount", "next_cursor", "servers_links", "loadbalancers_links")
 
 
-def calls(alter: Callable[..., Any]) -> Callable[[Any], None]:
-    """`alter(call, operation, *arguments)` stands in for the client's `call`."""
+def requests(beginning: str, alter: Callable[[Send, Any], Any]) -> Plant:
+    """`alter(send, content)` stands in for each request whose operation begins so; `send(content)` makes it.
+
+    Operations are `ec2 CreateRoute`, `POST network floatingips`, `POST load_balancers`, each as its client calls it.
+    """
 
     def plant(cloud: Any) -> None:
-        call = cloud.client.call
-        cloud.client.call = lambda operation, *arguments: alter(call, operation, *arguments)
+        client = next(found for name in ("client", "_api", "_client") if (found := getattr(cloud, name, None)))
+        name = "call" if hasattr(client, "call") else "_call"
+        real = getattr(client, name)
+
+        def altered(*given: Any, **more: Any) -> Any:
+            where = [*takewhile(lambda each: isinstance(each, str), given)]
+            if not " ".join(where).startswith(beginning):
+                return real(*given, **more)
+            return alter(lambda content: real(*where, *content[:-1], **content[-1]), [*given[len(where) :], more])
+
+        setattr(client, name, altered)
 
     return plant
 
 
-def token_ignored(call: Any, operation: str, *arguments: Any) -> Any:
-    if operation == "create_load_balancer":
-        arguments = (arguments[0], object())
-    return call(operation, *arguments)
+def leaves_out(operation: str, *keys: str) -> Plant:
+    """The request is sent without these keys."""
+    return requests(operation, lambda send, content: send(_without(content, *keys)))
 
 
-def mark_not_written(call: Any, operation: str, *arguments: Any) -> Any:
-    if operation == "create_load_balancer":
-        tags = {key: value for key, value in arguments[0].tags.items() if key != CLUSTER_TAG}
-        arguments = (replace(arguments[0], tags=tags), arguments[1])
-    return call(operation, *arguments)
+def never_sends(operation: str) -> Plant:
+    """The request is taken for done, but not sent."""
+    return requests(operation, lambda _send, _content: {})
 
 
-def deletion_by_name(call: Any, operation: str, *arguments: Any) -> Any:
-    answer = call(operation, *arguments)
-    if operation == "delete_load_balancer":
-        found, _ = call("list_load_balancers", (), "")
-        for lb in found:
-            if "default-web" in lb.model.name:
-                call("delete_load_balancer", lb.id)
-    return answer
+def overlooks(operation: str, *keys: str) -> Plant:
+    """These keys of the answer are not looked at."""
+    return requests(operation, lambda send, content: _without(send(content), *keys))
 
 
-def one_page_only(call: Any, operation: str, *arguments: Any) -> Any:
-    answer = call(operation, *arguments)
-    return (answer[0], "") if operation == "list_load_balancers" else answer
+def reads_one_page(operation: str) -> Plant:
+    """The answer seems to be the last page."""
+    return overlooks(operation, *_FURTHER_PAGES)
 
 
-def silence_is_an_empty_list(call: Any, operation: str, *arguments: Any) -> Any:
-    try:
-        return call(operation, *arguments)
-    except Unavailable:
-        if operation == "list_load_balancers":
-            return [], ""
-        raise
+def finds_none(operation: str) -> Plant:
+    """What is asked for seems not to exist."""
+
+    def alter(_send: Send, _content: Any) -> Any:
+        raise NotFound(operation)
+
+    return requests(operation, alter)
 
 
-def throttled_is_gone(call: Any, operation: str, *arguments: Any) -> Any:
-    try:
-        return call(operation, *arguments)
-    except Throttled as error:
-        raise NotFound(str(error)) from error
+def takes(error: type[CloudError], other: Callable[[str], CloudError], operation: str = "") -> Plant:
+    """An error is taken for another one."""
+
+    def alter(send: Send, content: Any) -> Any:
+        try:
+            return send(content)
+        except error as found:
+            raise other(str(found)) from found
+
+    return requests(operation, alter)
 
 
-def ids_not_read(call: Any, operation: str, *arguments: Any) -> Any:
-    if operation == "get_load_balancer":
-        raise NotFound("not in the list")
-    return call(operation, *arguments)
+def swallows(error: type[CloudError], operation: str, answer: Any) -> Plant:
+    """A request with this error seems to have had this answer."""
+
+    def alter(send: Send, content: Any) -> Any:
+        try:
+            return send(content)
+        except error:
+            return answer
+
+    return requests(operation, alter)
 
 
-def untyped_quota(call: Any, operation: str, *arguments: Any) -> Any:
-    try:
-        return call(operation, *arguments)
-    except QuotaExceeded as error:
-        raise CloudError(str(error)) from error
+def compares_beginnings(cloud: Any) -> None:
+    """The ID of another cluster, which begins with this one's, is taken for it."""
+    other = f"{cloud.cluster_id}0"
+
+    def read(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: read(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [*map(read, value)]
+        return value.removesuffix("0") if isinstance(value, str) and value.endswith(other) else value
+
+    requests("", lambda send, content: read(send(content)))(cloud)
 
 
-def no_time_to_wait(call: Any, operation: str, *arguments: Any) -> Any:
-    try:
-        return call(operation, *arguments)
-    except Throttled as error:
-        raise Throttled(str(error), 0.0) from error
+def _without(value: Any, *keys: str) -> Any:
+    """The value without these keys, wherever they are in it, and without tags of these names."""
+    if isinstance(value, dict):
+        return {key: _without(each, *keys) for key, each in value.items() if key not in keys}
+    if isinstance(value, list):
+        tags = [each.get("Key") if isinstance(each, dict) else str(each).partition("=")[0] for each in value]
+        return [_without(each, *keys) for each, tag in zip(value, tags, strict=True) if tag not in keys]
+    return value
 
 
-def building_asks(cloud: Any) -> None:
-    made = type(cloud).builder.fget
-
-    def builder(self: Any) -> Any:
-        found = made(self)
-        return SimpleNamespace(
-            backend=found.backend,
-            catalogue=found.catalogue,
-            build=lambda *arguments: (self.client.call("list_load_balancers", (), ""), found.build(*arguments))[1],
-        )
-
-    cloud.__class__ = type("Asking", (type(cloud),), {"builder": property(builder)})
+# ------------------------------------------------------------------------------------------- any cloud: what it offers
 
 
-def missing_is_an_error_for_deletions(cloud: Any) -> None:
-    one = cloud._one
+def answers(path: str, answer: Any) -> Plant:
+    """The cloud's method at this path always returns this."""
 
-    def perform(operation: Any) -> Any:
-        if type(operation).__name__ == "DeleteLoadBalancer":
-            return cloud.client.call("delete_load_balancer", operation.id)
-        return one(operation)
+    def plant(cloud: Any) -> None:
+        *where, name = path.split(".")
+        of = reduce(getattr, where, cloud)
+        assert callable(getattr(of, name))
+        setattr(of, name, lambda *_: answer)
 
-    cloud._one = perform
+    return plant
 
 
 def fence_not_passed_on(cloud: Any) -> None:
     cloud.fence_writes = lambda _: None
-
-
-def fence_asked_at_the_first_attempt_only(cloud: Any) -> None:
-    attempt = cloud.client._attempt
-
-    def unfenced_retry(number: int, *rest: Any) -> Any:
-        fence = cloud.client.fence
-        cloud.client.fence = fence if number == 0 else lambda: None
-        try:
-            return attempt(number, *rest)
-        finally:
-            cloud.client.fence = fence
-
-    cloud.client._attempt = unfenced_retry
 
 
 def failed_attempts_unobserved(cloud: Any) -> None:
@@ -138,10 +147,7 @@ def failed_attempts_unobserved(cloud: Any) -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------- any cloud: its `perform`
-
-
-def performs(alter: Callable[..., Any]) -> Callable[[Any], None]:
+def performs(alter: Callable[..., Any]) -> Plant:
     """`alter(perform, load_balancer, operations)` stands in for the load balancers' `perform`."""
 
     def plant(cloud: Any) -> None:
@@ -150,6 +156,11 @@ def performs(alter: Callable[..., Any]) -> Callable[[Any], None]:
         load_balancers.perform = lambda lb, operations: alter(perform, lb, operations)
 
     return plant
+
+
+def tokens_ignored(perform: Any, lb: Any, operations: Any) -> Any:
+    *most, last = operations
+    return perform(lb, [*most, replace(last, client_token=uuid4().hex) if lb is None else last])
 
 
 def errors_swallowed(perform: Any, lb: Any, operations: Any) -> Any:
@@ -200,40 +211,24 @@ def a_part_stays(perform: Any, lb: Any, operations: Any) -> Any:
     return [*done, *(OperationResult(each) for each in kept)]
 
 
-# ---------------------------------------------------------------------------------- mycloud: machines, routes, volumes
+# ------------------------------------------------------------------------------------- machines, routes and volumes
 
 
-def a_list_is_proof(cloud: Any) -> None:
-    def get(collection: str, id: str) -> Any:
-        if collection in ("machines", "volumes"):
-            raise NotFound(f"{collection}/{id}")
-        return real(collection, id)
+def machines_gone_after(*errors: type[CloudError]) -> Plant:
+    """A machine that cannot be described is taken for gone."""
 
-    real, cloud._client.get = cloud._client.get, get
+    def plant(cloud: Any) -> None:
+        describe = cloud.instances.describe
 
+        def guessing(refs: Any) -> Any:
+            try:
+                return describe(refs)
+            except errors:
+                return dict.fromkeys(refs)
 
-def silence_proves_a_machine_gone(cloud: Any) -> None:
-    describe = cloud.instances.describe
+        cloud.instances.describe = guessing
 
-    def guessing(refs: Any) -> Any:
-        try:
-            return describe(refs)
-        except (Throttled, Unavailable):
-            return dict.fromkeys(refs)
-
-    cloud.instances.describe = guessing
-
-
-def another_clouds_machine_is_gone(cloud: Any) -> None:
-    describe = cloud.instances.describe
-
-    def guessing(refs: Any) -> Any:
-        try:
-            return describe(refs)
-        except InvalidConfiguration:
-            return dict.fromkeys(refs)
-
-    cloud.instances.describe = guessing
+    return plant
 
 
 def foreign_machines_listed(cloud: Any) -> None:
@@ -253,6 +248,11 @@ def one_call_for_each_machine(cloud: Any) -> None:
 def route_failures_dropped(cloud: Any) -> None:
     create = cloud.routes.create
     cloud.routes.create = lambda routes: [*create(routes)][:0]
+
+
+def route_failures_untyped(cloud: Any) -> None:
+    create = cloud.routes.create
+    cloud.routes.create = lambda routes: [replace(each, error=CloudError(str(each.error))) for each in create(routes)]
 
 
 def one_refused_route_refuses_all(cloud: Any) -> None:
@@ -278,6 +278,11 @@ def machines_opened_after_their_routes(cloud: Any) -> None:
     cloud.routes.create = routes_first
 
 
+def machines_not_closed(cloud: Any) -> None:
+    pair = cloud.routes._pair
+    cloud.routes._pair = lambda wanted, add: pair(wanted, add=True) if add else {}
+
+
 def unowned_routes_deleted(cloud: Any) -> None:
     delete, listed = cloud.routes.delete, cloud.routes.list
     cloud.routes.delete = lambda routes: delete([*routes, *listed()])
@@ -288,52 +293,60 @@ def all_routes_owned(cloud: Any) -> None:
     cloud.routes.list = lambda: [replace(route, owned=True) for route in listed()]
 
 
-def volume_token_ignored(cloud: Any) -> None:
-    create = cloud.volumes.create
-    cloud.volumes.create = lambda request: create(replace(request, client_token=f"{id(request)}-{cloud!r}-{id(cloud)}"))
+# ------------------------------------------------------------------------------------------------------ tinycloud alone
 
 
-# --------------------------------------------------------------------------------------------- AWS: calls in many steps
+def mark_not_written(send: Send, content: Any) -> Any:
+    model, *rest = content
+    return send([replace(model, tags=_without(model.tags, CLUSTER_TAG)), *rest])
 
 
-def aws_calls(alter: Callable[..., Any]) -> Callable[[Any], None]:
-    """`alter(call, operation, parameters)` stands in for the client's `call`."""
+def deletion_by_name(cloud: Any) -> None:
+    call = cloud.client.call
 
-    def plant(cloud: Any) -> None:
-        call = cloud._api.call
-        cloud._api.call = lambda service, operation, /, **more: alter(
-            lambda params: call(service, operation, **params), operation, more
+    def delete(send: Send, content: Any) -> Any:
+        send(content)
+        for lb in call("list_load_balancers", (), "")[0]:
+            if "default-web" in lb.model.name:
+                call("delete_load_balancer", lb.id)
+
+    requests("delete_load_balancer", delete)(cloud)
+
+
+def building_asks(cloud: Any) -> None:
+    made = type(cloud).builder.fget
+
+    def builder(self: Any) -> Any:
+        found = made(self)
+        return SimpleNamespace(
+            backend=found.backend,
+            catalogue=found.catalogue,
+            build=lambda *arguments: (self.client.call("list_load_balancers", (), ""), found.build(*arguments))[1],
         )
 
-    return plant
+    cloud.__class__ = type("Asking", (type(cloud),), {"builder": property(builder)})
 
 
-def target_groups_stay(call: Any, operation: str, params: dict[str, Any]) -> Any:
-    return {} if operation == "DeleteTargetGroup" else call(params)
+def missing_is_an_error_for_deletions(cloud: Any) -> None:
+    one = cloud._one
+
+    def perform(operation: Any) -> Any:
+        if type(operation).__name__ == "DeleteLoadBalancer":
+            return cloud.client.call("delete_load_balancer", operation.id)
+        return one(operation)
+
+    cloud._one = perform
 
 
-def parts_not_looked_for(cloud: Any) -> None:
-    cloud.load_balancers._left_behind = lambda *_: []
+def fence_asked_at_the_first_attempt_only(cloud: Any) -> None:
+    attempt = cloud.client._attempt
 
+    def unfenced_retry(number: int, *rest: Any) -> Any:
+        fence = cloud.client.fence
+        cloud.client.fence = fence if number == 0 else lambda: None
+        try:
+            return attempt(number, *rest)
+        finally:
+            cloud.client.fence = fence
 
-def groups_without_tags(call: Any, operation: str, params: dict[str, Any]) -> Any:
-    if operation == "CreateSecurityGroup":
-        params.pop("TagSpecifications")
-    return call(params)
-
-
-def load_balancers_without_a_service(call: Any, operation: str, params: dict[str, Any]) -> Any:
-    if operation == "CreateLoadBalancer":
-        params["Tags"] = [tag for tag in params["Tags"] if tag["Key"] != SERVICE_UID_TAG]
-    return call(params)
-
-
-def first_page_only(call: Any, operation: str, params: dict[str, Any]) -> Any:
-    answer = call(params)
-    if operation == "DescribeLoadBalancers":
-        answer.pop("NextMarker", None)
-    return answer
-
-
-def lists_believed(cloud: Any) -> None:
-    cloud.load_balancers._unlisted = lambda _: []
+    cloud.client._attempt = unfenced_retry

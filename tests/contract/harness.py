@@ -106,6 +106,10 @@ class Harness(Protocol):
         """Create a route that is not this cluster's; return its destination. Only for clouds that have routes."""
         ...
 
+    def forwards(self, node: Object, destination: str) -> bool:
+        """Whether the node's machine may send and receive packets of this destination. Only for clouds with routes."""
+        ...
+
     def lists_lag(self) -> None:
         """From now on, lists do not show what is created. Reads of single objects by their ID do."""
         ...

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from cloud_controller.cloud import (
+    AccessDenied,
+    CloudError,
+    InvalidConfiguration,
+    NotFound,
+    QuotaExceeded,
+    Throttled,
+    Unavailable,
+)
+from cloud_controller.load_balancers.model import SERVICE_UID_TAG
 from tests.contract import (
     defects,
     test_answers,
@@ -21,6 +31,8 @@ from tests.contract import (
 )
 from tests.contract.harness import Harness
 
+FoundBy = Callable[[Harness], None]
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -28,8 +40,8 @@ class Mutant:
 
     of: str
     defect: str
-    plant: Callable[[Any], None]
-    found_by: Callable[[Harness], None]
+    plant: defects.Plant
+    found_by: FoundBy
 
     def __str__(self) -> str:
         return f"{self.of}: {self.defect}"
@@ -38,7 +50,7 @@ class Mutant:
 class Planted:
     """A harness of a cloud that has the defect."""
 
-    def __init__(self, harness: Harness, plant: Callable[[Any], None]) -> None:
+    def __init__(self, harness: Harness, plant: defects.Plant) -> None:
         self._harness = harness
         self._plant = plant
 
@@ -52,94 +64,226 @@ class Planted:
         return cloud
 
 
-TINY, MYCLOUD, AWS, CLASSIC, ALICLOUD = "tinycloud", "mycloud", "aws", "aws_classic", "alicloud"
+TINY, MYCLOUD, AWS, CLASSIC = "tinycloud", "mycloud", "aws", "aws_classic"
+ALICLOUD, CLB, NLB = "alicloud", "alicloud_clb", "alicloud_nlb"
+OPENSTACK, OCTAVIA = "openstack", "openstack_octavia"
+BALANCERS = f"{TINY} {MYCLOUD} {AWS} {CLASSIC} {CLB} {NLB} {OCTAVIA}"
+MACHINES = f"{MYCLOUD} {AWS} {ALICLOUD} {OPENSTACK}"
+
+_LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
+    # Creations
+    (f"{TINY} {AWS} {CLASSIC}", "the client token is ignored", defects.performs(defects.tokens_ignored),
+     test_creation.test_the_same_token_never_makes_a_second_load_balancer),
+    (MYCLOUD, "the client token is not sent", defects.leaves_out("POST load_balancers", "client_token"),
+     test_creation.test_the_same_token_never_makes_a_second_load_balancer),
+    (CLB, "the client token is not sent", defects.leaves_out("slb CreateLoadBalancer", "ClientToken"),
+     test_creation.test_the_same_token_never_makes_a_second_load_balancer),
+    (NLB, "the client token is not sent", defects.leaves_out("nlb CreateLoadBalancer", "ClientToken"),
+     test_creation.test_the_same_token_never_makes_a_second_load_balancer),
+    (NLB, "a server group is made again", defects.leaves_out("nlb CreateServerGroup", "ClientToken"),
+     test_creation.test_the_same_token_never_makes_a_second_load_balancer),
+    (OCTAVIA, "the client token is not in a tag",
+     defects.leaves_out("POST load-balancer lbaas/loadbalancers", "cloud-controller/token"),
+     test_creation.test_the_same_token_never_makes_a_second_load_balancer),
+    (BALANCERS, "the quota's error has no type", defects.takes(QuotaExceeded, CloudError),
+     test_answers.test_a_creation_beyond_the_quota_is_reported_as_such_and_leaves_nothing_behind),
+    (BALANCERS, "the fence is not asked", defects.fence_not_passed_on,
+     test_fencing.test_no_creation_reaches_the_cloud_when_the_fence_refuses_it),
+    (TINY, "the fence is asked once an operation", defects.fence_asked_at_the_first_attempt_only,
+     test_fencing.test_each_attempt_at_a_write_asks_the_fence_again),
+    # Ownership
+    (TINY, "the mark is not written", defects.requests("create_load_balancer", defects.mark_not_written),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (AWS, "security groups have no tags", defects.leaves_out("ec2 CreateSecurityGroup", "TagSpecifications"),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (AWS, "target groups have no tags", defects.leaves_out("elbv2 CreateTargetGroup", "Tags"),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (CLASSIC, "load balancers lack a Service's tag", defects.leaves_out("elb CreateLoadBalancer", SERVICE_UID_TAG),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (CLB, "server groups have no tags", defects.leaves_out("slb CreateVServerGroup", "Tag"),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (CLB, "listeners are tagged later", defects.leaves_out("slb CreateLoadBalancerTCPListener", "Tag"),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (NLB, "server groups have no tags", defects.leaves_out("nlb CreateServerGroup", "Tag"),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (NLB, "listeners have no tags", defects.leaves_out("nlb CreateListener", "Tag"),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (OCTAVIA, "floating IPs do not say whose they are", defects.leaves_out("POST network floatingips", "description"),
+     test_ownership.test_every_part_of_a_load_balancer_is_created_with_the_owners_mark),
+    (TINY, "a deletion goes by the name", defects.deletion_by_name,
+     test_ownership.test_foreign_resources_are_the_same_after_a_load_balancers_whole_life),
+    (f"{MYCLOUD} {AWS} {CLASSIC} {CLB} {NLB} {OCTAVIA}", "IDs of clusters are compared by their beginning",
+     defects.compares_beginnings,
+     test_ownership.test_foreign_load_balancers_with_similar_names_and_tags_are_not_read_as_the_clusters_own),
+    # Reads
+    (TINY, "only the first page is read",
+     defects.requests("list_load_balancers", lambda send, content: (send(content)[0], "")),
+     test_answers.test_all_load_balancers_are_read_over_all_pages),
+    (MYCLOUD, "only the first page is read", defects.reads_one_page("GET load_balancers"),
+     test_answers.test_all_load_balancers_are_read_over_all_pages),
+    (AWS, "only the first page is read", defects.reads_one_page("elbv2 DescribeLoadBalancers"),
+     test_answers.test_all_load_balancers_are_read_over_all_pages),
+    (CLASSIC, "only the first page is read", defects.reads_one_page("elb DescribeLoadBalancers"),
+     test_answers.test_all_load_balancers_are_read_over_all_pages),
+    (CLB, "only the first page is read", defects.reads_one_page("slb DescribeLoadBalancers"),
+     test_answers.test_what_is_left_of_creations_is_read_over_all_pages),
+    (CLB, "only the first page of listeners is read", defects.reads_one_page("slb DescribeLoadBalancerListeners"),
+     test_answers.test_all_load_balancers_are_read_over_all_pages),
+    (NLB, "only the first page is read", defects.reads_one_page("nlb ListLoadBalancers"),
+     test_answers.test_what_is_left_of_creations_is_read_over_all_pages),
+    (NLB, "only the first page of server groups is read", defects.reads_one_page("nlb ListServerGroups"),
+     test_answers.test_all_load_balancers_are_read_over_all_pages),
+    (OCTAVIA, "only the first page is read", defects.reads_one_page("GET load-balancer lbaas/loadbalancers"),
+     test_answers.test_all_load_balancers_are_read_over_all_pages),
+    (BALANCERS, "throttling is taken for gone", defects.takes(Throttled, NotFound),
+     test_answers.test_a_throttled_read_raises_with_the_time_to_wait_and_makes_nothing_look_gone),
+    (TINY, "the time to wait is dropped", defects.takes(Throttled, lambda text: Throttled(text, 0.0)),
+     test_answers.test_a_throttled_read_raises_with_the_time_to_wait_and_makes_nothing_look_gone),
+    (BALANCERS, "silence is taken for gone", defects.takes(Unavailable, NotFound),
+     test_answers.test_a_read_without_an_answer_raises_and_makes_nothing_look_gone),
+    (TINY, "a list without an answer is empty", defects.swallows(Unavailable, "list_load_balancers", ([], "")),
+     test_answers.test_a_read_without_an_answer_raises_and_makes_nothing_look_gone),
+    (MYCLOUD, "a refused list is empty", defects.swallows(AccessDenied, "GET load_balancers", {"items": []}),
+     test_answers.test_a_read_that_breaks_off_at_any_call_raises_and_returns_no_part),
+    (AWS, "a refused read of targets finds none",
+     defects.swallows(AccessDenied, "elbv2 DescribeTargetHealth", {"TargetHealthDescriptions": []}),
+     test_answers.test_a_read_that_breaks_off_at_any_call_raises_and_returns_no_part),
+    (CLASSIC, "a refused read of tags finds none",
+     defects.swallows(AccessDenied, "elb DescribeTags", {"TagDescriptions": []}),
+     test_answers.test_a_read_that_breaks_off_at_any_call_raises_and_returns_no_part),
+    (CLB, "a refused list of listeners is empty",
+     defects.swallows(AccessDenied, "slb DescribeLoadBalancerListeners", {}),
+     test_answers.test_a_read_that_breaks_off_at_any_call_raises_and_returns_no_part),
+    (NLB, "a refused list of servers is empty", defects.swallows(AccessDenied, "nlb ListServerGroupServers", {}),
+     test_answers.test_a_read_that_breaks_off_at_any_call_raises_and_returns_no_part),
+    (TINY, "what a list lacks is gone", defects.finds_none("get_load_balancer"),
+     test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
+    (MYCLOUD, "what a list lacks is gone", defects.finds_none("GET load_balancers/"),
+     test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
+    (f"{AWS} {CLASSIC}", "what a list lacks is gone", defects.answers("load_balancers._unlisted", []),
+     test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
+    (CLB, "what a list lacks is gone", defects.finds_none("slb DescribeLoadBalancerAttribute"),
+     test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
+    (NLB, "what a list lacks is gone", defects.finds_none("nlb GetLoadBalancerAttribute"),
+     test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
+    (AWS, "parts without their load balancer are not looked for", defects.answers("load_balancers._left_behind", []),
+     test_creation.test_a_partial_creation_that_nobody_wants_any_more_leaves_nothing),
+    (TINY, "building asks the cloud", defects.building_asks, test_plans.test_a_plan_makes_no_call),
+    (TINY, "the observer does not see failures", defects.failed_attempts_unobserved,
+     test_answers.test_the_observer_gets_every_attempt_with_its_operation_and_error),
+    # Changes
+    (BALANCERS, "errors are swallowed", defects.performs(defects.errors_swallowed),
+     test_changes.test_a_change_without_an_answer_is_reported_as_unavailable),
+    (TINY, "errors are raised", defects.performs(defects.errors_raised),
+     test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
+    (TINY, "results are out of order", defects.performs(defects.results_reversed),
+     test_changes.test_a_change_has_one_result_for_each_operation_in_their_order),
+    (TINY, "what depends on a failure is done", defects.performs(defects.continues_after_a_failure),
+     test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
+    (TINY, "members do not change after a failure", defects.performs(defects.stops_at_the_first_failure),
+     test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
+    (MYCLOUD, "what was not attempted is reported as done", defects.performs(defects.reports_what_it_did_not_attempt),
+     test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
+    (TINY, "members are not added", defects.performs(defects.members_added_once_only),
+     test_changes.test_after_a_change_the_load_balancer_is_as_the_operations_say),
+    (f"{MYCLOUD} {OCTAVIA}", "what the cloud is still doing is called settled",
+     defects.performs(defects.settled_too_early),
+     test_changes.test_what_is_called_settled_is_complete_before_any_time_passes),
+    (TINY, "what failed is called settled", defects.performs(defects.settled_too_early),
+     test_changes.test_what_failed_or_waits_is_not_called_settled),
+    # Deletions
+    (TINY, "what is gone cannot be deleted", defects.missing_is_an_error_for_deletions,
+     test_changes.test_a_repeated_deletion_succeeds),
+    (TINY, "a pool stays", defects.performs(defects.a_part_stays),
+     test_interruptions.test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes),
+    (AWS, "target groups stay", defects.never_sends("elbv2 DeleteTargetGroup"),
+     test_ownership.test_the_load_balancer_of_another_service_stays_when_one_is_deleted),
+    (f"{AWS} {CLASSIC}", "security groups stay", defects.never_sends("ec2 DeleteSecurityGroup"),
+     test_ownership.test_the_load_balancer_of_another_service_stays_when_one_is_deleted),
+    (CLASSIC, "a listener stays", defects.never_sends("elb DeleteLoadBalancerListeners"),
+     test_changes.test_after_a_change_the_load_balancer_is_as_the_operations_say),
+    (CLB, "a server group stays", defects.never_sends("slb DeleteVServerGroup"),
+     test_changes.test_after_a_change_the_load_balancer_is_as_the_operations_say),
+    (NLB, "server groups stay", defects.never_sends("nlb DeleteServerGroup"),
+     test_ownership.test_the_load_balancer_of_another_service_stays_when_one_is_deleted),
+    (OCTAVIA, "floating IPs stay", defects.never_sends("DELETE network floatingips"),
+     test_ownership.test_the_deletion_of_a_load_balancer_that_is_gone_succeeds),
+)  # fmt: skip
+
+_OTHERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
+    # Machines
+    (MACHINES, "silence proves a machine gone", defects.machines_gone_after(Throttled, Unavailable),
+     test_machines.test_no_machine_is_gone_while_the_cloud_throttles),
+    (MACHINES, "another cloud's machine is gone", defects.machines_gone_after(InvalidConfiguration),
+     test_machines.test_the_provider_id_of_another_cloud_is_an_error_that_names_the_node),
+    (MACHINES, "machines are described one by one", defects.one_call_for_each_machine,
+     test_machines.test_many_machines_cost_few_calls),
+    (MYCLOUD, "a list proves a machine gone", defects.finds_none("GET machines/"),
+     test_machines.test_a_machine_that_lists_do_not_show_yet_is_not_gone),
+    (AWS, "a list proves a machine gone", defects.answers("instances._confirmed", ()),
+     test_machines.test_a_machine_that_lists_do_not_show_yet_is_not_gone),
+    (ALICLOUD, "a list proves a machine gone", defects.answers("instances._is_gone", True),
+     test_machines.test_a_machine_that_lists_do_not_show_yet_is_not_gone),
+    (OPENSTACK, "a list proves a machine gone", defects.answers("instances._by_id", None),
+     test_machines.test_a_machine_that_lists_do_not_show_yet_is_not_gone),
+    (MYCLOUD, "only the first page of machines is read", defects.reads_one_page("GET machines"),
+     test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
+    (AWS, "only the first page of machines is read", defects.reads_one_page("ec2 DescribeInstances"),
+     test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
+    (ALICLOUD, "only the first page of machines is read", defects.reads_one_page("ecs DescribeInstances"),
+     test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
+    (OPENSTACK, "only the first page of machines is read", defects.reads_one_page("GET compute servers"),
+     test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
+    (MYCLOUD, "machines of others are listed", defects.foreign_machines_listed,
+     test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
+    (AWS, "machines of others are listed", defects.leaves_out("ec2 DescribeInstances", "Filters"),
+     test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
+    (ALICLOUD, "machines of others are listed", defects.leaves_out("ecs DescribeInstances", "Tag"),
+     test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
+    # Routes
+    (MACHINES, "failures of routes are dropped", defects.route_failures_dropped,
+     test_routes.test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays),
+    (MACHINES, "one refused route refuses all", defects.one_refused_route_refuses_all,
+     test_routes.test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays),
+    (MACHINES, "the error of the routes' quota has no type", defects.route_failures_untyped,
+     test_routes.test_routes_beyond_the_quota_fail_one_by_one),
+    (MACHINES, "unowned routes are deleted", defects.unowned_routes_deleted,
+     test_routes.test_foreign_routes_are_listed_and_stay_as_they_are),
+    (MACHINES, "every route is owned", defects.all_routes_owned,
+     test_routes.test_foreign_routes_are_listed_and_stay_as_they_are),
+    (MACHINES, "the fence is not asked before a route", defects.fence_not_passed_on,
+     test_routes.test_no_route_reaches_the_cloud_when_the_fence_refuses_it),
+    (MYCLOUD, "only the first page of routes is read", defects.reads_one_page("GET route_tables"),
+     test_routes.test_created_routes_are_listed_and_deleted_ones_are_not),
+    (ALICLOUD, "only the first page of routes is read", defects.reads_one_page("vpc DescribeRouteEntryList"),
+     test_routes.test_created_routes_are_listed_and_deleted_ones_are_not),
+    (ALICLOUD, "entries that failed are overlooked", defects.overlooks("vpc CreateRouteEntries", "FailedRouteEntries"),
+     test_routes.test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays),
+    (AWS, "machines drop what is not theirs", defects.never_sends("ec2 ModifyInstanceAttribute"),
+     test_routes.test_the_machine_of_a_created_route_passes_its_packets_on),
+    (ALICLOUD, "machines drop what is not theirs", defects.never_sends("ecs ModifyNetworkInterfaceAttribute"),
+     test_routes.test_the_machine_of_a_created_route_passes_its_packets_on),
+    (OPENSTACK, "machines drop what is not theirs", defects.never_sends("PUT network ports"),
+     test_routes.test_the_machine_of_a_created_route_passes_its_packets_on),
+    (ALICLOUD, "a machine is opened after its routes", defects.machines_opened_after_their_routes,
+     test_routes.test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes),
+    (OPENSTACK, "a machine stays open to what is deleted", defects.machines_not_closed,
+     test_routes.test_a_deleted_route_leaves_nothing_beside_one_that_stays),
+    # Volumes
+    (MYCLOUD, "a list proves a volume gone", defects.finds_none("GET volumes/"),
+     test_volumes.test_a_volume_that_lists_do_not_show_yet_is_not_gone),
+    (MYCLOUD, "a volume's token is ignored", defects.leaves_out("POST volumes", "client_token"),
+     test_volumes.test_a_volume_is_created_once_a_token),
+    (MYCLOUD, "only the first page of volumes is read", defects.reads_one_page("GET volumes"),
+     test_volumes.test_only_the_clusters_volumes_are_listed_over_all_pages),
+    (MYCLOUD, "the error of the volumes' quota has no type", defects.takes(QuotaExceeded, CloudError),
+     test_volumes.test_a_volume_beyond_the_quota_is_refused_as_such),
+    (MYCLOUD, "the fence is not asked before a volume", defects.fence_not_passed_on,
+     test_volumes.test_no_change_of_a_volume_reaches_the_cloud_when_the_fence_refuses_it),
+)  # fmt: skip
 
 MUTANTS = tuple(
-    Mutant(*each)
-    for each in (
-        (TINY, "the client token is ignored", defects.calls(defects.token_ignored),
-         test_creation.test_the_same_token_never_makes_a_second_load_balancer),
-        (TINY, "the cluster's mark is not written", defects.calls(defects.mark_not_written),
-         test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
-        (TINY, "a deletion goes by the name", defects.calls(defects.deletion_by_name),
-         test_ownership.test_foreign_resources_are_the_same_after_a_load_balancers_whole_life),
-        (TINY, "only the first page is read", defects.calls(defects.one_page_only),
-         test_answers.test_all_load_balancers_are_read_over_all_pages),
-        (TINY, "a list without an answer is empty", defects.calls(defects.silence_is_an_empty_list),
-         test_answers.test_a_read_without_an_answer_raises_and_makes_nothing_look_gone),
-        (TINY, "throttling is taken for gone", defects.calls(defects.throttled_is_gone),
-         test_answers.test_a_throttled_read_raises_with_the_time_to_wait_and_makes_nothing_look_gone),
-        (TINY, "ids that a list lacks are not read", defects.calls(defects.ids_not_read),
-         test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
-        (TINY, "the quota's error has no type", defects.calls(defects.untyped_quota),
-         test_answers.test_a_creation_beyond_the_quota_is_reported_as_such_and_leaves_nothing_behind),
-        (TINY, "the time to wait is dropped", defects.calls(defects.no_time_to_wait),
-         test_answers.test_a_throttled_read_raises_with_the_time_to_wait_and_makes_nothing_look_gone),
-        (TINY, "what is gone cannot be deleted", defects.missing_is_an_error_for_deletions,
-         test_changes.test_a_repeated_deletion_succeeds),
-        (TINY, "the fence is not asked", defects.fence_not_passed_on,
-         test_fencing.test_no_creation_reaches_the_cloud_when_the_fence_refuses_it),
-        (TINY, "the fence is asked once an operation", defects.fence_asked_at_the_first_attempt_only,
-         test_fencing.test_each_attempt_at_a_write_asks_the_fence_again),
-        (TINY, "the observer does not see failures", defects.failed_attempts_unobserved,
-         test_answers.test_the_observer_gets_every_attempt_with_its_operation_and_error),
-        (TINY, "errors are swallowed", defects.performs(defects.errors_swallowed),
-         test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
-        (TINY, "errors are raised", defects.performs(defects.errors_raised),
-         test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
-        (TINY, "results are out of order", defects.performs(defects.results_reversed),
-         test_changes.test_a_change_has_one_result_for_each_operation_in_their_order),
-        (TINY, "what depends on a failure is done", defects.performs(defects.continues_after_a_failure),
-         test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
-        (TINY, "members do not change after a failure", defects.performs(defects.stops_at_the_first_failure),
-         test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
-        (MYCLOUD, "what was not attempted is reported as done",
-         defects.performs(defects.reports_what_it_did_not_attempt),
-         test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
-        (TINY, "members are not added", defects.performs(defects.members_added_once_only),
-         test_changes.test_after_a_change_the_load_balancer_is_as_the_operations_say),
-        (MYCLOUD, "what the cloud is still doing is called settled", defects.performs(defects.settled_too_early),
-         test_changes.test_what_is_called_settled_is_complete_before_any_time_passes),
-        (TINY, "what failed is called settled", defects.performs(defects.settled_too_early),
-         test_changes.test_what_failed_or_waits_is_not_called_settled),
-        (TINY, "building asks the cloud", defects.building_asks, test_plans.test_a_plan_makes_no_call),
-        (TINY, "a pool stays", defects.performs(defects.a_part_stays),
-         test_interruptions.test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes),
-        (MYCLOUD, "a list proves a machine gone", defects.a_list_is_proof,
-         test_machines.test_a_machine_that_lists_do_not_show_yet_is_not_gone),
-        (MYCLOUD, "a list proves a volume gone", defects.a_list_is_proof,
-         test_volumes.test_a_volume_that_lists_do_not_show_yet_is_not_gone),
-        (MYCLOUD, "silence proves a machine gone", defects.silence_proves_a_machine_gone,
-         test_machines.test_no_machine_is_gone_while_the_cloud_throttles),
-        (MYCLOUD, "another cloud's machine is gone", defects.another_clouds_machine_is_gone,
-         test_machines.test_the_provider_id_of_another_cloud_is_an_error_that_names_the_node),
-        (MYCLOUD, "machines of others are listed", defects.foreign_machines_listed,
-         test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
-        (MYCLOUD, "machines are described one by one", defects.one_call_for_each_machine,
-         test_machines.test_many_machines_cost_few_calls),
-        (MYCLOUD, "failures of routes are dropped", defects.route_failures_dropped,
-         test_routes.test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays),
-        (MYCLOUD, "one refused route refuses all", defects.one_refused_route_refuses_all,
-         test_routes.test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays),
-        (MYCLOUD, "unowned routes are deleted", defects.unowned_routes_deleted,
-         test_routes.test_foreign_routes_are_listed_and_stay_as_they_are),
-        (MYCLOUD, "every route is owned", defects.all_routes_owned,
-         test_routes.test_foreign_routes_are_listed_and_stay_as_they_are),
-        (MYCLOUD, "a volume's token is ignored", defects.volume_token_ignored,
-         test_volumes.test_a_volume_is_created_once_a_token),
-        (AWS, "target groups stay", defects.aws_calls(defects.target_groups_stay),
-         test_ownership.test_the_load_balancer_of_another_service_stays_when_one_is_deleted),
-        (AWS, "parts without their load balancer are not looked for", defects.parts_not_looked_for,
-         test_creation.test_a_partial_creation_that_nobody_wants_any_more_leaves_nothing),
-        (ALICLOUD, "a machine is opened after its routes", defects.machines_opened_after_their_routes,
-         test_routes.test_a_process_that_ends_after_any_write_is_followed_by_one_that_finishes),
-        (AWS, "security groups have no tags", defects.aws_calls(defects.groups_without_tags),
-         test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
-        (CLASSIC, "load balancers lack a Service's tag", defects.aws_calls(defects.load_balancers_without_a_service),
-         test_ownership.test_every_part_of_a_load_balancer_carries_the_owners_mark),
-        (CLASSIC, "only the first page is read", defects.aws_calls(defects.first_page_only),
-         test_answers.test_all_load_balancers_are_read_over_all_pages),
-        (CLASSIC, "ids that a list lacks are not read", defects.lists_believed,
-         test_answers.test_load_balancers_that_lists_do_not_show_yet_are_read_by_their_ids),
-    )
-)  # fmt: skip
+    Mutant(cloud, defect, plant, found_by)
+    for clouds, defect, plant, found_by in (*_LOAD_BALANCERS, *_OTHERS)
+    for cloud in clouds.split()
+)

@@ -88,7 +88,7 @@ class AliCloudClbHarness(AliCloudHarness):
     def full(self) -> None:
         self._account.standin.world.quotas.load_balancers = 0
 
-    def _shown(self, action: str, _: str, answer: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
+    def _shown(self, action: str, answer: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
         """The answer; a list of load balancers without those that were made since lists lag."""
         if self._hidden is None or action != "DescribeLoadBalancers":
             return answer

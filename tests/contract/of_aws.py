@@ -25,7 +25,7 @@ from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.services import TYPE, named
-from tests.contract.aws_account import elb, elbv2, instances, snapshot
+from tests.contract.aws_account import ec2, elb, elbv2, instances, snapshot
 from tests.contract.harness import UID, Snapshot
 from tests.contract.wire import Wire
 
@@ -209,6 +209,10 @@ class AwsHarness:
         table = self._account.route_table_id
         self._account.ec2.create_route(RouteTableId=table, DestinationCidrBlock=destination, InstanceId=machine)
         return destination
+
+    def forwards(self, node: Object, destination: str) -> bool:
+        del destination
+        return ec2().get_instance_by_id(_id(node)).source_dest_check is False
 
     def lists_lag(self) -> None:
         named = (elb().load_balancers, elbv2().load_balancers, elbv2().target_groups)

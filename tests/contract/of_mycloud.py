@@ -148,6 +148,10 @@ class MyCloudHarness:
         self._site.client.post(f"route_tables/{table}/routes:batch_create", {"routes": [route]})
         return str(route["destination_cidr"])
 
+    def forwards(self, node: Object, destination: str) -> bool:
+        del node, destination  # Its machines have no check of what they send.
+        return True
+
     @property
     def zone(self) -> str:
         return str(self._site.subnet["zone"])

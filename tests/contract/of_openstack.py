@@ -144,6 +144,9 @@ class OpenStackHarness:
         self._add_routes([("100.97.0.0/24", "10.1.255.1")])
         return "100.97.0.0/24"
 
+    def forwards(self, node: Object, destination: str) -> bool:
+        return destination in self.snapshot()[f"pairs/{node['metadata']['name']}"]  # type: ignore[operator]
+
     def lists_lag(self) -> None:
         servers = self._site.project.api.get("compute", "servers")["servers"]
         self._shown = frozenset(each["id"] for each in servers)

@@ -123,6 +123,9 @@ class TinyHarness:
     def put_foreign_route(self) -> str:
         raise NotImplementedError("tinycloud has no routes")
 
+    def forwards(self, node: Object, destination: str) -> bool:
+        raise NotImplementedError("tinycloud has no routes")
+
     def lists_lag(self) -> None:
         self.account.unlisted = set()
 

@@ -12,6 +12,7 @@ from cloud_controller.load_balancers.model import LoadBalancerState
 from cloud_controller.load_balancers.operations import CreateLoadBalancer, DeleteLoadBalancer
 from tests.contract.harness import UID, Harness, differences, web
 from tests.contract.process import Process
+from tests.contract.wire import Died
 
 PART = "load_balancers"
 
@@ -114,14 +115,31 @@ def test_a_read_that_breaks_off_at_any_call_raises_and_returns_no_part(harness: 
 
 def test_all_load_balancers_are_read_over_all_pages(harness: Harness) -> None:
     node, process = harness.node("one"), Process(harness)
-    made = {process.served(web(harness, name=f"web-{number}"), [node]).id for number in range(5)}
+    uids = {f"uid-web-{number}" for number in range(5)}
+    for uid in uids:
+        process.served(web(harness, 8080, 8443, name=uid.removeprefix("uid-")), [node])
+    made = {lb.id: lb for lb in Process(harness).load_balancers.read()}
     harness.small_pages()
 
-    new = Process(harness)
+    for asked in ((None,), ((), made), (uids,)):
+        found = {lb.id: lb for lb in Process(harness).load_balancers.read(*asked)}
+        assert found == made, "each with all its parts"
 
-    assert {*new.own()} == made
-    assert {lb.id for lb in new.load_balancers.read((), made)} == made
-    assert {lb.id for lb in new.load_balancers.read({f"uid-web-{number}" for number in range(5)})} == made
+
+def test_what_is_left_of_creations_is_read_over_all_pages(harness: Harness) -> None:
+    node, uids = harness.node("one"), {f"uid-web-{number}" for number in range(3)}
+    for uid in uids:
+        process = Process(harness)
+        wanted = process.desired(web(harness, name=uid.removeprefix("uid-")), [node])
+        harness.wire.die(after_write=1)
+        with suppress(Died):
+            process.create(wanted, token=process.token(uid))
+        harness.wire.peace()
+    harness.small_pages()
+
+    found = Process(harness).load_balancers.read()
+
+    assert {lb.owner.uid for lb in found if lb.owner is not None} == uids
 
 
 def test_every_error_code_of_the_cloud_becomes_its_typed_error(harness: Harness) -> None:

@@ -98,6 +98,26 @@ def test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays(harness: 
     assert present(harness) == {(first.destination_cidr, one), (second.destination_cidr, two)}
 
 
+def test_the_machine_of_a_created_route_passes_its_packets_on(harness: Harness) -> None:
+    node = harness.node("one")
+    wanted = routes_to(machine_of(harness, node))
+
+    assert list(table(harness.new_cloud()).create(wanted)) == []
+
+    assert all(harness.forwards(node, route.destination_cidr) for route in wanted)
+
+
+def test_a_deleted_route_leaves_nothing_beside_one_that_stays(harness: Harness) -> None:
+    stays, goes = routes_to(machine_of(harness, harness.node("one")))
+    table(harness.new_cloud()).create([stays])
+    before = harness.snapshot()
+
+    table(harness.new_cloud()).create([goes])
+    table(harness.new_cloud()).delete([goes])
+
+    assert not differences(harness.snapshot(), before)
+
+
 def test_foreign_routes_are_listed_and_stay_as_they_are(harness: Harness) -> None:
     foreign = harness.put_foreign_route()
     wanted = routes_to(machine_of(harness, harness.node("one")))
