@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from cloud_controller.cloud import Cloud, CloudError
+from cloud_controller.clouds.common.error_codes import ErrorCodes
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.model import LoadBalancerModel
@@ -137,6 +138,11 @@ class Harness(Protocol):
         """The cloud's error codes, each with the error that a caller must get."""
         ...
 
+    @property
+    def error_table(self) -> ErrorCodes:
+        """In what the cloud's client looks them up."""
+        ...
+
 
 class VolumeHarness(Harness, Protocol):
     """Of a cloud that has volumes."""
@@ -152,6 +158,11 @@ class VolumeHarness(Harness, Protocol):
 
 
 UID = "uid-web"
+
+
+def by_code(codes: Mapping[type[CloudError], str]) -> Mapping[str, type[CloudError]]:
+    """The error of each of these codes, which are words."""
+    return {code: error for error, words in codes.items() for code in words.split()}
 
 
 def web(

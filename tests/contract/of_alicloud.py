@@ -23,13 +23,14 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.alicloud.cloud import AliCloud
+from cloud_controller.clouds.alicloud.errors import CODES
 from cloud_controller.clouds.alicloud.requests import is_read
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.alicloud import machines
 from local.alicloud.account import REGION
 from tests.cloud_controller.clouds.alicloud.account import CONFIG, PRODUCTS, Account
-from tests.contract.harness import Snapshot
+from tests.contract.harness import Snapshot, by_code
 from tests.contract.wire import Wire
 
 OFFERS = frozenset({"instances", "routes"})
@@ -53,28 +54,52 @@ class AliCloudHarness:
     over_the_network = True
     throttled = "Throttling.User"
     denied = "Forbidden.RAM"
-    error_codes: Mapping[str, type[CloudError]] = {
-        "InvalidParameter": InvalidConfiguration,
-        "MissingParam.RouteTableId": InvalidConfiguration,
-        "Forbidden.RAM": AccessDenied,
-        "NoPermission": AccessDenied,
-        "InvalidAccessKeyId.NotFound": AccessDenied,
-        "SignatureDoesNotMatch": AccessDenied,
-        "QuotaExceeded": QuotaExceeded,
-        "InvalidLoadBalancerId.NotFound": NotFound,
-        "ResourceNotFound.serverGroup": NotFound,
-        "OperationConflict": Conflict,
-        "IncorrectVpcStatus": Conflict,
-        "IncorrectStatus.loadBalancer": Conflict,
-        "ResourceInUse.serverGroup": Conflict,
-        "OperationFailed.ListenerStatusNotSupport": Conflict,
-        "IdempotentParameterMismatch": Conflict,
-        "Throttling": Throttled,
-        "Throttling.Api": Throttled,
-        "ServiceUnavailable": Unavailable,
-        "InternalError": Unavailable,
-        "SystemBusy": Unavailable,
-    }
+    error_codes: Mapping[str, type[CloudError]] = by_code(
+        {
+            Throttled: (
+                "Throttling Throttling.User Throttling.Api Rejected.Throttling ApiFlowControl TooManyRequests"
+                " QpsLimitExceeded"
+            ),
+            AccessDenied: (
+                "Forbidden Forbidden.RAM NoPermission NoPermission.SLR UnauthorizedOperation NotAuthorized AccessDenied"
+                " InvalidAccessKeyId.NotFound InvalidAccessKeySecret InactiveAccessKey InvalidSecurityToken.Expired"
+                " MissingSecurityToken MalformedSecurityToken SignatureDoesNotMatch IncompleteSignature"
+                " InvalidTimeStamp.Expired SignatureNonceUsed AuthenticationFail.OIDCToken.Expired EntityNotExist.Role"
+                " InvalidParameter.OIDCProviderArn OIDCToken.Invalid"
+            ),
+            Unavailable: (
+                "InternalError ServiceUnavailable UnknownError SystemBusy OperationFailed.SystemBusy RequestTimeout"
+                " BackendServer.error LastTokenProcessing IdempotentProcessing OperationFailed.LastTokenProcessing"
+            ),
+            InvalidConfiguration: (
+                "VSwitchAvailableIpNotExist VSwitchNotExist SecurityGroupNotExist CertificateNotExist"
+                " ResourceGroupNotExist EipNotExist InvalidParameter InvalidParameter.Bandwidth InvalidCIDRBlock"
+                " IllegalParam.ZoneMappings MissingParam.RouteTableId MissingParameter MalformedParameter"
+                " UnsupportedRegion NotSupportedRegion Mismatch.VpcId ParamError MandatoryParameter"
+            ),
+            NotFound: (
+                "InvalidLoadBalancerId.NotFound InvalidInstanceId.NotFound InvalidRouteTableId.NotFound"
+                " ResourceNotFound.serverGroup RspoolVipExist.NotExist InvalidVpcId.NotExist"
+                " VPC_ROUTE_ENTRY_NOT_EXIST VPC_ROUTER_NOT_FOUND"
+            ),
+            QuotaExceeded: (
+                "QuotaExceeded QuotaExceeded.RouteEntry ResourceQuotaExceeded.listener LimitExceeded TooManyRequest"
+                " RuleExceedLimit VPC_ROUTE_ENTRY_QUOTA OperationDenied.NoStock InsufficientCapacity NotEnoughBalance"
+                " Account.Arrearage"
+            ),
+            Conflict: (
+                "OperationConflict Conflict.Lock TaskConflict OperationFailed.ListenerStatusNotSupport"
+                " ListenerStatusNotSupport IncorrectStatus.loadBalancer IncorrectVpcStatus InvalidStatus.RouteEntry"
+                " ResourceInConfiguring.loadBalancer BackendServer.configuring ServiceIsStopping ServiceIsStarting"
+                " ResourceInUse.serverGroup DependencyViolation.RouteEntry OperationDenied.DeleteProtectionIsOn"
+                " DeleteProtectionIsOn DeletionProtectionEnabled InvalidCIDRBlock.Duplicate"
+                " VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE VPC_ROUTE_ENTRY_STATUS_ERROR ResourceAlreadyExist.listener"
+                " ResourceAlreadyAssociated.serverGroup IdempotentParameterMismatch IdempotenceParamNotMatch"
+            ),
+            CloudError: "SomethingNew",
+        }
+    )
+    error_table = CODES
 
     def __init__(self, account: Account, url: str) -> None:
         self._account = account

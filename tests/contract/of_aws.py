@@ -20,13 +20,14 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.errors import CODES
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER, AwsAccount, tag_list
 from tests.cloud_controller.clouds.aws.services import TYPE, named
 from tests.contract.aws_account import ec2, elb, elbv2, instances, snapshot
-from tests.contract.harness import UID, Snapshot
+from tests.contract.harness import UID, Snapshot, by_code
 from tests.contract.wire import Wire
 
 OFFERS = frozenset({"load_balancers", "instances", "routes"})
@@ -69,26 +70,46 @@ class AwsHarness:
     over_the_network = True
     throttled = "Throttling"
     denied = "AccessDenied"
-    error_codes: Mapping[str, type[CloudError]] = {
-        "InvalidInstanceID.NotFound": NotFound,
-        "LoadBalancerNotFound": NotFound,
-        "UnauthorizedOperation": AccessDenied,
-        "AccessDenied": AccessDenied,
-        "ExpiredToken": AccessDenied,
-        "RouteLimitExceeded": QuotaExceeded,
-        "TooManyLoadBalancers": QuotaExceeded,
-        "DependencyViolation": Conflict,
-        "ResourceInUse": Conflict,
-        "DuplicateListener": Conflict,
-        "InvalidParameterValue": InvalidConfiguration,
-        "ValidationError": InvalidConfiguration,
-        "CertificateNotFound": InvalidConfiguration,
-        "RequestLimitExceeded": Throttled,
-        "Throttling": Throttled,
-        "InternalError": Unavailable,
-        "ServiceUnavailable": Unavailable,
-        "SomethingNew": CloudError,
-    }
+    error_codes: Mapping[str, type[CloudError]] = by_code(
+        {
+            Throttled: (
+                "Throttling DependencyThrottle EC2ThrottledException RequestLimitExceeded RequestThrottled SlowDown"
+                " ThrottledException TooManyRequestsException"
+            ),
+            AccessDenied: (
+                "AccessDenied UnauthorizedOperation NotAuthorized AuthFailure Blocked OptInRequired PendingVerification"
+                " ExpiredToken RequestExpired InvalidClientTokenId InvalidIdentityToken IDPRejectedClaim"
+                " SignatureDoesNotMatch IncompleteSignature MissingAuthenticationToken UnrecognizedClientException"
+                " InvalidAccessKeyId RegionDisabledException"
+            ),
+            Unavailable: (
+                "ServiceUnavailable InternalError InternalFailure Unavailable HealthUnavailable IDPCommunicationError"
+            ),
+            InvalidConfiguration: (
+                "ALPNPolicyNotFound AllocationIdNotFound AvailabilityZoneNotSupported CertificateNotFound"
+                " DuplicateTagKeys SSLPolicyNotFound SubnetNotFound InvalidParameterValue InvalidInstanceID.Malformed"
+                " InvalidInstance InvalidConfigurationRequest InvalidSecurityGroup InvalidSubnet InvalidScheme"
+                " MissingParameter MalformedQueryString UnknownParameter UnsupportedOperation UnsupportedProtocol"
+                " ValidationError IncompatibleProtocols"
+            ),
+            NotFound: (
+                "InvalidInstanceID.NotFound InvalidGroup.NotFound InvalidRoute.NotFound LoadBalancerNotFound"
+                " TargetGroupNotFound ListenerNotFound PolicyNotFound NoSuchResourceException"
+            ),
+            QuotaExceeded: (
+                "RouteLimitExceeded RulesPerSecurityGroupLimitExceeded TargetGroupAssociationLimit TooManyLoadBalancers"
+                " TooManyPolicies TooManyTags InsufficientFreeAddressesInSubnet QuotaExceededException"
+                " TooManyUniqueTargetGroupsPerLoadBalancer"
+            ),
+            Conflict: (
+                "DuplicateLoadBalancerName DuplicateListener DuplicatePolicyName InvalidPermission.Duplicate"
+                " InvalidGroup.Duplicate RouteAlreadyExists DependencyViolation ResourceInUse InvalidGroup.InUse"
+                " IncorrectInstanceState InvalidState InvalidTarget OperationNotPermitted PriorRequestNotComplete"
+            ),
+            CloudError: "SomethingNew",
+        }
+    )
+    error_table = CODES
 
     def __init__(self, account: AwsAccount) -> None:
         self._account = account

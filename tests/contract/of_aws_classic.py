@@ -6,17 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from cloud_controller.cloud import (
-    AccessDenied,
-    Cloud,
-    CloudError,
-    Conflict,
-    InvalidConfiguration,
-    NotFound,
-    QuotaExceeded,
-    Throttled,
-    Unavailable,
-)
+from cloud_controller.cloud import Cloud
 from tests.cloud_controller.clouds.aws.services import named
 from tests.contract.of_aws import MARKS as MARKS
 from tests.contract.of_aws import AwsHarness
@@ -48,34 +38,6 @@ class AwsClassicHarness(AwsHarness):
             load_balancer_source_ranges="10.0.0.0/8",
         ),
         **dict.fromkeys(named(proxy_protocol="*"), ""),
-    }
-    error_codes: Mapping[str, type[CloudError]] = {
-        "LoadBalancerNotFound": NotFound,
-        "ListenerNotFound": NotFound,
-        "PolicyNotFound": NotFound,
-        "AccessDenied": AccessDenied,
-        "InvalidClientTokenId": AccessDenied,
-        "TooManyLoadBalancers": QuotaExceeded,
-        "TooManyPolicies": QuotaExceeded,
-        "TooManyTags": QuotaExceeded,
-        "DuplicateLoadBalancerName": Conflict,
-        "DuplicateListener": Conflict,
-        "DuplicatePolicyName": Conflict,
-        "OperationNotPermitted": Conflict,
-        "InvalidInstance": InvalidConfiguration,
-        "InvalidConfigurationRequest": InvalidConfiguration,
-        "InvalidSecurityGroup": InvalidConfiguration,
-        "InvalidSubnet": InvalidConfiguration,
-        "InvalidScheme": InvalidConfiguration,
-        "UnsupportedProtocol": InvalidConfiguration,
-        "SubnetNotFound": InvalidConfiguration,
-        "CertificateNotFound": InvalidConfiguration,
-        "ValidationError": InvalidConfiguration,
-        "Throttling": Throttled,
-        "DependencyThrottle": Throttled,
-        "InternalFailure": Unavailable,
-        "ServiceUnavailable": Unavailable,
-        "SomethingNew": CloudError,
     }
 
     def ask(self, cloud: Cloud) -> None:

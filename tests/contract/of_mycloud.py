@@ -21,6 +21,7 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
+from cloud_controller.clouds.mycloud.client import CODES
 from cloud_controller.clouds.mycloud.instances import machine_id, provider_id
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
@@ -66,6 +67,7 @@ class MyCloudHarness:
         "Unavailable": Unavailable,
         "Internal": CloudError,
     }
+    error_table = CODES
 
     def __init__(self, site: MyCloudSite) -> None:
         self._site = site

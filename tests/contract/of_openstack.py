@@ -18,11 +18,13 @@ from cloud_controller.cloud import (
     Conflict,
     InvalidConfiguration,
     NotFound,
+    Overtaken,
     QuotaExceeded,
     Throttled,
     Unavailable,
 )
 from cloud_controller.clouds.openstack.client import operation_of
+from cloud_controller.clouds.openstack.errors import CODES
 from cloud_controller.kube import Object
 from local.openstack.project import Project
 from tests.cloud_controller.clouds.openstack.site import Site
@@ -42,7 +44,7 @@ def running(request: pytest.FixtureRequest) -> Iterator[OpenStackHarness]:
 
 
 class OpenStackHarness:
-    """See `Harness`. Error codes are HTTP statuses, with the name that the service gives the error."""
+    """See `Harness`. Error codes are HTTP statuses with the service's words."""
 
     stride = 2
     load_balancer_class: str | None = None
@@ -52,22 +54,33 @@ class OpenStackHarness:
     replacing_annotations: Mapping[str, str] = {}
     over_the_network = True
     throttled = "429"
-    denied = "403 PolicyNotAuthorized"
+    denied = "403 Policy does not allow this request to be performed."
     error_codes: Mapping[str, type[CloudError]] = {
-        "400 HTTPBadRequest": InvalidConfiguration,
-        "400 RoutesExhausted": QuotaExceeded,
-        "401": AccessDenied,
-        "403 PolicyNotAuthorized": AccessDenied,
-        "404 NotFound": NotFound,
-        "409 OverQuota": QuotaExceeded,
-        "409 IpAddressInUse": Conflict,
-        "412 HTTPPreconditionFailed": Conflict,
+        "400 Bad request": InvalidConfiguration,
+        "400 RoutesExhausted: The number of routes exceeds the maximum 30.": QuotaExceeded,
+        "401 The request you have made requires authentication.": AccessDenied,
+        "403 Policy does not allow this request to be performed.": AccessDenied,
+        "403 Limit of listeners reached": QuotaExceeded,
+        "403 Maximum number of ports exceeded": QuotaExceeded,
+        "403 Quota has been met for resources: Load Balancer": QuotaExceeded,
+        "404 Instance could not be found.": NotFound,
+        "406 Version 2.47 is not supported by the API.": InvalidConfiguration,
+        "409 IpAddressInUse: Unable to complete operation for network.": Conflict,
+        "409 OverQuota: Quota exceeded for resources: ['floatingip'].": QuotaExceeded,
+        "410 The resource is gone": NotFound,
+        "412 RevisionNumberConstraintFailed: Constrained to 2, but current revision is 3": Overtaken,
+        "413 Request is too large": InvalidConfiguration,
+        "413 Limit of volumes exceeded": QuotaExceeded,
+        "413 Maximum number of volumes reached": QuotaExceeded,
+        "415 Unsupported media type": InvalidConfiguration,
+        "422 Unprocessable entity": InvalidConfiguration,
         "429": Throttled,
         "500": Unavailable,
         "502": Unavailable,
         "503": Unavailable,
         "504": Unavailable,
     }
+    error_table = CODES
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -188,6 +201,6 @@ def _node_of(name: str, server: str, port: Object) -> Object:
 
 def _refusal(code: str, retry_after: float) -> urllib3.HTTPResponse:
     fenced_http._current.get()()  # As where the request's bytes would leave.
-    status, _, name = code.partition(" ")
-    body = orjson.dumps({"NeutronError": {"type": name, "message": "refused by the test", "detail": ""}})
+    status, _, words = code.partition(" ")
+    body = orjson.dumps({"faultstring": words})
     return urllib3.HTTPResponse(body, {"Retry-After": str(int(retry_after or 1))}, int(status))

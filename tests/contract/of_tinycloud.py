@@ -65,7 +65,9 @@ class TinyHarness:
 
     def __init__(self) -> None:
         from tinycloud.api import Account, NoAnswer, Refused
+        from tinycloud.client import CODES
 
+        self.error_table = CODES
         self.account = Account()
         self.machines: dict[str, str] = {}
         self.wire = Wire(NoAnswer, Refused)

@@ -155,6 +155,12 @@ def test_every_error_code_of_the_cloud_becomes_its_typed_error(harness: Harness)
         assert expected is not CloudError or type(raised.value) is CloudError, f"{code} became {raised.value!r}"
 
 
+def test_every_expression_of_the_clouds_error_table_decides_about_one_of_its_codes(harness: Harness) -> None:
+    deciding = {harness.error_table.expression(code) for code in harness.error_codes}
+
+    assert not harness.error_table.kinds.keys() - deciding
+
+
 def test_a_creation_beyond_the_quota_is_reported_as_such_and_leaves_nothing_behind(harness: Harness) -> None:
     node, process = harness.node("one"), Process(harness)
     wanted = process.desired(web(harness), [node])

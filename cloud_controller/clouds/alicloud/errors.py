@@ -21,13 +21,13 @@ from cloud_controller.cloud_errors import (
 from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 from cloud_controller.retries import RETRY_AFTER
 
-_CODES: Final = ErrorCodes(
+CODES: Final = ErrorCodes(
     (Throttled, r"Throttl\w*(\..+)?|.+\.Throttl\w*|\w*FlowControl\w*(\..+)?|TooManyRequests|QpsLimit\w*(\..+)?"),
     (
         AccessDenied,
         r"Forbidden(\..+)?|NoPermission(\..+)?|\w*Unauthorized\w*(\..+)?|NotAuthorized(\..+)?|AccessDenied(\..+)?",
         r"InvalidAccessKeyId(\..+)?|InvalidAccessKeySecret|InactiveAccessKey|InvalidSecurityToken(\..+)?",
-        r"(Missing|Malformed)SecurityToken|SignatureDoesNotMatch|IncompleteSignature|InvalidTimeStamp(\..+)?",
+        r"MissingSecurityToken|MalformedSecurityToken|SignatureDoesNotMatch|IncompleteSignature|InvalidTimeStamp(\..+)?",
         r"SignatureNonceUsed|AuthenticationFail(\..+)?|EntityNotExist\.Role|InvalidParameter\.OIDC\w*|OIDC\w*(\..+)?",
     ),
     (
@@ -38,9 +38,14 @@ _CODES: Final = ErrorCodes(
     # What users name in annotations and configuration; a read of the controller's own objects never has these.
     (
         InvalidConfiguration,
-        r"VSwitchAvailableIpNotExist|\w*(VSwitch|SecurityGroup|Certificate|ResourceGroup|Eip)\w*NotExist\w*",
+        r"\w*VSwitch\w*NotExist\w*|\w*SecurityGroup\w*NotExist\w*|\w*Certificate\w*NotExist\w*",
+        r"\w*ResourceGroup\w*NotExist\w*|\w*Eip\w*NotExist\w*",
     ),
-    (NotFound, r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExist(s|ed)?(\..+)?|[A-Z_.]+[._]NOT[._](EXISTS?|FOUND)"),
+    (
+        NotFound,
+        r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExists?(ed)?(\..+)?",
+        r"[A-Z_.]+[._]NOT[._]EXISTS?|[A-Z_.]+[._]NOT[._]FOUND",
+    ),
     (
         QuotaExceeded,
         r"(.+\.)?\w*Quota\w*(\..+)?|(.+\.)?\w*LimitExceed\w*(\..+)?|(.+\.)?TooMany\w*|\w*ExceedLimit\w*(\..+)?",
@@ -48,16 +53,17 @@ _CODES: Final = ErrorCodes(
     ),
     (
         Conflict,
-        r"OperationConflict(\..+)?|Conflict(\..+)?|\w*Conflict|TaskConflict(\..+)?|OperationFailed(\..+)?",
+        r"\w*Conflict(\..+)?|OperationFailed(\..+)?",
         r"Incorrect\w*(\..+)?|InvalidStatus(\..+)?|\w*StatusNotSupport\w*|(.+\.)?\w*[Cc]onfiguring(\..+)?",
-        r"\w*Is(Stopping|Starting)(\..+)?",
-        r"(Resource)?InUse(\..+)?|(.+\.)?\w*InUse|DependencyViolation(\..+)?|OperationDenied(\..+)?",
+        r"\w*IsStopping(\..+)?|\w*IsStarting(\..+)?",
+        r"(.+\.)?\w*InUse(\..+)?|DependencyViolation(\..+)?|OperationDenied(\..+)?",
         r"(.+\.)?\w*Duplicate\w*|[A-Z_]+_DUPLICATE|[A-Z_]+_STATUS_ERROR|(.+\.)?\w*Already\w+(\..+)?",
         r"Idempot\w*Mis[Mm]atch(\..+)?|IdempotenceParamNotMatch|\w*DeleteProtection\w*(\..+)?|\w*DeletionProtection\w*(\..+)?",
     ),
     (
         InvalidConfiguration,
-        r"(Invalid|Illegal|Missing|Malformed|Unsupported|NotSupport|Mismatch|Param|Mandatory)\w*(\..+)?",
+        r"Invalid\w*(\..+)?|Illegal\w*(\..+)?|Missing\w*(\..+)?|Malformed\w*(\..+)?|Unsupported\w*(\..+)?",
+        r"NotSupport\w*(\..+)?|Mismatch\w*(\..+)?|Param\w*(\..+)?|Mandatory\w*(\..+)?",
     ),
 )
 
@@ -99,4 +105,4 @@ def of_code(
     told = _SECRET_FROM.split(message, maxsplit=1)[0]
     words = f"{code}: {told.strip()}" + (f" (request {request_id})" if request_id else "")
     where = f"Alibaba Cloud: {what}"
-    return typed(_CODES.kind(code, status), f"{where}: {words}", InvalidConfiguration(where, words), retry_after)
+    return typed(CODES.kind(code, status), f"{where}: {words}", InvalidConfiguration(where, words), retry_after)

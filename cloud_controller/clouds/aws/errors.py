@@ -35,7 +35,7 @@ from cloud_controller.cloud_errors import (
 from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 from cloud_controller.retries import NeverReached
 
-_CODES: Final = ErrorCodes(
+CODES: Final = ErrorCodes(
     (
         Throttled,
         "DependencyThrottle|EC2ThrottledException|RequestLimitExceeded|RequestThrottled(Exception)?|SlowDown",
@@ -48,15 +48,19 @@ _CODES: Final = ErrorCodes(
         "IDPRejectedClaim|SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken",
         "UnrecognizedClientException|InvalidAccessKeyId|RegionDisabledException",
     ),
-    (Unavailable, "(Health)?Unavailable|IDPCommunicationError|Internal(Error|Failure)|ServiceUnavailable(Exception)?"),
+    (
+        Unavailable,
+        "Unavailable|HealthUnavailable|IDPCommunicationError|InternalError|InternalFailure",
+        "ServiceUnavailable(Exception)?",
+    ),
     # Missing or duplicate objects that users name: controllers never create them.
     (
         InvalidConfiguration,
         "ALPNPolicyNotFound|AllocationIdNotFound|AvailabilityZoneNotSupported|CertificateNotFound|DuplicateTagKeys",
         "SSLPolicyNotFound|SubnetNotFound",
     ),
-    (NotFound, r".*\.NotFound|\w*NotFound(Exception|Fault)?|NoSuch\w+"),
-    (QuotaExceeded, r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|(TooMany|Insufficient)\w+|\w*QuotaExceeded\w*"),
+    (NotFound, r".*\.NotFound|\w*NotFound(Exception)?|NoSuch\w+"),
+    (QuotaExceeded, r"\w*LimitExceeded(Exception)?|\w+AssociationLimit|TooMany\w+|Insufficient\w+|\w*QuotaExceeded\w*"),
     (
         Conflict,
         r"Duplicate\w*|.*\.Duplicate|\w*AlreadyExists\w*|DependencyViolation|\w*InUse(Exception)?|.*\.InUse",
@@ -64,7 +68,8 @@ _CODES: Final = ErrorCodes(
     ),
     (
         InvalidConfiguration,
-        r"(Invalid|Missing|Malformed|Unknown|Unsupported|Validation|Incompatible|SSLPolicy)\w*(\..+)?",
+        r"Invalid\w*(\..+)?|Missing\w*(\..+)?|Malformed\w*(\..+)?|Unknown\w*(\..+)?|Unsupported\w*(\..+)?",
+        r"Validation\w*(\..+)?|Incompatible\w*(\..+)?",
     ),
 )
 _REFUSED_TEXT = 300
@@ -111,7 +116,7 @@ def _answered(error: ClientError, service: str, operation: str) -> CloudError:
     asked = getattr(error, "operation_name", operation)
     where = f"{service} {operation}" if asked == operation else f"{asked} (for {service} {operation})"
     text = f"AWS: {where}: {code}: {message}"
-    kind = _CODES.kind(code, status)
+    kind = CODES.kind(code, status)
     if kind is AccessDenied:
         text = _refusal(text)
     return typed(kind, text, InvalidConfiguration(f"AWS: {where}", f"{code}: {message}"))

@@ -46,7 +46,7 @@ PAGE = 100
 _IDEMPOTENT = frozenset({"GET", "PUT", "DELETE"})
 _READING = frozenset({"access:check"})
 """POST operations that change nothing."""
-_CODES = ErrorCodes(
+CODES = ErrorCodes(
     (InvalidConfiguration, "InvalidParameter"),
     (AccessDenied, "Unauthorized|PermissionDenied"),
     (QuotaExceeded, "QuotaExceeded"),
@@ -285,7 +285,7 @@ def typed_error(error: Mapping[str, Any], what: str, *, pause: float = RETRY_AFT
     """The typed error for the API's `{"code", "message", "field"?, "allowed"?}` in the response to `what`."""
     field = error.get("field") or what
     invalid = InvalidConfiguration(field, error["message"].removeprefix(f"{field}: "), error.get("allowed"))
-    return typed(_CODES.kind(str(error["code"])), f"mycloud: {what}: {error['message']}", invalid, pause)
+    return typed(CODES.kind(str(error["code"])), f"mycloud: {what}: {error['message']}", invalid, pause)
 
 
 def known_state(obj: Object, states: Mapping[str, S]) -> S:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -20,16 +19,21 @@ from cloud_controller.cloud_errors import (
 from cloud_controller.clouds.common.error_codes import ErrorCodes, typed
 from cloud_controller.retries import RETRY_AFTER
 
-_STATUSES: Final = ErrorCodes(
-    (InvalidConfiguration, "400|406|413|415|422"),
-    (AccessDenied, "401|403"),
-    (NotFound, "404|410"),
-    (Conflict, "409"),
-    (Overtaken, "412"),
+CODES: Final = ErrorCodes(
+    # Octavia answers 403, Neutron 409, or 400 for routes, and Nova 403 or 413.
+    (
+        QuotaExceeded,
+        "400 RoutesExhausted:.*|4[01][39] .*(?i:quota).*",
+        "4[01][39] .*(?i:limit) .*exceeded.*|4[01][39] .*(?i:limit) .*reached.*",
+        "4[01][39] .*(?i:maximum number of) .*exceeded.*|4[01][39] .*(?i:maximum number of) .*reached.*",
+    ),
+    (InvalidConfiguration, "400 .*|406 .*|413 .*|415 .*|422 .*"),
+    (AccessDenied, "401 .*|403 .*"),
+    (NotFound, "404 .*|410 .*"),
+    (Conflict, "409 .*"),
+    (Overtaken, "412 .*"),
 )
-_QUOTA: Final = re.compile(r"quota|(?:limit|maximum number of .*) (?:is |was |has been )?(?:exceeded|reached)", re.I)
-"""In the text: Octavia answers 403, Neutron 409, Nova 403 or 413."""
-_QUOTA_NAMES: Final = ("OverQuota", "RoutesExhausted")
+"""By the status and the error's name and text: `409 IpAddressInUse: Unable to …`."""
 
 
 class Unauthorized(AccessDenied):
@@ -44,15 +48,14 @@ def of_status(status: int, data: bytes, what: str, retry_after: float = RETRY_AF
     text = f"{where}: {words}" + (f" ({trace})" if trace else "")
     if status == 401:
         return Unauthorized(text)
-    if kind in _QUOTA_NAMES or (status in (403, 409, 413) and _QUOTA.search(message)):
-        return QuotaExceeded(text)
     if status in (404, 410) and not (kind or message):
         # Not the service's own words: something before it answered. Whoever reads "not found" deletes a node.
         return CloudError(f"{where}: HTTP {status} without the service's error; a proxy before it may have answered")
     if status < 400:
         # A redirect, or a list of versions: the endpoint is not the API's.
         return CloudError(f"{where}: HTTP {status}; check the service's endpoint in the catalog")
-    return typed(_STATUSES.kind(str(status), status), text, InvalidConfiguration(where, words), retry_after)
+    code = f"{status} {' '.join(words.split())}"
+    return typed(CODES.kind(code, status), text, InvalidConfiguration(where, words), retry_after)
 
 
 def _told(data: bytes) -> tuple[str, str, str]:
