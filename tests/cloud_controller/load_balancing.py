@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 from unittest.mock import patch
 
+from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.controller import (
@@ -127,6 +128,7 @@ class Running:
         checkpoint: Any = None,
         started: bool = True,
         options: ServiceOptions | None = None,
+        binding: Binding = UNBOUND,
         **config: Any,
     ) -> None:
         self.account = account
@@ -148,7 +150,7 @@ class Running:
             cluster,
             Metrics(),
             options or ServiceOptions(resync=300.0),
-            guard(cluster),
+            guard(cluster, binding),
             self.checkpoint,
         )
         for each in slices.items():

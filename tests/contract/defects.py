@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from cloud_controller.cloud import CloudError, NotFound
-from cloud_controller.load_balancers.model import CLUSTER_TAG
+from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerState
 from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeletePool, OperationResult
 
 Plant = Callable[[Any], None]
@@ -145,6 +145,11 @@ def failed_attempts_unobserved(cloud: Any) -> None:
     cloud.observe_calls = lambda observer: observe(
         lambda operation, seconds, error: observer(operation, seconds, error) if error is None else None
     )
+
+
+def takes_whole_for_remains(cloud: Any) -> None:
+    read = cloud.load_balancers.read
+    cloud.load_balancers.read = lambda *asked: [replace(lb, state=LoadBalancerState.PARTIAL) for lb in read(*asked)]
 
 
 def performs(alter: Callable[..., Any]) -> Plant:
@@ -286,6 +291,11 @@ def machines_not_closed(cloud: Any) -> None:
 def unowned_routes_deleted(cloud: Any) -> None:
     delete, listed = cloud.routes.delete, cloud.routes.list
     cloud.routes.delete = lambda routes: delete([*routes, *listed()])
+
+
+def machines_of_routes_gone(cloud: Any) -> None:
+    listed = cloud.routes.list
+    cloud.routes.list = lambda: [replace(route, target_instance="", blackhole=True) for route in listed()]
 
 
 def all_routes_owned(cloud: Any) -> None:

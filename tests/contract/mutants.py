@@ -15,13 +15,14 @@ from cloud_controller.cloud import (
     Throttled,
     Unavailable,
 )
-from cloud_controller.load_balancers.model import SERVICE_UID_TAG
+from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, SERVICE_UID_TAG
 from tests.contract import (
     defects,
     test_answers,
     test_changes,
     test_creation,
     test_fencing,
+    test_holding,
     test_interruptions,
     test_machines,
     test_ownership,
@@ -171,6 +172,13 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     (TINY, "building asks the cloud", defects.building_asks, test_plans.test_a_plan_makes_no_call),
     (TINY, "the observer does not see failures", defects.failed_attempts_unobserved,
      test_answers.test_the_observer_gets_every_attempt_with_its_operation_and_error),
+    # Holding
+    (f"{TINY} {MYCLOUD} {AWS}", "a whole load balancer seems to be remains", defects.takes_whole_for_remains,
+     test_holding.test_the_load_balancer_of_a_service_that_vanished_stays_whole_until_its_deletion_is_confirmed),
+    (AWS, "remains do not say whose they are", defects.leaves_out("elbv2 CreateTargetGroup", CLUSTER_UID_TAG),
+     test_holding.test_a_confirmed_deletion_that_breaks_off_is_finished_without_another_confirmation),
+    (CLASSIC, "remains do not say whose they are", defects.leaves_out("ec2 CreateSecurityGroup", CLUSTER_UID_TAG),
+     test_holding.test_a_confirmed_deletion_that_breaks_off_is_finished_without_another_confirmation),
     # Changes
     (BALANCERS, "errors are swallowed", defects.performs(defects.errors_swallowed),
      test_changes.test_a_change_without_an_answer_is_reported_as_unavailable),
@@ -253,6 +261,8 @@ _OTHERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_routes.test_foreign_routes_are_listed_and_stay_as_they_are),
     (MACHINES, "the fence is not asked before a route", defects.fence_not_passed_on,
      test_routes.test_no_route_reaches_the_cloud_when_the_fence_refuses_it),
+    (MACHINES, "the machine of a route seems gone", defects.machines_of_routes_gone,
+     test_routes.test_the_route_of_a_machine_that_exists_is_held_while_its_node_is_missing),
     (MYCLOUD, "only the first page of routes is read", defects.reads_one_page("GET route_tables"),
      test_routes.test_created_routes_are_listed_and_deleted_ones_are_not),
     (ALICLOUD, "only the first page of routes is read", defects.reads_one_page("vpc DescribeRouteEntryList"),

@@ -17,6 +17,10 @@ from cloud_controller.cloud import (
     Routes,
     Throttled,
 )
+from cloud_controller.controllers import route_plan
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
+from cloud_controller.controllers.route import observe_nodes
+from cloud_controller.controllers.route_plan import RouteOptions
 from cloud_controller.fence import WriteRefused
 from cloud_controller.kube import Object
 from tests.contract.harness import Harness, differences
@@ -131,6 +135,23 @@ def test_foreign_routes_are_listed_and_stay_as_they_are(harness: Harness) -> Non
     assert found[foreign].owned is not True
     changed = differences(harness.snapshot(), before)
     assert not [key for key in changed if "route" in key]
+
+
+def test_the_route_of_a_machine_that_exists_is_held_while_its_node_is_missing(harness: Harness) -> None:
+    missing, there = harness.node("one"), harness.node("two")
+    held = Route("100.96.0.0/24", machine_of(harness, missing))
+    kept = Route("100.96.1.0/24", machine_of(harness, there))
+    table(harness.new_cloud()).create([held, kept])
+    there["spec"]["podCIDR"] = kept.destination_cidr
+    cloud = harness.new_cloud()
+    harness.wire.writes.clear()
+
+    observation = observe_nodes([there], cloud, InstanceSnapshot(cloud.instances))
+    plan = route_plan.plan(observation, RouteOptions(("100.96.0.0/16",)))
+
+    assert [action.target for action in plan.held] == [f"route/{held.destination_cidr}"]
+    assert not [action for action in plan.changes if action.target.startswith("route/")]
+    assert harness.wire.writes == []
 
 
 def test_routes_beyond_the_quota_fail_one_by_one(harness: Harness) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -425,20 +423,6 @@ def test_a_service_that_took_the_name_of_a_deleted_one_gets_its_own_load_balance
     assert new["tags"]["kubernetes.io/service-uid"] == "uid-2"
 
 
-def test_the_load_balancer_of_a_service_that_vanished_stays_until_somebody_confirms_its_deletion(
-    site: MyCloudSite, cluster: Cluster
-) -> None:
-    served(site, cluster, web())
-    cluster.objects["services"].clear()
-    running = Running(site, cluster).settle()
-    assert only(site.load_balancers())["state"] == "available"
-
-    running.confirm_all()
-    running.settle()
-
-    assert site.load_balancers() == []
-
-
 def test_what_is_held_is_forgotten_once_a_person_has_deleted_it_in_the_cloud(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
@@ -651,90 +635,35 @@ def crashing(after: Callable[[], None]) -> Callable[[MyCloud], None]:
     return wrap
 
 
-def lifetime(cluster: Cluster, site: MyCloudSite) -> list[Callable[[], None]]:
-    """What happens to the Service, step by step."""
-
-    def create() -> None:
-        cluster.put(web({}, port(8080), port(8443)))
-
-    def change() -> None:
-        changed(cluster, ports=[port(8080, nodePort=30081), port(9443, nodePort=30444)])
-        cluster.service()["metadata"]["annotations"] = {MAX_QPS: "5"}
-        put_node(cluster, site.machine("worker-2"), ingress=True)
-        del cluster.objects["nodes"]["worker-0"]
-
-    def replace() -> None:
-        cluster.service()["metadata"]["annotations"] = {SCHEME: "internal"}
-
-    return [create, change, replace, cluster.delete_service]
-
-
-def comparable(site: MyCloudSite, cluster: Cluster) -> Any:
-    """What must be the same however often the process died: all but ids, times and the cloud's choice of address."""
-    lbs = [{k: v for k, v in lb.items() if k not in ("id", "created_at", "address")} for lb in site.load_balancers()]
-    addresses = [lb["address"] for lb in site.load_balancers()]
-    for lb in lbs:
-        lb["listeners"] = sorted(lb["listeners"], key=lambda each: str(each["port"]))
-        lb["backend_sets"] = sorted(
-            (s | {"backends": sorted(s["backends"], key=str)} for s in lb["backend_sets"]), key=lambda s: str(s["name"])
-        )
-    services = copy.deepcopy(cluster.objects["services"])
-    for service in services.values():
-        ingress = (service["status"].get("loadBalancer") or {}).get("ingress") or []
-        assert [entry["ip"] for entry in ingress] == addresses
-        service["status"] = {}
-    return lbs, services
-
-
-def test_a_crash_after_any_single_write_leaves_nothing_that_the_next_run_does_not_finish(
+def test_a_service_gets_what_it_should_have_from_processes_that_each_die_after_one_write(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
-    expected = []
-    for step in lifetime(cluster, site):
-        step()
-        Running(site, cluster).settle()
-        expected.append(comparable(site, cluster))
-    assert expected[-1] == ([], {})
-    crashes = 0
-    for last_write in itertools.count(1):
-        died = _live_and_die_at(last_write, site, expected)
-        if not died:
-            break
-        crashes += 1
-    assert crashes >= 15, "each kind of write was the last one once"
-
-
-def _live_and_die_at(last_write: int, site: MyCloudSite, expected: list[Any]) -> bool:
-    """A whole life of the Service in which the process dies once, right after this write; False if it never came."""
-    for machine in site.client.list("machines"):
-        site.client.delete("machines", machine["id"])
-        site.forget_machine(machine["id"])
-    cluster = Cluster()
-    put_node(cluster, site.machine("worker-0"), ingress=True)
-    put_node(cluster, site.machine("worker-1"))
-    count = itertools.count(1)
+    """Of the cloud or of the Service. What a cloud is left with is in the contract suite."""
+    deaths = 0
 
     def die() -> None:
-        if next(count) == last_write:
-            raise Crash
+        raise Crash
+
+    def live() -> None:
+        nonlocal deaths
+        while True:
+            try:
+                Running(site, cluster, wrap=crashing(die)).settle()
+                return
+            except Crash:
+                deaths += 1
 
     cluster.after_write = die
-    died = False
-    for number, step in enumerate(lifetime(cluster, site)):
-        step()
-        try:
-            Running(site, cluster, wrap=crashing(die)).settle()
-        except Crash:
-            died = True
-            Running(site, cluster).settle()
-        assert without_machines(comparable(site, cluster)) == without_machines(expected[number])
-    return died
+    cluster.put(web())
+    live()
+    assert cluster.service()["metadata"]["finalizers"] == [FINALIZER]
+    assert [each["ip"] for each in cluster.ingress] == [only(site.load_balancers())["address"]]
 
+    changed(cluster, {SCHEME: "internal"})
+    live()
+    assert [each["ip"] for each in cluster.ingress] == [only(site.load_balancers())["address"]]
 
-def without_machines(state: Any) -> Any:
-    """Machines are new in each life."""
-    lbs, services = copy.deepcopy(state)
-    for lb in lbs:
-        for pool in lb["backend_sets"]:
-            pool["backends"] = [(backend["port"], backend["weight"]) for backend in pool["backends"]]
-    return lbs, services
+    cluster.delete_service()
+    live()
+    assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
+    assert deaths >= 8
