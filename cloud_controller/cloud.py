@@ -180,7 +180,7 @@ class Routes(Protocol):
         ...
 
     def create(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
-        """Create these routes; an identical existing route is a success."""
+        """Create these routes, and let machines pass on what they bring; an identical existing one is a success."""
         ...
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
