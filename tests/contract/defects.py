@@ -73,7 +73,7 @@ def finds_none(operation: str) -> Plant:
     return requests(operation, alter)
 
 
-def takes(error: type[CloudError], other: Callable[[str], CloudError], operation: str = "") -> Plant:
+def takes(error: type[CloudError], other: Callable[[str], CloudError]) -> Plant:
     """An error is taken for another one."""
 
     def alter(send: Send, content: Any) -> Any:
@@ -82,7 +82,7 @@ def takes(error: type[CloudError], other: Callable[[str], CloudError], operation
         except error as found:
             raise other(str(found)) from found
 
-    return requests(operation, alter)
+    return requests("", alter)
 
 
 def swallows(error: type[CloudError], operation: str, answer: Any) -> Plant:
