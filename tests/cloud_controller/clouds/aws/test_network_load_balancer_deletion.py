@@ -7,7 +7,6 @@ import pytest
 from cloud_controller.binding import Binding
 from cloud_controller.cloud import Conflict
 from cloud_controller.controllers.service.controller import POLL
-from tests.cloud_controller import load_balancing
 from tests.cloud_controller.clouds.aws.conftest import AwsAccount
 from tests.cloud_controller.clouds.aws.faulty_aws import DeletionProtection, security_groups_in_use
 from tests.cloud_controller.clouds.aws.in_the_account import (
@@ -18,7 +17,6 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
 )
 from tests.cloud_controller.clouds.aws.services import named, nlb
 from tests.cloud_controller.cluster import WEB, Cluster
-from tests.cloud_controller.guard import guard
 from tests.cloud_controller.load_balancing import Running, changed, port, served
 
 
@@ -103,19 +101,17 @@ def test_it_goes_on_though_the_service_is_gone(account: AwsAccount, cluster: Clu
     assert_nothing_left(account)
 
 
-def test_one_confirmation_is_enough_though_it_takes_two_processes(
-    account: AwsAccount, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_confirmation_is_enough_though_it_takes_two_processes(account: AwsAccount, cluster: Cluster) -> None:
     cluster.objects["namespaces"] = {"kube-system": {"metadata": {"uid": "uid-here"}}}
-    monkeypatch.setattr(load_balancing, "guard", lambda kube: guard(kube, Binding("uid-here")))
-    Running(account, cluster).settle()
+    here = Binding("uid-here")
+    Running(account, cluster, binding=here).settle()
     del cluster.objects["services"][WEB]
-    running = Running(account, cluster, wrap=security_groups_in_use()).settle()
+    running = Running(account, cluster, wrap=security_groups_in_use(), binding=here).settle()
 
     running.confirm_all()
     running.settle()
     assert groups_made(account)
-    Running(account, cluster).settle()
+    Running(account, cluster, binding=here).settle()
 
     assert_nothing_left(account)
 
