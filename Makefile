@@ -63,7 +63,7 @@ test: set-up style binaries prometheus ## Run the checks and the tests; of those
 	@$(MAKE) --no-print-directory -j 2 types tests-alone
 
 tests-alone:
-	@# Python and pytest compile the tests once; otherwise every worker would.
+	@# Python and pytest compile the tests once; otherwise every worker would. What cannot be collected fails below.
 	@$(VENV_PYTHON) -m pytest -qq --collect-only >/dev/null || true
 	@# Three times as many as two processors, because whole stacks often wait; a file's tests, and those of a unit (tests/distribution.py), share what they start.
 	@$(VENV_PYTHON) -m pytest -n 6 --dist loadfile --no-loadscope-reorder

@@ -30,6 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any worker starts, decide whose turn it is, and end the sites that killed runs left."""
     if not hasattr(config, "workerinput"):
         sampling.commit()
+        if config.option.collectonly:
+            return  # Nobody may read what it prints.
         for site in move_sites_of_ended_runs(BlockRegistry(default_registry())):
             print(f"a run of the tests that has ended left a site: moved to {site}")
 

@@ -115,6 +115,11 @@ class Harness(Protocol):
         """From now on, lists do not show what is created. Reads of single objects by their ID do."""
         ...
 
+    @property
+    def describes_unlisted(self) -> bool:
+        """Whether machines that lists do not show are described; otherwise asking for one raises Unavailable."""
+        ...
+
     def small_pages(self) -> None:
         """From now on, lists have pages of two."""
         ...

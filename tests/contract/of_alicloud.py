@@ -52,19 +52,21 @@ class AliCloudHarness:
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {}
     over_the_network = True
+    describes_unlisted = False
     throttled = "Throttling.User"
     denied = "Forbidden.RAM"
     error_codes: Mapping[str, type[CloudError]] = by_code(
         {
             Throttled: (
-                "Throttling Throttling.User Throttling.Api Rejected.Throttling ApiFlowControl TooManyRequests"
-                " QpsLimitExceeded"
+                "Throttling Throttling.User Throttling.Api Throttling.Resource Rejected.Throttling ApiFlowControl"
+                " TooManyRequests QpsLimitExceeded"
             ),
             AccessDenied: (
-                "Forbidden Forbidden.RAM NoPermission NoPermission.SLR UnauthorizedOperation NotAuthorized AccessDenied"
-                " InvalidAccessKeyId.NotFound InvalidAccessKeySecret InactiveAccessKey InvalidSecurityToken.Expired"
-                " MissingSecurityToken MalformedSecurityToken SignatureDoesNotMatch IncompleteSignature"
-                " InvalidTimeStamp.Expired SignatureNonceUsed AuthenticationFail.OIDCToken.Expired EntityNotExist.Role"
+                "Forbidden Forbidden.RAM Forbidden.SubUser NoPermission NoPermission.SLR UnauthorizedOperation"
+                " NotAuthorized AccessDenied InvalidAccessKeyId.NotFound InvalidAccessKeyId.Inactive"
+                " InvalidAccessKeySecret InactiveAccessKey InvalidSecurityToken.Expired MissingSecurityToken"
+                " MalformedSecurityToken SignatureDoesNotMatch IncompleteSignature InvalidTimeStamp.Expired"
+                " SignatureNonceUsed AuthenticationFail.OIDCToken.Expired EntityNotExist.Role"
                 " InvalidParameter.OIDCProviderArn OIDCToken.Invalid"
             ),
             Unavailable: (
@@ -79,22 +81,24 @@ class AliCloudHarness:
             ),
             NotFound: (
                 "InvalidLoadBalancerId.NotFound InvalidInstanceId.NotFound InvalidRouteTableId.NotFound"
-                " ResourceNotFound.serverGroup RspoolVipExist.NotExist InvalidVpcId.NotExist"
-                " VPC_ROUTE_ENTRY_NOT_EXIST VPC_ROUTER_NOT_FOUND"
+                " ResourceNotFound.serverGroup ResourceNotFound.loadBalancer RspoolVipExist.NotExist"
+                " InvalidVpcId.NotExist VPC_ROUTE_ENTRY_NOT_EXIST VPC_ROUTER_NOT_FOUND"
             ),
             QuotaExceeded: (
-                "QuotaExceeded QuotaExceeded.RouteEntry ResourceQuotaExceeded.listener LimitExceeded TooManyRequest"
-                " RuleExceedLimit VPC_ROUTE_ENTRY_QUOTA OperationDenied.NoStock InsufficientCapacity NotEnoughBalance"
-                " Account.Arrearage"
+                "QuotaExceeded QuotaExceeded.RouteEntry QuotaExceeded.LoadBalancersNum ResourceQuotaExceeded.listener"
+                " LimitExceeded TooManyRequest RuleExceedLimit VPC_ROUTE_ENTRY_QUOTA OperationDenied.NoStock"
+                " InsufficientCapacity NotEnoughBalance Account.Arrearage"
             ),
             Conflict: (
                 "OperationConflict Conflict.Lock TaskConflict OperationFailed.ListenerStatusNotSupport"
-                " ListenerStatusNotSupport IncorrectStatus.loadBalancer IncorrectVpcStatus InvalidStatus.RouteEntry"
-                " ResourceInConfiguring.loadBalancer BackendServer.configuring ServiceIsStopping ServiceIsStarting"
-                " ResourceInUse.serverGroup DependencyViolation.RouteEntry OperationDenied.DeleteProtectionIsOn"
-                " DeleteProtectionIsOn DeletionProtectionEnabled InvalidCIDRBlock.Duplicate"
-                " VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE VPC_ROUTE_ENTRY_STATUS_ERROR ResourceAlreadyExist.listener"
-                " ResourceAlreadyAssociated.serverGroup IdempotentParameterMismatch IdempotenceParamNotMatch"
+                " ListenerStatusNotSupport IncorrectStatus IncorrectStatus.loadBalancer IncorrectVpcStatus"
+                " IncorrectRouteEntryStatus InvalidStatus.RouteEntry ResourceInConfiguring"
+                " ResourceInConfiguring.loadBalancer BackendServer.configuring ServiceIsConfiguring ServiceIsStopping"
+                " ServiceIsStarting ResourceInUse.serverGroup DependencyViolation.RouteEntry"
+                " OperationDenied.DeleteProtectionIsOn DeleteProtectionIsOn DeletionProtectionEnabled"
+                " InvalidCIDRBlock.Duplicate VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE VPC_ROUTE_ENTRY_STATUS_ERROR"
+                " ResourceAlreadyExist.listener ResourceAlreadyAssociated.serverGroup IdempotentParameterMismatch"
+                " IdempotenceParamNotMatch"
             ),
             CloudError: "SomethingNew",
         }

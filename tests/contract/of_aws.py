@@ -68,6 +68,7 @@ class AwsHarness:
     )
     replacing_annotations: Mapping[str, str] = named(scheme="internal")
     over_the_network = True
+    describes_unlisted = True
     throttled = "Throttling"
     denied = "AccessDenied"
     error_codes: Mapping[str, type[CloudError]] = by_code(

@@ -53,6 +53,7 @@ class MyCloudHarness:
     changed_annotations: Mapping[str, str] = {MAX_QPS: "5"}
     replacing_annotations: Mapping[str, str] = {SCHEME: "internal"}
     over_the_network = True
+    describes_unlisted = True
     throttled = "Throttled"
     denied = "PermissionDenied"
     error_codes: Mapping[str, type[CloudError]] = {

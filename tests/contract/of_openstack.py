@@ -53,6 +53,7 @@ class OpenStackHarness:
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {}
     over_the_network = True
+    describes_unlisted = True
     throttled = "429"
     denied = "403 Policy does not allow this request to be performed."
     error_codes: Mapping[str, type[CloudError]] = {
@@ -60,7 +61,7 @@ class OpenStackHarness:
         "400 RoutesExhausted: The number of routes exceeds the maximum 30.": QuotaExceeded,
         "401 The request you have made requires authentication.": AccessDenied,
         "403 Policy does not allow this request to be performed.": AccessDenied,
-        "403 Limit of listeners reached": QuotaExceeded,
+        "403 Listener Limit Reached": QuotaExceeded,
         "403 Maximum number of ports exceeded": QuotaExceeded,
         "403 Quota has been met for resources: Load Balancer": QuotaExceeded,
         "404 Instance could not be found.": NotFound,
@@ -70,7 +71,8 @@ class OpenStackHarness:
         "410 The resource is gone": NotFound,
         "412 RevisionNumberConstraintFailed: Constrained to 2, but current revision is 3": Overtaken,
         "413 Request is too large": InvalidConfiguration,
-        "413 Limit of volumes exceeded": QuotaExceeded,
+        "409 The limit of retries is 3, and the load balancer has reached none": Conflict,
+        "413 The limit has been exceeded": QuotaExceeded,
         "413 Maximum number of volumes reached": QuotaExceeded,
         "415 Unsupported media type": InvalidConfiguration,
         "422 Unprocessable entity": InvalidConfiguration,

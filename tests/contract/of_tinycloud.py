@@ -50,6 +50,7 @@ class TinyHarness:
     changed_annotations: Mapping[str, str] = {}
     replacing_annotations: Mapping[str, str] = {"tiny.example.com/scheme": "internal"}
     over_the_network = False
+    describes_unlisted = True
     throttled = "SlowDown"
     denied = "NotAllowed"
     error_codes: Mapping[str, type[CloudError]] = {

@@ -193,7 +193,8 @@ class EcsInstances:
             yield each
 
     def _see(self, id: str, interface: str | None = None) -> None:
-        self._seen.put(id, interface or self._seen.get(id) or "", anew=True)
+        with self._seen.cache.lock:
+            self._seen.put(id, interface or self._seen.get(id) or "", anew=True)
 
     def _named(self, names: Collection[str]) -> dict[str, EcsInstance]:
         return _named(self._listing.get("") or (), names)

@@ -132,7 +132,10 @@ class Entries(Generic[T]):
             return value
 
     def put(self, id: str, value: T, *, anew: bool = False) -> None:
-        """Store the value after this process's own change. `anew`: its lifetime starts again."""
+        """Store the value after this process's own change, or as read of what it never changes.
+
+        `anew`: its lifetime starts again.
+        """
         with self.cache.lock:
             self._store(id, value, self._lifetime, anew=anew)
 

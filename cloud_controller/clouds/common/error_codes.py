@@ -11,12 +11,19 @@ from cloud_controller.retries import RETRY_AFTER
 class ErrorCodes:
     """A cloud's error codes: rows of an error and the regular expressions of its codes; the first match decides.
 
-    `|` separates expressions and is in none: the contract suite knows a code for each.
+    `|` separates expressions and is in none: the contract suite knows a code for each. Raises ValueError for one that
+    is there twice, and re.error for one that is none.
     """
 
     def __init__(self, *rows: tuple[type[CloudError], *tuple[str, ...]]) -> None:
-        self.kinds = {each: kind for kind, *codes in rows for each in "|".join(codes).split("|")}
+        self.kinds: dict[str, type[CloudError]] = {}
         """The error of each expression."""
+        for kind, *codes in rows:
+            for each in "|".join(codes).split("|"):
+                re.compile(each)
+                if each in self.kinds:
+                    raise ValueError(f"{each!r} is in the table twice")
+                self.kinds[each] = kind
 
     def expression(self, code: str) -> str:
         """The expression that decides about a code; "" if the code is unknown."""

@@ -24,8 +24,9 @@ CODES: Final = ErrorCodes(
     (
         QuotaExceeded,
         "400 RoutesExhausted:.*|4[01][39] .*(?i:quota).*",
-        "4[01][39] .*(?i:limit) .*exceeded.*|4[01][39] .*(?i:limit) .*reached.*",
-        "4[01][39] .*(?i:maximum number of) .*exceeded.*|4[01][39] .*(?i:maximum number of) .*reached.*",
+        "4[01][39] .*(?i:limit( is)?( was)?( has been)? exceeded).*",
+        "4[01][39] .*(?i:limit( is)?( was)?( has been)? reached).*",
+        "4[01][39] .*(?i:maximum number of .* exceeded).*|4[01][39] .*(?i:maximum number of .* reached).*",
     ),
     (InvalidConfiguration, "400 .*|406 .*|413 .*|415 .*|422 .*"),
     (AccessDenied, "401 .*|403 .*"),

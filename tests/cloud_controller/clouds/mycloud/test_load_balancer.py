@@ -243,6 +243,21 @@ def test_a_read_of_everything_that_failed_is_the_controllers_trouble(
     assert running.controller.trouble() == "the cloud is down"
 
 
+def test_a_look_at_what_the_cloud_does_that_failed_is_an_error(
+    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put(web())
+    running = Running(site, cluster)
+    running.handle()
+
+    def fail(*_: object) -> None:
+        raise Unavailable("the cloud is down")
+
+    monkeypatch.setattr(running.cloud.load_balancers, "read", fail)
+    with pytest.raises(Unavailable):
+        running.handle(POLL)
+
+
 @pytest.mark.parametrize("key", [RESYNC, POLL])
 def test_a_failed_read_for_many_services_does_not_wait_for_minutes(
     site: MyCloudSite, cluster: Cluster, key: str
