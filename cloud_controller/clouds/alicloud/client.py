@@ -100,17 +100,12 @@ class Client:
         None values are left out, lists and dicts flattened (`Tag.1.Key`); the region is added. `repeatable`: whether a
         write without a `ClientToken` may be sent again after a lost answer.
         """
-        what = f"{product} {action}"
         limiter = self._rate_limiters.setdefault((product, action), RateLimiter())
         end = time.monotonic() + self._policy.deadline
 
         def attempt(_: int) -> dict[str, Any]:
-            return limiter.paced(
-                lambda: self._with_key(product, action, parameters),
-                what=f"Alibaba Cloud: {what}",
-                until=end,
-                sleep=self._sleep,
-            )
+            with limiter.paced(what=f"Alibaba Cloud: {product} {action}", until=end, sleep=self._sleep):
+                return self._with_key(product, action, parameters)
 
         safe = repeatable or is_read(action) or bool(parameters.get("ClientToken"))
         return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
@@ -150,14 +145,11 @@ class Client:
     def _with_key(self, product: str, action: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         key = self._credentials.key()
         try:
-            return self._observed(product, action, parameters, key)
+            return self._send(product, action, parameters, key)
         except CloudError as error:
             if key is None or not names_credentials(error) or not self._credentials.refused(key):
                 raise
-        return self._observed(product, action, parameters, self._credentials.key())
-
-    def _observed(self, product: str, action: str, parameters: Mapping[str, Any], key: Key | None) -> dict[str, Any]:
-        return observed(self.observer, f"{product} {action}", lambda: self._send(product, action, parameters, key))
+        return self._send(product, action, parameters, self._credentials.key())
 
     def _send(self, product: str, action: str, parameters: Mapping[str, Any], key: Key | None) -> dict[str, Any]:
         endpoint, what = self._endpoint(product), f"{product} {action}"
@@ -170,10 +162,10 @@ class Client:
             signature = authorization("POST", target, headers, headers["x-acs-content-sha256"], key.id, key.secret)
             headers["Authorization"] = signature
         fence = unfenced if is_read(action) or product == "sts" else self.fence
-        answer = self._http.send(
-            "POST", endpoint, f"/?{target}" if target else "/", what=what, headers=headers, body=body, fence=fence
-        )
-        return _decoded(answer, what)
+        where = f"/?{target}" if target else "/"
+        with observed(self.observer, what):
+            answer = self._http.send("POST", endpoint, where, what=what, headers=headers, body=body, fence=fence)
+            return _decoded(answer, what)
 
 
 def _headers(host: str, version: str, action: str, body: bytes, key: Key | None) -> dict[str, str]:

@@ -102,15 +102,12 @@ class Api:
         method = getattr(self._client(service, operation), xform_name(operation))
         limiter = self._rate_limiters.setdefault((service, operation), RateLimiter())
         end = time.monotonic() + self._policy.deadline
+        name = f"{service} {operation}"
 
         def attempt(_: int) -> dict[str, Any]:
-            name = f"{service} {operation}"
-            return limiter.paced(
-                lambda: observed(self.observer, name, lambda: self._sent(service, operation, method, params)),
-                what=f"AWS: {name}",
-                until=end,
-                sleep=self._sleep,
-            )
+            paced = limiter.paced(what=f"AWS: {name}", until=end, sleep=self._sleep)
+            with paced, observed(self.observer, name):
+                return self._sent(service, operation, method, params)
 
         return retries.call(attempt, self._policy, idempotent=safe, sleep=self._sleep)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import urllib3
 from urllib3.exceptions import (
@@ -23,8 +23,6 @@ from urllib3.exceptions import (
 from cloud_controller import fenced_http
 from cloud_controller.cloud import CallObserver, CloudError, Fence, InvalidConfiguration, Unavailable
 from cloud_controller.retries import NeverReached
-
-T = TypeVar("T")
 
 _CONNECT_TIMEOUT = 5.0
 
@@ -81,19 +79,19 @@ class Http:
             raise Unavailable(f"{where}: connection lost during {what} ({_cause(error)})") from None
 
 
-def observed(observer: CallObserver | None, operation: str, attempt: Callable[[], T]) -> T:
-    """The result of one attempt, which the observer hears of: see `Cloud.observe_calls`."""
-    if observer is None:
-        return attempt()
+@contextmanager
+def observed(observer: CallObserver | None, operation: str) -> Iterator[None]:
+    """One attempt, which the observer hears of: see `Cloud.observe_calls`."""
     started = time.monotonic()
     failure: CloudError | None = None
     try:
-        return attempt()
+        yield
     except CloudError as error:
         failure = error
         raise
     finally:
-        observer(operation, time.monotonic() - started, failure)
+        if observer is not None:
+            observer(operation, time.monotonic() - started, failure)
 
 
 def _innermost(error: BaseException) -> BaseException:

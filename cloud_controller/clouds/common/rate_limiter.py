@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from cloud_controller.cloud_errors import Throttled
 from cloud_controller.retries import RETRY_AFTER
-
-T = TypeVar("T")
 
 _FIRST = 0.05
 """The interval in seconds after the first throttled call; each further one doubles it."""
@@ -32,8 +30,9 @@ class RateLimiter:
         self._next = 0.0
         self._slowed = float("-inf")
 
-    def paced(self, attempt: Callable[[], T], *, what: str, until: float, sleep: Callable[[float], None]) -> T:
-        """The result of `attempt`, which begins when its turn comes; its throttling slows down all.
+    @contextmanager
+    def paced(self, *, what: str, until: float, sleep: Callable[[float], None]) -> Iterator[None]:
+        """One call, which begins when its turn comes; its throttling slows down all.
 
         Raises Throttled if the turn comes after `until` (on the monotonic clock).
         """
@@ -44,12 +43,11 @@ class RateLimiter:
         if wait:
             sleep(wait)
         try:
-            result = attempt()
+            yield
         except Throttled as error:
             self.throttled(error.retry_after)
             raise
         self.succeeded()
-        return result
 
     def turn(self, patience: float) -> float | None:
         """Reserve the next slot; return the seconds until then, or None if they exceed `patience`."""

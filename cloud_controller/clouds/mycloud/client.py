@@ -223,15 +223,12 @@ class Client:
     def _authorised(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         token = self._token
         try:
-            return self._observed(method, path, body, token)
+            return self._send(method, path, body, token)
         except Unauthorized:
             if self._refresh_token is None or (fresh := sendable("token", self._refresh_token())) == token:
                 raise
             self._token = fresh
-        return self._observed(method, path, body, fresh)
-
-    def _observed(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> Any:
-        return observed(self.observer, operation_of(method, path), lambda: self._send(method, path, body, token))
+        return self._send(method, path, body, fresh)
 
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None, token: str) -> Any:
         what = f"{method} /v1/{path.partition('?')[0]}"
@@ -240,12 +237,13 @@ class Client:
         if data is not None:
             headers["Content-Type"] = "application/json"
         fence = unfenced if method == "GET" or path in _READING else self.fence
-        answer = self._http.send(
-            method, self.endpoint, f"/v1/{path}", what=what, headers=headers, body=data, fence=fence
-        )
-        if answer.status < 300:
-            return self._decoded(answer.data) if answer.data else None
-        raise self._error(what, answer)
+        with observed(self.observer, operation_of(method, path)):
+            answer = self._http.send(
+                method, self.endpoint, f"/v1/{path}", what=what, headers=headers, body=data, fence=fence
+            )
+            if answer.status < 300:
+                return self._decoded(answer.data) if answer.data else None
+            raise self._error(what, answer)
 
     def _decoded(self, data: bytes) -> Any:
         try:

@@ -145,7 +145,8 @@ class OpenStackClient:
         operation = operation_of(method, service, target)
 
         def sent(token: Token) -> Object:
-            return observed(self.observer, operation, lambda: self._send(method, service, target, body, headers, token))
+            with observed(self.observer, operation):
+                return self._send(method, service, target, body, headers, token)
 
         token = self._observed_token()
         try:

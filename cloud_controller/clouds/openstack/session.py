@@ -72,7 +72,8 @@ class Session:
                 or self._token is instead_of
                 or self._clock() > self._token.ends_at - _RENEWED_BEFORE
             ):
-                self._token = observed(observer, "POST identity auth/tokens", self._new_token)
+                with observed(observer, "POST identity auth/tokens"):
+                    self._token = self._new_token()
             return self._token
 
     def endpoint(self, token: Token, service: str) -> str:

@@ -95,12 +95,13 @@ def test_the_observer_hears_of_success_and_failure() -> None:
     heard: list[tuple[str, CloudError | None]] = []
     error = Unavailable("no answer")
 
-    def fail() -> None:
-        raise error
+    def hears(name: str, _: float, failure: CloudError | None) -> None:
+        heard.append((name, failure))
 
-    assert observed(lambda name, _, failure: heard.append((name, failure)), "x Get", lambda: 7) == 7
-    with pytest.raises(Unavailable):
-        observed(lambda name, _, failure: heard.append((name, failure)), "x Create", fail)
+    with observed(hears, "x Get"):
+        pass
+    with pytest.raises(Unavailable), observed(hears, "x Create"):
+        raise error
 
     assert heard == [("x Get", None), ("x Create", error)]
 
