@@ -26,7 +26,7 @@ from local.api_site import ApiSite
 from local.clouds import cloud_of_site, default_cloud
 from local.commands import COMMANDS, READING
 from local.control_plane.build import BuildError
-from local.engine import termination
+from local.engine import collector, termination
 from local.engine.cli_request import stack_name
 from local.engine.stack.lock import LockedError
 from local.engine.stack.secrets import SecretsError
@@ -172,5 +172,6 @@ def _fail(error: Exception, code: int) -> int:
 
 
 if __name__ == "__main__":
+    collector.search_seldom()
     termination.heed()
-    sys.exit(main())
+    collector.leave(main())

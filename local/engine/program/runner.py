@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from local.engine import collector
 from local.engine.interpreter import Interpreter
 from local.engine.stack.config import Config
 from local.engine.termination import SIGNALS_SEEN_EVERY
@@ -280,4 +281,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    collector.search_seldom()
+    collector.leave(main())
