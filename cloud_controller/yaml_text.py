@@ -49,10 +49,12 @@ class Document:
 def load(text: str) -> Any:
     """Parse the text. Raises NotYaml, also for duplicate keys, of which PyYAML silently takes the last."""
     try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        if tree is not None:
-            _refuse_duplicates(tree, set())
-        return yaml.safe_load(text)
+        loader = yaml.SafeLoader(text)
+        tree = loader.get_single_node()
+        if tree is None:
+            return None
+        _refuse_duplicates(tree, set())
+        return loader.construct_document(tree)
     except NotYaml:
         raise
     except _ERRORS as error:

@@ -6,23 +6,11 @@ Its objects are those of `cloud_controller.manifests`; here they become resource
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NotRequired
 
 import pulumi
-from pulumi_kubernetes.admissionregistration.v1 import (
-    MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding,
-    ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding,
-)
-from pulumi_kubernetes.apps.v1 import DaemonSet, Deployment
-from pulumi_kubernetes.batch.v1 import CronJob
-from pulumi_kubernetes.core.v1 import Secret, ServiceAccount
-from pulumi_kubernetes.networking.v1 import NetworkPolicy
-from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
-from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
-from pulumi_kubernetes.storage.v1 import CSIDriver, StorageClass
+import pulumi_kubernetes as kubernetes
 
 from cloud_controller import manifests, pod_network, rbac
 from cloud_controller.cloud import InvalidConfiguration
@@ -41,29 +29,6 @@ from .manifest_fields import arguments_of
 
 IMAGE = "registry.local/cloud-controller:0.1.0"
 """Our daemon's, where the program names no other."""
-
-_KINDS: Mapping[str, Any] = {
-    each.__name__: each
-    for each in (
-        ClusterRole,
-        ClusterRoleBinding,
-        CronJob,
-        CSIDriver,
-        DaemonSet,
-        Deployment,
-        MutatingAdmissionPolicy,
-        MutatingAdmissionPolicyBinding,
-        NetworkPolicy,
-        PodDisruptionBudget,
-        Role,
-        RoleBinding,
-        Secret,
-        ServiceAccount,
-        StorageClass,
-        ValidatingAdmissionPolicy,
-        ValidatingAdmissionPolicyBinding,
-    )
-}
 
 
 class CloudControllerManagerArgs(ManagerSettings):
@@ -147,7 +112,7 @@ class CloudControllerManager(pulumi.ComponentResource):
 
         def resource(logical: str, manifest: manifests.Manifest, *after: pulumi.Resource) -> pulumi.Resource:
             manifest = manifests.renamed(manifest, args.get("name", manifests.NAME))
-            made: pulumi.Resource = _KINDS[manifest["kind"]](
+            made: pulumi.Resource = _class_of(manifest)(
                 logical, **arguments_of(manifest), opts=pulumi.ResourceOptions(parent=self, depends_on=[*after])
             )
             return made
@@ -189,6 +154,13 @@ class CloudControllerManager(pulumi.ComponentResource):
         for each in _admission_of_services(cloud, admission, args.get("arguments", ()), cloud_config):
             resource(each["metadata"]["name"], each)
         self.register_outputs({})
+
+
+def _class_of(manifest: manifests.Manifest) -> Any:
+    """Its resource's class. pulumi_kubernetes imports an API's classes with the first use of one, and slowly."""
+    api, _, version = manifest["apiVersion"].rpartition("/")
+    package = getattr(kubernetes, api.partition(".")[0] or "core")
+    return getattr(getattr(package, version), manifest["kind"])
 
 
 def _controllers(args: CloudControllerManagerArgs) -> list[str]:
