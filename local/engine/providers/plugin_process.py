@@ -10,9 +10,8 @@ from __future__ import annotations
 import collections
 import os
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -21,12 +20,14 @@ START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 LAST_LINES = 20
 
-# Runs before the plug-in, in its process: PR_SET_PDEATHSIG is option 1 of prctl and outlives exec.
+# Does what `python -m` does, after PR_SET_PDEATHSIG, which is option 1 of prctl.
 _LAUNCH = (
-    "import ctypes, os, signal, sys\n"
+    "import ctypes, os, runpy, signal, sys\n"
     "ctypes.CDLL(None).prctl(1, signal.SIGTERM)\n"
     "os.getppid() == int(sys.argv[1]) or sys.exit('the engine is gone')\n"
-    "os.execv(sys.argv[2], sys.argv[2:])"
+    "sys.path[0] = sys.path[0] or os.getcwd()\n"
+    "sys.argv[:] = sys.argv[2:]\n"
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
 
 
@@ -43,17 +44,24 @@ class PluginProcess:
     """A running plug-in with a known port. `stop` may be called twice."""
 
     def __init__(
-        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], on_line: Callable[[str], None]
+        self,
+        python: str,
+        module: str,
+        *arguments: str,
+        cwd: Path,
+        env: Mapping[str, str],
+        on_line: Callable[[str], None],
     ) -> None:
-        """Start `arguments` and wait for the port; later lines go to `on_line`. Raises PluginError."""
+        """Start the module and wait for the port; later lines go to `on_line`. Raises PluginError."""
         self._on_line = on_line
         self._last: collections.deque[str] = collections.deque(maxlen=LAST_LINES)
         self._reported = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._failure = ""
         self._port = 0
+        command = [python, "-u", "-c", _LAUNCH, str(os.getpid()), module, *arguments]
         self._reader = threading.Thread(
-            target=self._run, args=(list(arguments), cwd, dict(env)), name="plugin-output", daemon=True
+            target=self._run, args=(command, cwd, dict(env)), name="plugin-output", daemon=True
         )
         self._reader.start()
         if not self._reported.wait(START_SECONDS):
@@ -85,11 +93,10 @@ class PluginProcess:
             process.wait()
         self._reader.join(STOP_SECONDS)
 
-    def _run(self, arguments: list[str], cwd: Path, env: dict[str, str]) -> None:
-        launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())]
+    def _run(self, command: list[str], cwd: Path, env: dict[str, str]) -> None:
         try:
             process = subprocess.Popen(
-                launcher + arguments,
+                command,
                 cwd=cwd,
                 env=env,
                 stdin=subprocess.DEVNULL,
