@@ -5,7 +5,6 @@ So dashboards and alerts for the upstream cloud controller manager keep working.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from prometheus_client.registry import Collector
 
 from cloud_controller.cloud import CallObserver, CloudError, NotFound
 from cloud_controller.plan import Plan
+from cloud_controller.series import api_prefix
 
 # A series more for each counter and histogram, which no rule here reads.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -252,11 +252,6 @@ class Metrics:
     def render(self) -> bytes:
         """The body of /metrics."""
         return generate_latest(self.registry)
-
-
-def api_prefix(provider: str) -> str:
-    """What the names of the two series of this cloud's API start with."""
-    return f"cloudprovider_{re.sub('[^a-zA-Z0-9_]', '_', provider)}_api_request"
 
 
 class _Queues(Collector):

@@ -12,7 +12,7 @@ from enum import StrEnum
 from string import Template
 from typing import Any, Final
 
-from cloud_controller.metrics import api_prefix
+from cloud_controller.series import api_prefix
 
 JOB: Final = "cloud-controller-manager"
 GROUP: Final = "cloud-controller-manager"
