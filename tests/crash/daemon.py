@@ -95,7 +95,7 @@ class Daemon:
     def start(self) -> None:
         """Start it; returns at once."""
         assert self.pid is None, f"{self.name} runs already"
-        run = f"{self.prelude}\nimport sys\nfrom cloud_controller.cli.commands import main\nsys.exit(main())"
+        run = f"{self.prelude}\nimport sys\nfrom cloud_controller.cli.__main__ import main\nsys.exit(main())"
         arguments = [
             "run",
             f"--cloud={self.cloud_name}",
