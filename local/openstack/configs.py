@@ -80,6 +80,9 @@ def _contents(folder: Path, ports: Mapping[str, int], prefix: Path) -> Mapping[s
                 "notify_nova_on_port_status_changes": "false",
                 "notify_nova_on_port_data_changes": "false",
                 "dhcp_agent_notification": "false",
+                # There are no agents to tell what changes, for which each router would be read several times.
+                "rpc_workers": 0,
+                "enable_dvr": "false",
             },
             **common("neutron"),
             # Ports stay unbound: there are no hosts to bind them to.

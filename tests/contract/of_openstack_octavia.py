@@ -29,7 +29,8 @@ _SHOWN = {
 
 def running(request: pytest.FixtureRequest) -> Iterator[OctaviaHarness]:
     """A project of its own for each test."""
-    yield OctaviaHarness(OctaviaAccount(request.getfixturevalue("openstack")))
+    site, public = map(request.getfixturevalue, ("openstack", "openstack_public"))
+    yield OctaviaHarness(OctaviaAccount(site, public))
 
 
 class OctaviaHarness(OpenStackHarness):

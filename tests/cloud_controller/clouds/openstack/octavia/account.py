@@ -7,24 +7,32 @@ from typing import Any
 
 from cloud_controller.clouds.openstack.cloud import OpenStack
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
-from local.openstack.api import Object
+from local.openstack.api import Api, Object
 from tests.cloud_controller.clouds.openstack.site import Site
 
 _DEADLINE = 60.0
 
 
+def public_network(admin: Api, gold: str, silver: str) -> str:
+    """The ID of a new external network with a subnet of each range, tagged as the range's parameter is named."""
+    network = admin.post("network", "networks", {"network": {"name": "public", "router:external": True}})["network"]
+    for tag, cidr in (("gold", gold), ("silver", silver)):
+        wanted = {"network_id": network["id"], "cidr": cidr, "ip_version": 4}
+        subnet = admin.post("network", "subnets", {"subnet": wanted})["subnet"]
+        admin.put("network", f"subnets/{subnet['id']}/tags", {"tags": [tag, "v4"]})
+    return str(network["id"])
+
+
 class OctaviaAccount:
     """See `Account`. What the test itself does bypasses the proxy."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, public: str) -> None:
+        """`public`: the ID of the external network."""
         self.site = site
         self.api = site.project.api
-        external, subnets = site.project.network("public", "203.0.113.0/24", "198.51.100.0/24", external=True)
-        for subnet, tag in zip(subnets, ("gold", "silver"), strict=True):
-            site.peer.admin.put("network", f"subnets/{subnet['id']}/tags", {"tags": [tag, "v4"]})
-        self.public: str = external["id"]
+        self.public = public
         self.network, (self.subnet,) = site.project.network("nodes", "10.1.0.0/16")
-        self.router = site.project.router(self.subnet, external=self.public)
+        self.router = site.project.router(self.subnet, external=public)
 
     def new_cloud(self, **options: Any) -> OpenStack:
         """See `Account`; `options` replace those of the cloud config's section [LoadBalancer]."""

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
+from local.openstack.peer import Peer
+from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount, public_network
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
 from tests.cloud_controller.load_balancing import port, served, service
 
 pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def openstack_public(openstack_peer: Peer) -> str:
+    """One that no other test uses."""
+    return public_network(openstack_peer.admin, gold="203.0.113.0/24", silver="198.51.100.0/24")
 
 
 def fill_the_first_subnet(account: OctaviaAccount) -> str:

@@ -165,7 +165,7 @@ def test_another_floating_subnet_gives_another_address_on_the_same_load_balancer
     cluster = nodes("node1")
     running = served(account, cluster, service(named(floating_subnet_tags="gold"), port(80)))
     (before,) = account.load_balancers()
-    assert cluster.ingress[0]["ip"].startswith("203.0.113.")
+    assert cluster.ingress[0]["ip"].startswith("198.18.")
 
     changed(cluster, named(floating_subnet_tags="silver"))
     running.settle()
@@ -173,7 +173,7 @@ def test_another_floating_subnet_gives_another_address_on_the_same_load_balancer
     (lb,), (floating_ip,) = account.load_balancers(), account.floating_ips()
     assert (lb["id"], floating_ip["port_id"]) == (before["id"], before["vip_port_id"])
     assert cluster.ingress[0]["ip"] == floating_ip["floating_ip_address"]
-    assert floating_ip["floating_ip_address"].startswith("198.51.100.")
+    assert floating_ip["floating_ip_address"].startswith("198.19.")
 
 
 def test_local_traffic_is_checked_at_kube_proxy_whatever_the_protocol(account: OctaviaAccount) -> None:
