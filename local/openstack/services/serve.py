@@ -45,7 +45,7 @@ def with_peer(application: Wsgi, peer: Any) -> Wsgi:
 
 
 def reading_at_once(relationship: Callable[..., Any]) -> Callable[..., Any]:
-    """With the loader `selectin` instead of `subquery`: it reads the same, and does not make its query anew each time."""
+    """With the loader `selectin` instead of `subquery`: it reads the same, without making its query anew each time."""
 
     def made(*arguments: Any, lazy: str = "select", **more: Any) -> Any:
         return relationship(*arguments, lazy="selectin" if lazy == "subquery" else lazy, **more)
