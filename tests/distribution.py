@@ -24,8 +24,11 @@ UNITS: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "tests/cloud_controller/clouds/mycloud/test_build_bad_services_control_plane.py",
+            "tests/cloud_controller/clouds/mycloud/test_cloud_commands_control_plane.py",
+            "tests/cloud_controller/clouds/mycloud/test_load_balancer_control_plane.py",
             "tests/cloud_controller/clouds/mycloud/test_plan_services_control_plane.py",
             "tests/cloud_controller/clouds/mycloud/test_readiness_gates_control_plane.py",
+            "tests/cloud_controller/clouds/mycloud/test_volumes_control_plane.py",
             "tests/cloud_controller/controllers/service/test_checkpoint_in_a_cluster.py",
             "tests/cloud_controller/daemon/test_manager_control_plane.py",
             "tests/cloud_controller/doctor/test_rights_control_plane.py",

@@ -39,7 +39,6 @@ from cloud_controller.kube import (
     name,
 )
 from local.control_plane.control_plane import ControlPlane
-from tests.control_planes import running_control_plane
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -51,32 +50,20 @@ READER = "reader"
 
 
 @pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of this module's own."""
-    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def admin(control_plane: ControlPlane) -> Kube:
-    return Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))
-
-
-@pytest.fixture(scope="module")
-def reader(control_plane: ControlPlane, admin: Kube) -> str:
+def reader(control_plane: ControlPlane, kube: Kube) -> Iterator[str]:
     """The kubeconfig of an identity that may read what the controllers read, and write nothing."""
     rules = [
         {**rule.to_json(), "verbs": [verb for verb in rule.verbs if verb in ("get", "list", "watch")]}
         for rule in rbac.rules(NAMES).cluster
     ]
     rules = [rule for rule in rules if rule["verbs"]]
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": READER}, "rules": rules})
+    kube.create(CLUSTER_ROLES, {"metadata": {"name": READER}, "rules": rules})
     binding = {
         "metadata": {"name": READER},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": READER}],
     }
-    admin.create(CLUSTER_ROLE_BINDINGS, binding)
+    kube.create(CLUSTER_ROLE_BINDINGS, binding)
     kubeconfig = control_plane.kubeconfig(READER, [], timedelta(hours=1))
 
     def may_read() -> bool:
@@ -87,7 +74,9 @@ def reader(control_plane: ControlPlane, admin: Kube) -> str:
         return True
 
     until(may_read, "the API server knows the rights that were just written")
-    return kubeconfig
+    yield kubeconfig
+    kube.delete(CLUSTER_ROLE_BINDINGS, READER)
+    kube.delete(CLUSTER_ROLES, READER)
 
 
 class Commands:
@@ -127,27 +116,27 @@ def working(tmp_path: Path, site: MyCloudSite, control_plane: ControlPlane) -> C
 
 
 @pytest.fixture
-def cluster(admin: Kube, site: MyCloudSite) -> Iterator[Kube]:
+def cluster(kube: Kube, site: MyCloudSite) -> Iterator[Kube]:
     """A new node with a machine, and two Services; all gone afterwards."""
     machine = site.machine("worker-0")
     taint = {"key": UNINITIALIZED_TAINT, "value": "true", "effect": "NoSchedule"}
     node: Object = {"metadata": {"name": "worker-0"}, "spec": {"taints": [taint], "podCIDR": pods(site)}}
     node["spec"]["podCIDRs"] = [node["spec"]["podCIDR"]]
     node["spec"]["providerID"] = provider_id(machine)
-    admin.create(NODES, node)
+    kube.create(NODES, node)
     for service in ("db", "web"):
-        admin.create(
+        kube.create(
             SERVICES,
             {
                 "metadata": {"name": service, "namespace": "default"},
                 "spec": {"type": "LoadBalancer", "ports": [{"port": 8080}]},
             },
         )
-    yield admin
-    admin.delete(NODES, "worker-0")
+    yield kube
+    kube.delete(NODES, "worker-0")
     for service in ("db", "web"):
-        admin.patch(SERVICES, service, {"metadata": {"finalizers": None}}, "default", type=PatchType.MERGE)
-        admin.delete(SERVICES, service, "default")
+        kube.patch(SERVICES, service, {"metadata": {"finalizers": None}}, "default", type=PatchType.MERGE)
+        kube.delete(SERVICES, service, "default")
 
 
 def pods(site: MyCloudSite) -> str:

@@ -25,10 +25,10 @@ from cloud_controller.kube import (
     NotFoundError,
     Object,
     PatchType,
+    uid,
 )
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.clouds.mycloud.running_controller import Running, eventually
-from tests.control_planes import running_control_plane
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -40,20 +40,7 @@ SCHEME = CATALOGUE.by_argument["scheme"].name
 
 
 @pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of this module's own."""
-    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def kube(control_plane: ControlPlane) -> Kube:
-    """The administrator."""
-    return Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))
-
-
-@pytest.fixture(scope="module")
-def daemon(control_plane: ControlPlane, kube: Kube) -> Kube:
+def daemon(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
     """An identity with the rights that the service controller is given, and no other."""
     rules = [rule.to_json() for rule in rbac.rules(["service"]).cluster]
     kube.create(CLUSTER_ROLES, {"metadata": {"name": "service-controller-test"}, "rules": rules})
@@ -63,7 +50,9 @@ def daemon(control_plane: ControlPlane, kube: Kube) -> Kube:
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "service-controller-test"}],
     }
     kube.create(CLUSTER_ROLE_BINDINGS, binding)
-    return Kube.from_kubeconfig(control_plane.kubeconfig("service-controller-test", [], timedelta(hours=1)))
+    yield Kube.from_kubeconfig(control_plane.kubeconfig("service-controller-test", [], timedelta(hours=1)))
+    kube.delete(CLUSTER_ROLE_BINDINGS, "service-controller-test")
+    kube.delete(CLUSTER_ROLES, "service-controller-test")
 
 
 @pytest.fixture
@@ -92,6 +81,11 @@ def ingress_of(kube: Kube) -> list[dict[str, Any]]:
     return list(web(kube)["status"]["loadBalancer"].get("ingress") or [])
 
 
+def events(kube: Kube, service: Object) -> list[Object]:
+    """Those of this Service: others of its name have been here."""
+    return [each for each in kube.list(EVENTS, "default").items if each["involvedObject"].get("uid") == uid(service)]
+
+
 def manifest(**annotations: str) -> Object:
     return {
         "metadata": {"name": "web", "namespace": "default", "annotations": annotations},
@@ -112,7 +106,8 @@ def test_a_service_from_its_creation_over_changes_and_a_restart_to_its_deletion(
     address = node["status"]["addresses"][0]["address"]
     with Running(daemon, site):
         # created: the load balancer, its status, the finalizer
-        ports = kube.create(SERVICES, manifest())["spec"]["ports"]
+        created = kube.create(SERVICES, manifest())
+        ports = created["spec"]["ports"]
         (ingress,) = eventually(site, lambda: ingress_of(kube))
         (lb,) = site.load_balancers()
         assert (ingress["ip"], ingress["ipMode"]) == (lb["address"], "Proxy")
@@ -156,7 +151,7 @@ def test_a_service_from_its_creation_over_changes_and_a_restart_to_its_deletion(
         kube.delete(SERVICES, "web", "default")
         eventually(site, lambda: not site.load_balancers())
         eventually(site, lambda: _is_gone(kube))
-    reasons = {event["reason"] for event in kube.list(EVENTS, "default").items}
+    reasons = {event["reason"] for event in events(kube, created)}
     assert reasons >= {
         "EnsuringLoadBalancer",
         "EnsuredLoadBalancer",
@@ -219,9 +214,9 @@ def test_a_bad_annotation_is_told_by_an_event_and_mended_by_its_correction(
     kube: Kube, daemon: Kube, site: MyCloudSite
 ) -> None:
     with Running(daemon, site):
-        kube.create(SERVICES, manifest(**{MAX_QPS: "many"}))
+        created = kube.create(SERVICES, manifest(**{MAX_QPS: "many"}))
 
-        (event,) = eventually(site, lambda: _failures(kube))
+        (event,) = eventually(site, lambda: _failures(kube, created))
         assert "dlb-listener-maxqps" in event["message"] and "'many'" in event["message"]
         kube.patch(SERVICES, "web", {"metadata": {"annotations": {MAX_QPS: "3"}}}, "default", type=PatchType.MERGE)
         eventually(site, lambda: ingress_of(kube))
@@ -230,8 +225,8 @@ def test_a_bad_annotation_is_told_by_an_event_and_mended_by_its_correction(
         eventually(site, lambda: _is_gone(kube))
 
 
-def _failures(kube: Kube) -> list[Object]:
-    return [event for event in kube.list(EVENTS, "default").items if event["reason"] == "SyncLoadBalancerFailed"]
+def _failures(kube: Kube, service: Object) -> list[Object]:
+    return [event for event in events(kube, service) if event["reason"] == "SyncLoadBalancerFailed"]
 
 
 def _is_gone(kube: Kube) -> bool:

@@ -48,7 +48,6 @@ from local.control_plane.control_plane import ControlPlane
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment, Volume
 from tests.cloud_controller.guard import guard
-from tests.control_planes import running_control_plane
 
 if TYPE_CHECKING:
     from tests.cloud_controller.clouds.conftest import MyCloudSite
@@ -61,31 +60,28 @@ PATIENCE = 120.0
 """Seconds: a few failures in a row, which a test may ask of the cloud, are a minute's backoff."""
 
 
-@pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane of this module's own."""
-    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as running:
-        yield running
+CLASSES: dict[str, Object] = {
+    "deleted": {"volumeBindingMode": "Immediate"},
+    "retained": {"volumeBindingMode": "Immediate", "reclaimPolicy": "Retain"},
+    "misspelt": {"volumeBindingMode": "Immediate", "parameters": {"tpye": "standard"}},
+}
 
 
-@pytest.fixture(scope="module")
-def kube(control_plane: ControlPlane) -> Kube:
-    """The administrator, with the classes and the driver that the program makes."""
-    kube = Kube.from_kubeconfig(control_plane.kubeconfig("admin", ["system:masters"], timedelta(hours=1)))
+@pytest.fixture(scope="module", autouse=True)
+def _classes(kube: Kube) -> Iterator[None]:
+    """The classes and the driver that the program makes."""
     kube.create(CSI_DRIVERS, {"metadata": {"name": DRIVER}, "spec": {"attachRequired": True, "podInfoOnMount": False}})
-    classes: dict[str, Object] = {
-        "deleted": {"volumeBindingMode": "Immediate"},
-        "retained": {"volumeBindingMode": "Immediate", "reclaimPolicy": "Retain"},
-        "misspelt": {"volumeBindingMode": "Immediate", "parameters": {"tpye": "standard"}},
-    }
-    for class_name, more in classes.items():
+    for class_name, more in CLASSES.items():
         made = {"metadata": {"name": class_name}, "provisioner": PROVISIONER, "allowVolumeExpansion": True, **more}
         kube.create(STORAGE_CLASSES, made)
-    return kube
+    yield
+    for class_name in CLASSES:
+        kube.delete(STORAGE_CLASSES, class_name)
+    kube.delete(CSI_DRIVERS, DRIVER)
 
 
 @pytest.fixture(scope="module")
-def daemon(control_plane: ControlPlane, kube: Kube) -> Kube:
+def daemon(control_plane: ControlPlane, kube: Kube) -> Iterator[Kube]:
     """An identity with the rights that the volume controller is given, and no other."""
     rules = [rule.to_json() for rule in rbac.rules(["volume"]).cluster]
     kube.create(CLUSTER_ROLES, {"metadata": {"name": USER}, "rules": rules})
@@ -95,7 +91,9 @@ def daemon(control_plane: ControlPlane, kube: Kube) -> Kube:
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
     }
     kube.create(CLUSTER_ROLE_BINDINGS, binding)
-    return Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    yield Kube.from_kubeconfig(control_plane.kubeconfig(USER, [], timedelta(hours=1)))
+    kube.delete(CLUSTER_ROLE_BINDINGS, USER)
+    kube.delete(CLUSTER_ROLES, USER)
 
 
 @pytest.fixture
