@@ -69,13 +69,13 @@ class Cluster:
         self.service({ANNOTATION: "true"}, marker, selector={"app": marker})
         eventually(lambda: self.gate in self.gates(labels={"app": marker}), "the policy works")
 
-    def gates(self, *gates: str, labels: dict[str, str] | None = None) -> list[str]:
-        """The gates of a new pod that asks for these."""
+    def gates(self, *gates: str, labels: dict[str, str] | None = None, namespace: str = "") -> list[str]:
+        """The gates of a new pod that asks for these; `namespace`: another one than that of the Services."""
         metadata = {"name": "pod", "labels": {"app": "web", "more": "labels"} if labels is None else labels}
         spec: Object = {"containers": [{"name": "c", "image": "registry.local/web"}]}
         if gates:
             spec["readinessGates"] = [{"conditionType": each} for each in gates]
-        made = self.kube.create(PODS, {"metadata": metadata, "spec": spec}, self.namespace, dry_run=True)
+        made = self.kube.create(PODS, {"metadata": metadata, "spec": spec}, namespace or self.namespace, dry_run=True)
         found = [each["conditionType"] for each in made["spec"].get("readinessGates") or []]
         return [each for each in found if each == self.gate or not each.startswith(PREFIX)]
 
@@ -138,8 +138,7 @@ def test_a_pod_without_labels_and_a_pod_of_another_namespace_are_left_alone(on_r
     on_request.seen()
 
     assert on_request.gates(labels={}) == []
-    on_request.namespace = "default"
-    assert on_request.gates() == []
+    assert on_request.gates(namespace="default") == []
 
 
 @pytest.mark.parametrize(
