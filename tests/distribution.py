@@ -54,6 +54,7 @@ UNITS: Mapping[str, str] = {
             "tests/e2e/test_readiness_gates.py",
             "tests/e2e/test_service_changes.py",
             "tests/e2e/test_traffic.py",
+            "tests/e2e/test_undeclared.py",
         ),
         STACK,
     ),
@@ -79,7 +80,7 @@ _OF_OPENSTACK = (
 SHARED: Mapping[str, tuple[str, str]] = {
     CONTROL_PLANE: ("control_plane", "tests/cloud_controller"),
     CRASH_ENVIRONMENT: ("environment", "tests/crash"),
-    STACK: ("shared_stack", "tests/e2e"),
+    STACK: ("shared_folder", "tests/e2e"),
     PROVIDER: ("control_plane", _PROVIDER_FOLDER),
 }
 """By unit: the session's fixture that it shares, and the folder of its conftest."""

@@ -28,17 +28,24 @@ def empty_stack(state_folder: Path) -> LocalStack:
 
 
 @pytest.fixture(scope="session")
-def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    """Stack `local`, up, for modules that leave no objects in it.
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder for the site of `shared_stack`."""
+    with _stopped_afterwards(tmp_path_factory.mktemp("site")) as state:
+        yield state
+
+
+@pytest.fixture(scope="module")
+def shared_stack(shared_folder: Path) -> LocalStack:
+    """Stack `local`, up, for modules that leave no objects in it, or take it down.
 
     Changes of addresses wait for an acknowledgement, and pods of an annotated Service get readiness gates.
     """
-    with _stopped_afterwards(tmp_path_factory.mktemp("site")) as state:
-        stack = LocalStack.copied(state, "local")
-        stack.configure("addressChanges", "acknowledge")
-        stack.configure("readinessGates", "inject")
+    stack = LocalStack.copied(shared_folder, "local")
+    stack.configure("addressChanges", "acknowledge")
+    stack.configure("readinessGates", "inject")
+    if not stack.has_site:
         stack.run("up")
-        yield stack
+    return stack
 
 
 @contextmanager

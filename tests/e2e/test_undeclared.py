@@ -1,8 +1,10 @@
-"""Undeclared objects in the cluster of stack `local`: `down` leaks none of them, whatever was killed."""
+"""Undeclared objects in the cluster of stack `local`: `down` leaks none of them, whatever was killed.
+
+Modules that run later would need the shared stack up again: by its name, this one is the last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,17 +35,15 @@ DATA = {
 
 
 @pytest.fixture(scope="module")
-def stack(empty_stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack with two workers, an undeclared Service with its load balancer and a claim with its volume."""
-    empty_stack.scale_workers(2)
-    empty_stack.run("up")
-    kube = empty_stack.kube
+def stack(shared_stack: LocalStack) -> LocalStack:
+    """The shared stack, with an undeclared Service with its load balancer and a claim with its volume."""
+    kube = shared_stack.kube
     kube.create(SERVICES, SHOP)
     kube.create(STORAGE_CLASSES, AT_ONCE)
     kube.create(PERSISTENT_VOLUME_CLAIMS, DATA)
-    eventually(lambda: len(load_balancers(empty_stack)) == 3, "the Service has a load balancer")
-    eventually(lambda: phase(empty_stack) == "Bound", "the claim has a volume")
-    yield empty_stack
+    eventually(lambda: len(load_balancers(shared_stack)) == 3, "the Service has a load balancer")
+    eventually(lambda: phase(shared_stack) == "Bound", "the claim has a volume")
+    return shared_stack
 
 
 def load_balancers(stack: LocalStack) -> list[dict[str, Any]]:
@@ -83,5 +83,5 @@ def test_down_deletes_undeclared_objects_on_request_although_api_and_control_pla
 
     stack.run("down", "--delete-unmanaged")
 
-    assert not (stack.state / "mycloud").exists()
+    assert not stack.has_site
     assert stack.running(processes) == []
