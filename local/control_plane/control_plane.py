@@ -8,7 +8,7 @@ import os
 import ssl
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -128,7 +128,7 @@ class ControlPlane:
                 if not running:
                     write_credentials(self._layout)
                 self._start(ETCD, EGRESS_PROXY, API_SERVER)
-                self._wait("the API server is ready", self._api_server_is_ready, deadline, (ETCD, API_SERVER))
+                self._wait("the API server is ready", API_SERVER_PORT, "/readyz", deadline, (ETCD, API_SERVER))
                 # These two exit if the API server is absent for ten seconds, or does not have their roles yet. So they
                 # are started after it, also if they ran before and ended meanwhile.
                 self._start(CONTROLLER_MANAGER, SCHEDULER)
@@ -142,10 +142,11 @@ class ControlPlane:
         Raises ControlPlaneError, with the end of the log, when a component ends or `deadline_seconds` are over.
         """
         deadline = time.monotonic() + deadline_seconds
-        self._wait("the API server is ready", self._api_server_is_ready, deadline)
-        self._wait("kube-controller-manager is healthy", self._is_healthy(CONTROLLER_MANAGER_PORT), deadline)
-        self._wait("kube-scheduler is healthy", self._is_healthy(SCHEDULER_PORT), deadline)
-        self._wait("ServiceAccount default/default exists", self._default_service_account_exists, deadline)
+        self._wait("the API server is ready", API_SERVER_PORT, "/readyz", deadline)
+        self._wait("kube-controller-manager is healthy", CONTROLLER_MANAGER_PORT, "/healthz", deadline)
+        self._wait("kube-scheduler is healthy", SCHEDULER_PORT, "/healthz", deadline)
+        account = "/api/v1/namespaces/default/serviceaccounts/default"
+        self._wait("ServiceAccount default/default exists", API_SERVER_PORT, account, deadline)
 
     def is_running(self) -> bool:
         """Whether all its processes run."""
@@ -199,43 +200,25 @@ class ControlPlane:
             return [sys.executable, "-P", "-m", "local.control_plane.egress_proxy", EGRESS_SOCKET, str(block)]
         return [str(self._binaries.path(component)), *arguments(component, self._layout)]
 
-    def _wait(
-        self, what: str, condition: Callable[[], bool], deadline: float, needed: Sequence[str] = COMPONENTS
-    ) -> None:
-        """Wait for a condition, but only while every started component that it needs lives."""
-        while not condition():
-            for component in needed:
-                process = processes.load(self._layout.record(component))
-                if process is not None and not process.is_running():
-                    raise ControlPlaneError(
-                        f"{component} ended while waiting until {what}; the end of its log:\n{process.log_tail()}"
-                    )
-            if time.monotonic() >= deadline:
-                raise ControlPlaneError(
-                    f"timed out while waiting until {what}; logs are in {self._layout.log(ETCD).parent}"
-                )
-            time.sleep(POLL_SECONDS)
-
-    def _api_server_is_ready(self) -> bool:
-        return self._get(API_SERVER_PORT, "/readyz") == 200
-
-    def _is_healthy(self, port: int) -> Callable[[], bool]:
-        return lambda: self._get(port, "/healthz") == 200
-
-    def _default_service_account_exists(self) -> bool:
-        return self._get(API_SERVER_PORT, "/api/v1/namespaces/default/serviceaccounts/default", admin=True) == 200
-
-    def _get(self, port: int, path: str, *, admin: bool = False) -> int | None:
-        """The status of a GET, or None without an answer."""
+    def _wait(self, what: str, port: int, path: str, deadline: float, needed: Sequence[str] = COMPONENTS) -> None:
+        """Wait until a GET succeeds, but only while every started component that it needs lives."""
         context = ssl.create_default_context(cafile=self._layout.certificate("ca"))
-        if admin:
-            context.load_cert_chain(self._layout.certificate("admin"), self._layout.key("admin"))
+        context.load_cert_chain(self._layout.certificate("admin"), self._layout.key("admin"))
         url = f"https://{self._layout.bind_address}:{port}{path}"
+        # It keeps its connection: each new one takes milliseconds of processor time here and there.
         with urllib3.PoolManager(ssl_context=context, retries=False, timeout=PROBE_TIMEOUT_SECONDS) as pool:
-            try:
-                return pool.request("GET", url).status
-            except urllib3.exceptions.HTTPError:
-                return None
+            while not _succeeds(pool, url):
+                for component in needed:
+                    process = processes.load(self._layout.record(component))
+                    if process is not None and not process.is_running():
+                        raise ControlPlaneError(
+                            f"{component} ended while waiting until {what}; the end of its log:\n{process.log_tail()}"
+                        )
+                if time.monotonic() >= deadline:
+                    raise ControlPlaneError(
+                        f"timed out while waiting until {what}; logs are in {self._layout.log(ETCD).parent}"
+                    )
+                time.sleep(POLL_SECONDS)
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
@@ -244,3 +227,10 @@ class ControlPlane:
         with (self._layout.directory / "lock").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _succeeds(pool: urllib3.PoolManager, url: str) -> bool:
+    try:
+        return pool.request("GET", url).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
