@@ -61,7 +61,8 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
         f" + ': ' + {_SHOWN} + r.why)[0])",
     }
     found["contradicting"] = (
-        "variables.rules.filter(r, has(r.names)).map(r, r.names.split(' '))"
+        # One name alone, as most have, contradicts nothing.
+        "variables.rules.filter(r, has(r.names) && r.names.contains(' ')).map(r, r.names.split(' '))"
         f".map(names, names.filter(n, {_is_set(catalogue)}))"
         ".filter(names, names.exists(n, variables.given[n].trim() != variables.given[names[0]].trim()))"
     )
