@@ -124,8 +124,7 @@ class PolicyHost:
         pack_dir = pack_dir.resolve()
         pack = _read_pack(pack_dir)
         process = _start_process(
-            _python(pack_dir, pack) or interpreter.path,
-            engine_address,
+            [_python(pack_dir, pack) or interpreter.path, "-u", "-m", "pulumi.policy", engine_address, str(pack_dir)],
             pack_dir,
             {
                 **{key: value for key, value in interpreter.environment().items() if key not in _KEPT_BACK},
@@ -259,14 +258,12 @@ def _python(pack_dir: Path, pack: Mapping[str, Any]) -> str:
 
 
 def _start_process(
-    python: str, engine_address: str, pack_dir: Path, env: Mapping[str, str], report: Callable[[str], None]
+    arguments: Sequence[str], cwd: Path, env: Mapping[str, str], report: Callable[[str], None]
 ) -> PluginProcess:
     try:
-        return PluginProcess(
-            python, "pulumi.policy", engine_address, str(pack_dir), cwd=pack_dir, env=env, on_line=report
-        )
+        return PluginProcess(arguments, cwd=cwd, env=env, on_line=report)
     except PluginError as error:
-        raise PolicyError(f"policy pack {pack_dir} did not start: {error}") from None
+        raise PolicyError(f"policy pack {cwd} did not start: {error}") from None
 
 
 def _configuration(

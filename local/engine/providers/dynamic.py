@@ -83,8 +83,9 @@ class DynamicServer:
         given = self._interpreter.environment()
         env = {k: v for k, v in given.items() if k not in ("PULUMI_CONFIG", "PULUMI_CONFIG_PASSPHRASE")}
         env["PULUMI_PROJECT"] = project
+        arguments = [self._interpreter.path, "-u", "-m", "pulumi.dynamic"]
         try:
-            process = PluginProcess(self._interpreter.path, "pulumi.dynamic", cwd=project_dir, env=env, on_line=on_line)
+            process = PluginProcess(arguments, cwd=project_dir, env=env, on_line=on_line)
         except PluginError as error:
             self._started.set_exception(error)
             return

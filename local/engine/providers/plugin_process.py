@@ -10,8 +10,9 @@ from __future__ import annotations
 import collections
 import os
 import subprocess
+import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -20,14 +21,12 @@ START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 LAST_LINES = 20
 
-# Does what `python -m` does, after PR_SET_PDEATHSIG, which is option 1 of prctl.
+# Runs before the plug-in, in its process: PR_SET_PDEATHSIG is option 1 of prctl and outlives exec.
 _LAUNCH = (
-    "import ctypes, os, runpy, signal, sys\n"
+    "import ctypes, os, signal, sys\n"
     "ctypes.CDLL(None).prctl(1, signal.SIGTERM)\n"
     "os.getppid() == int(sys.argv[1]) or sys.exit('the engine is gone')\n"
-    "sys.path[0] = sys.path[0] or os.getcwd()\n"
-    "sys.argv[:] = sys.argv[2:]\n"
-    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+    "os.execv(sys.argv[2], sys.argv[2:])"
 )
 
 
@@ -44,24 +43,17 @@ class PluginProcess:
     """A running plug-in with a known port. `stop` may be called twice."""
 
     def __init__(
-        self,
-        python: str,
-        module: str,
-        *arguments: str,
-        cwd: Path,
-        env: Mapping[str, str],
-        on_line: Callable[[str], None],
+        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], on_line: Callable[[str], None]
     ) -> None:
-        """Start the module and wait for the port; later lines go to `on_line`. Raises PluginError."""
+        """Start `arguments` and wait for the port; later lines go to `on_line`. Raises PluginError."""
         self._on_line = on_line
         self._last: collections.deque[str] = collections.deque(maxlen=LAST_LINES)
         self._reported = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         self._failure = ""
         self._port = 0
-        command = [python, "-u", "-c", _LAUNCH, str(os.getpid()), module, *arguments]
         self._reader = threading.Thread(
-            target=self._run, args=(command, cwd, dict(env)), name="plugin-output", daemon=True
+            target=self._run, args=(list(arguments), cwd, dict(env)), name="plugin-output", daemon=True
         )
         self._reader.start()
         if not self._reported.wait(START_SECONDS):
@@ -93,10 +85,11 @@ class PluginProcess:
             process.wait()
         self._reader.join(STOP_SECONDS)
 
-    def _run(self, command: list[str], cwd: Path, env: dict[str, str]) -> None:
+    def _run(self, arguments: list[str], cwd: Path, env: dict[str, str]) -> None:
+        launcher = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())]
         try:
             process = subprocess.Popen(
-                command,
+                launcher + arguments,
                 cwd=cwd,
                 env=env,
                 stdin=subprocess.DEVNULL,

@@ -20,8 +20,7 @@ SERVE = "import sys, time; print(4711, flush=True); print('after', flush=True); 
 
 def start(code: str, folder: Path, lines: queue.Queue[str] | None = None, **env: str) -> PluginProcess:
     taken: queue.Queue[str] = queue.Queue() if lines is None else lines
-    (folder / "plugin.py").write_text(code)
-    return PluginProcess(sys.executable, "plugin", cwd=folder, env=os.environ | env, on_line=taken.put)
+    return PluginProcess([sys.executable, "-c", code], cwd=folder, env=os.environ | env, on_line=taken.put)
 
 
 def children() -> set[int]:
@@ -66,12 +65,12 @@ def test_a_first_line_that_is_not_a_port_ends_the_plugin(tmp_path: Path) -> None
 
 def test_a_missing_plugin_program_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="No such file"):
-        PluginProcess("/no/such/python", "plugin", cwd=tmp_path, env=os.environ, on_line=lambda _line: None)
+        PluginProcess(["/no/such/program"], cwd=tmp_path, env=os.environ, on_line=lambda _line: None)
 
 
 def test_a_missing_plugin_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="could not be started"):
-        PluginProcess(sys.executable, "plugin", cwd=tmp_path / "none", env=os.environ, on_line=lambda _line: None)
+        start(SERVE, tmp_path / "none")
 
 
 def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,12 +85,11 @@ def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: py
 
 
 def test_a_plugin_ends_with_the_engine_even_when_that_is_killed(tmp_path: Path) -> None:
-    (tmp_path / "plugin.py").write_text(SERVE)
     engine = f"""
 import os, sys, time
 from pathlib import Path
 from local.engine.providers.plugin_process import PluginProcess
-PluginProcess(sys.executable, "plugin", cwd=Path({str(tmp_path)!r}), env=os.environ, on_line=lambda _: None)
+PluginProcess([sys.executable, "-c", {SERVE!r}], cwd=Path({str(tmp_path)!r}), env=os.environ, on_line=lambda _: None)
 print("ready", flush=True)
 time.sleep(600)
 """
