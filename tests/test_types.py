@@ -18,10 +18,13 @@ READ = {module for each in MYPY["overrides"] if each.get("follow_imports") == "n
 def used(package: str, source: str) -> Iterator[str]:
     """What a module uses of a package that it imports as a whole; what it imports from one, mypy checks."""
     nodes = [*ast.walk(ast.parse(source))]
-    imported = [
-        alias for node in nodes if isinstance(node, ast.Import) for alias in node.names if alias.name == package
-    ]
-    names = {alias.asname or alias.name for alias in imported}
+    imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    # `import pulumi_aws.ec2` binds the whole package.
+    names = {
+        alias.asname or package
+        for alias in imported
+        if alias.name == package or (alias.name.startswith(f"{package}.") and alias.asname is None)
+    }
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
             yield node.attr

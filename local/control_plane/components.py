@@ -25,9 +25,9 @@ ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
     **{name: {"GOMAXPROCS": "1"} for name in BINARIES},
     API_SERVER: {"GOMAXPROCS": "1", "GOGC": "400"},
 }
-"""By component. With more processors Go wakes threads that find nothing to do: a sixth of the processor time.
+"""By component. With more processors, Go wakes threads that find nothing to do: a sixth of the processor time.
 
-Collecting garbage at every doubling takes an API server a fifth of it; it gets 230 MB of memory instead."""
+An API server would spend a fifth of its own on collecting garbage at every doubling. Both cost it 230 MB of memory."""
 
 ETCD_CLIENT_PORT = 2379
 ETCD_PEER_PORT = 2380

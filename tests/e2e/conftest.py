@@ -43,8 +43,10 @@ def shared_stack(shared_folder: Path) -> LocalStack:
     stack = LocalStack.copied(shared_folder, "local")
     stack.configure("addressChanges", "acknowledge")
     stack.configure("readinessGates", "inject")
-    if not stack.has_site:
+    succeeded = shared_folder / "up-succeeded"
+    if not (stack.has_site and succeeded.exists()):
         stack.run("up")
+        succeeded.touch()
     return stack
 
 

@@ -106,7 +106,7 @@ class LocalStack:
 
     @property
     def has_site(self) -> bool:
-        """Whether the site has been up, and not taken down."""
+        """Whether an `up` began, and no `down` has ended since."""
         return (self.state / "mycloud").exists()
 
     @property

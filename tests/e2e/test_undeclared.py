@@ -1,6 +1,6 @@
 """Undeclared objects in the cluster of stack `local`: `down` leaks none of them, whatever was killed.
 
-Modules that run later would need the shared stack up again: by its name, this one is the last.
+Modules that run later need the shared stack up again: by its name, this one is the last of those with its `timeout`.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ def stack(shared_stack: LocalStack) -> LocalStack:
     kube.create(SERVICES, SHOP)
     kube.create(STORAGE_CLASSES, AT_ONCE)
     kube.create(PERSISTENT_VOLUME_CLAIMS, DATA)
-    eventually(lambda: len(load_balancers(shared_stack)) == 3, "the Service has a load balancer")
+    eventually(lambda: ingress(shared_stack), "the Service has a load balancer")
     eventually(lambda: phase(shared_stack) == "Bound", "the claim has a volume")
     return shared_stack
 
 
-def load_balancers(stack: LocalStack) -> list[dict[str, Any]]:
-    return [each for each in stack.cloud.list("load_balancers") if each["state"] == "available"]
+def ingress(stack: LocalStack) -> list[Any]:
+    status = stack.kube.get(SERVICES, SHOP["metadata"]["name"], "default")["status"]
+    return list(status.get("loadBalancer", {}).get("ingress") or [])
 
 
 def phase(stack: LocalStack) -> str:
