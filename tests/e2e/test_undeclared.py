@@ -47,7 +47,7 @@ def stack(shared_stack: LocalStack) -> LocalStack:
 
 
 def ingress(stack: LocalStack) -> list[Any]:
-    status = stack.kube.get(SERVICES, SHOP["metadata"]["name"], "default")["status"]
+    status = stack.kube.get(SERVICES, "shop", "default")["status"]
     return list(status.get("loadBalancer", {}).get("ingress") or [])
 
 
