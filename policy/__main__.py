@@ -1,15 +1,8 @@
 """The policy pack; the one module that may construct it, since that starts the server and never returns."""
 
-import gc
+from pulumi_policy import PolicyPack
 
-# What is imported stays: to search it for cycles takes a twelfth of the start.
-gc.disable()
-from pulumi_policy import PolicyPack  # noqa: E402
-
-from policy.checklist import POLICIES  # noqa: E402
-
-gc.freeze()
-gc.enable()
+from policy.checklist import POLICIES
 
 PolicyPack(
     "cloud-controller-checklist",

@@ -208,17 +208,19 @@ class ControlPlane:
         # It keeps its connection: each new one takes milliseconds of processor time here and there.
         with urllib3.PoolManager(ssl_context=context, retries=False, timeout=PROBE_TIMEOUT_SECONDS) as pool:
             while not _succeeds(pool, url):
-                for component in needed:
-                    process = processes.load(self._layout.record(component))
-                    if process is not None and not process.is_running():
-                        raise ControlPlaneError(
-                            f"{component} ended while waiting until {what}; the end of its log:\n{process.log_tail()}"
-                        )
+                self._require_alive(needed, what)
                 if time.monotonic() >= deadline:
-                    raise ControlPlaneError(
-                        f"timed out while waiting until {what}; logs are in {self._layout.log(ETCD).parent}"
-                    )
+                    logs = self._layout.log(ETCD).parent
+                    raise ControlPlaneError(f"timed out while waiting until {what}; logs are in {logs}")
                 time.sleep(POLL_SECONDS)
+
+    def _require_alive(self, components: Sequence[str], what: str) -> None:
+        for component in components:
+            process = processes.load(self._layout.record(component))
+            if process is not None and not process.is_running():
+                raise ControlPlaneError(
+                    f"{component} ended while waiting until {what}; the end of its log:\n{process.log_tail()}"
+                )
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:

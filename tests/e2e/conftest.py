@@ -43,8 +43,9 @@ def shared_stack(shared_folder: Path) -> LocalStack:
     stack = LocalStack.copied(shared_folder, "local")
     stack.configure("addressChanges", "acknowledge")
     stack.configure("readinessGates", "inject")
-    succeeded = shared_folder / "up-succeeded"
-    if not (stack.has_site and succeeded.exists()):
+    # In the site's own folder, which `down` removes.
+    succeeded = shared_folder / "mycloud" / "up-succeeded"
+    if not succeeded.exists():
         stack.run("up")
         succeeded.touch()
     return stack

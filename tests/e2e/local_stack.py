@@ -105,11 +105,6 @@ class LocalStack:
         return done.stdout + done.stderr if expect else done.stdout
 
     @property
-    def has_site(self) -> bool:
-        """Whether an `up` began, and no `down` has ended since."""
-        return (self.state / "mycloud").exists()
-
-    @property
     def site_copy(self) -> Path:
         """The site's completed copy of the stack file."""
         return self.state / "stacks" / self.name / f"Pulumi.{self.name}.yaml"

@@ -84,5 +84,5 @@ def test_down_deletes_undeclared_objects_on_request_although_api_and_control_pla
 
     stack.run("down", "--delete-unmanaged")
 
-    assert not stack.has_site
+    assert not (stack.state / "mycloud").exists()
     assert stack.running(processes) == []

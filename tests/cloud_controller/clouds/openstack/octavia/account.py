@@ -7,19 +7,19 @@ from typing import Any
 
 from cloud_controller.clouds.openstack.cloud import OpenStack
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
-from local.openstack.api import Api, Object
+from local.openstack.api import Object
+from local.openstack.peer import Peer
+from local.openstack.project import Project
 from tests.cloud_controller.clouds.openstack.site import Site
 
 _DEADLINE = 60.0
 
 
-def public_network(admin: Api, gold: str, silver: str) -> str:
+def public_network(peer: Peer, gold: str, silver: str) -> str:
     """The ID of a new external network with a subnet of each range, tagged as the range's parameter is named."""
-    network = admin.post("network", "networks", {"network": {"name": "public", "router:external": True}})["network"]
-    for tag, cidr in (("gold", gold), ("silver", silver)):
-        wanted = {"network_id": network["id"], "cidr": cidr, "ip_version": 4}
-        subnet = admin.post("network", "subnets", {"subnet": wanted})["subnet"]
-        admin.put("network", f"subnets/{subnet['id']}/tags", {"tags": [tag, "v4"]})
+    network, subnets = Project(peer).network("public", gold, silver, external=True)
+    for subnet, tag in zip(subnets, ("gold", "silver"), strict=True):
+        peer.admin.put("network", f"subnets/{subnet['id']}/tags", {"tags": [tag, "v4"]})
     return str(network["id"])
 
 

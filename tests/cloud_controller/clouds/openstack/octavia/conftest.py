@@ -12,7 +12,7 @@ from tests.cloud_controller.clouds.openstack.site import Site
 @pytest.fixture(scope="session")
 def openstack_public(openstack_peer: Peer) -> str:
     """The external network of all projects: each address is one project's. The ranges are large enough for a run."""
-    return public_network(openstack_peer.admin, gold="198.18.0.0/16", silver="198.19.0.0/16")
+    return public_network(openstack_peer, gold="198.18.0.0/16", silver="198.19.0.0/16")
 
 
 @pytest.fixture

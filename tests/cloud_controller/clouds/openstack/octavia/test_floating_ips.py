@@ -15,7 +15,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def openstack_public(openstack_peer: Peer) -> str:
     """One that no other test uses."""
-    return public_network(openstack_peer.admin, gold="203.0.113.0/24", silver="198.51.100.0/24")
+    return public_network(openstack_peer, gold="203.0.113.0/24", silver="198.51.100.0/24")
 
 
 def fill_the_first_subnet(account: OctaviaAccount) -> str:
