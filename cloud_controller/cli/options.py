@@ -55,6 +55,7 @@ def parse(
     if options.command_name in commands:
         if not options.cloud:
             commands[options.command_name].error("--cloud is required, on the command line or in --config")
+        clouds.descriptor(options.cloud)  # A misspelt name is the first error, before a missing kubeconfig.
         _refuse_contradictions(options)
     return options
 

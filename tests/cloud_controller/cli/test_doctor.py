@@ -60,6 +60,11 @@ def test_a_missing_kubeconfig_is_an_error_and_no_finding(capsys: pytest.CaptureF
     assert capsys.readouterr().err.startswith("cloud-controller: cannot read kubeconfig /nowhere")
 
 
+def test_an_unknown_cloud_is_no_missing_cloud_config(kubeconfig: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--cloud=myclod", f"--kubeconfig={kubeconfig}"]) == 1
+    assert "'myclod' is not a known cloud; did you mean 'mycloud'?" in capsys.readouterr().err
+
+
 def test_an_unknown_check_is_an_error_that_names_the_nearest(
     kubeconfig: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
