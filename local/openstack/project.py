@@ -50,16 +50,17 @@ class Project:
 
         `floating`: an address that Nova shows as floating on the first port.
         """
-        ports = [self._port(network, subnets) for network, subnets in networks]
+        server = str(uuid.uuid4())
+        ports = [self._port(server, network, subnets) for network, subnets in networks]
         interfaces = [
             self._interface(network, subnets, port) for (network, subnets), port in zip(networks, ports, strict=True)
         ]
         if floating:
             interfaces[0]["ips"][0]["floating"] = [floating]
-        wanted = {"name": name, "project_id": self.id, "user_id": self.user_id, "interfaces": interfaces, **more}
-        server: str = self._peer.admin.post("compute-peer", "servers", wanted)["id"]
-        owner = {"device_id": server, "device_owner": "compute:nova"}
-        return server, [self.api.put("network", f"ports/{port['id']}", {"port": owner})["port"] for port in ports]
+        owner = {"project_id": self.id, "user_id": self.user_id}
+        wanted = {"id": server, "name": name, **owner, "interfaces": interfaces, **more}
+        self._peer.admin.post("compute-peer", "servers", wanted)
+        return server, ports
 
     def end_server(self, id: str) -> None:
         """Delete a server and, as Nova would, its ports."""
@@ -76,8 +77,10 @@ class Project:
         made: Object = api.post("network", "subnets", {"subnet": wanted})["subnet"]
         return made
 
-    def _port(self, network: Object, subnets: Sequence[Object]) -> Object:
+    def _port(self, server: str, network: Object, subnets: Sequence[Object]) -> Object:
         wanted: Mapping[str, Any] = {
+            "device_id": server,
+            "device_owner": "compute:nova",
             "network_id": network["id"],
             "fixed_ips": [{"subnet_id": subnet["id"]} for subnet in subnets],
         }

@@ -18,7 +18,7 @@ from tests.cloud_controller.clouds.conftest import _server as _server
 from tests.cloud_controller.clouds.conftest import site as site
 from tests.cloud_controller.clouds.openstack.conftest import openstack as openstack
 from tests.cloud_controller.clouds.openstack.conftest import openstack_peer as openstack_peer
-from tests.cloud_controller.clouds.openstack.octavia.conftest import openstack_public as openstack_public
+from tests.cloud_controller.clouds.openstack.octavia.conftest import openstack_networks as openstack_networks
 from tests.contract.clouds import NAMES, of
 from tests.contract.harness import Harness
 from tests.sampling import has_turn

@@ -29,8 +29,8 @@ _SHOWN = {
 
 def running(request: pytest.FixtureRequest) -> Iterator[OctaviaHarness]:
     """A project of its own for each test."""
-    site, public = map(request.getfixturevalue, ("openstack", "openstack_public"))
-    yield OctaviaHarness(OctaviaAccount(site, public))
+    site, networks = map(request.getfixturevalue, ("openstack", "openstack_networks"))
+    yield OctaviaHarness(OctaviaAccount(site, networks))
 
 
 class OctaviaHarness(OpenStackHarness):
@@ -45,16 +45,14 @@ class OctaviaHarness(OpenStackHarness):
     }
 
     def __init__(self, account: OctaviaAccount) -> None:
-        account.site.__dict__ |= {"nodes": (account.network, [account.subnet]), "router": account.router}
+        shared = account.networks
+        account.site.__dict__ |= {"nodes": (shared.nodes, [shared.subnet]), "router": shared.router}
         super().__init__(account.site)
         self.wire.is_busy = _is_immutable
         self._account = account
-        here = {"floating_network_id": account.public, "floating_subnet_tags": "gold"}
-        networks = Networks(**here, subnet_id=account.subnet["id"])
+        networks = Networks(shared.public, floating_subnet_tags="gold", subnet_id=shared.subnet["id"])
         self._config = {"load_balancers": account.options(networks=networks)}
-        _, (subnet,) = account.site.project.network("other", "10.9.0.0/24")
-        account.api.put("network", f"routers/{account.router}/add_router_interface", {"subnet_id": subnet["id"]})
-        self.replacing_annotations: Mapping[str, str] = {f"{PREFIX}subnet-id": subnet["id"]}
+        self.replacing_annotations: Mapping[str, str] = {f"{PREFIX}subnet-id": shared.other["id"]}
 
     def settle(self) -> None:
         self._account.settle()
@@ -98,7 +96,12 @@ class OctaviaHarness(OpenStackHarness):
             texts = [f"{key}={value}" for key, value in tags.items()]
             listener = {"protocol": "TCP", "protocol_port": 8080, "tags": texts}
             listener |= {"default_pool": {"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "tags": texts}}
-            body = {"name": name, "vip_subnet_id": self._account.subnet["id"], "tags": texts, "listeners": [listener]}
+            body = {
+                "name": name,
+                "vip_subnet_id": self._account.networks.subnet["id"],
+                "tags": texts,
+                "listeners": [listener],
+            }
             self._account.api.post("load-balancer", "lbaas/loadbalancers", {"loadbalancer": body})
             self.settle()
         return self.snapshot().keys() - before

@@ -1,7 +1,7 @@
 """Puts servers into Nova's databases: nova-api then shows them as any others, without conductor and hypervisor.
 
-POST servers            {"name", "project_id", "user_id", "zone", "metadata", "interfaces": [{"network", "mac",
-                         "port_id", "cidr", "address", "floating"?}]}; answers {"id"}
+POST servers            {"id", "name", "project_id", "user_id", "zone", "metadata", "interfaces": [{"network", "mac",
+                         "port_id", "cidr", "address", "floating"?}]}
 PUT servers/ID          {"vm_state": "stopped"}: what Nova knows of it
 DELETE servers/ID       it is gone: 404 from then on
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from nova import context, objects
 from nova.network import model
-from oslo_utils import timeutils, uuidutils
+from oslo_utils import timeutils
 
 _FLAVOR = "m1.small"
 
@@ -26,7 +26,8 @@ def answer(method: str, path: list[str], body: dict[str, Any]) -> object:
     admin = context.get_admin_context()
     cell = next(each for each in objects.CellMappingList.get_all(admin) if not each.is_cell0())
     if method == "POST":
-        return {"id": _boot(admin, cell, body)}
+        _boot(admin, cell, body)
+        return {}
     with context.target_cell(admin, cell) as inside:
         server = objects.Instance.get_by_uuid(inside, path[1])
         if method == "DELETE":
@@ -41,9 +42,9 @@ def answer(method: str, path: list[str], body: dict[str, Any]) -> object:
     return {}
 
 
-def _boot(admin: Any, cell: Any, body: dict[str, Any]) -> str:
+def _boot(admin: Any, cell: Any, body: dict[str, Any]) -> None:
     flavor = _flavor(admin)
-    uuid: str = uuidutils.generate_uuid()
+    uuid = body["id"]
     owner = {"project_id": body["project_id"], "user_id": body["user_id"]}
     objects.InstanceMapping(admin, instance_uuid=uuid, cell_mapping=cell, queued_for_delete=False, **owner).create()
     with context.target_cell(admin, cell) as inside:
@@ -77,7 +78,6 @@ def _boot(admin: Any, cell: Any, body: dict[str, Any]) -> str:
         cache = objects.InstanceInfoCache.new(inside, uuid)
         cache.network_info = model.NetworkInfo([_interface(each) for each in body["interfaces"]])
         cache.save()
-    return uuid
 
 
 def _flavor(admin: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A project of the real services for load balancers: a network of nodes behind a router to an external network."""
+"""A project of the real services for load balancers, and the networks that such projects share."""
 
 from __future__ import annotations
 
@@ -15,24 +15,37 @@ from tests.cloud_controller.clouds.openstack.site import Site
 _DEADLINE = 60.0
 
 
-def public_network(peer: Peer, gold: str, silver: str) -> str:
-    """The ID of a new external network with a subnet of each range, tagged as the range's parameter is named."""
-    network, subnets = Project(peer).network("public", gold, silver, external=True)
-    for subnet, tag in zip(subnets, ("gold", "silver"), strict=True):
-        peer.admin.put("network", f"subnets/{subnet['id']}/tags", {"tags": [tag, "v4"]})
-    return str(network["id"])
+class SharedNetworks:
+    """A network of nodes with two subnets behind a router to an external one: whoever is let in has it as its own.
+
+    A router costs Neutron as much as the load balancer of a small test costs Octavia.
+    """
+
+    def __init__(self, peer: Peer, gold: str, silver: str) -> None:
+        """`gold`, `silver`: ranges of the external network's subnets, which have these tags."""
+        self._owner = Project(peer)
+        peer.admin.put("network", f"quotas/{self._owner.id}", {"quota": {"rbac_policy": -1}})
+        public, subnets = self._owner.network("public", gold, silver, external=True)
+        for subnet, tag in zip(subnets, ("gold", "silver"), strict=True):
+            peer.admin.put("network", f"subnets/{subnet['id']}/tags", {"tags": [tag, "v4"]})
+        self.public: str = public["id"]
+        self.nodes, (self.subnet, self.other) = self._owner.network("nodes", "10.1.0.0/16", "10.9.0.0/16")
+        self.router = self._owner.router(self.subnet, self.other, external=self.public)
+
+    def let_in(self, project: Project) -> None:
+        """Show the project the network of nodes; it may use it, but for what is its owner's, as port security is."""
+        given = {"object_type": "network", "object_id": self.nodes["id"], "action": "access_as_shared"}
+        self._owner.api.post("network", "rbac-policies", {"rbac_policy": {**given, "target_tenant": project.id}})
 
 
 class OctaviaAccount:
     """See `Account`. What the test itself does bypasses the proxy."""
 
-    def __init__(self, site: Site, public: str) -> None:
-        """`public`: the ID of the external network."""
+    def __init__(self, site: Site, networks: SharedNetworks) -> None:
+        networks.let_in(site.project)
         self.site = site
         self.api = site.project.api
-        self.public = public
-        self.network, (self.subnet,) = site.project.network("nodes", "10.1.0.0/16")
-        self.router = site.project.router(self.subnet, external=public)
+        self.networks = networks
 
     def new_cloud(self, **options: Any) -> OpenStack:
         """See `Account`; `options` replace those of the cloud config's section [LoadBalancer]."""
@@ -40,7 +53,7 @@ class OctaviaAccount:
 
     def options(self, **options: Any) -> LoadBalancerOptions:
         """The section [LoadBalancer] of the cloud config."""
-        options.setdefault("networks", Networks(floating_network_id=self.public, subnet_id=self.subnet["id"]))
+        options.setdefault("networks", Networks(self.networks.public, subnet_id=self.networks.subnet["id"]))
         return LoadBalancerOptions(**options)
 
     def settle(self) -> None:
@@ -69,6 +82,6 @@ class OctaviaAccount:
 
     def floating_ip(self) -> Object:
         """A new floating IP that the controller did not make."""
-        body = {"floatingip": {"floating_network_id": self.public}}
+        body = {"floatingip": {"floating_network_id": self.networks.public}}
         made: Object = self.api.post("network", "floatingips", body)["floatingip"]
         return made

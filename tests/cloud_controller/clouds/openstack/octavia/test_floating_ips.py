@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local.openstack.peer import Peer
-from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount, public_network
+from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount, SharedNetworks
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
 from tests.cloud_controller.load_balancing import port, served, service
 
@@ -13,19 +13,19 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def openstack_public(openstack_peer: Peer) -> str:
-    """One that no other test uses."""
-    return public_network(openstack_peer, gold="203.0.113.0/24", silver="198.51.100.0/24")
+def openstack_networks(openstack_peer: Peer) -> SharedNetworks:
+    """Those that no other test uses."""
+    return SharedNetworks(openstack_peer, gold="203.0.113.0/24", silver="198.51.100.0/24")
 
 
 def fill_the_first_subnet(account: OctaviaAccount) -> str:
     """Leave no free address in the external subnet that is tried first. Return the ID of the other one."""
-    listed = account.api.get("network", f"subnets?network_id={account.public}")["subnets"]
+    listed = account.api.get("network", f"subnets?network_id={account.networks.public}")["subnets"]
     first, other = sorted(listed, key=lambda each: str(each["id"]))
     last = first["cidr"].replace(".0/24", ".200")
     pool = {"subnet": {"allocation_pools": [{"start": last, "end": last}]}}
     account.site.peer.admin.put("network", f"subnets/{first['id']}", pool)
-    body = {"floatingip": {"floating_network_id": account.public, "subnet_id": first["id"]}}
+    body = {"floatingip": {"floating_network_id": account.networks.public, "subnet_id": first["id"]}}
     account.api.post("network", "floatingips", body)
     return str(other["id"])
 

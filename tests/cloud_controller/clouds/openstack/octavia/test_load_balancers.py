@@ -235,7 +235,7 @@ def test_a_floating_ip_that_was_moved_to_another_port_stays_there(account: Octav
     cluster = nodes("node1")
     running = served(account, cluster, service({}, port(80)))
     (floating_ip,) = account.floating_ips()
-    _, (elsewhere,) = account.site.project.server("vm", (account.network, [account.subnet]))
+    _, (elsewhere,) = account.site.project.server("vm", (account.networks.nodes, [account.networks.subnet]))
     body = {"floatingip": {"port_id": elsewhere["id"]}}
     account.api.put("network", f"floatingips/{floating_ip['id']}", body)
 
@@ -331,12 +331,12 @@ def test_an_internal_load_balancer_keeps_the_address_that_its_service_asks_for_w
     flavor = {"name": f"f-{profile['id']}", "flavor_profile_id": profile["id"], "enabled": True}
     flavor = admin.post("load-balancer", "lbaas/flavors", {"flavor": flavor})["flavor"]
     cluster = nodes("node1")
-    running = served(account, cluster, service(named(internal=True), port(80), loadBalancerIP="10.1.0.200"))
+    running = served(account, cluster, service(named(internal=True), port(80), loadBalancerIP="10.1.255.200"))
 
     changed(cluster, named(flavor_id=flavor["id"]))
     running.settle()
 
     (lb,) = account.load_balancers()
-    assert (lb["flavor_id"], lb["vip_address"]) == (flavor["id"], "10.1.0.200")
-    assert cluster.ingress == [{"ip": "10.1.0.200", "ipMode": "VIP"}]
+    assert (lb["flavor_id"], lb["vip_address"]) == (flavor["id"], "10.1.255.200")
+    assert cluster.ingress == [{"ip": "10.1.255.200", "ipMode": "VIP"}]
     assert running.calls.of("POST load-balancer lbaas/loadbalancers") == 1

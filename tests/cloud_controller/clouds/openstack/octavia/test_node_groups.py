@@ -49,7 +49,9 @@ class Nodes:
 
     def join(self, name: str) -> None:
         """A new server becomes a node."""
-        server, (made,) = self._account.site.project.server(name, (self._account.network, [self._account.subnet]))
+        server, (made,) = self._account.site.project.server(
+            name, (self._account.networks.nodes, [self._account.networks.subnet])
+        )
         self.ports[name] = made["id"]
         self.put_on(name, [*made["security_groups"], self.theirs])
         self.cluster.put_node(name, f"openstack:///{server}", made["fixed_ips"][0]["ip_address"])
@@ -143,7 +145,7 @@ def test_a_load_balancer_that_replaces_another_one_keeps_its_group(account: Octa
 def test_a_port_without_port_security_needs_no_group(account: OctaviaAccount) -> None:
     nodes = Nodes(account, "node1")
     body = {"port": {"security_groups": [], "port_security_enabled": False}}
-    account.api.put("network", f"ports/{nodes.ports['node1']}", body)
+    account.site.peer.admin.put("network", f"ports/{nodes.ports['node1']}", body)
 
     running = serve(account, nodes)
 

@@ -128,7 +128,11 @@ def test_a_service_beyond_the_quota_is_told_and_served_once_there_is_room(accoun
 
 def test_a_service_on_the_load_balancer_of_somebody_else_leaves_the_rest_of_it_alone(account: OctaviaAccount) -> None:
     theirs = {"name": "theirs", "protocol": "TCP", "protocol_port": 9000}
-    body = {"name": "shared", "vip_subnet_id": account.subnet["id"], "tags": [f"{SHARED_WITH_TAG}=c-1/default"]}
+    body = {
+        "name": "shared",
+        "vip_subnet_id": account.networks.subnet["id"],
+        "tags": [f"{SHARED_WITH_TAG}=c-1/default"],
+    }
     lb = account.api.post("load-balancer", "lbaas/loadbalancers", {"loadbalancer": {**body, "listeners": [theirs]}})
     account.settle()
     cluster = nodes("node1")
