@@ -5,9 +5,7 @@ Many target groups have the same targets on different ports, so each set of addr
 
 from __future__ import annotations
 
-import json
 import sys
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,61 +13,43 @@ from typing import Any
 from cloud_controller.clouds.aws.attributes import listener_defaults
 from cloud_controller.clouds.aws.classic_reads import Details
 from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener
+from cloud_controller.clouds.common.checkpoint import packed, unpacked, without_largest
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
 _FORMAT = 1
-_MOST_EXPANDED = 256 * 1024 * 1024
-"""The largest expanded size in bytes of a checkpoint, which others may be able to write."""
-
-_DAMAGES = (
-    *(zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError),
-    *(KeyError, TypeError, IndexError, AttributeError),
-)
-"""The exceptions of reading damaged data."""
 
 Tags = Mapping[str, Mapping[str, str]]
 
 
 def to_bytes(known: Mapping[str, Known], tags: Tags, classic: Details, *, limit: int) -> bytes:
     """The whole cache; if it exceeds `limit` bytes, without the largest load balancers."""
-    left = dict(known)
-    while len(written := _written(left, tags, classic)) > limit and left:
-        # Each round drops a tenth; one round is usually enough.
-        by_size = sorted(left, key=lambda lb_id: -sum(len(g.pool.members) for g in left[lb_id].groups.values()))
-        for lb_id in by_size[: max(1, len(by_size) // 10)]:
-            del left[lb_id]
-    return written if len(written) <= limit else _written({}, {}, {})
+    by_size = sorted(known.items(), key=lambda each: sum(len(group.pool.members) for group in each[1].groups.values()))
+    return without_largest(by_size, lambda left: _written(left, tags, classic), limit) or _written([], {}, {})
 
 
 def from_bytes(written: bytes) -> tuple[dict[str, Known], dict[str, dict[str, str]], Details]:
     """The content written by `to_bytes`. Raises ValueError for anything else."""
-    try:
-        expander = zlib.decompressobj()
-        content = json.loads(expander.decompress(written, _MOST_EXPANDED))
-        if content["format"] != _FORMAT:
-            raise ValueError(f"unknown format {content['format']!r}")
+    with unpacked(_FORMAT, written) as content:
         sets = [tuple(map(sys.intern, each)) for each in content["sets"]]
         known = {lb_id: _known(each, sets) for lb_id, each in content["known"].items()}
-        return known, _texts(content["tags"]), _texts(content["classic"])
-    except _DAMAGES as error:
-        raise ValueError(f"the data is damaged: {type(error).__name__}: {error}") from error
+        tags, classic = _texts(content["tags"]), _texts(content["classic"])
+    return known, tags, classic
 
 
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def _written(known: Mapping[str, Known], tags: Tags, classic: Details) -> bytes:
+def _written(known: Iterable[tuple[str, Known]], tags: Tags, classic: Details) -> bytes:
     sets: dict[tuple[str, ...], int] = {}
-    balancers = {lb_id: _balancer_json(each, sets) for lb_id, each in sorted(known.items())}
+    balancers = {lb_id: _balancer_json(each, sets) for lb_id, each in sorted(known)}
     content = {
-        "format": _FORMAT,
         "known": balancers,
         "sets": [*sets],
         "tags": {arn: dict(each) for arn, each in tags.items()},
         "classic": {name: dict(each) for name, each in classic.items()},
     }
-    return zlib.compress(json.dumps(content, separators=(",", ":"), sort_keys=True).encode(), 6)
+    return packed(_FORMAT, content)
 
 
 def _balancer_json(known: Known, sets: dict[tuple[str, ...], int]) -> dict[str, Any]:

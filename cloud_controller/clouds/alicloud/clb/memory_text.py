@@ -3,59 +3,45 @@
 from __future__ import annotations
 
 import sys
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from cloud_controller.clouds.alicloud.clb.wire import Group, Server
+from cloud_controller.clouds.common.checkpoint import packed, unpacked, without_largest
 from cloud_controller.load_balancers.backends import Member
 
 Certificates = Mapping[str, tuple[str, str]]
 """ID and certificate by domain, of one listener."""
 
 _FORMAT = 1
-_MOST_EXPANDED = 256 * 1024 * 1024
-"""The largest expanded size in bytes of a checkpoint, which others may be able to write."""
-_DAMAGES = (zlib.error, orjson.JSONDecodeError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
-"""The exceptions of reading damaged data."""
 
 
 def to_bytes(groups: Mapping[str, Group], certificates: Mapping[str, Certificates], *, limit: int) -> bytes:
     """The whole cache; if it exceeds `limit` bytes, without the largest groups."""
     by_size = sorted(groups.values(), key=lambda group: (len(group.servers), group.id))
-    while len(written := _written(by_size, certificates)) > limit and by_size:
-        del by_size[-max(1, len(by_size) // 10) :]
-    return written if len(written) <= limit else _written([], {})
+    return without_largest(by_size, lambda left: _written(left, certificates), limit) or _written([], {})
 
 
 def from_bytes(written: bytes) -> tuple[dict[str, Group], dict[str, dict[str, tuple[str, str]]]]:
     """The content written by `to_bytes`. Raises ValueError for anything else."""
-    try:
-        content = orjson.loads(zlib.decompressobj().decompress(written, _MOST_EXPANDED))
-        if content["format"] != _FORMAT:
-            raise ValueError(f"unknown format {content['format']!r}")
+    with unpacked(_FORMAT, written) as content:
         groups = {group.id: group for group in map(_group, content["groups"])}
         certificates = {
             listener: {str(domain): (str(of), str(cert)) for domain, (of, cert) in each.items()}
             for listener, each in content["certificates"].items()
         }
-    except _DAMAGES as error:
-        raise ValueError(f"the data is damaged: {type(error).__name__}: {error}") from error
     return groups, certificates
 
 
 def _written(groups: list[Group], certificates: Mapping[str, Certificates]) -> bytes:
     content = {
-        "format": _FORMAT,
         "groups": [
             [each.id, each.load_balancer_id, each.name, dict(each.tags), [[*s.member, s.id] for s in each.servers]]
             for each in sorted(groups, key=lambda group: group.id)
         ],
         "certificates": {listener: dict(each) for listener, each in certificates.items()},
     }
-    return zlib.compress(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), 6)
+    return packed(_FORMAT, content)
 
 
 def _group(content: Any) -> Group:

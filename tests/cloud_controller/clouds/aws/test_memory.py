@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import zlib
 from dataclasses import replace
 
 import pytest
@@ -233,20 +232,3 @@ def test_what_is_too_large_is_kept_without_the_largest() -> None:
 
     assert [*found] == ["small"]
     assert tags == {LB: {}}
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        b"",
-        b"no memory",
-        random.Random(1).randbytes(200),
-        to_bytes({WEB: known()}, {}, {}, limit=LIMIT)[:-20],
-        to_bytes({}, {}, {}, limit=LIMIT).replace(b"x", b"y", 1),
-        zlib.compress(b"[" * 100_000),
-    ],
-    ids=["nothing", "words", "noise", "cut off", "one byte changed", "brackets"],
-)
-def test_what_is_damaged_is_refused(written: bytes) -> None:
-    with pytest.raises(ValueError):
-        from_bytes(written)

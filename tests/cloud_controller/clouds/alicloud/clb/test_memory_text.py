@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
+from collections.abc import Mapping
 
-import orjson
 import pytest
 
 from cloud_controller.clouds.alicloud.clb.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.alicloud.clb.wire import Group, Server
+from cloud_controller.clouds.common.checkpoint import packed
 from cloud_controller.load_balancers.backends import Member
 from tests.cloud_controller.clouds.alicloud.clb.balancing import Balancing, account
 from tests.cloud_controller.clouds.alicloud.clb.services import prefixed
@@ -44,18 +44,13 @@ def test_the_largest_groups_are_left_out_first() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"{}",
-        zlib.compress(b"["),
-        zlib.compress(b"{}"),
-        zlib.compress(orjson.dumps({"format": 2})),
-        zlib.compress(orjson.dumps({"format": 1, "groups": [["rsp-1"]], "certificates": {}})),
-        zlib.compress(orjson.dumps({"format": 1, "groups": [], "certificates": {"lb-1/443": {"a": 1}}})),
+        {"groups": [["rsp-1"]], "certificates": {}},
+        {"groups": [], "certificates": {"lb-1/443": {"a": 1}}},
     ],
 )
-def test_anything_else_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match=r"damaged|unknown format|not enough values"):
-        from_bytes(content)
+def test_other_content_is_refused(content: Mapping[str, object]) -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        from_bytes(packed(1, content))
 
 
 def test_a_restart_with_a_checkpoint_reads_no_group(account: Balancing) -> None:
