@@ -14,6 +14,7 @@ from cloud_controller.clouds.common.refusals import (
     RANGES,
     SERVED,
     missing_node_port,
+    only_ipv4,
     only_ipv6_ranges,
     refused_ranges,
     unserved_protocol,
@@ -184,9 +185,6 @@ _TIMEOUT, _INTERVAL = number("healthcheck_timeout"), number("healthcheck_interva
 _LONGEST_TIMEOUT = Term(
     f"[{LONGEST_CHECK}, {_INTERVAL.cel} - 1].min()", lambda asked: min(LONGEST_CHECK, _INTERVAL.of(asked) - 1)
 )
-_FAMILIES = Term('"[\'" + object.spec.ipFamilies.join("\', \'") + "\']"', lambda asked: str(asked.spec["ipFamilies"]))
-_ONLY_IPV4 = "is not supported: classic load balancers in a VPC have only IPv4 addresses"
-_FAMILIES_OF_CLASSIC = f"IPv4 as the first family with SingleStack or PreferDualStack; or {_TYPE_NLB}"
 
 _CLASSIC = (
     # With ranges that admit everybody, the cloud config's security group may decide.
@@ -201,13 +199,7 @@ _CLASSIC = (
         say("'{}' is not supported by classic load balancers", spec("sessionAffinity")),
         f"None; ClientIP with {_TYPE_NLB}",
     ),
-    Refusal("spec.ipFamilies", ~FIRST_FAMILY.is_("IPv4"), say(f"{{}} {_ONLY_IPV4}", _FAMILIES), _FAMILIES_OF_CLASSIC),
-    Refusal(
-        "spec.ipFamilyPolicy",
-        spec("ipFamilyPolicy").is_("RequireDualStack"),
-        f"'RequireDualStack' {_ONLY_IPV4}",
-        _FAMILIES_OF_CLASSIC,
-    ),
+    *only_ipv4("classic load balancers in a VPC have only IPv4 addresses", _TYPE_NLB),
     Refusal(
         "ssl_cert",
         CERTIFICATES.size.above(1),

@@ -37,6 +37,23 @@ def missing_node_port(otherwise: str = "") -> Refusal:
     )
 
 
+def only_ipv4(why: str, otherwise: str = "") -> Iterator[Refusal]:
+    """Families that load balancers with only IPv4 addresses lack; `why` they have no others; `otherwise`: as above."""
+    or_otherwise = f"; or {otherwise}" if otherwise else ""
+    yield Refusal(
+        "spec.ipFamilies",
+        ~terms.FIRST_FAMILY.is_("IPv4"),
+        say(f"{{}} cannot be the first family: {why}", terms.FIRST_FAMILY),
+        f"IPv4 as the first family{or_otherwise}",
+    )
+    yield Refusal(
+        "spec.ipFamilyPolicy",
+        terms.spec("ipFamilyPolicy").is_("RequireDualStack"),
+        f"RequireDualStack is not supported: {why}",
+        f"SingleStack, PreferDualStack{or_otherwise}",
+    )
+
+
 _IN_SPEC = Term(
     "(has(object.spec.loadBalancerSourceRanges) && object.spec.loadBalancerSourceRanges.size() > 0)",
     lambda asked: bool(asked.spec.get("loadBalancerSourceRanges")),

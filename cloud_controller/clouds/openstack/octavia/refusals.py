@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.common.refusals import (
-    missing_node_port,
-    only_ipv6_ranges,
-)
+from cloud_controller.clouds.common.refusals import missing_node_port, only_ipv4, only_ipv6_ranges
 from cloud_controller.load_balancers.refusals import Refusal
-from cloud_controller.load_balancers.terms import (
-    FIRST_FAMILY,
-    PORTS,
-    PROTOCOL,
-    flag,
-    given,
-    number,
-    say,
-    spec,
-    text,
-)
+from cloud_controller.load_balancers.terms import PORTS, PROTOCOL, flag, given, number, say, spec, text
 
 PREFIX = "loadbalancer.openstack.org/"
 INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
 
-_ONLY_IPV4 = "IPv6 load balancers are not supported on OpenStack yet"
 _PROXY, _HTTP = ~text("proxy_protocol").is_("false"), flag("x_forwarded_for")
 _DELAY, _TIMEOUT = number("health_monitor_delay", 5), number("health_monitor_timeout", 3)
 _OF_WHOLE = (
@@ -40,18 +26,7 @@ _OF_WHOLE = (
 )
 
 REFUSALS = (
-    Refusal(
-        "spec.ipFamilies",
-        ~FIRST_FAMILY.is_("IPv4"),
-        say(f"{{}} cannot be the first family: {_ONLY_IPV4}", FIRST_FAMILY),
-        "IPv4 as the first family",
-    ),
-    Refusal(
-        "spec.ipFamilyPolicy",
-        spec("ipFamilyPolicy").is_("RequireDualStack"),
-        f"RequireDualStack: {_ONLY_IPV4}",
-        "SingleStack, PreferDualStack",
-    ),
+    *only_ipv4("IPv6 load balancers are not supported on OpenStack yet"),
     missing_node_port(),
     *only_ipv6_ranges(),
     Refusal(

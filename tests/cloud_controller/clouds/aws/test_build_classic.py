@@ -160,7 +160,7 @@ def test_checks_are_upstreams_unless_the_service_says_otherwise(found: HealthChe
         (classic({}, port(80, nodePort=None)), r"spec.ports\[0\].nodePort"),
         (classic(sessionAffinity="ClientIP"), "spec.sessionAffinity: 'ClientIP'.*type: nlb"),
         (classic(ipFamilies=["IPv6", "IPv4"]), "spec.ipFamilies: .*only IPv4 addresses"),
-        (classic(ipFamilyPolicy="RequireDualStack"), "spec.ipFamilyPolicy: .RequireDualStack. is not supported"),
+        (classic(ipFamilyPolicy="RequireDualStack"), "spec.ipFamilyPolicy: RequireDualStack is not supported"),
         (classic(loadBalancerIP="192.0.2.1"), "spec.loadBalancerIP"),
         (classic(named(ssl_cert=("arn:a", "arn:b"))), "ssl-cert: .*one certificate"),
         (classic(named(healthcheck_timeout=10)), "healthcheck-timeout: 10 s.*2 to 9"),
