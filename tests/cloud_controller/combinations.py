@@ -13,7 +13,7 @@ from cloud_controller.clouds.alicloud.build import AliCloudBuilder
 from cloud_controller.clouds.alicloud.build import BuildFacts as AliCloudFacts
 from cloud_controller.clouds.aws.attributes import LISTENER, LOAD_BALANCER, TARGET_GROUP, Rule
 from cloud_controller.clouds.aws.build import AwsBuilder
-from cloud_controller.clouds.aws.build_facts import BuildFacts as AwsFacts
+from cloud_controller.clouds.aws.facts import BuildFacts as AwsFacts
 from cloud_controller.clouds.mycloud.build import MyCloudBuilder
 from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions

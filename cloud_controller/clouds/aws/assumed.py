@@ -12,9 +12,8 @@ from ipaddress import AddressValueError, IPv4Address
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.build import AwsBuilder
-from cloud_controller.clouds.aws.build_facts import BuildFacts
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
+from cloud_controller.clouds.aws.facts import BuildFacts, Facts, Subnet
 from cloud_controller.clouds.descriptor import Assumed
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Object

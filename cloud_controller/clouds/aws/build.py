@@ -15,17 +15,19 @@ from cloud_controller.clouds.aws.annotations import (
     CLASSES,
 )
 from cloud_controller.clouds.aws.attributes import DEREGISTRATION_DELAY, pairs
-from cloud_controller.clouds.aws.build_facts import BuildFacts
 from cloud_controller.clouds.aws.build_network_targets import OF_ALL_PORTS, OF_PORT
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.facts import BuildFacts, Facts
 from cloud_controller.clouds.aws.named import named
-from cloud_controller.clouds.aws.pod_groups import closed
 from cloud_controller.clouds.aws.provider_ids import identity
 from cloud_controller.clouds.aws.request import kind_of, request
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Built, Object, Owner
+
+_NAMED = 5
+"""The number of pods that a warning names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class AwsBuilder:
         if known.pod_groups:
             targets = {member.address for pool in built.model.pools for member in pool.members}
             groups = {address: found for address, found in known.pod_groups.items() if address in targets}
-            warnings = (*warnings, *closed(known.vpc, groups, self.config.cluster_tag))
+            warnings = (*warnings, *_closed(known.vpc, groups, self.config.cluster_tag))
         return replace(built, named=tuple(named(asked, known.group_tags)), warnings=warnings)
 
     def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
@@ -122,3 +124,17 @@ def _target_group_attributes(annotations: Mapping[str, str]) -> Iterator[tuple[A
         entry = CATALOGUE.entry(name)
         if entry is not None and entry.sets == "pool.attributes" and isinstance(words := entry.parse(text), tuple):
             yield entry, words
+
+
+def _closed(vpc: Facts, groups_of_pods: Mapping[str, tuple[str, ...]], cluster_tag: str) -> Iterator[tuple[str, str]]:
+    """A warning about pods whose groups are all closed to load balancers."""
+    opened = {group.id for group in vpc.node_groups}
+    pods = {address: groups for address, groups in groups_of_pods.items() if opened.isdisjoint(groups)}
+    if pods:
+        shown = [f"{address} ({', '.join(groups)})" for address, groups in sorted(pods.items())[:_NAMED]]
+        more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
+        why = (
+            f"none of these pods' security groups has the tag {cluster_tag}, so the controller does not open"
+            " them to load balancers"
+        )
+        yield "PodSecurityGroups", f"{', '.join(shown)}{more}: {why}"

@@ -8,12 +8,12 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from cloud_controller.clouds.aws.attributes import contradictions, pairs
+from cloud_controller.clouds.aws.facts import Subnet
 from cloud_controller.clouds.aws.ip_permissions import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.request import Port, Request, as_text, field
 from cloud_controller.clouds.aws.security_rules import client_rules
 from cloud_controller.clouds.aws.subnets import chosen
-from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.clouds.common.source_ranges import EVERYBODY, field_and_texts, source_ranges
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.catalogue import Value

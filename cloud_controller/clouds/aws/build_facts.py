@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from cloud_controller.clouds.aws.build_network import follows_endpoints, pod_addresses
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.facts import BuildFacts
 from cloud_controller.clouds.aws.named import named_groups
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.tags import tags_of
-from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts, VpcState
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, VpcState
 from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.load_balancers.model import Object
 
 _VALUES = 200
 """The most values of a filter."""
-
-Tags = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class BuildFacts:
-    """The facts for builds.
-
-    - `group_tags`: tags of named security groups, if the administrator's list needs them.
-    - `pod_groups`: security groups by pod address, for pods with their own network interface.
-    """
-
-    vpc: Facts
-    group_tags: Mapping[str, Tags] = field(default_factory=dict)
-    pod_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class BuildFactsReader:
@@ -42,7 +27,7 @@ class BuildFactsReader:
         self._api = api
         self._config = config
         self._vpc_state = vpc_state
-        self._group_tags: Entries[Tags] = Entries(cache, LIFETIME)
+        self._group_tags: Entries[Mapping[str, str]] = Entries(cache, LIFETIME)
         self._pod_groups = PodGroups(api, cache)
 
     def read(
@@ -65,8 +50,8 @@ class BuildFactsReader:
             self._pod_groups.of(vpc.vpc_id, pods) if pods else {},
         )
 
-    def _tags_of_groups(self, group_ids: list[str]) -> dict[str, Tags]:
-        found: dict[str, Tags] = {}
+    def _tags_of_groups(self, group_ids: list[str]) -> dict[str, Mapping[str, str]]:
+        found: dict[str, Mapping[str, str]] = {}
         for batch in batches(group_ids, _VALUES):
             filters = [{"Name": "group-id", "Values": batch}]
             pages = self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters)

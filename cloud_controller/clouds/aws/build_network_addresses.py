@@ -8,9 +8,9 @@ from ipaddress import IPv4Address, IPv4Network
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws import attributes as aws
+from cloud_controller.clouds.aws.facts import Subnet
 from cloud_controller.clouds.aws.refusals import UDP_NEEDS_PREFIX
 from cloud_controller.clouds.aws.request import Request, field
-from cloud_controller.clouds.aws.vpc_state import Subnet
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import Ignored
 

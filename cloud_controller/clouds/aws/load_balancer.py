@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from cloud_controller.cloud import CloudError, Conflict
 from cloud_controller.clouds.aws import upstream
 from cloud_controller.clouds.aws.build import AwsBuilder
-from cloud_controller.clouds.aws.build_facts import BuildFacts, BuildFactsReader
+from cloud_controller.clouds.aws.build_facts import BuildFactsReader
 from cloud_controller.clouds.aws.classic_load_balancer import ClassicLoadBalancers
 from cloud_controller.clouds.aws.client import Api, error_code
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.facts import BuildFacts
 from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.network_load_balancer import NetworkLoadBalancers

@@ -13,9 +13,10 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.facts import SecurityGroup
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_rules import TOO_BIG, client_rules
-from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import LoadBalancerModel, Pool
 

@@ -11,13 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 from cloud_controller.cloud import AccessDenied
 from cloud_controller.clouds.aws.client import Api
-from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts
+from cloud_controller.clouds.aws.vpc_state import LIFETIME
 from cloud_controller.clouds.common.cache import Cache, Entries
 
 _AGAIN = 60.0
 """Seconds after which the list is read again for a new pod that it lacks, if any pod has its own interface."""
-_NAMED = 5
-"""The number of pods that a warning names."""
 
 _log = logging.getLogger(__name__)
 
@@ -74,17 +72,3 @@ class PodGroups:
                     yield address, groups
         except AccessDenied as error:
             _log.warning("could not read the security groups of pods error=%r", str(error))
-
-
-def closed(facts: Facts, groups_of_pods: Mapping[str, tuple[str, ...]], cluster_tag: str) -> Iterator[tuple[str, str]]:
-    """A warning about pods whose groups are all closed to load balancers. Pure."""
-    opened = {group.id for group in facts.node_groups}
-    pods = {address: groups for address, groups in groups_of_pods.items() if opened.isdisjoint(groups)}
-    if pods:
-        shown = [f"{address} ({', '.join(groups)})" for address, groups in sorted(pods.items())[:_NAMED]]
-        more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
-        why = (
-            f"none of these pods' security groups has the tag {cluster_tag}, so the controller does not open"
-            " them to load balancers"
-        )
-        yield "PodSecurityGroups", f"{', '.join(shown)}{more}: {why}"

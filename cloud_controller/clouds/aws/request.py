@@ -10,7 +10,7 @@ from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE, CL
 from cloud_controller.clouds.aws.attributes import pairs
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.config_refusals import of_config
-from cloud_controller.clouds.aws.vpc_state import Facts
+from cloud_controller.clouds.aws.facts import Facts
 from cloud_controller.load_balancers.catalogue import Settings
 from cloud_controller.load_balancers.model import Ignored, Object, Owner
 from cloud_controller.load_balancers.refusals import refuse

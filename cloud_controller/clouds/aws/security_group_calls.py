@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Throttled, Unavailable
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.errors import error_code
+from cloud_controller.clouds.aws.facts import SecurityGroup
 from cloud_controller.clouds.aws.ip_permissions import MOST_RULES, ip_permissions
 from cloud_controller.clouds.aws.security_rules import changes
 from cloud_controller.clouds.aws.tags import tag_list
-from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState, security_group
+from cloud_controller.clouds.aws.vpc_state import VpcState, security_group
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_UID_TAG
 from cloud_controller.retries import RetryPolicy, call
 

@@ -15,13 +15,14 @@ from collections.abc import Collection, Mapping
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.facts import SecurityGroup
 from cloud_controller.clouds.aws.ip_permissions import MOST_GROUPS, MOST_RULES
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
 from cloud_controller.clouds.aws.security_rules import distributed
 from cloud_controller.clouds.aws.shared_group import SharedGroup
 from cloud_controller.clouds.aws.upstream import is_name, own_groups
-from cloud_controller.clouds.aws.vpc_state import SecurityGroup, VpcState
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerModel, Owner
 

@@ -13,10 +13,11 @@ from collections.abc import Callable, Collection
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.facts import SHARED_GROUP_TAG, SecurityGroup
 from cloud_controller.clouds.aws.ip_permissions import from_group
 from cloud_controller.clouds.aws.names import shared_group_name
 from cloud_controller.clouds.aws.security_group_calls import SecurityGroupCalls
-from cloud_controller.clouds.aws.vpc_state import SHARED_GROUP_TAG, SecurityGroup, VpcState
+from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _BELIEVED = 120.0

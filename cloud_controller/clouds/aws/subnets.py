@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX, Config
-from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
+from cloud_controller.clouds.aws.facts import Facts, Subnet
 
 FIELD = f"annotation {CATALOGUE.by_argument['subnets'].name}"
 

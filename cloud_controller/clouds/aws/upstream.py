@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX, Config
+from cloud_controller.clouds.aws.facts import UPSTREAM_GROUP_PREFIX, SecurityGroup
 from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
-from cloud_controller.clouds.aws.vpc_state import UPSTREAM_GROUP_PREFIX, SecurityGroup
 from cloud_controller.load_balancers.model import (
     CLUSTER_TAG,
     PRESERVED_TAG,

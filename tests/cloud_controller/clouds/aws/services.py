@@ -7,9 +7,8 @@ from typing import Any
 
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
 from cloud_controller.clouds.aws.build import AwsBuilder
-from cloud_controller.clouds.aws.build_facts import BuildFacts
 from cloud_controller.clouds.aws.config import Config
-from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
+from cloud_controller.clouds.aws.facts import BuildFacts, Facts, Subnet
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.facts import Fact

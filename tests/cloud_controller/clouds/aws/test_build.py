@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE, PREFIX
-from cloud_controller.clouds.aws.vpc_state import Facts
+from cloud_controller.clouds.aws.facts import Facts
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.catalogue import Mutability
 from cloud_controller.load_balancers.diff import diff

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.facts import SecurityGroup
 from cloud_controller.clouds.aws.named import named_groups
-from cloud_controller.clouds.aws.vpc_state import SecurityGroup
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import Owner
 from cloud_controller.load_balancers.nameable import KINDS, Nameable

@@ -8,8 +8,8 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.config import Config
+from cloud_controller.clouds.aws.facts import Facts, Subnet
 from cloud_controller.clouds.aws.subnets import chosen
-from cloud_controller.clouds.aws.vpc_state import Facts, Subnet
 from tests.cloud_controller.clouds.aws.services import subnet
 
 CONFIG = Config("prod-1")

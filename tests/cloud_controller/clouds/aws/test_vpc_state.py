@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.vpc_state import LIFETIME, Facts, SecurityGroup, Subnet, VpcState, read_facts
+from cloud_controller.clouds.aws.facts import Facts, SecurityGroup, Subnet
+from cloud_controller.clouds.aws.vpc_state import LIFETIME, VpcState, read_facts
 from cloud_controller.clouds.common.cache import Cache
 from tests.cloud_controller.calls import Calls
 from tests.cloud_controller.clouds.aws.conftest import CLUSTER_TAG, AwsAccount, tag_list
