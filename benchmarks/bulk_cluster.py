@@ -24,7 +24,7 @@ from benchmarks.cluster import Cluster, node, still
 from benchmarks.daemons import PATIENCE, PROJECT, cpu_seconds, peak_memory
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import Client
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.control_plane.binaries import ensure

@@ -22,7 +22,7 @@ from cloud_controller.cloud import (
     Unavailable,
 )
 from cloud_controller.clouds.mycloud.client import CODES
-from cloud_controller.clouds.mycloud.instances import machine_id, provider_id
+from cloud_controller.clouds.mycloud.provider_ids import machine_id, provider_id
 from cloud_controller.kube import Object
 from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from local.mycloud.models.common import State

@@ -15,7 +15,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.common.service_spec import AFFINITY_TIMEOUT, affinity_timeout, is_local
 from cloud_controller.clouds.common.source_ranges import source_ranges
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
-from cloud_controller.clouds.mycloud.instances import machine_id
+from cloud_controller.clouds.mycloud.provider_ids import machine_id
 from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue, Settings
 from cloud_controller.load_balancers.facts import Fact

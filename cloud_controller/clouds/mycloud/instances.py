@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -12,18 +11,16 @@ from cloud_controller.cloud import (
     Instance,
     InstanceRef,
     InstanceState,
-    InvalidConfiguration,
     NodeAddress,
     NotFound,
 )
 from cloud_controller.clouds.common.concurrent_calls import batches
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.client import PAGE, Client, Object, known_state
-from cloud_controller.clouds.mycloud.names import PROVIDER_NAME
+from cloud_controller.clouds.mycloud.provider_ids import machine_in, provider_id
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
-_PROVIDER_ID = re.compile(r"mycloud://[^/]+/[^/]+/(?P<id>i-[0-9a-f]+)")
 _STATES = {
     "creating": InstanceState.PENDING,
     "running": InstanceState.RUNNING,
@@ -33,17 +30,6 @@ _STATES = {
     "failed": InstanceState.STOPPED,
     "terminated": InstanceState.TERMINATED,
 }
-
-
-def provider_id(machine: Object) -> str:
-    """The provider ID of a machine: `mycloud://REGION/ZONE/ID`."""
-    return f"{PROVIDER_NAME}://{machine['region']}/{machine['zone']}/{machine['id']}"
-
-
-def machine_id(provider_id: str) -> str | None:
-    """The id of the machine, or None for a provider ID that is not mycloud's."""
-    match = _PROVIDER_ID.fullmatch(provider_id)
-    return match["id"] if match else None
 
 
 class MyCloudInstances:
@@ -63,7 +49,10 @@ class MyCloudInstances:
         None: terminated, or unknown to the cloud. Raises InvalidConfiguration for another cloud's provider ID (None
         would delete the node), and Conflict if two machines have a node's name.
         """
-        wanted = {ref: _machine_of(ref) for ref in refs}
+        wanted = {
+            ref: machine_in(f"node {ref.node_name}: spec.providerID", ref.provider_id) if ref.provider_id else None
+            for ref in refs
+        }
         by_id = self._by_id(machine for machine in wanted.values() if machine is not None)
         by_name = self._by_name({ref.node_name for ref, machine in wanted.items() if machine is None})
         return {
@@ -95,18 +84,6 @@ class MyCloudInstances:
                     raise Conflict(f"machines {instances[name].id} and {machine['id']} both have the name {name!r}")
                 instances[name] = _instance(machine)
         return instances
-
-
-def _machine_of(ref: InstanceRef) -> str | None:
-    if not ref.provider_id:
-        return None
-    machine = machine_id(ref.provider_id)
-    if machine is None:
-        field = f"node {ref.node_name}: spec.providerID"
-        raise InvalidConfiguration(
-            field, f"{ref.provider_id!r} is not a mycloud provider ID", "mycloud://REGION/ZONE/ID"
-        )
-    return machine
 
 
 def _instance(machine: Object) -> Instance:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from cloud_controller.cloud import InvalidConfiguration, NotFound
+from cloud_controller.cloud import NotFound
 from cloud_controller.clouds.mycloud.client import Client, Object, known_state
-from cloud_controller.clouds.mycloud.instances import machine_id
 from cloud_controller.clouds.mycloud.names import DRIVER, PROVIDER_NAME, PROVISIONER
+from cloud_controller.clouds.mycloud.provider_ids import machine_in
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.volumes import Attachment, AttachmentState, Volume, VolumeRequest, VolumeState
@@ -60,12 +60,12 @@ class MyCloudVolumes:
 
     def attach(self, id: str, provider_id: str) -> Volume:
         """Begin to attach it. Raises Conflict that names the machine if it is attached elsewhere."""
-        return self._change(id, "attach", {"machine_id": _machine(provider_id)})
+        return self._change(id, "attach", {"machine_id": machine_in("spec.providerID", provider_id)})
 
     def detach(self, id: str, provider_id: str) -> Volume | None:
         """Begin to detach it; None if the volume does not exist."""
         try:
-            return self._change(id, "detach", {"machine_id": _machine(provider_id)})
+            return self._change(id, "detach", {"machine_id": machine_in("spec.providerID", provider_id)})
         except NotFound:
             return None
 
@@ -94,15 +94,6 @@ class MyCloudVolumes:
                 yield _volume(self._client.get("volumes", each))
             except NotFound:
                 continue
-
-
-def _machine(provider_id: str) -> str:
-    machine = machine_id(provider_id)
-    if machine is None:
-        raise InvalidConfiguration(
-            "spec.providerID", f"{provider_id!r} is not a mycloud provider ID", "mycloud://REGION/ZONE/ID"
-        )
-    return machine
 
 
 def _volume(volume: Object) -> Volume:

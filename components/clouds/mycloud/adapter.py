@@ -10,7 +10,7 @@ import pulumi
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.config import Config as CloudConfig
 from cloud_controller.clouds.mycloud.config import render
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 from ... import inputs

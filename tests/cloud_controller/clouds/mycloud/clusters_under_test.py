@@ -20,8 +20,8 @@ from urllib.request import urlopen
 
 from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.config import Config, render
-from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.clouds.mycloud.names import PROVISIONER
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT, has_taint
 from cloud_controller.kube import (

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cloud_controller.cloud import CloudError
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.queue import Cause
 from cloud_controller.controllers.service.controller import (
     NODES_CHANGED,

@@ -6,7 +6,7 @@ from typing import Any
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
 from cloud_controller.clouds.mycloud.build import MyCloudBuilder
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.kube import Object
 from tests.cloud_controller.cluster import Cluster
 from tests.cloud_controller.load_balancing import port, service

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.kube import EVENTS, NAMESPACES, NODES, SERVICES, Kube, Object, PatchType
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.bad_services import Wrong, some_mistakes

@@ -21,7 +21,7 @@ from cloud_controller.cloud import (
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
 from cloud_controller.clouds.mycloud.cloud import MyCloud
 from cloud_controller.clouds.mycloud.config import Config
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.route import observe_table
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 from local.mycloud.models.common import State

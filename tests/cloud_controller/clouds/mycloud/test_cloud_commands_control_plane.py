@@ -19,7 +19,7 @@ import pytest
 from cloud_controller import rbac
 from cloud_controller.cli import commands as cli
 from cloud_controller.cli.planned_service import CHANGES
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controller_names import NAMES
 from cloud_controller.controllers.nodes import UNINITIALIZED_TAINT
 from cloud_controller.controllers.service.rules import FINALIZER

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from cloud_controller.cloud import CloudError
 from cloud_controller.clouds.mycloud.annotations import INGRESS_NODE
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.controllers.node import NodeController

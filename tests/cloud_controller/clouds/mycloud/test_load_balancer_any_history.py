@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from cloud_controller.cloud import CloudError
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.service import controller as service_controller
 from cloud_controller.controllers.service.controller import RESYNC, ServiceController, ServiceOptions
 from cloud_controller.controllers.service.timing import NodeDebouncer, Polling

@@ -10,7 +10,7 @@ import pytest
 
 from cloud_controller import rbac
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE, INGRESS_NODE
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.service import controller as service
 from cloud_controller.controllers.service.address_changes import ANNOTATION, CONDITION, AddressChanges
 from cloud_controller.controllers.service.controller import RESYNC, ServiceOptions

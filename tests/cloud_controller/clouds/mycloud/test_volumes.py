@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloud_controller.cloud import Conflict, InvalidConfiguration, QuotaExceeded
-from cloud_controller.clouds.mycloud.instances import provider_id
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.volumes import (
     Attachment,
     AttachmentState,

@@ -15,8 +15,8 @@ import pytest
 from cloud_controller import rbac
 from cloud_controller.cli.commands import main
 from cloud_controller.clouds.mycloud.config import Config, render
-from cloud_controller.clouds.mycloud.instances import provider_id
 from cloud_controller.clouds.mycloud.names import DRIVER, PROVISIONER
+from cloud_controller.clouds.mycloud.provider_ids import provider_id
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext
 from cloud_controller.controllers.volume import controller as volume
