@@ -437,17 +437,6 @@ def test_nor_does_one_that_joins_and_it_is_tried_again_at_the_next_look_at_every
 # -------------------------------------------------------------------------------------------------- deletion, owners
 
 
-def test_a_service_that_goes_leaves_nothing(account: AwsAccount, cluster: Cluster) -> None:
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-
-    cluster.delete_service()
-    running.settle()
-
-    assert_nothing_left(account)
-    assert WEB not in cluster.objects["services"]
-    assert cluster.reasons[-1] == "DeletedLoadBalancer"
-
-
 def test_of_several_the_last_one_takes_what_they_share(account: AwsAccount, cluster: Cluster) -> None:
     running = served(account, cluster, nlb({}, port(80), port(443)))
     cluster.put(nlb({}, port(80), port(443), name="second"))
@@ -460,48 +449,6 @@ def test_of_several_the_last_one_takes_what_they_share(account: AwsAccount, clus
     cluster.delete_service("default/second")
     running.settle()
     assert_nothing_left(account)
-
-
-def test_what_a_service_left_that_vanished_goes_once_somebody_confirms_it(
-    account: AwsAccount, cluster: Cluster
-) -> None:
-    served(account, cluster, nlb({}, port(80), port(443)))
-    del cluster.objects["services"][WEB]
-    running = Running(account, cluster).settle()
-    assert len(load_balancers(account)) == 1
-
-    running.confirm_all()
-    running.settle()
-
-    assert_nothing_left(account)
-
-
-def test_what_others_made_is_never_touched(account: AwsAccount, cluster: Cluster) -> None:
-    theirs = account.elbv2.create_load_balancer(
-        Name="k8s-default-web-0123456789",
-        Type="network",
-        Subnets=account.public_subnets,
-        Tags=[{"Key": "a", "Value": "b"}],
-    )["LoadBalancers"][0]
-    of_another = account.elbv2.create_load_balancer(
-        Name="k8s-other",
-        Type="network",
-        Subnets=account.public_subnets,
-        Tags=[
-            {"Key": "kubernetes.io/cluster", "Value": "another"},
-            {"Key": SERVICE_UID_TAG, "Value": "uid-web"},
-        ],
-    )["LoadBalancers"][0]
-
-    running = served(account, cluster, nlb({}, port(80), port(443)))
-    cluster.delete_service()
-    running.settle()
-
-    assert {lb["LoadBalancerName"] for lb in load_balancers(account)} == {
-        theirs["LoadBalancerName"],
-        of_another["LoadBalancerName"],
-    }
-    assert running.calls.of("elbv2 DeleteLoadBalancer") == 1
 
 
 @pytest.mark.parametrize("tag", ["kubernetes.io/cluster", SERVICE_UID_TAG])
