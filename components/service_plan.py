@@ -6,9 +6,9 @@ Previews and updates ask it; the daemon alone carries it out. Heavy to import.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import monotonic, sleep
 from typing import Any
 
 from cloud_controller.cli.options import add_common, service_options
@@ -81,15 +81,15 @@ def settled_address(world: World, key: str, options: ServiceOptions, deadline: f
 
     Reports a long wait. Raises NotConverged at the deadline, and the errors of cloud and API server.
     """
-    end = time.monotonic() + deadline
+    end = monotonic() + deadline
     wait = Wait(report)
     rounds = 0
     while missing := _missing(world, key, options):
-        if time.monotonic() > end:
+        if monotonic() > end:
             raise NotConverged(f"Service {key} has no new address after {deadline:g} s; still to do: {missing}")
         rounds += 1
         wait.for_(missing)
-        time.sleep(min(round_pause(rounds), max(0.0, end - time.monotonic())))
+        sleep(min(round_pause(rounds), max(0.0, end - monotonic())))
     return address_of(read(world, key))
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import sleep, strftime
 from types import TracebackType
 
 LOCK_FILE = "lock.json"
@@ -36,7 +36,7 @@ class Holder:
     @classmethod
     def this(cls, operation: str) -> Holder:
         """This process, from now on."""
-        return cls(os.getpid(), operation, time.strftime("%Y-%m-%d %H:%M:%S"))
+        return cls(os.getpid(), operation, strftime("%Y-%m-%d %H:%M:%S"))
 
     @classmethod
     def read(cls, file: int) -> Holder | None:
@@ -126,7 +126,7 @@ def _acquire(path: Path) -> int:
             looked_at, holder = _is_shared(file), Holder.read(file)
             os.close(file)
             if looked_at:
-                time.sleep(LOOK_SECONDS)
+                sleep(LOOK_SECONDS)
                 continue
             raise _locked_by(holder) from None
         try:

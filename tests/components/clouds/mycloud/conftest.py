@@ -39,7 +39,7 @@ def serve(site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) 
     def serve(**options: Any) -> Running:
         daemon = served(site, cluster, web(), options=ServiceOptions(**options))
         monkeypatch.setattr(World, "open", lambda *_: world(daemon))
-        monkeypatch.setattr("components.service_plan.time.sleep", lambda _: daemon.settle(rounds=1))
+        monkeypatch.setattr("components.service_plan.sleep", lambda _: daemon.settle(rounds=1))
         return daemon
 
     return serve

@@ -151,7 +151,7 @@ def test_a_service_that_is_gone_is_gone_after_a_refresh(running: Running) -> Non
 
 def test_a_wait_ends_with_what_is_missing(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_address, "DEADLINE", 0.0)
-    monkeypatch.setattr("components.service_plan.time.sleep", lambda _: None)
+    monkeypatch.setattr("components.service_plan.sleep", lambda _: None)
     changed(running.cluster, INTERNAL)
 
     with pytest.raises(NotConverged, match=r"default/web has no new address after 0 s; still to do: .*load balancer"):

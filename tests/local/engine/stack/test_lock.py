@@ -82,7 +82,7 @@ def test_checking_the_lock_does_not_block_a_run(tmp_path: Path, monkeypatch: pyt
     looking = os.open(tmp_path / LOCK_FILE, os.O_RDONLY | os.O_CREAT)
     fcntl.flock(looking, fcntl.LOCK_SH)
     # It has checked within the pause.
-    monkeypatch.setattr("local.engine.stack.lock.time.sleep", lambda _: os.close(looking))
+    monkeypatch.setattr("local.engine.stack.lock.sleep", lambda _: os.close(looking))
     with StackLock(tmp_path):
         assert is_held(tmp_path)
 
