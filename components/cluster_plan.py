@@ -14,11 +14,11 @@ from typing import Any
 
 from cloud_controller import apply, clouds, rbac
 from cloud_controller.binding import Binding
+from cloud_controller.cleanup import GoneCluster
 from cloud_controller.cloud import Cloud, CloudError, Instance, InstanceRef
 from cloud_controller.controllers import node, node_lifecycle, route
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
-from cloud_controller.controllers.route_plan import DeleteRoute
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.events import EventRecorder
 from cloud_controller.kube import (
@@ -262,13 +262,12 @@ def tear_down(cloud: Cloud, target: Target) -> int:
     if target.existing or cloud.routes is None or target.executor(route.NAME) != PULUMI:
         return 0
     plan = route.plan_teardown(route.observe_table(cloud), route.RouteOptions((target.cluster_cidr,)))
-    operations = [action.operation for action in plan if isinstance(action.operation, DeleteRoute)]
-    failures = cloud.routes.delete([operation.route for operation in operations])
-    if failures:
-        first = failures[0]
-        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-        raise NotConverged(f"could not delete route {first.route.destination_cidr}: {first.error}{more}")
-    return len(operations)
+    kube = GoneCluster()  # Nothing of the cluster is read or written any more: it goes next.
+    results = apply.run(plan, kube, cloud, events=EventRecorder(kube, COMPONENT), controller=route.NAME)
+    if failed := [*apply.failures(results)]:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise NotConverged(f"could not delete {failed[0]}{more}")
+    return len(results)
 
 
 def await_volumes(

@@ -86,6 +86,9 @@ class FakeRoutes:
         return []
 
     def delete(self, routes: Sequence[Route]) -> Sequence[RouteFailure]:
+        if self.failures:
+            self.failures -= 1
+            return [RouteFailure(route, self.error) for route in routes]
         gone = {route.destination_cidr for route in routes}
         self.table = [route for route in self.table if route.destination_cidr not in gone]
         return []
@@ -309,6 +312,13 @@ def test_teardown_removes_owned_routes_of_the_cluster_and_nothing_else() -> None
     assert tear_down(typed, target(executors=BY_DAEMON)) == 0
     assert tear_down(typed, target()) == 1
     assert routes.table == [foreign, outside]
+
+
+def test_teardown_names_the_routes_that_the_cloud_does_not_delete() -> None:
+    cloud: Any = FakeCloud(routes=FakeRoutes([Route("10.20.1.0/24", "i-a"), Route("10.20.2.0/24", "i-b")], failures=1))
+
+    with pytest.raises(NotConverged, match=r"could not delete route/10\.20\.1\.0/24: busy \(and 1 more\)"):
+        tear_down(cloud, target())
 
 
 def test_teardown_leaves_the_routes_of_an_existing_cluster() -> None:
