@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from cloud_controller import retries
 from cloud_controller.binding import Binding, Evidence, judge
-from cloud_controller.cloud import AccessDenied, Cloud, CloudError, ForeignCluster, InvalidConfiguration, Throttled
+from cloud_controller.cloud import AccessDenied, Cloud, CloudError, ForeignCluster, InvalidConfiguration
 from cloud_controller.controllers import Controller
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext
 from cloud_controller.controllers.node import NodeController
 from cloud_controller.controllers.node_lifecycle import NodeLifecycleController, NodeLifecycleOptions
+from cloud_controller.controllers.queue import WorkQueue
 from cloud_controller.controllers.route import RouteController
 from cloud_controller.controllers.service.checkpoint import checkpoint_of
 from cloud_controller.controllers.service.controller import ServiceController
@@ -174,7 +174,7 @@ class Manager:
 
     def _prove(self, stop: threading.Event) -> bool:
         """Wait until the evidence shows that cloud config and cluster belong together; False if stopped before."""
-        failures = 0
+        queue = WorkQueue[str](_FIRST_PAUSE, _LONGEST_PAUSE)
         while not stop.is_set():
             try:
                 found = [evidence for each in self._controllers if (evidence := self._evidence(each)) is not None]
@@ -184,9 +184,7 @@ class Manager:
                 self._end_as_foreign(str(foreign))
             except CloudError as error:
                 self._state = f"cannot verify that cloud config and cluster belong together: {error}"
-                failures += 1
-                backoff = retries.backoff(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
-                delay = error.retry_after if isinstance(error, Throttled) else backoff
+                delay = queue.add_after_error("start", error)
                 _log.warning("start delayed retry_in=%.1fs error=%r", delay, str(error))
                 stop.wait(delay)
         return False
