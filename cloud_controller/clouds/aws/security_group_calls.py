@@ -30,7 +30,8 @@ _LONG = 600.0
 """Seconds for which a group may be in use before an event reports it: network interfaces take minutes to be deleted."""
 
 _SOON = RetryPolicy(deadline=10.0, attempts=5)
-"""The retries while EC2, which is eventually consistent, does not know a new group."""
+"""The retries while EC2, which is eventually consistent, does not know a new group. The queue's would cost more calls
+(docs/architecture.md)."""
 
 
 @dataclass(slots=True)
