@@ -9,9 +9,11 @@ from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
-from cloud_controller.cloud import CloudError, NotFound
-from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerState
+from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration, NotFound, Throttled
+from cloud_controller.fence import unfenced
+from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerState, Owner
 from cloud_controller.load_balancers.operations import AddMembers, CreateLoadBalancer, DeletePool, OperationResult
 
 Plant = Callable[[Any], None]
@@ -29,7 +31,7 @@ def requests(beginning: str, alter: Callable[[Send, Any], Any]) -> Plant:
     """
 
     def plant(cloud: Any) -> None:
-        client = next(found for name in ("client", "_api", "_client") if (found := getattr(cloud, name, None)))
+        client = _client(cloud)
         name = "call" if hasattr(client, "call") else "_call"
         real = getattr(client, name)
 
@@ -42,6 +44,10 @@ def requests(beginning: str, alter: Callable[[Send, Any], Any]) -> Plant:
         setattr(client, name, altered)
 
     return plant
+
+
+def _client(cloud: Any) -> Any:
+    return next(found for name in ("client", "_api", "_client") if (found := getattr(cloud, name, None)))
 
 
 def leaves_out(operation: str, *keys: str) -> Plant:
@@ -73,8 +79,8 @@ def finds_none(operation: str) -> Plant:
     return requests(operation, alter)
 
 
-def takes(error: type[CloudError], other: Callable[[str], CloudError]) -> Plant:
-    """An error is taken for another one."""
+def takes(error: type[CloudError], other: Callable[[str], CloudError], operation: str = "") -> Plant:
+    """An error of this request is taken for another one."""
 
     def alter(send: Send, content: Any) -> Any:
         try:
@@ -82,7 +88,7 @@ def takes(error: type[CloudError], other: Callable[[str], CloudError]) -> Plant:
         except error as found:
             raise other(str(found)) from found
 
-    return requests("", alter)
+    return requests(operation, alter)
 
 
 def swallows(error: type[CloudError], operation: str, answer: Any) -> Plant:
@@ -101,14 +107,25 @@ def compares_beginnings(cloud: Any) -> None:
     """The ID of another cluster, which begins with this one's, is taken for it."""
     other = f"{cloud.cluster_id}0"
 
-    def read(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: read(each) for key, each in value.items()}
-        if isinstance(value, list):
-            return [*map(read, value)]
-        return value.removesuffix("0") if isinstance(value, str) and value.endswith(other) else value
+    def read(text: str) -> str:
+        return text.removesuffix("0") if text.endswith(other) else text
 
-    requests("", lambda send, content: read(send(content)))(cloud)
+    requests("", lambda send, content: _with_texts(send(content), read))(cloud)
+
+
+def reads_as(operation: str, text: str, other: str) -> Plant:
+    """A text of the answer is taken for another one."""
+    taken = {text: other}
+    return requests(operation, lambda send, content: _with_texts(send(content), lambda each: taken.get(each, each)))
+
+
+def _with_texts(value: Any, alter: Callable[[str], str]) -> Any:
+    """The value with its texts altered, wherever they are in it."""
+    if isinstance(value, dict):
+        return {key: _with_texts(each, alter) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(each, alter) for each in value]
+    return alter(value) if isinstance(value, str) else value
 
 
 def _without(value: Any, *keys: str) -> Any:
@@ -124,16 +141,96 @@ def _without(value: Any, *keys: str) -> Any:
 # ------------------------------------------------------------------------------------------- any cloud: what it offers
 
 
-def answers(path: str, answer: Any) -> Plant:
-    """The cloud's method at this path always returns this."""
+def methods(path: str, alter: Callable[..., Any]) -> Plant:
+    """`alter(method, *arguments)` stands in for the cloud's method at this path."""
 
     def plant(cloud: Any) -> None:
         *where, name = path.split(".")
         of = reduce(getattr, where, cloud)
-        assert callable(getattr(of, name))
-        setattr(of, name, lambda *_: answer)
+        method = getattr(of, name)
+        assert callable(method)
+        setattr(of, name, lambda *given, **more: alter(method, *given, **more))
 
     return plant
+
+
+def answers(path: str, answer: Any) -> Plant:
+    """The method always returns this."""
+    return methods(path, lambda *_: answer)
+
+
+def passes_on(path: str, position: int = 0) -> Plant:
+    """The method returns what it is given."""
+    return methods(path, lambda _method, *given, **_: given[position])
+
+
+def guesses(path: str, error: type[CloudError], answer: Any) -> Plant:
+    """The method returns this instead of raising the error."""
+
+    def alter(method: Callable[..., Any], *given: Any) -> Any:
+        try:
+            return method(*given)
+        except error:
+            return answer
+
+    return methods(path, alter)
+
+
+def untypes(path: str, error: type[CloudError]) -> Plant:
+    """The method raises the error as one without a type."""
+
+    def alter(method: Callable[..., Any], *given: Any, **more: Any) -> Any:
+        try:
+            return method(*given, **more)
+        except error as found:
+            raise CloudError(str(found)) from found
+
+    return methods(path, alter)
+
+
+# ------------------------------------------------------------------------------------------------ any cloud: the fence
+
+
+def unfenced_request(operation: str) -> Plant:
+    """The fence is not asked before this request."""
+
+    def plant(cloud: Any) -> None:
+        client = _client(cloud)
+
+        def alter(send: Send, content: Any) -> Any:
+            fence, client.fence = client.fence, unfenced
+            try:
+                return send(content)
+            finally:
+                client.fence = fence
+
+        requests(operation, alter)(cloud)
+
+    return plant
+
+
+def fenced_request(operation: str) -> Plant:
+    """The fence is asked before this request, whatever it is."""
+
+    def plant(cloud: Any) -> None:
+        client = _client(cloud)
+        requests(operation, lambda send, content: (client.fence(), send(content))[1])(cloud)
+
+    return plant
+
+
+def fence_asked_before_connecting(cloud: Any) -> None:
+    def alter(send: Callable[..., Any], *given: Any, fence: Callable[[], None], **more: Any) -> Any:
+        fence()
+        return send(*given, fence=unfenced, **more)
+
+    methods("_client._http.send", alter)(cloud)
+
+
+def fence_asked_once_a_change(cloud: Any) -> None:
+    asked = [unfenced]
+    cloud.fence_writes = asked.append
+    performs(lambda perform, lb, operations: (asked[-1](), perform(lb, operations))[1])(cloud)
 
 
 def fence_not_passed_on(cloud: Any) -> None:
@@ -147,25 +244,69 @@ def failed_attempts_unobserved(cloud: Any) -> None:
     )
 
 
-def takes_whole_for_remains(cloud: Any) -> None:
-    read = cloud.load_balancers.read
-    cloud.load_balancers.read = lambda *asked: [replace(lb, state=LoadBalancerState.PARTIAL) for lb in read(*asked)]
+# --------------------------------------------------------------------------------------- any cloud: its load balancers
+
+
+def observes(**fields: Any) -> Plant:
+    """Every load balancer is read with these fields."""
+    return methods("load_balancers.read", lambda read, *asked: [replace(lb, **fields) for lb in read(*asked)])
+
+
+takes_whole_for_remains = observes(state=LoadBalancerState.PARTIAL)
+remains_taken_for_whole = methods(
+    "load_balancers.read",
+    lambda read, *asked: [
+        replace(lb, state=LoadBalancerState.READY) if lb.state is LoadBalancerState.PARTIAL else lb
+        for lb in read(*asked)
+    ],
+)
+all_services_read = methods("load_balancers.read", lambda read, _uids=None, ids=(): read(None, ids))
+
+
+def what_services_had_remembered(cloud: Any) -> None:
+    """Also when it is deleted."""
+    known: dict[frozenset[str], Any] = {}
+
+    def alter(read: Callable[..., Any], uids: Any = None, ids: Any = ()) -> Any:
+        if uids is None or ids:
+            return read(uids, ids)
+        of_services = frozenset(uids)
+        known[of_services] = known.get(of_services) or read(uids)
+        return known[of_services]
+
+    methods("load_balancers.read", alter)(cloud)
 
 
 def performs(alter: Callable[..., Any]) -> Plant:
     """`alter(perform, load_balancer, operations)` stands in for the load balancers' `perform`."""
-
-    def plant(cloud: Any) -> None:
-        load_balancers = cloud.load_balancers
-        perform = load_balancers.perform
-        load_balancers.perform = lambda lb, operations: alter(perform, lb, operations)
-
-    return plant
+    return methods("load_balancers.perform", alter)
 
 
-def tokens_ignored(perform: Any, lb: Any, operations: Any) -> Any:
-    *most, last = operations
-    return perform(lb, [*most, replace(last, client_token=uuid4().hex) if lb is None else last])
+def tokens(make: Callable[[CreateLoadBalancer], str]) -> Plant:
+    """Creations have these tokens instead of theirs."""
+
+    def alter(perform: Any, lb: Any, operations: Any) -> Any:
+        is_new = lb is None
+        return perform(lb, [replace(each, client_token=make(each)) if is_new else each for each in operations])
+
+    return performs(alter)
+
+
+tokens_ignored = tokens(lambda _: uuid4().hex)
+tokens_of_settings = tokens(lambda creation: f"{creation.client_token}-{crc32(repr(creation.model).encode())}")
+one_token_for_all = tokens(lambda _: "token")
+
+
+def creations_looked_for_in_a_list(cloud: Any) -> None:
+    """Instead of by their tokens."""
+
+    def alter(perform: Any, lb: Any, operations: Any) -> Any:
+        owner = Owner.of_tags(operations[0].model.tags) if lb is None else None
+        made = [each for each in cloud.load_balancers.read({owner.uid}) if each.owner == owner] if owner else []
+        return [OperationResult(operations[0], created=made[0])] if made else perform(lb, operations)
+
+    tokens_ignored(cloud)
+    performs(alter)(cloud)
 
 
 def errors_swallowed(perform: Any, lb: Any, operations: Any) -> Any:
@@ -198,6 +339,14 @@ def stops_at_the_first_failure(perform: Any, lb: Any, operations: Any) -> Any:
         results += perform(lb, [operation])
         if results[-1].error is not None:
             break
+    return results
+
+
+def members_changed_while_throttled(perform: Any, lb: Any, operations: Any) -> Any:
+    results = perform(lb, operations)
+    members = [each for each in operations if isinstance(each, AddMembers)]
+    if members and any(isinstance(each.error, Throttled) for each in results):
+        perform(lb, members)
     return results
 
 
@@ -245,29 +394,47 @@ def foreign_machines_listed(cloud: Any) -> None:
     cloud._client.list = untagged
 
 
-def one_call_for_each_machine(cloud: Any) -> None:
-    describe = cloud.instances.describe
-    cloud.instances.describe = lambda refs: {ref: describe([ref])[ref] for ref in refs}
+one_call_for_each_machine = methods(
+    "instances.describe", lambda describe, refs: {ref: describe([ref])[ref] for ref in refs}
+)
+machines_without_zone = methods(
+    "instances.describe",
+    lambda describe, refs: {ref: each and replace(each, zone="") for ref, each in describe(refs).items()},
+)
 
 
-def route_failures_dropped(cloud: Any) -> None:
-    create = cloud.routes.create
-    cloud.routes.create = lambda routes: [*create(routes)][:0]
+def machines_listed_before_they_are_described(cloud: Any) -> None:
+    methods("instances.describe", lambda describe, refs: (cloud.instances.list(), describe(refs))[1])(cloud)
 
 
-def route_failures_untyped(cloud: Any) -> None:
-    create = cloud.routes.create
-    cloud.routes.create = lambda routes: [replace(each, error=CloudError(str(each.error))) for each in create(routes)]
+def failures(alter: Callable[[Any], Any]) -> Plant:
+    """`alter(failures)` stands in for those of routes that are created or deleted."""
+
+    def plant(cloud: Any) -> None:
+        for name in ("create", "delete"):
+            methods(f"routes.{name}", lambda change, routes: alter([*change(routes)]))(cloud)
+
+    return plant
+
+
+def _raise_first(found: Any) -> Any:
+    for each in found:
+        raise each.error
+    return found
+
+
+route_failures_dropped = failures(lambda _: [])
+route_failures_untyped = failures(lambda found: [replace(each, error=CloudError(str(each.error))) for each in found])
+route_failures_raised = failures(_raise_first)
+refused_routes_dropped = failures(lambda found: [each for each in found if not isinstance(each.error, AccessDenied)])
 
 
 def one_refused_route_refuses_all(cloud: Any) -> None:
-    create = cloud.routes.create
-
-    def all_or_nothing(routes: Any) -> Any:
+    def all_or_nothing(create: Any, routes: Any) -> Any:
         failures = create(routes)
         return [replace(failures[0], route=route) for route in routes] if failures else []
 
-    cloud.routes.create = all_or_nothing
+    methods("routes.create", all_or_nothing)(cloud)
 
 
 def machines_opened_after_their_routes(cloud: Any) -> None:
@@ -293,14 +460,36 @@ def unowned_routes_deleted(cloud: Any) -> None:
     cloud.routes.delete = lambda routes: delete([*routes, *listed()])
 
 
-def machines_of_routes_gone(cloud: Any) -> None:
-    listed = cloud.routes.list
-    cloud.routes.list = lambda: [replace(route, target_instance="", blackhole=True) for route in listed()]
+def routes_read(**fields: Any) -> Plant:
+    """Every route is read with these fields."""
+    return methods("routes.list", lambda listed: [replace(route, **fields) for route in listed()])
 
 
-def all_routes_owned(cloud: Any) -> None:
-    listed = cloud.routes.list
-    cloud.routes.list = lambda: [replace(route, owned=True) for route in listed()]
+machines_of_routes_gone = routes_read(target_instance="", blackhole=True)
+all_routes_owned = routes_read(owned=True)
+provider_ids_of_others_accepted = methods(
+    "volumes.attach", lambda attach, of, machine: attach(of, f"mycloud://local/zone/{machine.rpartition('/')[2]}")
+)
+
+
+def volumes_not_resized_again(cloud: Any) -> None:
+    def resize(real: Any, id: str, size_gib: int) -> Any:
+        if cloud.volumes.list([id])[0].size_gib == size_gib:
+            raise InvalidConfiguration("size", "the volume has it")
+        return real(id, size_gib)
+
+    methods("volumes.resize", resize)(cloud)
+
+
+# --------------------------------------------------------------------------------------------- tables of error codes
+
+
+def code_missing(table: Any) -> None:
+    del table.kinds[next(iter(table.kinds))]
+
+
+def code_of_nothing(table: Any) -> None:
+    table.kinds["NoAPIHasThisCode"] = CloudError
 
 
 # ------------------------------------------------------------------------------------------------------ tinycloud alone

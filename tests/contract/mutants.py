@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 from cloud_controller.cloud import (
     AccessDenied,
     CloudError,
+    Conflict,
     InvalidConfiguration,
     NotFound,
     QuotaExceeded,
@@ -37,19 +40,30 @@ FoundBy = Callable[[Harness], None]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A defect of a cloud. `plant` changes what `Harness.new_cloud` has returned."""
+    """A defect of a cloud. `plant` changes what `Harness.new_cloud` has returned or, `in_table`, the error codes."""
 
     of: str
     defect: str
     plant: defects.Plant
     found_by: FoundBy
+    in_table: bool = False
 
     def __str__(self) -> str:
         return f"{self.of}: {self.defect}"
 
+    @contextmanager
+    def planted(self, harness: Any) -> Iterator[Any]:
+        """The harness of a cloud that has the defect."""
+        if not self.in_table:
+            yield _Planted(harness, self.plant)
+            return
+        with patch.dict(harness.error_table.kinds):  # Every client has the same table.
+            self.plant(harness.error_table)
+            yield harness
 
-class Planted:
-    """A harness of a cloud that has the defect."""
+
+class _Planted:
+    """The harness; the clouds that it makes have the defect."""
 
     def __init__(self, harness: Harness, plant: defects.Plant) -> None:
         self._harness = harness
@@ -73,7 +87,7 @@ MACHINES = f"{MYCLOUD} {AWS} {ALICLOUD} {OPENSTACK}"
 
 _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     # Creations
-    (f"{TINY} {AWS} {CLASSIC}", "the client token is ignored", defects.performs(defects.tokens_ignored),
+    (f"{TINY} {AWS} {CLASSIC}", "the client token is ignored", defects.tokens_ignored,
      test_creation.test_the_same_token_never_makes_a_second_load_balancer),
     (MYCLOUD, "the client token is not sent", defects.leaves_out("POST load_balancers", "client_token"),
      test_creation.test_the_same_token_never_makes_a_second_load_balancer),
@@ -86,10 +100,40 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     (OCTAVIA, "the client token is not in a tag",
      defects.leaves_out("POST load-balancer lbaas/loadbalancers", "cloud-controller/token"),
      test_creation.test_the_same_token_never_makes_a_second_load_balancer),
+    (f"{TINY} {MYCLOUD}", "the client token is of the settings, too", defects.tokens_of_settings,
+     test_creation.test_a_token_in_use_with_other_settings_never_makes_a_second_load_balancer),
+    (f"{TINY} {MYCLOUD}", "all creations have one token", defects.one_token_for_all,
+     test_creation.test_other_tokens_make_other_load_balancers),
+    (f"{TINY} {MYCLOUD}", "a list decides whether a load balancer is created", defects.creations_looked_for_in_a_list,
+     test_answers.test_a_creation_that_lists_do_not_show_yet_is_not_repeated_with_another_load_balancer),
+    (f"{AWS} {CLASSIC}", "remains seem to be a load balancer", defects.remains_taken_for_whole,
+     test_creation.test_a_partial_creation_is_taken_over_by_the_next_process),
+    (f"{TINY} {MYCLOUD}", "the address is not read", defects.observes(ingress=()),
+     test_creation.test_a_created_load_balancer_is_the_desired_one_to_a_new_process),
+    (TINY, "silence has no type", defects.untypes("client._attempt", Unavailable),
+     test_interruptions.test_whichever_answer_is_lost_the_outcome_is_the_same),
+    (f"{MYCLOUD} {NLB}", "silence has no type", defects.untypes("_client._http.send", Unavailable),
+     test_interruptions.test_whichever_answer_is_lost_the_outcome_is_the_same),
     (BALANCERS, "the quota's error has no type", defects.takes(QuotaExceeded, CloudError),
      test_answers.test_a_creation_beyond_the_quota_is_reported_as_such_and_leaves_nothing_behind),
     (BALANCERS, "the fence is not asked", defects.fence_not_passed_on,
      test_fencing.test_no_creation_reaches_the_cloud_when_the_fence_refuses_it),
+    (TINY, "the fence is not asked before changes", defects.unfenced_request("put_load_balancer"),
+     test_fencing.test_no_operation_reaches_the_cloud_when_the_fence_refuses_it),
+    (MYCLOUD, "the fence is not asked before a POST of members", defects.unfenced_request("POST load_balancers/"),
+     test_fencing.test_no_operation_reaches_the_cloud_when_the_fence_refuses_it),
+    (AWS, "the fence is not asked before targets change", defects.unfenced_request("elbv2 RegisterTargets"),
+     test_fencing.test_no_operation_reaches_the_cloud_when_the_fence_refuses_it),
+    (f"{AWS} {CLB} {NLB}", "the fence is asked once a change", defects.fence_asked_once_a_change,
+     test_fencing.test_a_fence_that_closes_in_the_middle_of_a_change_lets_nothing_more_through),
+    (f"{MYCLOUD} {CLB}", "the fence is asked before connecting", defects.fence_asked_before_connecting,
+     test_fencing.test_the_fence_is_asked_once_the_connection_to_the_cloud_stands),
+    (AWS, "the fence is asked before connecting", defects.passes_on("_api._fenced"),
+     test_fencing.test_the_fence_is_asked_once_the_connection_to_the_cloud_stands),
+    (f"{TINY} {AWS}", "reads ask the fence", defects.fenced_request(""),
+     test_fencing.test_reads_do_not_ask_the_fence),
+    (MYCLOUD, "a check of rights asks the fence", defects.fenced_request("POST access:check"),
+     test_fencing.test_reads_do_not_ask_the_fence),
     (TINY, "the fence is asked once an operation", defects.fence_asked_at_the_first_attempt_only,
      test_fencing.test_each_attempt_at_a_write_asks_the_fence_again),
     # Ownership
@@ -117,6 +161,10 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      defects.compares_beginnings,
      test_ownership.test_foreign_load_balancers_with_similar_names_and_tags_are_not_read_as_the_clusters_own),
     # Reads
+    (f"{TINY} {MYCLOUD}", "the load balancers of all Services are read", defects.all_services_read,
+     test_answers.test_a_read_returns_the_services_and_ids_that_it_is_asked_for),
+    (f"{TINY} {MYCLOUD}", "what is deleted is remembered", defects.what_services_had_remembered,
+     test_answers.test_a_load_balancer_that_is_gone_is_absent),
     (TINY, "only the first page is read",
      defects.requests("list_load_balancers", lambda send, content: (send(content)[0], "")),
      test_answers.test_all_load_balancers_are_read_over_all_pages),
@@ -186,10 +234,15 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
     (TINY, "results are out of order", defects.performs(defects.results_reversed),
      test_changes.test_a_change_has_one_result_for_each_operation_in_their_order),
-    (TINY, "what depends on a failure is done", defects.performs(defects.continues_after_a_failure),
+    (f"{TINY} {NLB} {OCTAVIA}", "what depends on a failure is done",
+     defects.performs(defects.continues_after_a_failure),
      test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
-    (TINY, "members do not change after a failure", defects.performs(defects.stops_at_the_first_failure),
+    (f"{TINY} {NLB} {OCTAVIA}", "members do not change after a failure",
+     defects.performs(defects.stops_at_the_first_failure),
      test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
+    (f"{TINY} {MYCLOUD} {NLB}", "members change while the cloud throttles",
+     defects.performs(defects.members_changed_while_throttled),
+     test_changes.test_while_the_cloud_throttles_a_change_reports_it_and_attempts_nothing_more),
     (MYCLOUD, "what was not attempted is reported as done", defects.performs(defects.reports_what_it_did_not_attempt),
      test_changes.test_whichever_write_is_refused_only_changes_of_members_follow),
     (TINY, "members are not added", defects.performs(defects.members_added_once_only),
@@ -200,6 +253,8 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     (TINY, "what failed is called settled", defects.performs(defects.settled_too_early),
      test_changes.test_what_failed_or_waits_is_not_called_settled),
     # Deletions
+    (MYCLOUD, "what is gone cannot be deleted", defects.takes(NotFound, CloudError, "DELETE load_balancers"),
+     test_changes.test_a_repeated_change_succeeds_and_changes_nothing),
     (TINY, "what is gone cannot be deleted", defects.missing_is_an_error_for_deletions,
      test_changes.test_a_repeated_deletion_succeeds),
     (TINY, "a pool stays", defects.performs(defects.a_part_stays),
@@ -220,8 +275,29 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
 
 _OTHERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     # Machines
-    (MACHINES, "silence proves a machine gone", defects.machines_gone_after(Throttled, Unavailable),
+    (MYCLOUD, "machines have no zone", defects.machines_without_zone,
+     test_machines.test_a_machine_is_found_by_provider_id_and_by_name),
+    (MYCLOUD, "a terminated machine is taken for stopped", defects.reads_as("GET machines", "terminated", "stopped"),
+     test_machines.test_a_terminated_machine_is_gone),
+    (AWS, "a terminated machine is taken for stopped",
+     defects.reads_as("ec2 DescribeInstances", "terminated", "stopped"),
+     test_machines.test_a_terminated_machine_is_gone),
+    (MYCLOUD, "a machine of others that has a node's name is found", defects.foreign_machines_listed,
+     test_machines.test_a_name_that_no_machine_of_the_cluster_has_is_gone),
+    (ALICLOUD, "a machine of others that has a node's name is found",
+     defects.leaves_out("ecs DescribeInstances", "Tag"),
+     test_machines.test_a_name_that_no_machine_of_the_cluster_has_is_gone),
+    (MACHINES, "throttling proves a machine gone", defects.machines_gone_after(Throttled),
      test_machines.test_no_machine_is_gone_while_the_cloud_throttles),
+    (f"{MYCLOUD} {AWS} {ALICLOUD}", "silence proves a machine gone", defects.machines_gone_after(Unavailable),
+     test_machines.test_no_machine_is_gone_while_the_cloud_does_not_answer),
+    (MYCLOUD, "a throttled confirmation proves a machine gone", defects.takes(Throttled, NotFound, "GET machines/"),
+     test_machines.test_no_machine_is_gone_when_any_of_the_calls_is_refused),
+    (ALICLOUD, "a throttled confirmation proves a machine gone", defects.guesses("instances._is_gone", Throttled, True),
+     test_machines.test_no_machine_is_gone_when_any_of_the_calls_is_refused),
+    (f"{MYCLOUD} {AWS}", "machines are listed before they are described",
+     defects.machines_listed_before_they_are_described,
+     test_machines.test_no_node_costs_no_call),
     (MACHINES, "another cloud's machine is gone", defects.machines_gone_after(InvalidConfiguration),
      test_machines.test_the_provider_id_of_another_cloud_is_an_error_that_names_the_node),
     (MACHINES, "machines are described one by one", defects.one_call_for_each_machine,
@@ -249,6 +325,26 @@ _OTHERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     (ALICLOUD, "machines of others are listed", defects.leaves_out("ecs DescribeInstances", "Tag"),
      test_machines.test_machines_are_listed_over_all_pages_and_without_foreign_ones),
     # Routes
+    (AWS, "a route that exists is an error", defects.passes_on("routes._but_there_already"),
+     test_routes.test_a_route_that_exists_as_wanted_is_created_again_with_success),
+    (MYCLOUD, "a route that is missing is an error", defects.reads_as("POST route_tables", "NotFound", "Conflict"),
+     test_routes.test_a_route_that_is_missing_is_deleted_with_success),
+    (AWS, "a route that is missing is an error", defects.takes(NotFound, CloudError, "ec2 DeleteRoute"),
+     test_routes.test_a_route_that_is_missing_is_deleted_with_success),
+    (MYCLOUD, "creations of routes are not repeated", defects.leaves_out("POST route_tables", "idempotent"),
+     test_routes.test_whichever_answer_to_a_creation_is_lost_the_routes_are_there),
+    (AWS, "a repeated creation of a route is an error", defects.passes_on("routes._but_there_already"),
+     test_routes.test_whichever_answer_to_a_creation_is_lost_the_routes_are_there),
+    (MYCLOUD, "deletions of routes are not repeated", defects.leaves_out("POST route_tables", "idempotent"),
+     test_routes.test_whichever_answer_to_a_deletion_is_lost_the_routes_are_gone),
+    (ALICLOUD, "a repeated deletion of a route is an error", defects.passes_on("routes._still", 1),
+     test_routes.test_whichever_answer_to_a_deletion_is_lost_the_routes_are_gone),
+    (f"{MYCLOUD} {AWS} {ALICLOUD}", "failures of routes are raised", defects.route_failures_raised,
+     test_routes.test_while_the_cloud_throttles_each_route_fails_and_none_is_raised),
+    (f"{MYCLOUD} {AWS} {ALICLOUD}", "routes without permission seem written", defects.refused_routes_dropped,
+     test_routes.test_routes_without_permission_fail_and_are_not_taken_for_written),
+    (f"{MYCLOUD} {AWS} {ALICLOUD}", "a throttled table seems empty", defects.guesses("routes.list", Throttled, []),
+     test_routes.test_a_throttled_table_is_not_read_as_empty),
     (MACHINES, "failures of routes are dropped", defects.route_failures_dropped,
      test_routes.test_a_route_to_another_machine_is_a_conflict_of_its_own_and_stays),
     (MACHINES, "one refused route refuses all", defects.one_refused_route_refuses_all,
@@ -280,6 +376,18 @@ _OTHERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
     (OPENSTACK, "a machine stays open to what is deleted", defects.machines_not_closed,
      test_routes.test_a_deleted_route_leaves_nothing_beside_one_that_stays),
     # Volumes
+    (MYCLOUD, "the creation of a volume is not repeated", defects.leaves_out("POST volumes", "idempotent"),
+     test_volumes.test_a_volume_whose_answer_is_lost_is_created_once),
+    (MYCLOUD, "silence proves a volume gone", defects.guesses("volumes.list", Unavailable, []),
+     test_volumes.test_no_volume_is_gone_while_the_cloud_throttles_or_does_not_answer),
+    (MYCLOUD, "a conflict does not name the machine", defects.takes(Conflict, lambda _: Conflict("it is attached")),
+     test_volumes.test_a_volume_is_attached_to_one_machine_at_a_time_and_each_write_may_be_repeated),
+    (MYCLOUD, "a volume is not resized again", defects.volumes_not_resized_again,
+     test_volumes.test_tags_and_size_are_set_and_each_write_may_be_repeated),
+    (MYCLOUD, "a volume that is gone cannot be deleted", defects.takes(NotFound, CloudError, "DELETE volumes"),
+     test_volumes.test_a_volume_that_is_gone_is_deleted_and_detached_but_not_attached),
+    (MYCLOUD, "the provider ID of another cloud is taken", defects.provider_ids_of_others_accepted,
+     test_volumes.test_another_clouds_machine_is_an_error),
     (MYCLOUD, "a list proves a volume gone", defects.finds_none("GET volumes/"),
      test_volumes.test_a_volume_that_lists_do_not_show_yet_is_not_gone),
     (MYCLOUD, "a volume's token is ignored", defects.leaves_out("POST volumes", "client_token"),
@@ -292,8 +400,16 @@ _OTHERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_volumes.test_no_change_of_a_volume_reaches_the_cloud_when_the_fence_refuses_it),
 )  # fmt: skip
 
+_TABLES: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
+    (f"{TINY} {MYCLOUD} {AWS} {ALICLOUD} {OPENSTACK}", "an error code is not in the table", defects.code_missing,
+     test_answers.test_every_error_code_of_the_cloud_becomes_its_typed_error),
+    (f"{TINY} {MYCLOUD} {AWS} {ALICLOUD} {OPENSTACK}", "a code in the table is none", defects.code_of_nothing,
+     test_answers.test_every_expression_of_the_clouds_error_table_decides_about_one_of_its_codes),
+)  # fmt: skip
+
 MUTANTS = tuple(
-    Mutant(cloud, defect, plant, found_by)
-    for clouds, defect, plant, found_by in (*_LOAD_BALANCERS, *_OTHERS)
+    Mutant(cloud, defect, plant, found_by, in_table)
+    for of, in_table in (((*_LOAD_BALANCERS, *_OTHERS), False), (_TABLES, True))
+    for clouds, defect, plant, found_by in of
     for cloud in clouds.split()
 )
