@@ -127,7 +127,7 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_fencing.test_no_operation_reaches_the_cloud_when_the_fence_refuses_it),
     (AWS, "the fence is not asked before targets change", defects.unfenced_request("elbv2 RegisterTargets"),
      test_fencing.test_no_operation_reaches_the_cloud_when_the_fence_refuses_it),
-    (f"{AWS} {CLB} {NLB}", "the fence is asked once a change",
+    (f"{MYCLOUD} {AWS} {CLB} {NLB}", "the fence is asked once a change",
      load_balancer_defects.fence_asked_once_a_change,
      test_fencing.test_a_fence_that_closes_in_the_middle_of_a_change_lets_nothing_more_through),
     (f"{MYCLOUD} {CLB}", "the fence is asked before connecting", defects.fence_asked_before_connecting,
