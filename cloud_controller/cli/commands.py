@@ -11,6 +11,7 @@ import argparse
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from importlib.metadata import version as package_version
 import orjson
 
 from cloud_controller import cleanup as gone
-from cloud_controller import logs, retries, safeguard
+from cloud_controller import logs, safeguard
 from cloud_controller.binding import judge
 from cloud_controller.cli import doctor as cli_doctor
 from cloud_controller.cli import manifests as cli_manifests
@@ -38,10 +39,9 @@ from cloud_controller.converge import Converge, Refused, Report
 from cloud_controller.daemon.leader import LeaderElector
 from cloud_controller.daemon.manager import Manager
 from cloud_controller.fence import WriteRefused
-from cloud_controller.kube import ApiError, Kube, KubeconfigError
+from cloud_controller.kube import ApiError, Kube, KubeconfigError, UnreachableError
 from cloud_controller.plan import Plan, object_of
 from cloud_controller.planning import Found, PlanSettings, find, without_healthy_backend
-from cloud_controller.retries import RetryPolicy
 from cloud_controller.safeguard import Safeguard
 from cloud_controller.stop_signals import stop_on_signals
 
@@ -274,7 +274,14 @@ def _left_out(cloud: Cloud) -> frozenset[str]:
 
 def _wait_for(kube: Kube) -> None:
     """Wait for the API server: the pod's network may become ready a little later than the pod."""
-    retries.call(lambda _: kube.version(), RetryPolicy(deadline=_START_TIMEOUT), idempotent=True)
+    deadline = time.monotonic() + _START_TIMEOUT
+    while True:
+        try:
+            kube.version()
+            return
+        except UnreachableError:
+            if time.monotonic() >= deadline:
+                raise
 
 
 def _parsers() -> tuple[Parser, Mapping[str, Parser]]:
