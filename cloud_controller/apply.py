@@ -1,8 +1,8 @@
 """Carries out a plan: each action by its operation's performer, with bounded concurrency and one result per action.
 
 A performer handles one type of operation, is idempotent, and raises `CloudError` or `ApiError` on failure. Consecutive
-actions of the same type form a group; groups run one after another, in the plan's order. The daemon, `CloudController`
-and `cloud-controller apply` all run their plans here.
+actions of the same type form a group; groups run one after another, in the plan's order. The daemon, `CloudController`,
+`cloud-controller apply` and `cleanup` all run their plans here.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 
 from cloud_controller.cloud import InstanceRef, InvalidConfiguration
 from cloud_controller.clouds.alicloud.names import PROVIDER_NAME, ProviderIdFormat
-from cloud_controller.kube import Object
+from cloud_controller.load_balancers.model import Object
 
 _ALLOWED = "REGION.i-…, alicloud:///REGION/i-… or alicloud:///ZONE/i-…"
 _PROVIDER_ID = re.compile(

@@ -417,7 +417,7 @@ def _ensure(
         missing = "ready pods" if backends.nodes else "available nodes"
         warnings.append((NO_NODES, f"There are no {missing} for LoadBalancer"))
         lacks = f"there are no {missing} for it" if serves else None
-    waits = not serves and (current is None or bool(status))
+    waits = not serves and (current is None or not current.ingress or bool(status))
     late = "; ".join(f"{', '.join(map(str, a.changes))}: {a.reason}" for a in changes if a.reason == ONLY_AT_CREATION)
     leaves = leaving(service, built, adoption.observed, current, owner, catalogue, serves=serves)
     return ServicePlan(

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from cloud_controller.clouds.aws.memory import LIFETIME, Known, KnownGroup, KnownListener, Memory, name_in
-from cloud_controller.clouds.aws.memory_text import from_bytes, to_bytes
+from cloud_controller.clouds.aws.memory_text import _FORMAT, from_bytes, to_bytes
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, POOL_TAG
 from cloud_controller.clouds.common.cache import Cache
+from cloud_controller.clouds.common.checkpoint import packed
 from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import HealthCheck, Listener, Pool
 
@@ -232,3 +233,8 @@ def test_what_is_too_large_is_kept_without_the_largest() -> None:
 
     assert [*found] == ["small"]
     assert tags == {LB: {}}
+
+
+def test_other_content_is_refused() -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        from_bytes(packed(_FORMAT, {"sets": [], "known": {"a": {"listeners": 1}}, "tags": {}, "classic": {}}))

@@ -9,6 +9,7 @@ import pytest
 
 from cloud_controller.cloud import (
     AccessDenied,
+    Conflict,
     InstanceRef,
     InstanceState,
     InvalidConfiguration,
@@ -167,6 +168,19 @@ def test_what_does_not_fit_into_the_table_is_refused_route_by_route(site: MyClou
 
     assert failure.route.destination_cidr == pod_range(site, 2)
     assert isinstance(failure.error, QuotaExceeded)
+
+
+def test_one_route_that_is_refused_names_its_machine_and_does_not_stop_the_others(site: MyCloudSite) -> None:
+    first, second = site.machine("worker-0"), site.machine("worker-1")
+    routes = site.cloud.routes
+    routes.create([Route(pod_range(site, 1), first["id"])])
+
+    taken, free = Route(pod_range(site, 1), second["id"]), Route(pod_range(site, 2), second["id"])
+    (failure,) = routes.create([taken, free])
+
+    assert failure.route == taken
+    assert isinstance(failure.error, Conflict) and first["id"] in str(failure.error)
+    assert len(routes.list()) == 2
 
 
 def test_many_routes_go_in_batches_of_fifty(site: MyCloudSite) -> None:

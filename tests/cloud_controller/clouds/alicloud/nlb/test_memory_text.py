@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.clouds.alicloud.nlb.memory_text import from_bytes, to_bytes
+from cloud_controller.clouds.alicloud.nlb.memory_text import _FORMAT, from_bytes, to_bytes
 from cloud_controller.clouds.alicloud.nlb.wire import Server
+from cloud_controller.clouds.common.checkpoint import packed
 from tests.cloud_controller.clouds.alicloud.nlb.balancing import NlbAccount, Process
 from tests.cloud_controller.clouds.alicloud.nlb.services import built, port
 
@@ -38,6 +39,11 @@ def test_the_largest_groups_go_first_if_there_is_no_room() -> None:
 
     assert len(small) <= 400
     assert from_bytes(small) == ({"sgp-1": (server(1),)}, {"lsn-1": ("cert-1",)})
+
+
+def test_other_content_is_refused() -> None:
+    with pytest.raises(ValueError, match="damaged"):
+        from_bytes(packed(_FORMAT, {"servers": {"sgp-1": [["i-1"]]}, "certificates": {}}))
 
 
 def test_both_kinds_share_a_checkpoint() -> None:

@@ -16,7 +16,7 @@ _DEADLINE = 60.0
 
 
 class SharedNetworks:
-    """A network of nodes with two subnets behind a router to an external one: whoever is let in has it as its own.
+    """A network of nodes with two subnets behind a router to an external one, for all projects that are let in.
 
     A router costs Neutron as much as the load balancer of a small test costs Octavia.
     """
