@@ -46,7 +46,7 @@ class OctaviaHarness(OpenStackHarness):
 
     def __init__(self, account: OctaviaAccount) -> None:
         shared = account.networks
-        account.site.__dict__ |= {"nodes": (shared.nodes, [shared.subnet]), "router": shared.router}
+        account.site.nodes, account.site.router = (shared.nodes, [shared.subnet]), shared.router
         super().__init__(account.site)
         self.wire.is_busy = _is_immutable
         self._account = account

@@ -26,7 +26,7 @@ _OF_WHOLE = (
 )
 
 REFUSALS = (
-    *only_ipv4("IPv6 load balancers are not supported on OpenStack yet"),
+    *only_ipv4("load balancers on OpenStack have no IPv6 addresses yet"),
     missing_node_port(),
     *only_ipv6_ranges(),
     Refusal(
