@@ -120,13 +120,6 @@ DIFFERENCES: tuple[Difference, ...] = (
         "a setting without effect is told",
     ),
     Difference(
-        "loadbalancerip-unknown|quota-floating-ip",
-        "events/EnsuredLoadBalancer",
-        "reports the floating IP's error alone",
-        "reports that the load balancer is made, and then the floating IP's error",
-        "the load balancer is there, and its address is still missing",
-    ),
-    Difference(
         "network-id|subnet-id|serial-calls",
         "pool tcp:*/members' subnets",
         "leaves the subnet of members out, or takes the load balancer's own",
