@@ -57,16 +57,3 @@ def run_all(
     finally:
         # Closing the providers ends what these still wait for.
         pool.shutdown(wait=not running, cancel_futures=True)
-
-
-class Independent(Work[Item]):
-    """Pieces without dependencies between them."""
-
-    def __init__(self, items: list[Item]) -> None:
-        self._items = list(reversed(items))
-
-    def take(self) -> Item | None:
-        return self._items.pop() if self._items else None
-
-    def done(self, item: Item, ok: bool) -> None:
-        del item, ok
