@@ -40,8 +40,6 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 
-A_CALL = 20
-"""The most backends in one call."""
 _LISTENER_EXISTS = "ListenerAlreadyExists"
 _NAMED = 5
 _REASON = "managed-by-cloud-controller"
