@@ -83,7 +83,7 @@ def diff(
         return Plan.of([waiting])
     altered = [*_taken_back(desired, current, target)]
     altered += alter(desired, _own_alone(current), catalogue, target)
-    if current.state is LoadBalancerState.READY:
+    if current.serves:
         others = (lb for lb in _by_age(observed) if lb is not current)
         why = f"{current.id} serves in its place"
         altered += [action for lb in others for action in _end(lb, catalogue, target, why, replaced=True)]

@@ -226,6 +226,11 @@ class ObservedLoadBalancer:
     adoptable: Adoptable | None = None
 
     @property
+    def serves(self) -> bool:
+        """Whether clients can reach it; some clouds give it its address only after it is ready."""
+        return self.state is LoadBalancerState.READY and bool(self.ingress)
+
+    @property
     def owner(self) -> Owner | None:
         """The Service that owns the whole load balancer, by its tags."""
         return Owner.of_tags(self.model.tags)

@@ -402,7 +402,7 @@ def _ensure(
     # Publish the new address before the old load balancer is removed.
     actions += [action for action in changes if not _ends_another(action, current)]
     addresses = (built.published or current.ingress) if current is not None and current.ingress else ()
-    status = ingress_changes(service, [ingress.to_json() for ingress in addresses]) if current is not None else []
+    status = ingress_changes(service, [ingress.to_json() for ingress in addresses]) if addresses else []
     if serves:
         actions += status
     actions += [action for action in changes if _ends_another(action, current)]
@@ -454,10 +454,10 @@ def _wanted(
         if current is not None:
             require_free_ports(built.model, current, owner, force=False)
         changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
-        return changes, current, current is not None and current.state is LoadBalancerState.READY
+        return changes, current, current is not None and current.serves
     current = next((lb for lb in observed if lb.id == built.reuse.id), None)
     changes = diff_parts(built, built.reuse, current, owner, catalogue, target=target, sharing=rules.sharing)
-    if current is None or current.state is not LoadBalancerState.READY or not current.settled:
+    if current is None or not current.serves or not current.settled:
         return changes, current, False
     opened = {listener.key for listener in current.model.listeners if owner.owns(listener.tags)}
     return changes, current, {listener.key for listener in built.model.listeners} <= opened

@@ -17,6 +17,7 @@ from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mut
 from cloud_controller.load_balancers.diff import diff
 from cloud_controller.load_balancers.model import (
     HealthCheck,
+    Ingress,
     Listener,
     LoadBalancerModel,
     LoadBalancerState,
@@ -38,6 +39,7 @@ from cloud_controller.load_balancers.operations import (
 )
 from cloud_controller.plan import ActionKind, Plan
 
+ADDRESS = (Ingress(ip="192.0.2.1"),)
 TARGET = "service/default/web"
 
 
@@ -93,7 +95,7 @@ def observed(
     state: LoadBalancerState = LoadBalancerState.READY,
     created_at: str = "1",
 ) -> ObservedLoadBalancer:
-    return ObservedLoadBalancer(id, state, model, created_at=created_at, state_reason="no luck")
+    return ObservedLoadBalancer(id, state, model, ADDRESS, created_at=created_at, state_reason="no luck")
 
 
 def changed(desired: LoadBalancerModel | None, *present: ObservedLoadBalancer) -> Plan:
@@ -168,9 +170,10 @@ def test_a_replaced_load_balancer_serves_until_the_new_one_is_ready() -> None:
     new = observed(model(80), "lb-2", LoadBalancerState.PENDING, created_at="2")
 
     waiting = changed(model(80), old, new)
+    addressless = changed(model(80), old, replace(new, state=LoadBalancerState.READY, ingress=()))
     done = changed(model(80), old, replace(new, state=LoadBalancerState.READY))
 
-    assert operations(waiting) == []
+    assert operations(waiting) == operations(addressless) == []
     assert operations(done) == [DeleteLoadBalancer("lb-1", replaced=True)]
 
 

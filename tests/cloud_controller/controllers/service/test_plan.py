@@ -254,10 +254,15 @@ def test_the_status_is_set_once_the_load_balancer_is_ready() -> None:
     assert [str(change) for change in action.changes] == ["status.loadBalancer.ingress: (none) -> 192.0.2.1"]
 
 
-def test_a_service_waits_for_a_load_balancer_that_has_no_address_yet() -> None:
-    pending = replace(existing(web(), state=LoadBalancerState.PENDING), ingress=())
+@pytest.mark.parametrize("state", [LoadBalancerState.PENDING, LoadBalancerState.READY])
+def test_a_service_waits_for_a_load_balancer_that_has_no_address_yet(state: LoadBalancerState) -> None:
+    service = web(ingress=INGRESS)
+    found = plan_service(
+        service, [replace(existing(service, state=state), ingress=())], backends(node()), Builder(), None, RULES
+    )
 
-    assert plan_service(web(), [pending], backends(node()), Builder(), None, RULES).waits
+    assert found.waits
+    assert operations(found.plan) == [], "it keeps the status that it has"
 
 
 def test_a_status_that_the_api_server_has_completed_is_not_written_again() -> None:

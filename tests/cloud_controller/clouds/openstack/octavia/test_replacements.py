@@ -111,3 +111,10 @@ def test_what_only_one_load_balancer_can_have_is_freed_before_the_next_is_made(
     assert f"only when {taken} is free; until it serves, clients cannot connect" in (first.reason or "")
     assert not meanwhile
     assert isinstance(then.operation, CreateLoadBalancer)
+
+
+def test_the_old_one_serves_until_the_new_one_has_its_floating_ip() -> None:
+    after = web(named(flavor_id=ONE))
+    without = replace(serving(after, "new"), ingress=())
+
+    assert not planned(after, serving(web({})), without).changes
