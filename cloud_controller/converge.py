@@ -153,7 +153,7 @@ class Converge:
             stop=stop,
         )
         results = [result for result in results if not result.waits]
-        self.safeguard.used(result.action for result in results if result.ok)
+        self.safeguard.used(found.plan, [result.action for result in results if result.ok])
         for result in results:
             # An unchanged failure is reported once.
             if result.ok or str(result) not in self._reported:

@@ -155,15 +155,16 @@ def object_of(target: str) -> str:
     return "/".join(parts[:3]) if parts[0] in ("service", "route", "claim") else "/".join(parts[:2])
 
 
-def hold(actions: Iterable[Action], subject: str, reason: str) -> list[Action]:
+def hold(actions: Iterable[Action], subject: str, reason: str, *, in_steps: bool = False) -> list[Action]:
     """Hold these actions together: none is carried out until their common digest is confirmed.
 
     `subject`: a UID or another id that is never reused, so that a confirmation never covers a later object with the
-    same name. Ignored actions are not held.
+    same name. `in_steps`: the actions are carried out one by one, and what is left of them keeps the digest. Ignored
+    actions are not held.
     """
     actions = list(actions)
     held = [action for action in actions if action.kind is not ActionKind.IGNORE]
-    lines = (f"{action.kind} {action.target} {action.summary}" for action in held)
+    lines = [] if in_steps else [f"{action.kind} {action.target} {action.summary}" for action in held]
     digest = hashlib.sha256("\0".join((subject, *lines)).encode()).hexdigest()[:DIGEST_LENGTH]
     return [replace(each, held=digest, reason=reason) if each in held else each for each in actions]
 

@@ -165,9 +165,10 @@ class Safeguard:
             _log.warning("could not read confirmations error=%r", str(error))
             return plan
 
-    def used(self, done: Iterable[Action]) -> None:
-        """Remove the confirmations of these completed actions: each confirmation is valid once."""
-        digests = {action.confirmed for action in done} - {None}
+    def used(self, plan: Plan, done: Collection[Action]) -> None:
+        """Remove the confirmations of the plan's actions that are all done: each confirmation is valid once."""
+        released = [action for action in plan.changes if action.confirmed]
+        digests = {action.confirmed for action in released} - {each.confirmed for each in released if each not in done}
         if not digests:
             return
         self._read_at = float("-inf")

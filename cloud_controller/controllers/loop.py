@@ -154,7 +154,7 @@ class LoopController(ABC):
             done=done,
         )
         self.context.metrics.ignored.labels(self.name).set(plan.counts.get(ActionKind.IGNORE, 0))
-        self.context.safeguard.used(result.action for result in results if result.ok)
+        self.context.safeguard.used(plan, [result.action for result in results if result.ok])
         return results
 
     def start(self, stop: threading.Event) -> None:

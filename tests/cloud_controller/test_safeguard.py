@@ -132,7 +132,7 @@ def test_a_confirmation_releases_once() -> None:
     guard = safeguard(api)
     plan = guard.admit("service", held("lb-1"))
 
-    guard.used(plan.changes)
+    guard.used(plan, plan.changes)
 
     assert annotations_of(api) == {"somebody.else/note": "stays"}
 

@@ -198,7 +198,11 @@ def plan_orphans(
         ours = bool(binding.uid) and tags.get(CLUSTER_UID_TAG) == binding.uid
         remains = ours and lb.state is LoadBalancerState.PARTIAL
         seen = deleted or remains or (mine and LEFT_TAG in lb.model.tags)
-        plan += Plan.of(gone if seen else hold(gone, f"{lb.id} {owner.uid}", f"{why}, and its deletion was not seen"))
+        if not seen:
+            parts = not any(isinstance(action.operation, DeleteLoadBalancer) for action in gone)
+            unseen = f"{why}, and its deletion was not seen"
+            gone = hold(gone, f"{lb.id} {owner.uid}", unseen, in_steps=parts)
+        plan += Plan.of(gone)
     return plan
 
 

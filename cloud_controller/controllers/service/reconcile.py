@@ -99,7 +99,7 @@ class ServiceReconciler:
         self._deletions = deletions
         self._checkpoint = checkpoint
         self._waits = Waits()
-        self._arrivals = Polling()
+        self._others = Polling()
         self._locks = Locks()
         self._told: dict[str, dict[str, str]] = {}
         self._attention = ServicesNeedingAttention(metrics)
@@ -116,7 +116,7 @@ class ServiceReconciler:
         with self._locks.held(present | ({named} if named else set())):
             self._read_if_needed(key, service, named)
             uid = service["metadata"]["uid"] if service else None
-            self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
+            waits = self._remove_orphans(key, [owner for owner in self._cache.owners(key) if owner.uid != uid])
             if service is not None:
                 self._converge(key, service, named, backends)
             else:
@@ -127,9 +127,11 @@ class ServiceReconciler:
         waits_for = self._cache.find(named) if named else None
         if waits_for is not None and not waits_for.settled and waits_for not in self._cache.get(key):
             self._cache.mark_dirty(key)  # It has no part there yet, so polling does not cover it.
-            self._requeue(key, self._arrivals.pause_of(key))
+            waits = True
+        if waits:
+            self._requeue(key, self._others.pause_of(key))
         else:
-            self._arrivals.stop(key)
+            self._others.stop(key)
 
     def forget(self, key: str) -> None:
         """The Service no longer wants a load balancer, and never had one."""
@@ -147,8 +149,11 @@ class ServiceReconciler:
         elif named and self._cache.find(named) is None:
             self._cache.refresh((), ids)
 
-    def _remove_orphans(self, key: str, owners: Collection[Owner]) -> None:
-        """Delete load balancers of deleted Services with this name; hold those whose deletion was not seen."""
+    def _remove_orphans(self, key: str, owners: Collection[Owner]) -> bool:
+        """Delete load balancers of deleted Services with this name; hold those whose deletion was not seen.
+
+        Return whether the cloud is not ready for a deletion.
+        """
         namespace, _, name = key.partition("/")
         if owners:
             # The informer may lag: ask the API server itself whether the owner is gone.
@@ -161,6 +166,7 @@ class ServiceReconciler:
         held = [action for plan in plans.values() for action in plan.held]
         target = service_plan.target_of(namespace, name)
         self._safeguard.report(CONTROLLER, held, self._events, about={target})
+        waits = False
         for owner, plan in plans.items():
             if not plan.changes:
                 continue
@@ -169,12 +175,15 @@ class ServiceReconciler:
                 if at_stake := self._at_stake(plan, owner.uid):
                     self._cache.refresh((), at_stake)
                     plan = self._orphans_of(key, owner)
-                _raise_failure(self._apply(key, owner.uid, plan))
+                results = self._apply(key, owner.uid, plan)
+                self._safeguard.used(plan, [result.action for result in results if result.ok])
+                _raise_failure(results)
             except CloudError as error:
                 gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
                 self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
                 raise
-            self._safeguard.used(plan.changes)
+            waits = waits or any(result.waits for result in results)
+        return waits
 
     def _orphans_of(self, key: str, owner: Owner) -> Plan:
         catalogue, binding = self._builder.catalogue, self._safeguard.binding

@@ -462,6 +462,27 @@ def work_off(running: Running) -> None:
         running.controller._queue.done(key)
 
 
+def test_a_confirmed_deletion_that_has_to_wait_is_made_within_seconds_without_another_confirmation(
+    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(site, cluster, web())
+    cluster.objects["services"].clear()
+    running = Running(site, cluster)
+    work_off(running)
+    running.confirm_all()
+
+    def postpone(_: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
+        return [OperationResult(each, Postponed("the cloud is busy")) for each in operations]
+
+    with monkeypatch.context() as busy:
+        busy.setattr(running.cloud.load_balancers, "perform", postpone)
+        running.handle()
+    assert running.controller._queue.get(timeout=5) == WEB
+    running.settle()
+
+    assert site.load_balancers() == []
+
+
 def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_nothing(
     site: MyCloudSite, cluster: Cluster
 ) -> None:

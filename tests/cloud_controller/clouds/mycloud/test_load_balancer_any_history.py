@@ -119,7 +119,7 @@ class Process:
         self.controller._debouncer = NodeDebouncer(clock)
         self.controller._polling = Polling(clock)
         self.controller._reconciler._waits = Waits(clock)
-        self.controller._reconciler._arrivals = Polling(clock)
+        self.controller._reconciler._others = Polling(clock)
         self.worker = Worker(self.queue, clock, self.controller.handle)
         for informer in self.informers:
             informer.relist()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import InvalidConfiguration, Postponed
 from cloud_controller.controllers.service.controller import POLL, ServiceOptions
+from cloud_controller.kube import LEASES
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.load_balancers.operations import LoadBalancers, Operation, OperationResult
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
 from tests.cloud_controller.clouds.mycloud.services import members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
@@ -391,6 +395,29 @@ def test_a_service_that_vanished_leaves_no_parts_once_their_removal_is_confirmed
     running.settle()
 
     assert listeners(only(site.load_balancers())) == {5353: "uid-dns"}
+
+
+def test_parts_whose_removal_is_confirmed_go_one_by_one_in_a_cloud_that_is_busy_in_between(
+    site: MyCloudSite, cluster: Cluster, shared: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.put(web(named(id=shared["id"]), port(8080), port(8443)))
+    Running(site, cluster).settle()
+    cluster.objects["services"].clear()
+    running = Running(site, cluster).settle()
+    load_balancers: LoadBalancers = running.cloud.load_balancers
+    perform = load_balancers.perform
+
+    def first_only(before: ObservedLoadBalancer | None, operations: Sequence[Operation]) -> Sequence[OperationResult]:
+        waiting = [OperationResult(each, Postponed("the cloud is busy")) for each in operations[1:]]
+        return [*perform(before, operations[:1]), *waiting]
+
+    monkeypatch.setattr(load_balancers, "perform", first_only)
+    running.confirm_all()
+    running.settle()
+
+    lb = only(site.load_balancers())
+    assert (lb["listeners"], lb["backend_sets"]) == ([], [])
+    assert not cluster.get(LEASES, "cloud-controller-manager", "kube-system")["metadata"]["annotations"]
 
 
 # -------------------------------------------------------------------------------------------------------- preserving
