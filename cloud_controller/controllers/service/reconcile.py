@@ -110,7 +110,7 @@ class ServiceReconciler:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
         if service is not None:
             self._deletions.note(service)
-        named = service_rules.reused_id(service, self._builder.catalogue) if service else None
+        named = self._named(service) if service else None
         present = {lb.id for lb in self._cache.get(key)}
         # Two Services that share a load balancer must not both claim the same free port.
         with self._locks.held(present | ({named} if named else set())):
@@ -193,7 +193,7 @@ class ServiceReconciler:
 
     def _converge(self, key: str, service: Object, named: str | None, backends: Backends) -> None:
         """Plan and apply until nothing is left to do now."""
-        wanted = service_rules.wants_load_balancer(service, self._rules, self._builder)
+        wanted = self._wanted(service)
         events = ServiceEvents(self._events, service, wanted=wanted, reported=self._waits.reported(key))
         read_again: set[str] = set()
         try:
@@ -227,6 +227,8 @@ class ServiceReconciler:
                 service = cast("Object", changed[-1]) if changed else service
                 self._waits.clear(key)
                 events.applied()
+                if (self._wanted(service), self._named(service)) != (wanted, named):
+                    return  # It was changed meanwhile. The informer tells, and the next visit sees what it needs.
             raise CloudError(f"did not converge after {_ROUNDS} rounds; last plan: {found.plan}")
         except NotFoundError:
             self._attention.note(key, None)
@@ -237,6 +239,12 @@ class ServiceReconciler:
         except (CloudError, ApiError) as error:
             events.failed(error)
             raise
+
+    def _wanted(self, service: Object) -> bool:
+        return service_rules.wants_load_balancer(service, self._rules, self._builder)
+
+    def _named(self, service: Object) -> str | None:
+        return service_rules.reused_id(service, self._builder.catalogue)
 
     def _tell_once(self, key: str, service: Object, reason: str, message: str, details: str | None) -> None:
         """Report what has no effect once per change, even if nothing else changes: its author expects the effect."""

@@ -383,6 +383,21 @@ def test_what_an_own_attempt_left_half_done_is_no_drift(site: MyCloudSite, clust
 # ---------------------------------------------------------------------------------------------------------- deletion
 
 
+def test_a_service_that_is_deleted_while_its_load_balancer_is_made_is_told_as_deleted(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    cluster.put(web())
+    running = Running(site, cluster)
+    cluster.after_write = cluster.delete_service
+
+    running.handle()
+    cluster.after_write = lambda: None
+    running.settle()
+
+    assert (site.load_balancers(), cluster.objects["services"]) == ([], {})
+    assert cluster.reasons == ["EnsuringLoadBalancer", "DeletingLoadBalancer", "DeletedLoadBalancer"]
+
+
 def test_the_finalizer_goes_only_when_the_load_balancer_is_gone(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web())
     cluster.events = []

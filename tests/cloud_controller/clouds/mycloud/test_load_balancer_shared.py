@@ -163,6 +163,20 @@ def test_a_load_balancer_that_is_still_created_is_waited_for(site: MyCloudSite, 
     assert cluster.ingress[0]["ip"] == made["address"]
 
 
+def test_an_id_that_is_given_while_the_service_is_handled_is_no_error(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    cluster.put(web())
+    running = Running(site, cluster)
+    cluster.after_write = lambda: changed(cluster, named(id=shared["id"]))
+
+    running.handle()
+    running.settle()
+
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
+    assert "SyncLoadBalancerFailed" not in cluster.reasons
+
+
 def test_what_makes_a_load_balancer_unfit_is_looked_at_again_at_each_visit(
     site: MyCloudSite, cluster: Cluster, shared: Json
 ) -> None:
