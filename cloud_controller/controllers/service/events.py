@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from cloud_controller.cloud_errors import Postponed
 from cloud_controller.controllers.service.apply import HandingOver
-from cloud_controller.controllers.service.plan import NO_NODES, RemoveFinalizer, ServicePlan
+from cloud_controller.controllers.service.plan import NO_NODES, ServicePlan
 from cloud_controller.controllers.service.status import SetCondition, SetIngress
 from cloud_controller.controllers.service.summary import Summary
 from cloud_controller.events import Events
@@ -33,7 +33,6 @@ class ServiceEvents:
         self._on_completion: Reported | None = None
         self._summary = Summary()
         self._hosts_only = False
-        self._preserved = False
 
     @property
     def reported(self) -> frozenset[Reported]:
@@ -55,10 +54,9 @@ class ServiceEvents:
         if not self._wanted:
             if found.preserves:
                 self._normal("PreservedOnDelete", f"Load balancer {found.preserves} is kept and no longer has an owner")
-                self._preserved = True
             elif in_cloud and not found.again:
                 self._normal("DeletingLoadBalancer", "Deleting load balancer")
-            if any(isinstance(operation, RemoveFinalizer) for operation in operations) and not self._preserved:
+            if found.deleted:
                 self._on_completion = ("DeletedLoadBalancer", "Deleted load balancer")
             return
         if self._hosts_only:

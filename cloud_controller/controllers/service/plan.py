@@ -103,6 +103,7 @@ class ServicePlan:
     - `failure`: why the cloud failed to provide the load balancer.
     - `fault`: what is wrong with the Service; the plan then holds what is possible anyway (member updates).
     - `preserves`: the load balancers that are kept on purpose.
+    - `deleted`: the plan completes the deletion of what the Service had.
     - `waits`: the Service gets its address once the cloud has made progress.
     - `again`: the plan retries what an earlier reconcile began.
     - `excluded_endpoints`: endpoints that may not be members, and why.
@@ -116,6 +117,7 @@ class ServicePlan:
     failure: str | None = None
     fault: InvalidConfiguration | None = None
     preserves: str | None = None
+    deleted: bool = False
     waits: bool = False
     again: bool = False
     excluded_endpoints: str | None = None
@@ -563,11 +565,13 @@ def _clean_up(
     # Parts of other Services on its former load balancer do not keep its finalizer.
     own = [lb for lb in observed if owner.owns(lb.model.tags) and not is_left(lb)]
     shared = [lb for lb in observed if has_parts(lb, owner)]
-    if own or shared:
-        try:
-            stays = preserves(service, builder.catalogue)
-        except InvalidConfiguration as fault:
+    try:
+        stays = preserves(service, builder.catalogue)
+    except InvalidConfiguration as fault:
+        if own or shared:
             return ServicePlan(Plan(), fault=fault)
+        stays = False
+    if own or shared:
         if stays:
             # Do not preserve replacements that do not serve yet, or partly deleted load balancers.
             whole = [lb for lb in own if lb.state is not LoadBalancerState.PARTIAL]
@@ -596,7 +600,7 @@ def _clean_up(
     for finalizer in removed:
         remove = RemoveFinalizer(owner.namespace, owner.name, owner.uid, finalizer)
         actions.append(Action(ActionKind.UPDATE, target, f"remove finalizer {finalizer}", operation=remove))
-    return ServicePlan(Plan.of(actions))
+    return ServicePlan(Plan.of(actions), deleted=not stays)
 
 
 def _preserve(

@@ -9,7 +9,7 @@ import pytest
 
 from cloud_controller.cloud import InvalidConfiguration, Postponed
 from cloud_controller.controllers.service.controller import POLL, ServiceOptions
-from cloud_controller.kube import LEASES
+from cloud_controller.kube import LEASES, ApiError
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import LoadBalancers, Operation, OperationResult
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
@@ -453,6 +453,25 @@ def test_a_preserved_load_balancer_stays_with_its_members_and_belongs_to_nobody(
     assert after["backend_sets"] == before["backend_sets"]
     assert cluster.objects["services"] == {}
     assert cluster.reasons == ["PreservedOnDelete"], "nothing was deleted"
+
+
+def test_a_preserved_load_balancer_is_not_told_as_deleted_if_the_finalizer_stays_at_first(
+    site: MyCloudSite, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = served(site, cluster, web(named(preserve_on_delete=True)))
+    cluster.delete_service()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ApiError(503, "ServiceUnavailable", "etcd has no leader")
+
+    with monkeypatch.context() as failing, pytest.raises(ApiError):
+        failing.setattr(cluster, "patch", refuse)
+        running.handle()
+    running.handle()
+
+    assert cluster.objects["services"] == {}
+    assert "PreservedOnDelete" in cluster.reasons
+    assert "DeletedLoadBalancer" not in cluster.reasons
 
 
 def test_what_others_wrote_on_it_since_it_was_read_is_preserved_too(site: MyCloudSite, cluster: Cluster) -> None:
