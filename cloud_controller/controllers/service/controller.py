@@ -17,7 +17,6 @@ from typing import Literal
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
 from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.controllers.queue import Cause, WorkQueue, work
-from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import adoption as service_adoption
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
@@ -234,7 +233,6 @@ class ServiceController:
         self._rules = options.rules(cloud.cluster_id, cloud.load_balancer_classes, safeguard.binding)
         self._safeguard = safeguard
         self._preloaded = False
-        deletions = SeenDeletions()
         self._cache = LoadBalancerCache(load_balancers, cloud.cluster_id)
         self._endpoints = ServiceEndpoints(slices, self._endpoints_changed)
         self._backends: Backends | None = None  # Computed once for thousands of Services.
@@ -257,13 +255,11 @@ class ServiceController:
             part_freed=self._wake_those_on,
             creation_lost=lambda: self._queue.add_after(RESYNC, _SECOND_RESYNC),
             safeguard=safeguard,
-            deletions=deletions,
             checkpoint=checkpoint,
         )
         metrics.watch_queue(NAME, self._queue)
         metrics.attention.labels(Attention.NOT_SERVED.value).set_function(self._count_not_served)
         metrics.attention.labels(Attention.NO_READY_ENDPOINTS.value).set_function(self._count_without_endpoints)
-        services.add_handler(deletions.handle)
         self._gates: PodGates | None = None
         if pods is not None and options.gates is not None:
             self._gates = PodGates(
@@ -349,6 +345,9 @@ class ServiceController:
     # ----------------------------------------------------------------------------------------------------- handlers
 
     def _service_changed(self, type: EventType, old: Object | None, new: Object | None) -> None:
+        for each in (old, new):
+            if each is not None:
+                self._reconciler.note_deletion(each)
         service = new or old
         if service is None or (old and new and service_rules.service_traits(old) == service_rules.service_traits(new)):
             return

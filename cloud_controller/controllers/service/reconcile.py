@@ -13,7 +13,7 @@ from typing import cast
 
 from cloud_controller import apply
 from cloud_controller.apply import ActionResult
-from cloud_controller.cloud import Cloud, CloudError, Postponed, Throttled, Unavailable
+from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, Postponed, Throttled, Unavailable
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
@@ -81,7 +81,6 @@ class ServiceReconciler:
         part_freed: Callable[[str, str], None],
         creation_lost: Callable[[], None],
         safeguard: Safeguard,
-        deletions: SeenDeletions,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self._kube = kube
@@ -96,7 +95,7 @@ class ServiceReconciler:
         self._part_freed = part_freed
         self._creation_lost = creation_lost
         self._safeguard = safeguard
-        self._deletions = deletions
+        self._deletions = SeenDeletions()
         self._checkpoint = checkpoint
         self._waits = Waits()
         self._others = Polling()
@@ -109,7 +108,7 @@ class ServiceReconciler:
     def reconcile(self, key: str, service: Object | None, backends: Backends) -> None:
         """Reconcile this Service (None: it is gone). Raises CloudError or ApiError after reporting it in an event."""
         if service is not None:
-            self._deletions.note(service)
+            self.note_deletion(service)
         named = self._named(service) if service else None
         present = {lb.id for lb in self._cache.get(key)}
         # Two Services that share a load balancer must not both claim the same free port.
@@ -132,6 +131,18 @@ class ServiceReconciler:
             self._requeue(key, self._others.pause_of(key))
         else:
             self._others.stop(key)
+
+    def note_deletion(self, service: Object) -> None:
+        """If the Service is being deleted: what it had may go with it, even if somebody removes its finalizer.
+
+        Not if that was to be preserved; then its deletion is held.
+        """
+        try:
+            stays = service_rules.preserves(service, self._builder.catalogue)
+        except InvalidConfiguration:
+            stays = True
+        if not stays:
+            self._deletions.note(service)
 
     def forget(self, key: str) -> None:
         """The Service no longer wants a load balancer, and never had one."""

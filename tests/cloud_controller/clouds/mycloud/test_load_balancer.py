@@ -503,7 +503,7 @@ def test_a_service_whose_finalizer_was_taken_off_while_it_was_deleted_leaves_not
 ) -> None:
     running = served(site, cluster, web())
     cluster.delete_service()
-    running.controller._reconciler._deletions.note(cluster.service())
+    running.controller._reconciler.note_deletion(cluster.service())
     cluster.objects["services"].clear()
 
     running.settle()

@@ -474,6 +474,22 @@ def test_a_preserved_load_balancer_is_not_told_as_deleted_if_the_finalizer_stays
     assert "DeletedLoadBalancer" not in cluster.reasons
 
 
+@pytest.mark.parametrize("value", ["true", "yes, please"])
+def test_what_was_to_be_preserved_is_held_if_somebody_took_the_finalizer_off(
+    site: MyCloudSite, cluster: Cluster, value: str
+) -> None:
+    running = served(site, cluster, web())
+    changed(cluster, dict.fromkeys(named(preserve_on_delete=True), value))
+    cluster.delete_service()
+    running.controller._reconciler.note_deletion(cluster.service())
+    cluster.objects["services"].clear()
+
+    running.settle()
+
+    assert only(site.load_balancers())["state"] == "available"
+    assert running.controller._safeguard.held()
+
+
 def test_what_others_wrote_on_it_since_it_was_read_is_preserved_too(site: MyCloudSite, cluster: Cluster) -> None:
     running = served(site, cluster, web(named(preserve_on_delete=True)))
     lb = only(site.load_balancers())
