@@ -129,7 +129,8 @@ class Converge:
                     report.results += [(name, result) for result in results]
                     done = {str(result.action) for result in results if result.ok}
                     left = [each for each in left if each not in done]
-                    failures |= {str(result.action): str(result) for result in results}
+                    failures = {action: error for action, error in failures.items() if action not in done}
+                    failures |= {str(result.action): str(result) for result in results if not result.ok}
                     hopeful = hopeful or _may_go_on(changes, results)
             report.left = tuple(left)
             report.failed = (*unplanned, *(failures[each] for each in left if each in failures))

@@ -283,6 +283,28 @@ def test_when_time_is_over_it_says_what_failed_and_what_is_left(monkeypatch: pyt
     assert report.to_json()["failed"] == ["a: taken"]
 
 
+def test_what_was_done_and_is_to_be_done_again_when_time_is_over_has_not_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(converge, "time", SimpleNamespace(monotonic=lambda: now))
+    world = World({})
+    find = world.find
+
+    def found_again() -> Found:
+        nonlocal now
+        now += 1
+        world.tasks["a"] = []
+        return find()
+
+    world.find = found_again  # type: ignore[method-assign]
+
+    report = world.run(deadline=3)
+
+    assert report.applied > 0
+    assert (report.failed, report.left) == ((), ("~  a: do it",))
+
+
 def test_once_stopped_nothing_more_is_begun() -> None:
     world = World({"a": []})
     world.stop.set()
