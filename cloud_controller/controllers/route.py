@@ -202,6 +202,7 @@ class RouteController(LoopController):
         self._machines: dict[str, str] = {}
         """Machine id by Node UID."""
         self._left = SeenDeletions()
+        """The UIDs of Nodes whose deletion was seen, and the ids of the machines that they had."""
         context.nodes.add_deletion_handler(self._on_deletion)
 
     def concerns(self, old: Object | None, new: Object | None) -> bool:
@@ -233,6 +234,9 @@ class RouteController(LoopController):
         )
         present = {uid(node) for node in observation.nodes}
         self._machines = {of: its for of, its in self._machines.items() if of in present} | _machines_of(observation)
+        for of, machine in self._machines.items():
+            if of not in self._left:
+                self._left.forget(machine)  # It has registered again.
         waiting = {
             target.removeprefix("route/"): why
             for target, why in self._refused.items()
@@ -259,6 +263,7 @@ class RouteController(LoopController):
 
     def _on_deletion(self, node: Object) -> None:
         if machine := self._machines.get(uid(node)):
+            self._left.remember(uid(node))
             self._left.remember(machine)
 
     def _known_quota(self, cloud: Cloud, *, everything: bool) -> int | None:

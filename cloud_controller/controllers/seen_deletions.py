@@ -39,6 +39,11 @@ class SeenDeletions:
             if len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
 
+    def forget(self, identity: str) -> None:
+        """The object with this identity exists again."""
+        with self._lock:
+            self._seen.pop(identity, None)
+
     def uids(self) -> frozenset[str]:
         """All recorded UIDs."""
         with self._lock:

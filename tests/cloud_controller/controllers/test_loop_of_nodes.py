@@ -413,6 +413,23 @@ def test_the_route_of_a_node_that_vanishes_without_a_deletion_is_held(cluster: C
     assert [route.target_instance for route in cluster.cloud.table] == ["i-n0", "i-n1"]
 
 
+def test_an_earlier_deletion_of_a_node_says_nothing_about_the_one_that_its_machine_registers_again(
+    cluster: Cluster,
+) -> None:
+    controller = routed(cluster, 2)
+    assert [*controller.reconcile(None)] == []
+    again = cluster.stored["n1"]
+    cluster.api.remove(NODES, "n1")
+    assert [*controller.reconcile(None)] == []
+    cluster.api.put(NODES, {**again, "metadata": {**again["metadata"], "uid": "uid-again"}})
+    assert [*controller.reconcile(None)] == []
+    del cluster.stored["n1"]
+
+    assert [*controller.reconcile(None)] == []
+
+    assert [action.target for action in controller.context.safeguard.held()] == ["route/10.1.1.0/24"]
+
+
 def test_the_route_of_a_node_that_vanished_goes_with_its_machine(cluster: Cluster) -> None:
     controller = routed(cluster, 2)
     assert [*controller.reconcile(None)] == []
