@@ -53,7 +53,11 @@ def diff_parts(
     """
     field = f"annotation {catalogue.by_argument['id'].name}"
     if lb is None:
-        raise InvalidConfiguration(field, f"load balancer {reuse.id} does not exist", "the id of an existing one")
+        raise InvalidConfiguration(
+            field,
+            f"load balancer {reuse.id} does not exist, or the cloud does not show it",
+            "the id of an existing one",
+        )
     if owner.owns(lb.model.tags):
         allowed = "no annotation, or the id of another load balancer"
         raise InvalidConfiguration(field, f"load balancer {reuse.id} belongs to this Service itself", allowed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
+from cloud_controller.cloud_errors import CloudError, Throttled, Unavailable
 from cloud_controller.joined_requests import JoinedRequests
 from cloud_controller.load_balancers.model import ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import LoadBalancers
@@ -130,8 +131,17 @@ class LoadBalancerCache:
         with self._lock:
             began = self._clock
             # The cloud's list may not show recently created load balancers yet.
-            ids = {*named, *self._keys}
-        found = self._load_balancers.read(None, ids)
+            known = {*self._keys}
+            ids = {*named, *known}
+        try:
+            found = self._load_balancers.read(None, ids)
+        except (Throttled, Unavailable):
+            raise
+        except CloudError:
+            if ids == known:
+                raise
+            # The cloud may refuse one of the named; each Service reads its own, and is told.
+            found = self._load_balancers.read(None, known)
         with self._lock:
             self._names, self._foreign_names = {}, {}
             for uid, key in services.items():

@@ -149,16 +149,27 @@ class ServiceReconciler:
         self._attention.note(key, None)
 
     def _read_if_needed(self, key: str, service: Object | None, named: str | None) -> None:
-        ids = [named] if named else []
         if self._cache.is_dirty(key):
             uids = {owner.uid for owner in self._cache.owners(key)}
             uids |= {service["metadata"]["uid"]} if service else set()
-            self._cache.refresh([(key, each) for each in uids], ids)
+            self._read([(key, each) for each in uids], [], named)
         elif self._waits.for_cloud(key):
             # The change may be partly done; reverting it requires the present state.
-            self._cache.refresh((), {*ids, *(lb.id for lb in self._cache.get(key))})
+            self._read([], [lb.id for lb in self._cache.get(key)], named)
         elif named and self._cache.find(named) is None:
-            self._cache.refresh((), ids)
+            self._read([], [], named)
+
+    def _read(self, owners: Collection[tuple[str, str]], ids: Collection[str], named: str | None) -> None:
+        try:
+            self._cache.refresh(owners, {*ids, named} if named else ids)
+        except (Throttled, Unavailable):
+            raise
+        except CloudError as error:
+            if named is None:
+                raise
+            # The cloud may refuse to show it. The plan says so, and what the Service has still follows the nodes.
+            _log.warning("left out load_balancer=%s error=%r", named, str(error))
+            self._cache.refresh(owners, ids)
 
     def _remove_orphans(self, key: str, owners: Collection[Owner]) -> bool:
         """Delete load balancers of deleted Services with this name; hold those whose deletion was not seen.

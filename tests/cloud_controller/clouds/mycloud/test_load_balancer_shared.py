@@ -233,6 +233,28 @@ def test_a_load_balancer_that_nobody_shares_may_not_be_named(site: MyCloudSite, 
     assert only(site.load_balancers())["listeners"] == []
 
 
+def test_a_load_balancer_that_the_cloud_does_not_show_concerns_only_who_names_it(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    hidden = "lb-0123456789ab"
+    fault = {"operation": f"GET /v1/load_balancers/{hidden}", "kind": "error", "status": 403, "count": None}
+    site.client.post("admin/faults", fault)
+    served(site, cluster, web())
+    changed(cluster, named(id=hidden))
+    cluster.put(web(name="other"))
+    put_node(cluster, site.machine("worker-1"), ingress=True)
+
+    running = Running(site, cluster)
+    planned = running.plan()
+    running.settle("default/other")
+    with pytest.raises(InvalidConfiguration, match="does not exist, or the cloud does not show it"):
+        running.handle()
+
+    assert [action.target for action in planned if action.attention] == ["service/default/web"]
+    assert cluster.reasons[-1] == "SyncLoadBalancerFailed"
+    assert [len(members(lb)) for lb in site.load_balancers()] == [2, 2], "both have the new node"
+
+
 def test_a_load_balancer_in_another_network_is_refused_with_both_networks(site: MyCloudSite, cluster: Cluster) -> None:
     network = site.client.create("networks", {"name": "n2"})
     body = {"name": "edge", "network_id": network["id"], "tags": {SHARED_WITH_TAG: "any"}}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cloud_controller.cloud import Conflict
+from cloud_controller.cloud import Conflict, InvalidConfiguration
 from cloud_controller.clouds.openstack.octavia import reads
 from cloud_controller.controllers.service.controller import POLL
+from local.openstack.project import Project
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
 from tests.cloud_controller.load_balancing import Running, changed, port, served, service
@@ -260,6 +261,25 @@ def test_a_load_balancer_with_a_listener_of_somebody_else_is_not_deleted(account
         running.settle()
 
     assert "theirs" in [each["name"] for each in account.parts("listeners")]
+
+
+def test_a_service_that_names_another_projects_load_balancer_keeps_no_other_from_its_own(
+    account: OctaviaAccount,
+) -> None:
+    other = Project(account.site.peer)
+    _, (subnet,) = other.network("nodes", "10.77.0.0/16")
+    body = {"loadbalancer": {"name": "theirs", "vip_subnet_id": subnet["id"]}}
+    theirs = other.api.post("load-balancer", "lbaas/loadbalancers", body)["loadbalancer"]
+    cluster = nodes("node1")
+    cluster.put(service(named(id=theirs["id"]), port(80)))
+
+    cluster.put(service({}, port(80), name="other"))
+
+    running = Running(account, cluster).settle("default/other")
+
+    assert cluster.service("default/other")["status"]
+    with pytest.raises(InvalidConfiguration, match="the cloud does not show it"):
+        running.handle()
 
 
 def test_a_floating_ip_kept_in_the_change_that_makes_the_service_internal_is_kept(account: OctaviaAccount) -> None:
