@@ -200,6 +200,8 @@ class ServiceReconciler:
                 results = self._apply(key, owner.uid, plan)
                 self._safeguard.used(plan, [result.action for result in results if result.ok])
                 _raise_failure(results)
+            except Throttled:
+                raise
             except CloudError as error:
                 gone = {"kind": "Service", "metadata": {"namespace": namespace, "name": name, "uid": owner.uid}}
                 self._events.warning(gone, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration, Unavailable
+from cloud_controller.cloud import InvalidConfiguration, Throttled, Unavailable
 from cloud_controller.controllers.service.controller import NODES_CHANGED, POLL, RESYNC, ServiceOptions
 from cloud_controller.controllers.service.timing import DEBOUNCE_CHANGED, NodeDebouncer
 from cloud_controller.kube import EventType
@@ -391,6 +391,20 @@ def test_an_orphan_that_cannot_be_deleted_is_told_at_the_service_that_is_gone(
         running.handle()
 
     assert cluster.reasons[-1] == "DeleteLoadBalancerFailed"
+
+
+def test_an_orphan_whose_deletion_is_throttled_is_not_told_as_an_error(site: MyCloudSite, cluster: Cluster) -> None:
+    served(site, cluster, web())
+    cluster.objects["services"].clear()
+    running = Running(site, cluster)
+    running.handle()
+    running.confirm_all()
+    site.fault("DELETE /v1/load_balancers/*", "throttle", retry_after=90)
+
+    with pytest.raises(Throttled):
+        running.handle()
+
+    assert "DeleteLoadBalancerFailed" not in cluster.reasons
 
 
 def test_drift_is_looked_for_again_and_again_unless_that_is_switched_off(site: MyCloudSite, cluster: Cluster) -> None:
