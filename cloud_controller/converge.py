@@ -113,6 +113,9 @@ class Converge:
             for name, find in self.finders.items():
                 try:
                     found = find()
+                    changes = _changes(found)
+                    if any(action.kind is ActionKind.DELETE for action in changes):
+                        self.safeguard.verify()
                 except ForeignCluster:
                     raise
                 except (CloudError, ApiError) as error:
@@ -122,7 +125,6 @@ class Converge:
                     continue
                 hopeful = hopeful or bool(found.busy)
                 left += [f"{name}: the cloud is still working on {busy}" for busy in found.busy]
-                changes = _changes(found)
                 left += [str(action) for action in changes]
                 if changes and not stop.is_set() and time.monotonic() < end:
                     results = self._apply(name, found, events, stop)
@@ -141,8 +143,6 @@ class Converge:
                 return report
 
     def _apply(self, name: str, found: Found, events: EventRecorder, stop: threading.Event) -> list[apply.ActionResult]:
-        if any(action.kind is ActionKind.DELETE for action in found.plan.changes):
-            self.safeguard.verify()
         results = apply.run(
             found.plan,
             self.kube,

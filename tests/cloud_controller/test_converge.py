@@ -26,6 +26,7 @@ from cloud_controller.fence import Fence, WriteRefused
 from cloud_controller.kube import ApiError, ForbiddenError
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
+from cloud_controller.safeguard import Safeguard
 from tests.cloud_controller.guard import guard
 from tests.fake_kubernetes import FakeKubernetes
 
@@ -222,6 +223,27 @@ def test_what_is_done_is_reported_though_a_later_plan_cannot_be_made(error: Clou
         world.errors = [error]
 
     world.work = work  # type: ignore[method-assign]
+    report = world.run(deadline=3600)
+
+    assert (report.applied, report.complete) == (1, False)
+    assert report.failed == ("node: no right",)
+
+
+def test_what_is_done_is_reported_though_the_clusters_identity_cannot_be_read_before_a_later_deletion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World({"a": []})
+
+    def verify(_: Safeguard) -> None:
+        if not world.tasks:
+            raise ForbiddenError(403, "Forbidden", "no right")
+
+    def find() -> Found:
+        name = "a" if world.tasks else "b"
+        return Found(Plan.of([Action(ActionKind.DELETE, name, "do it", operation=Do(lambda: world.work(name)))]))
+
+    monkeypatch.setattr(Safeguard, "verify", verify)
+    world.find = find  # type: ignore[method-assign]
     report = world.run(deadline=3600)
 
     assert (report.applied, report.complete) == (1, False)
