@@ -95,7 +95,7 @@ class ServiceEvents:
         self._hosts_only = False
 
     def completed(self) -> None:
-        """Nothing is left to do, neither here nor in the cloud."""
+        """Nothing is left to do here; the cloud may still be working on changes of a load balancer that serves."""
         if self._on_completion is not None:
             reason, message = self._on_completion
             done = str(self._summary) if self._wanted else ""
