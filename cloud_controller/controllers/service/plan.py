@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cloud_controller.binding import Binding
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration
 from cloud_controller.controllers.service.address_changes import (
     CONDITION,
     HELD,
@@ -102,6 +102,7 @@ class ServicePlan:
     - `warnings`: events for the Service, as (reason, message).
     - `failure`: why the cloud failed to provide the load balancer.
     - `fault`: what is wrong with the Service; the plan then holds what is possible anyway (member updates).
+    - `denied`: a missing right, without which the cloud's facts are unknown; the plan then holds the same.
     - `preserves`: the load balancers that are kept on purpose.
     - `deleted`: the plan completes the deletion of what the Service had.
     - `waits`: the Service gets its address once the cloud has made progress.
@@ -116,6 +117,7 @@ class ServicePlan:
     warnings: tuple[tuple[str, str], ...] = ()
     failure: str | None = None
     fault: InvalidConfiguration | None = None
+    denied: AccessDenied | None = None
     preserves: str | None = None
     deleted: bool = False
     waits: bool = False
@@ -130,6 +132,8 @@ class ServicePlan:
         """Why the Service needs attention."""
         if self.fault is not None:
             return Attention.REFUSED
+        if self.denied is not None:
+            return Attention.FAILED
         found = next((action.attention for action in self.plan if action.attention), None)
         return found or (Attention.NO_BACKENDS if self.lacks else None)
 
@@ -164,7 +168,7 @@ def plan_service(
     if change and rules.address_changes is AddressChanges.ACKNOWLEDGE and not change.is_acknowledged_by(service):
         found = _held(change, service, observed, backends, builder, facts, rules)
         message = change.message
-    elif change or found.waits or found.fault or service["metadata"].get("deletionTimestamp"):
+    elif change or found.waits or found.fault or found.denied or service["metadata"].get("deletionTimestamp"):
         return found  # The condition goes when the address has changed.
     conditions = [*condition_changes(service, CONDITION, HELD, message)]
     # First, so that it is there even if another change fails.
@@ -219,7 +223,7 @@ def plan_all(
 ) -> Plan:
     """The plan for every Service, ordered by namespace and name; a fault of a Service becomes an ignored action.
 
-    `slices`: EndpointSlices by Service (NAMESPACE/NAME).
+    `slices`: EndpointSlices by Service (NAMESPACE/NAME). Raises AccessDenied if a right to read facts is missing.
     """
     eligible = backends_of(nodes, builder, rules)
     present = {lb.id: lb for lb in observed}
@@ -242,6 +246,8 @@ def plan_all(
         concerned = [present[lb_id] for lb_id in own if lb_id in present]
         backends = replace(eligible, slices=tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
         found = plan_service(service, concerned, backends, builder, facts, rules)
+        if found.denied is not None:
+            raise found.denied
         _carry_out(found.plan, present)
         target = target_of(metadata["namespace"], metadata["name"])
         plans.append((target, found.plan + _findings(found, target) + _not_served(service, rules, builder)))
@@ -312,8 +318,8 @@ def _plan(
         return _clean_up(service, observed, builder, rules)
     try:
         backends, excluded = allowed(service, backends, builder, facts)
-    except InvalidConfiguration as fault:
-        return ServicePlan(Plan(), fault=fault)
+    except (InvalidConfiguration, AccessDenied) as error:
+        return _refused(error, [])
     found = _ensure(service, observed, backends, builder, facts, rules, keep)
     if excluded is None:
         return found
@@ -388,9 +394,8 @@ def _ensure(
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, catalogue, target=target, tags=tags)
         changes, current, serves = _wanted(built, adoption.observed, owner, catalogue, rules, target)
-    except InvalidConfiguration as fault:
-        followed = _followed(service, observed, backends, builder, owner, target)
-        return ServicePlan(Plan.of(followed), fault=fault)
+    except (InvalidConfiguration, AccessDenied) as error:
+        return _refused(error, _followed(service, observed, backends, builder, owner, target))
     if _pods_unknown(service, backends, builder):
         changes = Plan.of(_unless_pods_unknown(action) for action in changes)
     elsewhere = _elsewhere(built, adoption.observed, current, owner)
@@ -435,6 +440,12 @@ def _ensure(
         leaves=leaves,
         lacks=lacks,
     )
+
+
+def _refused(error: InvalidConfiguration | AccessDenied, followed: Sequence[Action]) -> ServicePlan:
+    if isinstance(error, InvalidConfiguration):
+        return ServicePlan(Plan.of(followed), fault=error)
+    return ServicePlan(Plan.of(followed), denied=error)
 
 
 def _ends_another(action: Action, current: ObservedLoadBalancer | None) -> bool:

@@ -318,6 +318,8 @@ class ServiceReconciler:
             if named or any(may_serve_others(lb) for lb in self._cache.get(key)):
                 self._cache.mark_dirty(key)  # Another owner may free the port or load balancer that it asks for.
             raise found.fault
+        if found.denied is not None:
+            raise found.denied
         if found.failure is not None:
             self._cache.mark_dirty(key)  # The cloud may recover by itself.
             raise CloudError(found.failure)

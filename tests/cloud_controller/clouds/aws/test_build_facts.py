@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import AccessDenied, CloudError, InvalidConfiguration
 from cloud_controller.clouds.aws.build_facts import BuildFactsReader
 from cloud_controller.controllers.service.controller import ServiceOptions
 from cloud_controller.load_balancers.nameable import Nameable
@@ -51,18 +53,21 @@ def test_named_groups_of_all_services_are_read_in_one_call(account: AwsAccount) 
     assert calls.counts == {"ec2 DescribeSecurityGroups": 1}
 
 
+@pytest.mark.parametrize(
+    "error", [InvalidConfiguration("cloud config: [Global] VPC", "not set"), AccessDenied("DescribeVpcs: no right")]
+)
 def test_members_follow_the_nodes_even_if_the_facts_cannot_be_read(
-    account: AwsAccount, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    account: AwsAccount, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, error: CloudError
 ) -> None:
     def unreadable(*_: object) -> None:
-        raise InvalidConfiguration("cloud config: [Global] VPC", "not set")
+        raise error
 
     running = served(account, cluster, nlb())
     monkeypatch.setattr(BuildFactsReader, "read", unreadable)
     del cluster.objects["nodes"][next(iter(cluster.objects["nodes"]))]
     running.take_nodes()
 
-    with pytest.raises(InvalidConfiguration, match="VPC: not set"):
+    with pytest.raises(type(error), match=re.escape(str(error))):
         running.handle()
 
     assert running.calls.writes == {"elbv2 DeregisterTargets": 1}

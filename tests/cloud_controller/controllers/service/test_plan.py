@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration
 from cloud_controller.controllers.service import controller as service
 from cloud_controller.controllers.service.controller import ServiceObservation, ServiceOptions
 from cloud_controller.controllers.service.plan import AddFinalizer, RemoveFinalizer, plan_service
@@ -46,7 +46,7 @@ from cloud_controller.load_balancers.operations import (
     UpdateLoadBalancer,
 )
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
-from cloud_controller.plan import ActionKind, Plan
+from cloud_controller.plan import ActionKind, Attention, Plan
 from tests.cloud_controller import load_balancing
 
 RULES = Rules("c-1", frozenset({"example.com/ours"}))
@@ -83,6 +83,8 @@ class Builder:
     def build(self, service: Object, backends: Backends, _: None) -> Built:
         if "bad" in (service["metadata"].get("annotations") or {}):
             raise InvalidConfiguration("annotation bad", "'x' is not a valid value", "y")
+        if "denied" in (service["metadata"].get("annotations") or {}):
+            raise AccessDenied("DescribeSubnets: no right")
         owner = owner_of(service)
         pools = (Pool("tcp-80", HealthCheck("TCP"), backends.by_node_port(30080)),)
         ignored = (Ignored("spec.loadBalancerIP", "192.0.2.9", "the cloud chooses"),)
@@ -347,6 +349,21 @@ def test_a_service_with_a_fault_keeps_its_listeners_and_they_follow_the_nodes() 
     assert operations(found.plan) == [AddMembers, RemoveMembers]
     assert found.fault is not None and found.fault.field == "annotation bad"
     assert plan_service(service, [lb], backends(node()), Builder(), None, RULES).plan == Plan()
+
+
+def test_without_a_right_to_read_what_it_depends_on_a_service_still_follows_the_nodes() -> None:
+    service = web(annotations={"denied": ""}, ingress=INGRESS)
+
+    found = plan_service(service, [existing(web())], backends(node("n1"), node("n2")), Builder(), None, RULES)
+
+    assert operations(found.plan) == [AddMembers]
+    assert str(found.denied) == "DescribeSubnets: no right"
+    assert found.attention is Attention.FAILED
+
+
+def test_the_plan_of_all_says_at_once_that_a_right_is_missing() -> None:
+    with pytest.raises(AccessDenied, match="DescribeSubnets: no right"):
+        all_planned([web(annotations={"denied": ""})])
 
 
 def test_an_invalid_annotation_of_readiness_gates_is_a_fault_whether_gates_are_served_or_not() -> None:
