@@ -13,7 +13,7 @@ from typing import Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.common.service_spec import affinity_timeout, ignored_affinity_timeout, is_local
-from cloud_controller.clouds.common.source_ranges import source_ranges
+from cloud_controller.clouds.common.source_ranges import EVERYBODY, source_ranges
 from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
 from cloud_controller.clouds.openstack.octavia.node_rules import wanted_rules
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
@@ -232,11 +232,11 @@ class _Parts:
 
     def listener(self, port: Mapping[str, Any]) -> Listener:
         """The listener of a port."""
-        ranges = tuple(map(str, source_ranges(self.spec, self.settings)))
+        ranges = source_ranges(self.spec, self.settings)
         attributes: dict[str, Value | None] = {
             "protocol": self._protocol(port),
             "connection_limit": self.settings.integer("connection_limit"),
-            "allowed_cidrs": tuple(sorted(ranges)),
+            "allowed_cidrs": () if EVERYBODY[4] in ranges else tuple(sorted(map(str, ranges))),
             "enabled": True,
             **{name: self.settings.integer(name) for name in _TIMEOUTS},
         }

@@ -95,6 +95,12 @@ def test_source_ranges_are_those_of_the_listeners() -> None:
     assert listener.attributes["allowed_cidrs"] == ("10.0.0.0/8", "192.0.2.0/24")
 
 
+def test_ranges_that_admit_everybody_are_none_as_listeners_show_them() -> None:
+    everybody = ["0.0.0.0/0", "10.0.0.0/8"]
+
+    assert built(service({}, loadBalancerSourceRanges=everybody)).model == built(service({})).model
+
+
 def test_session_affinity_is_persistence_by_source_address() -> None:
     assert pool(service({}, sessionAffinity="ClientIP")).attributes["session_persistence"] == "SOURCE_IP"
     assert pool(service({})).attributes["session_persistence"] == ""
