@@ -96,5 +96,5 @@ def _clients(asked: Request) -> Mapping[str, Value | None]:
     if asked.has("security_group_ids"):
         return {"security_group_ids": tuple(sorted({*asked.words("security_group_ids")})), "source_ranges": ()}
     versions = (4, 6) if dual_stack(asked) else (4,)
-    ranges = tuple(str(each) for each in source_ranges(asked.spec, asked.settings, versions))
+    ranges = tuple(sorted(str(each) for each in source_ranges(asked.spec, asked.settings, versions)))
     return {"source_ranges": ranges}

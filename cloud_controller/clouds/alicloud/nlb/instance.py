@@ -82,7 +82,7 @@ class Instances:
         own = self._own_groups.of(lb_id) if marked else None
         dual_stack = model.attributes["address_ip_version"] == "DualStack"
         admitted = own.source_ranges(dual_stack=dual_stack) if own is not None else ()
-        if ranges and (own is None or admitted != tuple(sorted(ranges)) or own.id not in present):
+        if ranges and (own is None or admitted != ranges or own.id not in present):
             own = self._own_groups.put(lb_id, ranges, model.tags, dual_stack=dual_stack)
         wanted = {*present} - ({own.id} if own else set())
         if "security_group_ids" in model.attributes:

@@ -376,7 +376,7 @@ def test_a_refused_setting_does_not_keep_new_members_out(account: NlbAccount) ->
 
 def test_source_ranges_are_admitted_by_a_group_of_the_load_balancers_own(account: NlbAccount) -> None:
     process = Process(account)
-    process.converge(built(loadBalancerSourceRanges=["203.0.113.0/24", "198.51.100.0/24"]))
+    process.converge(built(loadBalancerSourceRanges=["203.0.113.0/24", "9.0.0.0/8"]))
 
     def rules() -> set[tuple[str, str]]:
         (lb,) = account.objects(BALANCER)
@@ -384,7 +384,7 @@ def test_source_ranges_are_admitted_by_a_group_of_the_load_balancers_own(account
         return {(rule["Policy"], rule["SourceCidrIp"]) for rule in group["rules"]}
 
     everybody = ("drop", "0.0.0.0/0")
-    assert rules() == {("accept", "203.0.113.0/24"), ("accept", "198.51.100.0/24"), everybody}
+    assert rules() == {("accept", "203.0.113.0/24"), ("accept", "9.0.0.0/8"), everybody}
     process.converge(built(loadBalancerSourceRanges=["203.0.113.0/24", "192.0.2.0/24"]))
     assert rules() == {("accept", "203.0.113.0/24"), ("accept", "192.0.2.0/24"), everybody}
     process.converge(built())
