@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import partial
 
-from cloud_controller.cloud import CloudError
+from cloud_controller.cloud import CloudError, Unavailable
 from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.instances import EcsInstances
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls, batches
@@ -28,8 +28,8 @@ class SourceDestCheck:
         unknown = {*machines} - self._off
         interfaces = self._instances.primary_interfaces(unknown)
         machine_of = {interface: machine for machine, interface in interfaces.items()}
-        on = [
-            each["NetworkInterfaceId"]
+        shown = {
+            machine_of[each["NetworkInterfaceId"]]: each
             for some in batches(sorted(machine_of), _BATCH)
             for each in self._client.pages(
                 "ecs",
@@ -37,12 +37,13 @@ class SourceDestCheck:
                 {"NetworkInterfaceId": some, "MaxResults": _BATCH},
                 "NetworkInterfaceSets.NetworkInterfaceSet",
             )
-            if each.get("SourceDestCheck")
-        ]
-        results = self._concurrently(partial(self._turn_off, interface) for interface in on)
-        failed = {machine_of[of]: error for of, error in zip(on, results, strict=True) if error is not None}
-        self._off |= interfaces.keys() - failed.keys()
-        return failed
+        }
+        on = [machine for machine, each in shown.items() if each.get("SourceDestCheck")]
+        results = self._concurrently(partial(self._turn_off, interfaces[machine]) for machine in on)
+        failed = {machine: error for machine, error in zip(on, results, strict=True) if error is not None}
+        self._off |= shown.keys() - failed.keys()
+        why = "Alibaba Cloud does not show the primary network interface of machine {}, whose check may be on"
+        return failed | {each: Unavailable(why.format(each)) for each in unknown - shown.keys()}
 
     def _turn_off(self, interface: str) -> CloudError | None:
         parameters = {"NetworkInterfaceId": interface, "SourceDestCheck": False}

@@ -92,6 +92,23 @@ def test_a_machine_whose_check_stays_on_gets_no_route_and_the_others_do(alicloud
     assert len(entries(alicloud)) == 1
 
 
+def test_a_machine_whose_interface_is_not_shown_gets_its_route_once_the_check_is_off(alicloud: Account) -> None:
+    cloud, wanted = alicloud.cloud(), routes_to(alicloud.machine("one"), 1)
+    cloud.instances.list()
+    (interface,) = alicloud.objects(machines.ENI)
+    with alicloud.standin.changing() as world:
+        world.store.remove(machines.ENI, interface["id"])
+
+    (failure,) = cloud.routes.create(wanted)
+
+    assert isinstance(failure.error, Unavailable)
+    assert entries(alicloud) == set()
+    with alicloud.standin.changing() as world:
+        world.store.put(machines.ENI, interface["id"], interface)
+    assert list(cloud.routes.create(wanted)) == []
+    assert [each["source_check"] for each in alicloud.objects(machines.ENI)] == [False]
+
+
 def test_a_network_with_several_tables_needs_the_cloud_config_to_name_some(alicloud: Account) -> None:
     other = alicloud.add_table()
     routes = alicloud.cloud().routes
