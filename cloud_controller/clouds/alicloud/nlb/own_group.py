@@ -49,6 +49,7 @@ class OwnGroups:
     def __init__(self, client: Api, vpc_id: str, cache: Cache) -> None:
         self._client = client
         self._vpc_id = vpc_id
+        self._cache = cache
         self._ids: Entries[str] = Entries(cache, LIFETIME)
         self._rules: Entries[Mapping[Rule, str]] = Entries(cache, LIFETIME, spread=True)
 
@@ -68,13 +69,14 @@ class OwnGroups:
         self._forget(lb_id)
         group = self.of(lb_id) or self._create(lb_id, tags)
         wanted = _rules(ranges, dual_stack=dual_stack)
-        # First what is added: no client is locked out meanwhile, and a new group is closed before anything joins it.
-        for params in _permissions(group.id, wanted - group.rules.keys()):
-            self._client.call("ecs", "AuthorizeSecurityGroup", params)
-        # By ID: a rule made by hand may be of a form that this controller cannot name.
-        for ids in batches(sorted(group.rules[each] for each in group.rules.keys() - wanted), _MOST):
-            params = {"SecurityGroupId": group.id, "SecurityGroupRuleId": [*ids], **_token()}
-            self._client.call("ecs", "RevokeSecurityGroup", params)
+        with self._cache.changing(group.id):
+            # First what is added: no client is locked out meanwhile, and a new group is closed before it is joined.
+            for params in _permissions(group.id, wanted - group.rules.keys()):
+                self._client.call("ecs", "AuthorizeSecurityGroup", params)
+            # By ID: a rule made by hand may be of a form that this controller cannot name.
+            for ids in batches(sorted(group.rules[each] for each in group.rules.keys() - wanted), _MOST):
+                params = {"SecurityGroupId": group.id, "SecurityGroupRuleId": [*ids], **_token()}
+                self._client.call("ecs", "RevokeSecurityGroup", params)
         made = OwnGroup(group.id, dict.fromkeys(wanted, ""))
         self._rules.put(group.id, made.rules, anew=True)
         return made

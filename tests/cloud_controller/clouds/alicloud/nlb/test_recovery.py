@@ -170,6 +170,19 @@ def test_a_rule_opened_by_hand_is_revoked(account: NlbAccount, by_hand: dict[str
     assert rules_of(account) == before
 
 
+def test_ranges_that_could_only_be_added_are_removed_when_the_former_ones_come_back(account: NlbAccount) -> None:
+    wanted, process = built(loadBalancerSourceRanges=["10.0.0.0/8"]), Process(account)
+    process.converge(wanted)
+    before = rules_of(account)
+    refused = Refusal(403, "Forbidden.RAM", "refused by the test")
+    account.standin.faults.add(Fault("ecs.RevokeSecurityGroup", error=refused))
+    assert errors(process.apply(built(loadBalancerSourceRanges=["192.0.2.0/24"])))
+
+    process.converge(wanted)
+
+    assert rules_of(account) == before
+
+
 @pytest.mark.parametrize("family", ["SourceCidrIp", "Ipv6SourceCidrIp"])
 def test_a_refusal_removed_by_hand_is_put_back(account: NlbAccount, family: str) -> None:
     wanted = built(annotations={"ip-version": "DualStack"}, loadBalancerSourceRanges=["10.0.0.0/8"])
