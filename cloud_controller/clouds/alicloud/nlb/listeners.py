@@ -123,12 +123,13 @@ class Listeners:
 
     def _certificates(self, action: str, listener_id: str, certificates: tuple[str, ...] | list[str]) -> dict[str, str]:
         jobs: dict[str, str] = {}
-        for batch in batches(certificates, _MOST_CERTIFICATES):
-            self._writes.jobs.require(jobs)
-            params = {"ListenerId": listener_id, "AdditionalCertificateIds": [*batch]}
-            try:
-                jobs = self._writes.send(action, params)[1]
-            except NotFound:
-                if action == _ASSOCIATE:
-                    raise
+        with self._memory.cache.changing(listener_id):
+            for batch in batches(certificates, _MOST_CERTIFICATES):
+                self._writes.jobs.require(jobs)
+                params = {"ListenerId": listener_id, "AdditionalCertificateIds": [*batch]}
+                try:
+                    jobs = self._writes.send(action, params)[1]
+                except NotFound:
+                    if action == _ASSOCIATE:
+                        raise
         return jobs

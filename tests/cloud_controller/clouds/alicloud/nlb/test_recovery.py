@@ -6,6 +6,7 @@ import pytest
 
 from cloud_controller.cloud import Unavailable
 from local.alicloud import machines
+from local.alicloud.clb_certificates import add_certificate
 from local.alicloud.nlb_jobs import GROUP, LISTENER
 from local.standin.faults import Fault
 from local.standin.refusals import Refusal
@@ -132,6 +133,28 @@ def test_a_changed_weight_moves_a_pod_to_the_interface_that_has_its_address_now(
     process.converge(built(annotations={ENI: "eni", "weight": "5"}, on=on))
 
     assert interfaces_of_servers(account) == [new]
+
+
+# ------------------------------------------------------------------------------------------------------- certificates
+
+
+def test_certificates_that_were_added_before_a_failure_are_removed_when_nobody_wants_them_any_more(
+    account: NlbAccount,
+) -> None:
+    names = [f"further-{number}" for number in range(16)]
+    with account.standin.changing() as world:
+        for name in names:
+            add_certificate(world, name, name)
+    tls = {"protocol-port": "tcpssl:80", "cert-id": "cert-1"}
+    wanted, process = built(annotations=tls), Process(account)
+    process.converge(wanted)
+    refused = Refusal(400, "InvalidParameter", "refused by the test")
+    account.standin.faults.add(Fault("nlb.AssociateAdditionalCertificatesWithListener", error=refused, after=1))
+    assert errors(process.apply(built(annotations={**tls, "additional-cert-ids": ",".join(names)})))
+
+    process.converge(wanted)
+
+    assert Process(account).plan(wanted) == []
 
 
 # ------------------------------------------------------------------------------------------------- own security group
