@@ -57,6 +57,8 @@ def load_balancer_options(one: Section, classes: Sequence[Section]) -> LoadBalan
         networks=_networks(one),
         classes={each.own: _networks(each) for each in classes},
         method=one.one_of("lb-method", _METHODS, default.method),
+        # `octavia` is its older name.
+        provider="amphora" if one.text("lb-provider") else "",
         internal=one.flag("internal-lb"),
         flavor_id=one.text("flavor-id") or "",
         availability_zone=one.text("availability-zone") or "",

@@ -17,10 +17,13 @@ from cloud_controller.load_balancers.backends import Member
 from cloud_controller.load_balancers.model import Listener, LoadBalancerModel, Pool
 
 
-def load_balancer_body(model: LoadBalancerModel, token: str, subnets: Mapping[str, str], vip: View) -> View:
+def load_balancer_body(
+    model: LoadBalancerModel, token: str, subnets: Mapping[str, str], vip: View, provider: str
+) -> View:
     """The body that creates it with all its parts; `subnets`: of members, by address."""
     pools = {pool.name: pool for pool in model.pools}
     optional = {
+        "provider": provider,
         "flavor_id": model.attributes.get("flavor"),
         "availability_zone": model.attributes.get("availability_zone"),
     }

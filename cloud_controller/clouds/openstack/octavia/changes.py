@@ -49,7 +49,9 @@ class Changes:
         groups: NodeGroups,
         topology: ReadTopology,
         cluster_id: str,
+        provider: str,
     ) -> None:
+        """`provider`: Octavia's of new load balancers; "": its default."""
         self._client = client
         self._reads = reads
         self._floating_ips = floating_ips
@@ -59,6 +61,7 @@ class Changes:
         self._members = MemberChanges(client, reads, failed, topology)
         self._parts = PartChanges(client, reads, failed, self._members)
         self._cluster_id = cluster_id
+        self._provider = provider
 
     # ------------------------------------------------------------------------------------------------------- the whole
 
@@ -74,7 +77,7 @@ class Changes:
                 )
             return wire.observed(known)
         first, subnets = self._members.without_odd(model)
-        body = bodies.load_balancer_body(first, token, subnets, self._vip(model))
+        body = bodies.load_balancer_body(first, token, subnets, self._vip(model), self._provider)
         view = self._client.post(OCTAVIA, "lbaas/loadbalancers", {"loadbalancer": body})["loadbalancer"]
         known = _of_created(view)
         self._reads.made(known, token)

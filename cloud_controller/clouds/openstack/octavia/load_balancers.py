@@ -45,7 +45,7 @@ class OctaviaLoadBalancers:
         self._reads = Reads(client, cluster_id, groups.read)
         self._topology: Entries[Topology] = Entries(cache or Cache(), _TOPOLOGY_SECONDS)
         floating_ips = FloatingIps(client, self._networks)
-        self._changes = Changes(client, self._reads, floating_ips, groups, self._networks, cluster_id)
+        self._changes = Changes(client, self._reads, floating_ips, groups, self._networks, cluster_id, options.provider)
 
     @property
     def builder(self) -> OctaviaBuilder:

@@ -30,6 +30,8 @@ class LoadBalancerOptions:
     networks: Networks = Networks()
     classes: Mapping[str, Networks] = field(default_factory=dict)
     method: str = "ROUND_ROBIN"
+    provider: str = ""
+    """Octavia's provider of new load balancers; "": its default."""
     internal: bool = False
     flavor_id: str = ""
     availability_zone: str = ""

@@ -89,6 +89,16 @@ def test_sections_that_other_programs_read_are_ignored() -> None:
     assert parse(text) == parse(BASE)
 
 
+@pytest.mark.parametrize(
+    ("line", "provider"), [("", ""), ("lb-provider=amphora", "amphora"), ("lb-provider=octavia", "amphora")]
+)
+def test_the_provider_is_octavias_default_unless_the_file_names_it(line: str, provider: str) -> None:
+    options = parse(f"{BASE}[LoadBalancer]\n{line}\n").load_balancers
+
+    assert options is not None
+    assert options.provider == provider
+
+
 def test_load_balancers_can_be_turned_off() -> None:
     assert parse(BASE + "[LoadBalancer]\nenabled=false\n").load_balancers is None
 

@@ -39,6 +39,14 @@ def test_a_service_gets_a_load_balancer_with_members_and_a_floating_ip(account: 
     assert not running.plan().changes
 
 
+def test_a_load_balancer_is_of_the_provider_in_the_cloud_config(account: OctaviaAccount) -> None:
+    cluster = nodes("node1")
+    cluster.put(service({}, port(80)))
+
+    with pytest.raises(InvalidConfiguration, match="'missing' is not enabled"):
+        Running(account, cluster, provider="missing").settle()
+
+
 def test_a_deleted_service_leaves_nothing(account: OctaviaAccount) -> None:
     cluster = nodes("node1")
     running = served(account, cluster, service({}, port(80)))
