@@ -43,10 +43,10 @@ class Unauthorized(AccessDenied):
 
 def of_status(status: int, data: bytes, what: str, retry_after: float = RETRY_AFTER) -> CloudError:
     """The typed error for an answer to `what` (`POST network floatingips`) with this status and body."""
-    kind, message, trace = _told(data)
+    kind, message = _told(data)
     where = f"OpenStack: {what}"
     words = f"{kind}: {message}" if kind else message or f"HTTP {status}"
-    text = f"{where}: {words}" + (f" ({trace})" if trace else "")
+    text = f"{where}: {words}"
     if status == 401:
         return Unauthorized(text)
     if status in (404, 410) and not (kind or message):
@@ -59,19 +59,19 @@ def of_status(status: int, data: bytes, what: str, retry_after: float = RETRY_AF
     return typed(CODES.kind(code, status), text, InvalidConfiguration(where, words), retry_after)
 
 
-def _told(data: bytes) -> tuple[str, str, str]:
-    """The error's name, its text and its request ID; each service has its own form."""
+def _told(data: bytes) -> tuple[str, str]:
+    """The error's name and its text; each service has its own form."""
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError:
-        return "", "", ""
+        return "", ""
     if not isinstance(content, Mapping):
-        return "", "", ""
+        return "", ""
     if "faultstring" in content:  # Octavia
-        return "", str(content["faultstring"] or ""), str(content.get("debuginfo") or "")
+        return "", str(content["faultstring"] or "")
     inner: Any = content.get("NeutronError")
     if isinstance(inner, Mapping):
-        return str(inner.get("type") or ""), str(inner.get("message") or ""), ""
+        return str(inner.get("type") or ""), str(inner.get("message") or "")
     # Keystone: {"error": {...}}; Nova: {"itemNotFound": {...}}.
     inner = next((each for each in content.values() if isinstance(each, Mapping) and "message" in each), None)
-    return ("", str(inner["message"] or ""), "") if inner is not None else ("", str(inner or ""), "")
+    return "", str(inner["message"] or "") if inner is not None else ""

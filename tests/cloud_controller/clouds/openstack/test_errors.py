@@ -58,6 +58,14 @@ def test_the_services_own_words_are_kept() -> None:
     assert str(error) == "OpenStack: POST network ports: IpAddressInUse: the address is in use"
 
 
+def test_the_stack_of_a_service_that_is_being_debugged_is_in_no_event() -> None:
+    fault = {"faultcode": "Server", "faultstring": "out of memory", "debuginfo": "Traceback (most recent call last)"}
+
+    error = of_status(500, orjson.dumps(fault), "POST load-balancer lbaas/pools")
+
+    assert str(error) == "OpenStack: POST load-balancer lbaas/pools: out of memory"
+
+
 @pytest.mark.parametrize("body", [b"", b"default backend - 404", b'{"status": "404"}', b"[]"])
 def test_not_found_is_only_what_a_service_says_itself(body: bytes) -> None:
     """A proxy's 404 would delete nodes, and forget load balancers."""
