@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -63,17 +64,27 @@ class Session:
         self._clock = clock
         self._lock = threading.Lock()
         self._token: Token | None = None
+        self._failure: CloudError | None = None
+        self._failed_at = -math.inf
 
     def token(self, *, instead_of: Token | None = None, observer: CallObserver | None = None) -> Token:
-        """The current token; another one if this is the one that a service refused. Callers share one request."""
+        """The current token; another one if this is the one that a service refused. Callers share one request, and its
+        failure: otherwise the last of many would wait for the silence that each of them meets."""
+        asked_at = time.monotonic()
         with self._lock:
             if (
                 self._token is None
                 or self._token is instead_of
                 or self._clock() > self._token.ends_at - _RENEWED_BEFORE
             ):
-                with observed(observer, "POST identity auth/tokens"):
-                    self._token = self._new_token()
+                if self._failure is not None and self._failed_at > asked_at:
+                    raise self._failure.with_traceback(None)
+                try:
+                    with observed(observer, "POST identity auth/tokens"):
+                        self._token = self._new_token()
+                except CloudError as error:
+                    self._failure, self._failed_at = error, time.monotonic()
+                    raise
             return self._token
 
     def endpoint(self, token: Token, service: str) -> str:
