@@ -34,6 +34,9 @@ class Instances:
         wanted, before = model.attributes, load_balancer_attributes(view)
         view = self._limit_clients(view, model)
         differs = {key for key, value in wanted.items() if before.get(key) != value}
+        if "bandwidth_package_id" in differs and (package := before["bandwidth_package_id"]):
+            # A load balancer that has one cannot become private.
+            self._do(view, "DetachCommonBandwidthPackageFromLoadBalancer", BandwidthPackageId=package)
         if "address_type" in differs:
             # Public addresses come with the change, so it says which.
             mappings = zone_mappings(wanted, addresses=False) if wanted["address_type"] == "Internet" else None
@@ -46,13 +49,8 @@ class Instances:
         if "ipv6_address_type" in differs:
             public = wanted["ipv6_address_type"] == "Internet"
             self._do(view, "EnableLoadBalancerIpv6Internet" if public else "DisableLoadBalancerIpv6Internet")
-        if "bandwidth_package_id" in differs:
-            for action, package in (
-                ("DetachCommonBandwidthPackageFromLoadBalancer", before["bandwidth_package_id"]),
-                ("AttachCommonBandwidthPackageToLoadBalancer", wanted["bandwidth_package_id"]),
-            ):
-                if package:
-                    self._do(view, action, BandwidthPackageId=package)
+        if "bandwidth_package_id" in differs and (package := wanted["bandwidth_package_id"]):
+            self._do(view, "AttachCommonBandwidthPackageToLoadBalancer", BandwidthPackageId=package)
         named = {"LoadBalancerName": model.name} if view.get("LoadBalancerName") != model.name else {}
         crossing = {"CrossZoneEnabled": wanted["cross_zone_enabled"]} if "cross_zone_enabled" in differs else {}
         if named or crossing:

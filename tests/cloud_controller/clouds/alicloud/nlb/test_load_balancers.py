@@ -227,6 +227,16 @@ def test_a_change_takes_only_the_calls_that_it_needs(
     Process(account).converge(built())
 
 
+def test_a_load_balancer_leaves_its_bandwidth_package_before_it_becomes_private(account: NlbAccount) -> None:
+    process = Process(account)
+    process.converge(built(annotations={"bandwidth-package-id": "cbwp-1"}))
+
+    process.converge(built(annotations={"address-type": "intranet"}))
+
+    (lb,) = account.objects(BALANCER)
+    assert (lb["address_type"], lb["package"]) == ("Intranet", "")
+
+
 def test_a_zone_that_is_no_longer_named_is_left(account: NlbAccount) -> None:
     with account.standin.changing() as world:
         machines.add_vswitch(world, "vpc-cluster", "cn-hangzhou-i", "192.168.3.0/24", id="vsw-i")
