@@ -80,6 +80,8 @@ class Changes:
         self._groups = groups
         self._listeners = listeners
         self._lb = lb
+        self._put: set[tuple[str, int]] = set()
+        """The listeners that are not as observed any more."""
 
     @property
     def functions(self) -> Mapping[type, Callable[[Any], ObservedLoadBalancer | None]]:
@@ -207,9 +209,10 @@ class Changes:
             # The cloud keeps a listener to which another one redirects. Those of this Service change later in the plan.
             for each in self._model.listeners:
                 mine = Owner.of_tags(each.tags) == Owner.of_tags(listener.tags)
-                if mine and each.attributes.get("forward_port") == listener.port:
+                if mine and each.key not in self._put and each.attributes.get("forward_port") == listener.port:
                     self._listeners.delete(operation.id, each)
         self._put_or_change(operation.id, listener, before)
+        self._put.add(listener.key)
 
     def _put_or_change(self, lb_id: str, listener: Listener, before: Listener | None) -> None:
         group_id = self._groups.id_of(lb_id, listener.pool) if listener.pool else None

@@ -221,6 +221,16 @@ def test_an_https_port_to_which_another_redirects_may_become_another_protocol(ac
     assert {each["protocol"] for each in account.objects(LISTENER)} == {"http", "https"}
 
 
+def test_a_port_that_stops_redirecting_outlives_the_https_port_to_which_it_did(account: Balancing) -> None:
+    ports, http = (port(8080), port(443)), {"protocol-port": "http:8080"}
+    https = {"protocol-port": "https:443,http:8080", "cert-id": "cert-1", "forward-port": "8080:443"}
+    running = start(account, https, *ports)
+
+    running.apply(service(prefixed(http), *ports))
+
+    assert {(each["port"], each["protocol"]) for each in account.objects(LISTENER)} == {(8080, "http"), (443, "tcp")}
+
+
 def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: Balancing) -> None:
     running = start(account)
     changed(running.cluster, prefixed({"instance-charge-type": "PayBySpec"}))
