@@ -205,7 +205,7 @@ class Changes:
     def _put_listener(self, operation: PutListener) -> None:
         listener = operation.listener
         before = next((each for each in self._model.listeners if each.key == listener.key), None)
-        if listener.attributes.get("protocol") != "https":
+        if listener.protocol == "TCP" and listener.attributes.get("protocol") != "https":
             # The cloud keeps a listener to which another one redirects. Those of this Service change later in the plan.
             for each in self._model.listeners:
                 mine = Owner.of_tags(each.tags) == Owner.of_tags(listener.tags)

@@ -231,6 +231,19 @@ def test_a_port_that_stops_redirecting_outlives_the_https_port_to_which_it_did(a
     assert {(each["port"], each["protocol"]) for each in account.objects(LISTENER)} == {(8080, "http"), (443, "tcp")}
 
 
+def test_a_udp_port_of_the_same_number_leaves_a_redirection_alone(account: Balancing) -> None:
+    https = {"protocol-port": "https:443,http:80", "cert-id": "cert-1", "forward-port": "80:443"}
+    running = start(account, https, port(80), port(443))
+
+    running.apply(service(prefixed(https), port(80), port(443), port(443, "UDP")))
+
+    assert {(each["port"], each["protocol"]) for each in account.objects(LISTENER)} == {
+        (80, "http"),
+        (443, "https"),
+        (443, "udp"),
+    }
+
+
 def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: Balancing) -> None:
     running = start(account)
     changed(running.cluster, prefixed({"instance-charge-type": "PayBySpec"}))
