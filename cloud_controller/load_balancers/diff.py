@@ -274,14 +274,15 @@ def alter(
     for pool in desired.pools:
         if pool.name in pools:
             yield from members_removed(pools[pool.name], pool.members, current.id, target)
-    for listener in reversed(actual.listeners):
-        if listener.key not in wanted_listeners:
-            yield Action(
-                ActionKind.DELETE,
-                f"{target}/listener/{listener}",
-                "delete listener",
-                operation=DeleteListener(current.id, listener.protocol, listener.port),
-            )
+    leaving = [each for each in reversed(actual.listeners) if each.key not in wanted_listeners]
+    # One that redirects has no pool, and goes before what it leads to: clouds keep that otherwise.
+    for listener in sorted(leaving, key=lambda each: bool(each.pool)):
+        yield Action(
+            ActionKind.DELETE,
+            f"{target}/listener/{listener}",
+            "delete listener",
+            operation=DeleteListener(current.id, listener.protocol, listener.port),
+        )
     for pool in reversed(actual.pools):
         if pool.name not in wanted_pools:
             delete = DeletePool(current.id, pool.name)

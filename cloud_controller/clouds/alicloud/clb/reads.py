@@ -173,8 +173,7 @@ class Reads:
             Pool(names[group.id], _UNCHECKED, tuple(each.member for each in group.servers), tags=group.tags)
             for group in own.values()
         )
-        # Redirecting listeners last, as in `build`: they are deleted before what they lead to.
-        found = sorted((self._listener(each, names) for each in listeners), key=lambda each: (not each.pool, each.key))
+        found = sorted((self._listener(each, names) for each in listeners), key=lambda each: each.key)
         state, reason = state_of(shown)
         tags = _tags(shown)
         address = (self._elastic_ip(lb_id) if tags.get(EXTERNAL_IP_TAG) == EIP else None) or shown.get("Address")

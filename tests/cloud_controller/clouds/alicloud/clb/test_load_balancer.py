@@ -244,6 +244,16 @@ def test_a_udp_port_of_the_same_number_leaves_a_redirection_alone(account: Balan
     }
 
 
+def test_a_port_that_redirects_goes_before_a_younger_one_to_which_it_does(account: Balancing) -> None:
+    running = start(account, {"protocol-port": "http:80"}, port(80))
+    https = {"protocol-port": "https:443,http:80", "cert-id": "cert-1", "forward-port": "80:443"}
+    running.apply(service(prefixed(https), port(80), port(443)))
+
+    running.apply(service({}, port(8080)))
+
+    assert [each["port"] for each in account.objects(LISTENER)] == [8080]
+
+
 def test_a_change_to_what_the_cloud_cannot_do_is_an_error_that_says_so(account: Balancing) -> None:
     running = start(account)
     changed(running.cluster, prefixed({"instance-charge-type": "PayBySpec"}))
