@@ -102,7 +102,8 @@ def report(outcome: Outcome, base: Outcome | None = None, stack: str = "") -> St
     changed = [resource for resource in outcome.resources if resource.op != "same"]
     gained, lost = rights.changes(changed)
     shown = tuple(sorted((_change(each, outcome.cloud) for each in changed), key=_order))
-    said = {(change.urn, effect.cause) for change in shown for effect in change.effects if effect.cause}
+    effects = [(change.urn, effect) for change in shown for effect in change.effects]
+    said = {(urn, effect.cause) for urn, effect in effects if effect.cause and effect.kind is Kind.ADDRESS}
     return StackReport(
         stack or outcome.stack,
         shown,
@@ -124,7 +125,7 @@ def _order(change: Change) -> tuple[int, str, str]:
 
 
 def _is_new(problem: Problem, old: set[tuple[str, str]], said: set[tuple[str, str]]) -> bool:
-    """Whether to report it: not a warning that both commits have, nor the program's own of what an effect says."""
+    """Whether to report it: not a warning that both commits have, nor the program's own of an address that changes."""
     if problem.severity == "error":
         return True
     known = any(urn == problem.urn and cause in problem.message for urn, cause in said)

@@ -11,6 +11,7 @@ from cloud_stacks.effects import SERVICE
 from cloud_stacks.outcome import UNKNOWN, Resource
 from policy import clouds
 from policy.clouds.interface import Billed
+from policy.objects import dig
 
 Json = Any
 
@@ -44,9 +45,8 @@ def changes(resources: Iterable[Resource]) -> list[Cost]:
 
 def _counted(kind: str, inputs: Mapping[str, Json], billed: Mapping[str, Billed]) -> tuple[str, str, int] | None:
     if kind == SERVICE:
-        spec = inputs.get("spec") or {}
-        is_balanced = spec.get("type") == "LoadBalancer"
-        return ("load balancer", str(spec.get("loadBalancerClass") or ""), 1) if is_balanced else None
+        is_balanced = dig(inputs, "spec", "type") == "LoadBalancer"
+        return ("load balancer", str(dig(inputs, "spec", "loadBalancerClass") or ""), 1) if is_balanced else None
     if (what := billed.get(kind)) is None:
         return None
     number = _at(inputs, what.count) if what.count else 1

@@ -10,10 +10,13 @@ from typing import Any, Final
 from cloud_controller import clouds
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.catalogue import Catalogue, Mutability
-from cloud_stacks.outcome import Resource
+from cloud_stacks.outcome import SECRET, UNKNOWN, Resource
+from local.engine import paths
+from policy.objects import dig
 
 Json = Any
 SERVICE: Final = "kubernetes:core/v1:Service"
+_HIDDEN: Final = {SECRET, UNKNOWN}
 
 
 class Kind(StrEnum):
@@ -46,6 +49,8 @@ def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
     was, is_now = _is_balanced(resource.before), _is_balanced(resource.after)
     if not (was or is_now):
         return []
+    if resource.op == "delete" and resource.retained:
+        return [Effect(Kind.IN_PLACE, "it stays as it is, and no stack manages it any more")]
     if resource.op == "delete" or not is_now:
         return [Effect(Kind.GONE, "the load balancer and its address are deleted")]
     if resource.op == "create" or not was:
@@ -55,12 +60,12 @@ def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
         return [*_refusals(resource, cloud), replaced]
     if resource.op != "update":
         return []
-    return _of_update(resource, cloud) or [Effect(Kind.IN_PLACE, "the load balancer and its address stay")]
+    return _of_update(resource, cloud)
 
 
 def catalogue_of(inputs: Mapping[str, Json], cloud: str = "") -> Catalogue | None:
     """The catalogue that a Service's class or annotations belong to; None if no cloud here knows them."""
-    load_balancer_class = (inputs.get("spec") or {}).get("loadBalancerClass")
+    load_balancer_class = dig(inputs, "spec", "loadBalancerClass")
     known = [each for each in clouds.descriptors() if cloud not in clouds.names() or each.name == cloud]
     for each in known:
         if load_balancer_class is not None and load_balancer_class in each.load_balancer_classes:
@@ -73,20 +78,24 @@ def catalogue_of(inputs: Mapping[str, Json], cloud: str = "") -> Catalogue | Non
 
 
 def _of_update(resource: Resource, cloud: str) -> list[Effect]:
+    """What happens to the load balancer; nothing where no cloud here knows who makes it."""
     catalogue = catalogue_of(resource.after, cloud) or catalogue_of(resource.before, cloud)
     if catalogue is None:
         return []
     others = [each.catalogue for each in clouds.descriptors() if each.name != catalogue.cloud]
     before, after = _annotations(resource.before), _annotations(resource.after)
-    load_balancer_class = (resource.after.get("spec") or {}).get("loadBalancerClass")
+    load_balancer_class = dig(resource.after, "spec", "loadBalancerClass")
     found = _refusals(resource, cloud)
     replacing = {entry.name for entry, _, _ in catalogue.replacing(before, after, load_balancer_class)}
     for name in sorted({*before, *after}):
-        if before.get(name) == after.get(name):
+        if before.get(name) == after.get(name) and not _differs(resource, name):
             continue
         if (entry := catalogue.entry(name)) is None:
             if known := [other.cloud for other in others if other.entry(name) is not None]:
                 found.append(Effect(Kind.IGNORED, f"only {' and '.join(known)} has it", name))
+        elif entry.mutability is Mutability.REPLACE and _HIDDEN & {before.get(name), after.get(name)}:
+            hidden = "a new load balancer may replace the old one: the value is not shown here"
+            found.append(Effect(Kind.ADDRESS, hidden, name))
         elif entry.name in replacing:
             found.append(Effect(Kind.ADDRESS, "a new load balancer replaces the old one", name))
         elif entry.ignored:
@@ -95,7 +104,13 @@ def _of_update(resource: Resource, cloud: str) -> list[Effect]:
             found.append(Effect(Kind.IGNORED, "only load balancers created later get the new value", name))
         else:
             found.append(Effect(Kind.IN_PLACE, f"changes {entry.applies_to}", name))
-    return found
+    return found or [Effect(Kind.IN_PLACE, "the load balancer and its address stay")]
+
+
+def _differs(resource: Resource, annotation: str) -> bool:
+    """Whether the engine says so of an annotation, which a secret one does not show."""
+    place = ("metadata", "annotations", annotation)
+    return any(paths.holds(place, paths.named(path)) for path in resource.differing)
 
 
 def _refusals(resource: Resource, cloud: str) -> list[Effect]:
@@ -103,16 +118,16 @@ def _refusals(resource: Resource, cloud: str) -> list[Effect]:
     if catalogue is None:
         return []
     try:
-        catalogue.parse({k: v for k, v in _annotations(resource.after).items() if not v.startswith("[")})
+        catalogue.parse({k: v for k, v in _annotations(resource.after).items() if v not in _HIDDEN})
     except InvalidConfiguration as error:
         return [Effect(Kind.REFUSED, "the controller will refuse the Service", str(error))]
     return []
 
 
 def _is_balanced(inputs: Mapping[str, Json]) -> bool:
-    return (inputs.get("spec") or {}).get("type") == "LoadBalancer"
+    return bool(dig(inputs, "spec", "type") == "LoadBalancer")
 
 
 def _annotations(inputs: Mapping[str, Json]) -> dict[str, str]:
-    found = (inputs.get("metadata") or {}).get("annotations")
+    found = dig(inputs, "metadata", "annotations")
     return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

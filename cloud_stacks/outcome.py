@@ -65,6 +65,8 @@ class Resource:
     differing: tuple[str, ...] = ()
     """The properties that differ, by the engine: among them secrets, which look the same here."""
     place: Place | None = None
+    retained: bool = False
+    """Its deletion leaves it as it is (`retain_on_delete`)."""
 
     @property
     def type(self) -> str:
@@ -238,7 +240,8 @@ def _add(
     kind = type_of(urn)
     before, after = (_public(kind, state.get("inputs") or {}) for state in (old, new))
     keys = tuple(dict.fromkeys(reasons or ()))
-    found[urn] = Resource(_OPS[op], urn, before, after, keys, tuple(dict.fromkeys(differing)))
+    retained = bool(old.get("retainOnDelete"))
+    found[urn] = Resource(_OPS[op], urn, before, after, keys, tuple(dict.fromkeys(differing)), retained=retained)
 
 
 def _replacing(detailed: Mapping[str, Json]) -> list[str]:
@@ -278,10 +281,12 @@ def _public(kind: str, inputs: Mapping[str, Json]) -> dict[str, Json]:
     """The inputs for people: without internal ones, and without what a Kubernetes Secret holds."""
     public = {k: _shown(v) for k, v in inputs.items() if not k.startswith(_INTERNAL[0]) and k != _INTERNAL[1]}
     if kind.startswith("kubernetes:core/v1:Secret"):
-        for key in ("data", "stringData"):
-            held = public.get(key)
-            if isinstance(held, dict):
-                public[key] = dict.fromkeys(held, SECRET)
+        # A SecretList has items.
+        listed = public.get("items")
+        for each in (public, *(listed if isinstance(listed, list) else ())):
+            for key in ("data", "stringData"):
+                if isinstance(each, dict) and isinstance(held := each.get(key), dict):
+                    each[key] = dict.fromkeys(held, SECRET)
     return public
 
 

@@ -11,9 +11,11 @@ from typing import Any, Final
 from cloud_stacks.outcome import SECRET, UNKNOWN, Resource
 from policy import clouds
 from policy.clouds.interface import Meaning
+from policy.documents import matches
+from policy.objects import dig, object_name
 
 Json = Any
-_ALL: Final = "*"
+_DENIES: Final = "deny "
 _RBAC: Final = "kubernetes:rbac.authorization.k8s.io/v1:"
 
 
@@ -24,6 +26,11 @@ class Right:
     holder: str
     on: str
     what: str
+
+    @property
+    def denies(self) -> bool:
+        """Whether it takes a right; no wildcard of what is allowed includes that."""
+        return self.what.startswith(_DENIES)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,7 +62,15 @@ def told_of(kind: str) -> set[str]:
 
 def _beyond(rights: set[Right], others: set[Right]) -> set[Right]:
     """The rights that the others do not have, nor include in a wildcard."""
-    return {each for each in rights - others if Right(each.holder, each.on, _ALL) not in others}
+    wild: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
+    for other in others:
+        if "*" in other.what:
+            wild[other.holder, other.on, other.denies].append(other.what)
+    return {
+        each
+        for each in rights - others
+        if not any(matches(pattern, each.what) for pattern in wild[each.holder, each.on, each.denies])
+    }
 
 
 def _grouped(rights: set[Right]) -> list[Grant]:
@@ -68,7 +83,7 @@ def _grouped(rights: set[Right]) -> list[Grant]:
 def _rights(resource: Resource, inputs: Mapping[str, Json], known: Iterable[Meaning]) -> Iterator[Right]:
     kind = resource.type
     if kind.startswith(_RBAC):
-        name = (inputs.get("metadata") or {}).get("name") or resource.name
+        name = object_name(inputs) or resource.name
         of = kind.removeprefix(_RBAC)
         yield from _bound(inputs) if of.endswith("Binding") else _ruled(f"{of} {name}", inputs)
     for cloud in known:
@@ -85,26 +100,28 @@ def _ruled(holder: str, inputs: Mapping[str, Json]) -> Iterator[Right]:
         if not isinstance(rule, dict):
             yield Right(holder, UNKNOWN, UNKNOWN)
             continue
-        named = ", ".join(map(str, rule.get("resourceNames") or ()))
-        groups = [str(group) for group in rule.get("apiGroups") or ("",)]
-        for resource in rule.get("resources") or ():
-            for group in groups:
-                on = f"{resource}.{group}" if group else str(resource)
-                for verb in rule.get("verbs") or ():
-                    yield Right(holder, f"{on} ({named})" if named else on, str(verb))
-        for url in rule.get("nonResourceURLs") or ():
-            for verb in rule.get("verbs") or ():
-                yield Right(holder, str(url), str(verb))
+        named = ", ".join(_texts(rule, "resourceNames"))
+        for resource in _texts(rule, "resources"):
+            for group in _texts(rule, "apiGroups") or [""]:
+                on = f"{resource}.{group}" if group else resource
+                for verb in _texts(rule, "verbs"):
+                    yield Right(holder, f"{on} ({named})" if named else on, verb)
+        for url in _texts(rule, "nonResourceURLs"):
+            for verb in _texts(rule, "verbs"):
+                yield Right(holder, url, verb)
 
 
 def _bound(inputs: Mapping[str, Json]) -> Iterator[Right]:
-    role = inputs.get("roleRef") or {}
-    for subject in inputs.get("subjects") or ():
+    namespace = dig(inputs, "metadata", "namespace")
+    on = f"namespace {namespace}" if namespace else "the cluster"
+    role = f"{dig(inputs, 'roleRef', 'kind')} {dig(inputs, 'roleRef', 'name')}"
+    subjects = inputs.get("subjects") or ()
+    for subject in [subjects] if isinstance(subjects, str) else subjects:
+        if isinstance(subject, str):
+            yield Right(subject, on, role)
+            continue
         where = f"{subject['namespace']}/" if subject.get("namespace") else ""
-        holder = f"{subject.get('kind')} {where}{subject.get('name')}"
-        namespace = (inputs.get("metadata") or {}).get("namespace")
-        on = f"namespace {namespace}" if namespace else "the cluster"
-        yield Right(holder, on, f"{role.get('kind')} {role.get('name')}")
+        yield Right(f"{subject.get('kind')} {where}{subject.get('name')}", on, role)
 
 
 def _stated(holder: str, document: Json) -> Iterator[Right]:
@@ -117,11 +134,14 @@ def _stated(holder: str, document: Json) -> Iterator[Right]:
         yield Right(holder, UNKNOWN, str(document))
         return
     statements = document.get("Statement")
-    for statement in [statements] if isinstance(statements, dict) else statements or ():
+    for statement in statements if isinstance(statements, list) else [statements] if statements else ():
+        if not isinstance(statement, dict):
+            yield Right(holder, UNKNOWN, UNKNOWN)
+            continue
         on = ", ".join(_texts(statement, "Resource") or [f"not {each}" for each in _texts(statement, "NotResource")])
         if statement.get("Condition"):
             on += f" if {json.dumps(statement['Condition'], sort_keys=True)}"
-        denies = "deny " if statement.get("Effect") == "Deny" else ""
+        denies = _DENIES if statement.get("Effect") == "Deny" else ""
         for action in _texts(statement, "Action"):
             yield Right(holder, on, f"{denies}{action}")
         for action in _texts(statement, "NotAction"):

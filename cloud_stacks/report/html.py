@@ -75,4 +75,4 @@ def _part(part: Part) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(safe(text) if text.strip() else text)
+    return escape(safe(text) if text.strip() else " ")

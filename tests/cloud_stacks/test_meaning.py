@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,10 +74,52 @@ def test_the_operation_says_what_becomes_of_the_address(before: Any, after: Any,
     assert [found for found, _ in kinds(before, after, op)] == [kind]
 
 
-def test_a_class_of_nobody_here_is_not_judged_by_annotations() -> None:
+def test_what_becomes_of_a_load_balancer_that_no_controller_here_makes_is_not_said() -> None:
     before, after = service("example.com/x"), service("example.com/x", **{f"{DLB}scheme": "internal"})
 
-    assert kinds(before, after) == [(Kind.IN_PLACE, "")]
+    assert kinds(before, after) == []
+    azure = service(**{"service.beta.kubernetes.io/azure-load-balancer-internal": "true"})
+    assert kinds(service(), azure, cloud="") == []
+
+
+@pytest.mark.parametrize("hidden", ["[unknown]", "[secret]"])
+def test_an_annotation_that_nobody_sees_may_cost_the_address(hidden: str) -> None:
+    name = f"{DLB}scheme"
+    before = service(**{name: hidden if hidden == "[secret]" else "internal"})
+    resource = Resource(
+        "update", f"{URN}kubernetes:core/v1:Service::x", before, service(**{name: hidden}), (), (f'metadata["{name}"]',)
+    )
+    differing = replace(resource, differing=(f'metadata.annotations["{name}"]',))
+
+    [effect] = effects_of(differing, "mycloud")
+
+    assert (effect.kind, effect.cause) == (Kind.ADDRESS, name)
+    assert effect.text == "a new load balancer may replace the old one: the value is not shown here"
+
+
+def test_only_values_that_nobody_sees_are_left_out_of_what_the_controller_refuses() -> None:
+    [refused, _] = kinds({}, service(**{f"{DLB}scheme": "[internal]"}), "create")
+    [new] = kinds({}, service(**{f"{DLB}scheme": "[unknown]"}), "create")
+
+    assert (refused[0], new[0]) == (Kind.REFUSED, Kind.NEW)
+
+
+def test_a_service_that_a_destroy_leaves_keeps_its_address() -> None:
+    resource = Resource("delete", f"{URN}kubernetes:core/v1:Service::x", service(), {}, retained=True)
+
+    [effect] = effects_of(resource, "mycloud")
+
+    assert (effect.kind, effect.text) == (Kind.IN_PLACE, "it stays as it is, and no stack manages it any more")
+
+
+@pytest.mark.parametrize("hidden", ["[unknown]", "[secret]"])
+@pytest.mark.parametrize("key", ["metadata", "spec"])
+def test_a_service_of_which_a_part_is_hidden_is_reported(hidden: str, key: str) -> None:
+    seen = service()
+
+    found = report(Outcome("dev", (changed("kubernetes:core/v1:Service", {**seen, key: hidden}, seen),), (), ()))
+
+    assert found.counts == {"update": 1}
 
 
 def test_rights_of_a_role_are_compared_by_verb_and_resource() -> None:
@@ -91,6 +134,44 @@ def test_rights_of_a_role_are_compared_by_verb_and_resource() -> None:
     assert lost == [Grant("ClusterRole ccm", "nodes", ("patch",))]
     wide, none = rights.changes([changed(kind, role(["get", "patch"]), role(["*"]))])
     assert wide == [Grant("ClusterRole ccm", "nodes", ("*",))] and none == []
+
+
+def test_roles_of_the_same_name_in_two_namespaces_are_two() -> None:
+    def role(namespace: str, *verbs: str) -> dict[str, Any]:
+        rules = [{"apiGroups": [""], "resources": ["secrets"], "verbs": [*verbs]}]
+        return {"metadata": {"name": "reader", "namespace": namespace}, "rules": rules}
+
+    kind = "kubernetes:rbac.authorization.k8s.io/v1:Role"
+
+    gained, lost = rights.changes(
+        [
+            changed(kind, role("shop", "get"), role("shop"), name="a"),
+            changed(kind, role("kube-system"), role("kube-system", "get"), name="b"),
+        ]
+    )
+
+    assert gained == [Grant("Role kube-system/reader", "secrets", ("get",))]
+    assert lost == [Grant("Role shop/reader", "secrets", ("get",))]
+
+
+@pytest.mark.parametrize("hidden", ["[unknown]", "[secret]"])
+def test_rights_that_are_hidden_are_named_as_such(hidden: str) -> None:
+    rbac = "kubernetes:rbac.authorization.k8s.io/v1:"
+    role = {"rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": hidden}]}
+    binding = {"roleRef": {"kind": "ClusterRole", "name": "ccm"}, "subjects": hidden}
+
+    gained, _ = rights.changes(
+        [
+            changed(f"{rbac}ClusterRole", {}, role, "create"),
+            changed(f"{rbac}ClusterRoleBinding", {}, binding, "create"),
+            changed(f"{rbac}ClusterRoleBinding", {}, {**binding, "subjects": [hidden], "metadata": hidden}, "create"),
+        ]
+    )
+
+    assert gained == [
+        Grant("ClusterRole x", "nodes", (hidden,)),
+        Grant(hidden, "the cluster", ("ClusterRole ccm",)),
+    ]
 
 
 def test_a_binding_gives_its_subjects_the_role() -> None:
@@ -119,8 +200,24 @@ def test_rights_of_a_clouds_policy_are_compared_by_operation(kind: str, key: str
     assert lost == [Grant("Policy x", "*", ("a:Put",))]
 
 
-def test_a_policy_that_is_not_known_before_the_update_is_named() -> None:
-    gained, _ = rights.changes([changed("aws:iam/policy:Policy", {}, {"policy": "[unknown]"}, "create")])
+def test_a_wildcard_of_a_clouds_policy_includes_the_operations_but_no_denial() -> None:
+    def policy(*statements: tuple[str, str]) -> dict[str, str]:
+        said = [{"Effect": effect, "Action": action, "Resource": "*"} for effect, action in statements]
+        return {"policy": json.dumps({"Statement": said})}
+
+    kind = "aws:iam/policy:Policy"
+    one, all_of, denied = policy(("Allow", "a:Get")), policy(("Allow", "a:*")), ("Deny", "a:Put")
+
+    assert rights.changes([changed(kind, one, all_of)]) == ([Grant("Policy x", "*", ("a:*",))], [])
+    assert rights.changes([changed(kind, policy(("Allow", "*"), denied), policy(("Allow", "*")))]) == (
+        [],
+        [Grant("Policy x", "*", ("deny a:Put",))],
+    )
+
+
+@pytest.mark.parametrize("document", ["[unknown]", '{"Statement": "[unknown]"}', '{"Statement": ["[unknown]"]}'])
+def test_a_policy_that_is_not_known_before_the_update_is_named(document: str) -> None:
+    gained, _ = rights.changes([changed("aws:iam/policy:Policy", {}, {"policy": document}, "create")])
 
     assert gained == [Grant("Policy x", "[unknown]", ("[unknown]",))]
 
@@ -155,6 +252,17 @@ def test_a_comparison_reports_only_what_the_change_brings_or_takes() -> None:
     assert (found.findings, found.gone, found.kept, found.solved) == ((new,), (old,), 1, base.problems)
     assert found.failed
     assert not report(Outcome("dev", (), (kept,), ()), base).failed
+
+
+def test_a_warning_is_left_out_only_where_an_effect_says_the_same() -> None:
+    scheme, idle = f"{DLB}scheme", f"{DLB}listener-idle-timeout"
+    resource = changed("kubernetes:core/v1:Service", service(), service(**{scheme: "internal", idle: "30"}))
+    said = Problem("warning", f"a new load balancer replaces the old one: {scheme}: none -> 'internal'", resource.urn)
+    other = Problem("warning", f"annotation {idle} will be removed", resource.urn)
+
+    found = report(Outcome("dev", (resource,), (), (said, other), "mycloud"))
+
+    assert found.problems == (other,)
 
 
 def test_a_stack_that_neither_commit_can_plan_is_not_reported_as_unchanged() -> None:

@@ -107,6 +107,25 @@ def test_the_values_of_a_kubernetes_secret_are_hidden_even_if_the_program_does_n
     assert [(line.path, line.before, line.after) for line in change.lines] == [("stringData", "[secret]", "[secret]")]
 
 
+def test_the_values_of_a_list_of_secrets_are_hidden_too() -> None:
+    urn = f"{URN}kubernetes:core/v1:SecretList::tokens"
+    old, new = ({"items": [{"data": {"a": value}, "stringData": {"b": value}}]} for value in ("hunter2", "hunter3"))
+
+    [resource] = of_text(lines(event("update", urn, old, new, diffs=["items"]))).resources
+
+    assert "hunter" not in json.dumps([resource.before, resource.after])
+
+
+def test_a_deletion_that_leaves_the_resource_is_told_from_one_that_does_not() -> None:
+    urn = f"{URN}kubernetes:core/v1:Service::web"
+    state = {"inputs": {"spec": {"type": "LoadBalancer"}}, "retainOnDelete": True}
+    digest = {"steps": [{"op": "delete", "urn": urn, "oldState": state}]}
+    metadata = {"op": "delete", "urn": urn, "old": state, "new": None}
+
+    for text in (json.dumps(digest), lines({"resourcePreEvent": {"metadata": metadata}})):
+        assert [each.retained for each in of_text(text).resources] == [True]
+
+
 def test_internal_inputs_and_default_providers_are_no_differences() -> None:
     urn = f"{URN}pulumi-python:dynamic/cloudcontroller:CloudController::c"
     provider = f"{URN}pulumi:providers:aws::default_7_51_1"

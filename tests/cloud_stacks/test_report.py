@@ -128,6 +128,7 @@ def test_no_text_from_outside_is_markup_of_the_page(outside: str) -> None:
 @example("##[add-mask]x")
 @example("x ###[command]x")
 @example("##vso[task.setvariable]x")
+@example("\r")
 def test_no_form_commands_a_ci_system(outside: str) -> None:
     reports = of(outside)
     blocks = page("A title", reports)
