@@ -86,18 +86,20 @@ def _of_update(resource: Resource, cloud: str) -> list[Effect]:
     before, after = _annotations(resource.before), _annotations(resource.after)
     load_balancer_class = dig(resource.after, "spec", "loadBalancerClass")
     found = _refusals(resource, cloud)
-    replacing = {entry.name for entry, _, _ in catalogue.replacing(before, after, load_balancer_class)}
+    costly = {entry.name for entry, _, _ in catalogue.readdressing(before, after, load_balancer_class)}
     for name in sorted({*before, *after}):
         if before.get(name) == after.get(name) and not _differs(resource, name):
             continue
         if (entry := catalogue.entry(name)) is None:
             if known := [other.cloud for other in others if other.entry(name) is not None]:
                 found.append(Effect(Kind.IGNORED, f"only {' and '.join(known)} has it", name))
-        elif entry.mutability is Mutability.REPLACE and _HIDDEN & {before.get(name), after.get(name)}:
-            hidden = "a new load balancer may replace the old one: the value is not shown here"
+        elif catalogue.readdresses(entry) and _HIDDEN & {before.get(name), after.get(name)}:
+            hidden = "another address may replace the old one: the value is not shown here"
             found.append(Effect(Kind.ADDRESS, hidden, name))
-        elif entry.name in replacing:
+        elif entry.name in costly and entry.mutability is Mutability.REPLACE:
             found.append(Effect(Kind.ADDRESS, "a new load balancer replaces the old one", name))
+        elif entry.name in costly:
+            found.append(Effect(Kind.ADDRESS, "clients may reach it only at other addresses then", name))
         elif entry.ignored:
             found.append(Effect(Kind.IGNORED, entry.ignored, name))
         elif entry.mutability is Mutability.CREATE_ONLY:

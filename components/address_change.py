@@ -136,8 +136,8 @@ async def check_update(
 def changed_fields(
     catalogue: Catalogue, before: Mapping[str, str], after: Mapping[str, str], of_class: str | None = None
 ) -> list[str]:
-    """The annotations whose change replaces the load balancer of a Service of this class, as NAME: FROM -> TO."""
-    found = catalogue.of_class(of_class).replacing(before, after, of_class)
+    """The annotations whose change costs a Service of this class an address, as NAME: FROM -> TO."""
+    found = catalogue.of_class(of_class).readdressing(before, after, of_class)
     return [f"{entry.name}: {_shown(was)} -> {_shown(will_be)}" for entry, was, will_be in found]
 
 

@@ -96,7 +96,7 @@ class ServiceAddressProvider(ResourceProvider):
 
 
 def _may_move(olds: Properties, news: Properties) -> bool:
-    """Whether the annotations ask for another load balancer, or acknowledge a change that was held."""
+    """Whether the annotations ask for another address, or acknowledge a change that was held."""
     from cloud_controller import clouds
     from cloud_controller.controllers.service.address_changes import ANNOTATION
 
@@ -106,7 +106,7 @@ def _may_move(olds: Properties, news: Properties) -> bool:
     after = texts(news.get("annotations"), before)
     of_class = news.get("load_balancer_class")
     catalogue = clouds.descriptor(news["cloud"]).catalogue.of_class(of_class)
-    return before.get(ANNOTATION) != after.get(ANNOTATION) or bool(catalogue.replacing(before, after, of_class))
+    return before.get(ANNOTATION) != after.get(ANNOTATION) or bool(catalogue.readdressing(before, after, of_class))
 
 
 def _report(text: str) -> None:

@@ -49,7 +49,8 @@ class Annotation:
     - `exclusive`: the model fields, or families of them (`eip` of `eip.ZONE`), with values that only one load balancer
       at a time can have, such as addresses of its own.
     - `moves`: the model fields, or families of them, whose change in place gives clients other addresses.
-    - `keeps`: of these fields' values, those that keep the addresses of others: `{"dualstack": ("ipv4",)}`.
+    - `keeps`: of these fields' values, in lower case, those that keep the addresses of others:
+      `{"dualstack": ("ipv4",)}`.
     - `names`: the kind of existing resource that it names, one of `nameable.KINDS`.
     - `aliases`: older names of the same annotation, without a `suffix`.
 

@@ -244,22 +244,35 @@ class Catalogue:
                 texts[each.name] = each.to_text(of)
         return texts
 
-    def replacing(
+    def readdressing(
         self, before: Mapping[str, str], after: Mapping[str, str], of_class: str | None = None
     ) -> list[tuple[Annotation, Value | None, Value | None]]:
-        """The entries whose change from `before` to `after` replaces the load balancer, with both values.
+        """The entries whose change from `before` to `after` costs the Service an address, with both values.
 
-        `of_class`: the Service's `spec.loadBalancerClass`, which affects some defaults. Invalid values are skipped:
-        `parse` rejects them.
+        It replaces the load balancer, or (`moves`) may take addresses away in place. `of_class`: the Service's
+        `spec.loadBalancerClass`, which affects some defaults. Invalid values are skipped: `parse` rejects them.
         """
         found = []
         for entry in self.entries:
-            if entry.mutability is Mutability.REPLACE:
+            if self.readdresses(entry):
                 with suppress(InvalidConfiguration):
                     was, will_be = (_effective(entry, self.meant(each), of_class) for each in (before, after))
-                    if was != will_be:
+                    if was != will_be and not self._keeps_addresses(entry, will_be, was):
                         found.append((entry, was, will_be))
         return found
+
+    def readdresses(self, entry: Annotation) -> bool:
+        """Whether a change of the annotation may cost the Service an address."""
+        return entry.mutability is Mutability.REPLACE or entry.sets in self.moving
+
+    def _keeps_addresses(self, entry: Annotation, after: Value | None, before: Value | None) -> bool:
+        """As `keeps_addresses`; a default that only the cloud knows may be any of the allowed values."""
+        if entry.mutability is Mutability.REPLACE:
+            return False
+        possible = entry.allowed if before is None else (before,)
+        return bool(possible) and all(
+            each == after or self.keeps_addresses(entry.sets, after, each) for each in possible
+        )
 
     def mutability(self, sets: str) -> Mutability:
         """What a change of this model field does; fields without an entry are changed in place."""
@@ -280,7 +293,8 @@ class Catalogue:
         """Whether a moving field (or family) with the value `after` leaves clients every address that `before` gave."""
         if isinstance(after, tuple) and isinstance(before, tuple):
             return {*after} >= {*before}
-        return any(before in entry.keeps.get(str(after), ()) for entry in self.entries if field in entry.moves)
+        was, will_be = str(before).lower(), str(after).lower()
+        return any(was in entry.keeps.get(will_be, ()) for entry in self.entries if field in entry.moves)
 
     def _is_set(self, name: str, text: str) -> bool:
         return not self.empty_is_unset or bool(text.strip()) or name in self._may_be_empty

@@ -1,4 +1,4 @@
-"""Rule: a Service whose load balancer a change would replace acknowledges that its address changes.
+"""Rule: a Service acknowledges a change that costs its address.
 
 A rule sees only what will be. What is now, it reads from a file that the stack's state was exported to.
 """
@@ -44,7 +44,7 @@ def _problems(props: Mapping[str, Any], services: Mapping[str, Mapping[str, Any]
     for cloud in clouds.descriptors():
         catalogue = cloud.catalogue.of_class(of_class)
         for entry in catalogue:
-            if entry.mutability is Mutability.REPLACE:
+            if catalogue.readdresses(entry):
                 yield partial(_problem, catalogue, entry, before, annotations, of_class)
 
 
@@ -58,11 +58,13 @@ def _problem(
     names = (entry.name, *entry.aliases)
     was = {name: before[name] for name in names if name in before}
     will_be = {name: str(annotations[name]) for name in names if name in annotations}
-    changed = catalogue.replacing(was, will_be, of_class)
+    changed = catalogue.readdressing(was, will_be, of_class)
     if not changed or annotations.get(ACKNOWLEDGEMENT) not in (None, before.get(ACKNOWLEDGEMENT)):
         return None
     _, old, new = changed[0]
-    return f"annotation {entry.name} changes from {old!r} to {new!r}: another load balancer, and so another address"
+    replaced = entry.mutability is Mutability.REPLACE
+    what = "another load balancer, and so another address" if replaced else "clients may then reach it only at others"
+    return f"annotation {entry.name} changes from {old!r} to {new!r}: {what}"
 
 
 def _is_ours(props: Mapping[str, Any]) -> bool:
@@ -108,8 +110,9 @@ ADDRESS_CHANGES_ACKNOWLEDGED = ResourceRule(
     severity=HIGH,
     sections="11.3",
     judges=(
-        "An annotation whose change replaces the load balancer, and so the address, comes with a new value of "
-        "`cloud-controller/acknowledge-address-change` ([addresses](address-changes.md)). A rule sees only what will "
+        "An annotation whose change replaces the load balancer, and so the address, or may take addresses away in "
+        "place, comes with a new value of `cloud-controller/acknowledge-address-change` "
+        "([addresses](address-changes.md)). A rule sees only what will "
         "be, so this one compares with a file that `pulumi stack export --file /tmp/before.json` writes (with the "
         "embedded engine, `python -m local.engine stack export`). The setting `stateBefore` gives the file's absolute "
         "path; without it, the rule does nothing. It cannot check the digest itself; the controller and "

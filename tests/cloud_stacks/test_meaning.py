@@ -43,6 +43,16 @@ def test_an_annotation_does_what_the_catalogue_says() -> None:
     ]
 
 
+def test_a_change_in_place_that_takes_an_address_away_counts_as_one_of_the_address() -> None:
+    name = "service.beta.kubernetes.io/openstack-internal-load-balancer"
+    resource = changed("kubernetes:core/v1:Service", service(), service(**{name: "true"}))
+
+    [effect] = effects_of(resource, "openstack")
+
+    assert (effect.kind, effect.cause) == (Kind.ADDRESS, name)
+    assert effect.text == "clients may reach it only at other addresses then"
+
+
 def test_the_default_written_out_replaces_nothing() -> None:
     scheme = f"{DLB}scheme"
 
@@ -94,7 +104,7 @@ def test_an_annotation_that_nobody_sees_may_cost_the_address(hidden: str) -> Non
     [effect] = effects_of(differing, "mycloud")
 
     assert (effect.kind, effect.cause) == (Kind.ADDRESS, name)
-    assert effect.text == "a new load balancer may replace the old one: the value is not shown here"
+    assert effect.text == "another address may replace the old one: the value is not shown here"
 
 
 def test_only_values_that_nobody_sees_are_left_out_of_what_the_controller_refuses() -> None:

@@ -13,6 +13,8 @@ from cloud_controller.cloud import Unavailable
 from cloud_controller.clouds.aws.annotations import AWS_LBC_CLASS, CATALOGUE
 from cloud_controller.clouds.mycloud.annotations import CATALOGUE as MYCLOUD
 from cloud_controller.clouds.mycloud.annotations import PREFIX as DLB
+from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE as OCTAVIA
+from cloud_controller.clouds.openstack.octavia.refusals import INTERNAL
 from cloud_controller.controllers.service.address_changes import ANNOTATION
 from cloud_controller.plan import Action, ActionKind, FieldChange
 from components.address_change import ProtectedAddress, changed_fields, check_update, texts
@@ -34,6 +36,40 @@ def test_an_annotation_whose_change_replaces_the_load_balancer_is_named_with_bot
     before: dict[str, str], after: dict[str, str], said: str
 ) -> None:
     assert changed_fields(CATALOGUE, before, after) == [said]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        pytest.param("subnet-a,subnet-b", "subnet-a,subnet-c", True, id="a subnet less"),
+        pytest.param("subnet-a", "subnet-a,subnet-c", False, id="a subnet more"),
+        pytest.param("subnet-b,subnet-a", "subnet-a,subnet-b", False, id="another order"),
+    ],
+)
+def test_a_change_in_place_that_takes_an_address_away_is_named(before: str, after: str, said: bool) -> None:
+    was, will_be = ({**NLB, f"{PREFIX}subnets": text} for text in (before, after))
+
+    assert bool(changed_fields(CATALOGUE, was, will_be)) is said
+
+
+def test_a_floating_ip_that_goes_is_named_and_one_that_stays_is_not() -> None:
+    assert changed_fields(OCTAVIA, {}, {INTERNAL: "true"}) == [f"{INTERNAL}: none -> True"]
+    assert not changed_fields(OCTAVIA, {INTERNAL: "true"}, {INTERNAL: "true", f"{PREFIX}subnets": "subnet-a"})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {"ip-address-type": "dualstack"}, False),
+        ({"ip-address-type": "ipv4"}, {"ip-address-type": "dualstack"}, False),
+        ({"ip-address-type": "dualstack"}, {"ip-address-type": "ipv4"}, True),
+        ({}, {"enable-prefix-for-ipv6-source-nat": "on"}, False),
+    ],
+)
+def test_a_family_of_addresses_that_comes_costs_none(before: dict[str, str], after: dict[str, str], said: bool) -> None:
+    was, will_be = ({**NLB, **{f"{PREFIX}{name}": text for name, text in each.items()}} for each in (before, after))
+
+    assert bool(changed_fields(CATALOGUE, was, will_be)) is said
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.integration
 
 RULE = "lb-service-acknowledge-address-change"
 SCHEME = "service.beta.kubernetes.io/dlb-scheme"
+INTERNAL_OCTAVIA = "service.beta.kubernetes.io/openstack-internal-load-balancer"
 INTERNAL_NLB = "service.beta.kubernetes.io/aws-load-balancer-internal"
 OLD, NEW = "ba9876543210", "0123456789ab"
 
@@ -69,6 +70,16 @@ def test_a_change_that_replaces_the_load_balancer_is_reported(
 
     assert [(each.level, each.severity) for each in findings] == [("advisory", "high")]
     assert findings[0].message == f"{said}: another load balancer, and so another address"
+
+
+def test_a_change_in_place_that_takes_an_address_away_is_reported(comparing: PolicyHost) -> None:
+    changed = service("web", annotations={INTERNAL_OCTAVIA: "true"})
+
+    [message] = [each.message for each in comparing.analyze(changed) if each.policy == RULE]
+
+    assert (
+        message == f"annotation {INTERNAL_OCTAVIA} changes from None to True: clients may then reach it only at others"
+    )
 
 
 def test_a_service_without_a_namespace_is_one_of_default(comparing: PolicyHost) -> None:

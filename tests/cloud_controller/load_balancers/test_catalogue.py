@@ -252,8 +252,8 @@ def test_two_names_of_an_annotation_must_not_contradict_each_other() -> None:
         with pytest.raises(InvalidConfiguration, match=f"lb-limit: '4' contradicts '5' of {OLD}") as refused:
             read(both)
         assert refused.value.allowed == f"one of the two; remove {OLD}"
-    assert [was for _, was, _ in known.replacing({OLD: "5"}, {f"{PREFIX}limit": "4"})] == [5]
-    assert not known.replacing({OLD: "5"}, {f"{PREFIX}limit": "5"})
+    assert [was for _, was, _ in known.readdressing({OLD: "5"}, {f"{PREFIX}limit": "4"})] == [5]
+    assert not known.readdressing({OLD: "5"}, {f"{PREFIX}limit": "5"})
 
 
 def test_an_empty_annotation_counts_as_unset_where_clouds_ignore_it_unless_it_is_a_value() -> None:
@@ -265,7 +265,7 @@ def test_an_empty_annotation_counts_as_unset_where_clouds_ignore_it_unless_it_is
     assert known.parse(given).given == {"limit": 4, "groups": ()}
     assert [known.value(given, "limit"), known.value(given, "groups")] == [4, ()]
     assert known.value({f"{PREFIX}limit": ""}, "limit") == 5
-    assert [to for _, _, to in known.replacing({OLD: "4"}, {OLD: ""})] == [5]
+    assert [to for _, _, to in known.readdressing({OLD: "4"}, {OLD: ""})] == [5]
     with pytest.raises(InvalidConfiguration):
         catalogue(limit).parse({OLD: ""})
 

@@ -52,7 +52,7 @@ LOAD_BALANCERS = (
         any_case=True,
         default="intranet",
         moves=("ipv6_address_type",),
-        keeps={"Internet": ("Intranet",)},
+        keeps={"internet": ("intranet",)},
     ),
     entry(
         "name",

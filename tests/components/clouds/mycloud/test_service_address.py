@@ -104,6 +104,13 @@ def test_an_update_waits_for_the_new_address(running: Running, site: MyCloudSite
     assert refreshed.outs == outputs
 
 
+def test_an_address_that_a_change_in_place_takes_away_is_awaited() -> None:
+    internal = {"service.beta.kubernetes.io/openstack-internal-load-balancer": "true"}
+    before, after = inputs(cloud="openstack"), inputs(internal, cloud="openstack")
+
+    assert ServiceAddressProvider().diff(WEB, before, after).changes
+
+
 def test_a_change_that_the_daemon_holds_is_not_awaited(serve: Serve) -> None:
     running = serve(address_changes=AddressChanges.ACKNOWLEDGE)
     made: Any = provider().create(inputs()).outs
