@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from . import clouds, stack_file_lines
-from .config_values import MOST_MACHINES, NAMESPACE, ConfigError, Controller, Executor, Role, line, nearest, one_of
+from .config_values import NAMESPACE, ConfigError, Controller, Executor, Role, line, nearest, one_of
 from .existing_config import KUBECONFIG
 from .stack_model import CloudSection, NodePoolConfig, StackConfig
 
@@ -159,7 +159,7 @@ def _problem(detail: ErrorDetails, values: Mapping[str, Any], secrets: Container
         case "too_short" | "string_too_short":
             why = "allowed: not empty"
         case "int_type" | "greater_than_equal" | "less_than_equal":
-            why = f"allowed: a whole number from 0 to {MOST_MACHINES}"
+            why = f"allowed: {_numbers(location)}"
         case "model_type":
             why = f"allowed: a map of {', '.join(_names(_section(location)))}"
         case kind:
@@ -212,6 +212,22 @@ def _names(section: type[BaseModel]) -> list[str]:
 def _description(location: Sequence[int | str]) -> str:
     field = next(f for f in _section(location[:-1]).model_fields.values() if f.alias == location[-1])
     return field.description or ""
+
+
+def _numbers(location: Sequence[int | str]) -> str:
+    """The numbers that are allowed there, by the schema of the innermost map on the way to this place."""
+    keys = _section(location).model_json_schema()["properties"]
+    return next(_numbers_of(next(keys[part] for part in reversed(location) if part in keys)))
+
+
+def _numbers_of(schema: Any) -> Iterator[str]:
+    """As an editor has them: of a key that may be null, or of the values of a map, too."""
+    if "enum" in schema:
+        yield ", ".join(map(str, schema["enum"]))
+    elif "minimum" in schema:
+        yield f"a whole number from {schema['minimum']} to {schema['maximum']}"
+    for each in (*schema.get("anyOf", ()), schema.get("additionalProperties")):
+        yield from _numbers_of(each or {})
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:

@@ -24,6 +24,9 @@ from local.state_folder import StateFolder, write_private
 ADMIN_KUBECONFIG = "admin.kubeconfig"
 """The file that each control plane writes into its folder."""
 
+_RUNNING = "CLOUD_CONTROLLER_KUBECTL"
+"""The variable that tells a kubectl's own children which one is running: a wrapper of this command must not recurse."""
+
 SILENCE_SECONDS = 24 * 60 * 60.0
 """A followed log ends after this long without output."""
 
@@ -86,7 +89,11 @@ def _run_kubectl(kubeconfig: Path, words: Sequence[str]) -> int:
             "kubectl is not on PATH: install your distribution's package (kubectl or kubernetes-client), or follow the "
             'page "Install Tools" of the Kubernetes documentation; `make logs POD=...` works without it'
         )
-    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    if os.environ.get(_RUNNING) == kubectl:
+        raise SiteError(
+            f"{kubectl} runs this command itself; put the folder of the real kubectl before its own on PATH"
+        )
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), _RUNNING: kubectl}
     return subprocess.run([kubectl, *words], env=environment, check=False).returncode
 
 

@@ -195,10 +195,31 @@ def test_no_secret_is_shown_wherever_it_was_put() -> None:
         parse(values(mycloud=TOKEN), SECRETS | {"mycloud"})
 
     assert "http://[secret]@host" in endpoint
+    assert "ss@" not in refused(mycloud={"endpoint": "http://me:pa@ss@host"})
+    assert "pa/ss" not in refused(mycloud={"endpoint": "http://me:pa/ss@host"})
     assert 'mycloud is "[secret]": allowed: a map' in str(caught.value)
     assert TOKEN not in endpoint + str(caught.value)
     assert TOKEN not in refused(mycloud=TOKEN)
     assert TOKEN not in refused(clusterName=f"_{TOKEN}", mycloudToken=TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "section", "line"),
+    [
+        ("aws", {"auditDays": 30}, "aws.auditDays is 30: allowed: a whole number from 90 to 3653"),
+        ("aws", {"auditDays": "90"}, 'aws.auditDays is "90": allowed: a whole number from 90 to 3653'),
+        ("aws", {"logDays": "7"}, 'aws.logDays is "7": allowed: 1, 3, 5, 7, 14'),
+        ("alicloud", {"logDays": 4000}, "alicloud.logDays is 4000: allowed: a whole number from 1 to 3000"),
+        ("alicloud", {"autoscaling": {"a": 0}}, "alicloud.autoscaling.a is 0: allowed: a whole number from 1 to 1000"),
+        (
+            "openstack",
+            {"loadBalancers": {"monitorMaxRetries": 11}},
+            "Retries is 11: allowed: a whole number from 1 to 10",
+        ),
+    ],
+)
+def test_a_number_out_of_its_range_is_told_the_range(cloud: str, section: dict[str, Any], line: str) -> None:
+    assert line in refused(cloud=cloud, **{cloud: section})
 
 
 def test_every_mistake_is_reported_at_once() -> None:

@@ -93,6 +93,39 @@ def test_kubectl_gets_the_arguments_after_the_dashes_and_its_exit_code_is_return
     assert (tmp_path / "called").read_text() == f"{folder.stack('mine')}/kubeconfig get pods -A\n"
 
 
+@pytest.mark.integration
+def test_a_kubectl_that_calls_this_command_does_not_find_itself(
+    folder: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = tmp_path / "bin" / "kubectl"
+    kubectl.parent.mkdir()
+    kubectl.write_text(f"""#!{sys.executable}
+import pathlib, sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from local.cluster_access import Request, run
+from local.errors import SiteError
+from local.state_folder import StateFolder
+calls = pathlib.Path({str(tmp_path / "calls")!r})
+with calls.open("a") as file:
+    file.write("x")
+if len(calls.read_text()) > 3:
+    sys.exit(9)
+folder = StateFolder(pathlib.Path({str(folder.root)!r}))
+try:
+    sys.exit(run(Request("kubectl", kubectl=sys.argv[1:]), folder, folder.stack("mine"), "c-1"))
+except SiteError as error:
+    calls.write_text(str(error))
+    sys.exit(7)
+""")
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(kubectl.parent), prepend=":")
+
+    assert run(Request("kubectl", kubectl=["get", "pods"]), folder, folder.stack("mine"), "c-1") == 7
+
+    said = (tmp_path / "calls").read_text()
+    assert said == f"{kubectl} runs this command itself; put the folder of the real kubectl before its own on PATH"
+
+
 def test_arguments_after_the_dashes_are_allowed_only_with_kubectl(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command_line._parse(["status", "--", "get"])
