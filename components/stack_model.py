@@ -72,6 +72,12 @@ def _schedule(schedule: str) -> str:
     return schedule
 
 
+def _gateway(url: str) -> str:
+    if url and cron_job.gateway_port(url) is None:
+        raise ValueError(f"allowed: {cron_job.GATEWAY}")
+    return url
+
+
 def _acknowledgement(entry: dict[str, str]) -> dict[str, str]:
     for service, digest in entry.items():
         if not _SERVICE.fullmatch(service) or not _DIGEST.fullmatch(digest):
@@ -192,7 +198,7 @@ class StackConfig(Section):
         default="",
         description="When `cloud-controller doctor` runs in the cluster, as a CronJob's schedule in UTC; empty: never.",
     )
-    doctor_push_gateway: str = Field(
+    doctor_push_gateway: Annotated[str, AfterValidator(_gateway)] = Field(
         default="",
         description="URL of the Prometheus Pushgateway that gets the doctor's findings as metrics; empty: none.",
     )
@@ -225,6 +231,8 @@ class StackConfig(Section):
         if self.doctor_schedule and not self.run_by(Executor.DAEMON):
             why = 'the stack runs no cloud controller manager of this project; allowed: ""'
             raise ConfigError(line("doctorSchedule", self.doctor_schedule, why))
+        if self.doctor_push_gateway and not self.doctor_schedule:
+            raise ConfigError(line("doctorPushGateway", self.doctor_push_gateway, "only with doctorSchedule"))
         if self.monitoring != Monitoring.OFF and not self.run_by(Executor.DAEMON):
             why = 'the stack runs no cloud controller manager; allowed: "off"'
             raise ConfigError(line("monitoring", self.monitoring, why))

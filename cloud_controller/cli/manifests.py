@@ -218,8 +218,7 @@ def _check_doctor(options: argparse.Namespace) -> None:
         why = "with --doctor-schedule, doctor has a role exactly where the CCM has one (--role)"
         raise InvalidConfiguration("doctor-role", why, "both, or neither")
     elif (gateway := options.doctor_push_gateway) and cron_job.gateway_port(gateway) is None:
-        allowed = "a URL, such as http://pushgateway.monitoring:9091"
-        raise InvalidConfiguration("doctor-push-gateway", f"{gateway!r} is not a URL", allowed)
+        raise InvalidConfiguration("doctor-push-gateway", f"{gateway!r} is not a URL", cron_job.GATEWAY)
 
 
 def _doctor(options: argparse.Namespace, cloud: clouds.CloudDescriptor, daemon: manifests.Daemon) -> Iterator[Manifest]:

@@ -15,6 +15,8 @@ from cloud_controller.clouds.descriptor import PodIdentity
 from cloud_controller.manifests import CONFIG_SECRET, DOCTOR, NAME, Manifest, Text
 from cloud_controller.rbac import PolicyRule, Rules
 
+GATEWAY = "a URL without credentials, such as http://pushgateway.monitoring:9091"
+"""What a gateway may be."""
 _DEADLINE = 600
 """Seconds for a run; it takes some seconds where everything answers."""
 _LATE = 300
@@ -135,13 +137,14 @@ def make(
 
 
 def gateway_port(url: str) -> int | None:
-    """The port of the Pushgateway at a URL, whose scheme may be missing; None if it is not one."""
+    """The port of the Pushgateway at a URL, whose scheme may be missing; None if it is not one (`GATEWAY`)."""
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     except ValueError:
         return None
-    return port if parts.hostname else None
+    # With credentials, nothing could be pushed; and a CronJob's arguments are no place for them.
+    return port if parts.hostname and "@" not in parts.netloc else None
 
 
 def is_schedule(schedule: str) -> bool:

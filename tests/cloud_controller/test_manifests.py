@@ -557,6 +557,7 @@ def test_a_doctor_in_its_nodes_network_has_no_policy_which_would_not_concern_it(
         ("https://gateway", 443),
         ("https://[fd00::1]:9091", 9091),
         ("http://gateway:port", None),
+        ("http://me:hush@gateway", None),
         ("http://", None),
     ],
 )

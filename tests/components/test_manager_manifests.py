@@ -134,7 +134,12 @@ def test_the_command_prints_what_the_component_makes(
         ("mycloud", {"doctor_role": ROLE}, "does not support roles for pods"),
         ("aws", {"doctor_schedule": "0 * * * *", "vendor_version": "v1.36.1"}, "only this project's image"),
         ("mycloud", {"doctor_push_gateway": "http://gateway"}, "must not be set without doctor_schedule"),
-        ("mycloud", {"doctor_schedule": "0 * * * *", "doctor_push_gateway": "http://gateway:port"}, "a URL, such as"),
+        ("mycloud", {"doctor_schedule": "0 * * * *", "doctor_push_gateway": "http://gateway:port"}, "allowed: a URL"),
+        (
+            "mycloud",
+            {"doctor_schedule": "0 * * * *", "doctor_push_gateway": "http://me:hush@gateway"},
+            "doctor_push_gateway: is none; allowed: a URL without credentials",
+        ),
     ],
 )
 def test_a_doctor_that_could_not_examine_the_ccm_is_refused(

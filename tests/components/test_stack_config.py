@@ -115,6 +115,15 @@ def test_the_token_is_not_shown() -> None:
         ({"executors": {"route": "pulum"}}, "executors.route is \"pulum\": did you mean 'pulumi'? allowed: daemon"),
         ({"executors": {"routes": "pulumi"}}, "executors.routes is not a known key; did you mean 'route'?"),
         ({"workloads": "maybe"}, 'workloads is "maybe": allowed: true, false'),
+        ({"doctorPushGateway": "http://gw:9091"}, 'doctorPushGateway is "http://gw:9091": only with doctorSchedule'),
+        (
+            {"doctorSchedule": "0 * * * *", "doctorPushGateway": "http://gw:port"},
+            'doctorPushGateway is "http://gw:port": allowed: a URL without credentials, such as http://',
+        ),
+        (
+            {"doctorSchedule": "0 * * * *", "doctorPushGateway": "http://me:hush@gw:9091"},
+            'doctorPushGateway is "http://[secret]@gw:9091": allowed: a URL without credentials, such as http://',
+        ),
         ({"retain": "yes"}, 'retain is "yes": allowed: true, false'),
         ({"sourceRange": []}, "sourceRange is not a known key; did you mean 'sourceRanges'?"),
         ({"sourceRanges": ["10.0.0.0/8", "10.0.0.1/8"]}, 'sourceRanges[1] is "10.0.0.1/8": allowed: an IPv4 range'),
