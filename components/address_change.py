@@ -123,9 +123,11 @@ async def check_update(
     alone say what changes, and nothing fails.
     """
     before, after = _annotations(args)
-    if not _concerns(catalogue, before, after):
-        return
-    finding = await _find(args, catalogue, view)
+    finding = None
+    if _concerns(catalogue, before, after):
+        finding = await _find(args, catalogue, view)
+    if finding is None and (hidden := await _secretly_changed(args, catalogue)):
+        finding = Finding(args.id, hidden, unseen="its value is secret")
     if finding is None:
         return
     if protect and view is not None and not finding.allows(after.get(ANNOTATION)):
@@ -166,11 +168,26 @@ async def _find(args: pulumi.ResourceHookArgs, catalogue: Catalogue, view: View 
     return Finding(args.id, tuple(fields), unseen=unseen) if fields else None
 
 
+async def _secretly_changed(args: pulumi.ResourceHookArgs, catalogue: Catalogue) -> tuple[str, ...]:
+    """The annotations that may cost the address and have another secret value; a plan would show the value."""
+    before, after = _given(args.old_inputs), _given(args.new_inputs)
+    found = []
+    for name, value in after.items():
+        entry = catalogue.entry(name)
+        if entry is not None and catalogue.readdresses(entry) and isinstance(value, pulumi.Output):
+            was = before.get(name)
+            if await value.future() != (await was.future() if isinstance(was, pulumi.Output) else was):
+                found.append(f"{name}: another secret value")
+    return tuple(found)
+
+
+def _given(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return ((inputs or {}).get("metadata") or {}).get("annotations") or {}
+
+
 def _annotations(args: pulumi.ResourceHookArgs) -> tuple[dict[str, str], dict[str, str]]:
     """The Service's annotations before and after the update."""
-    old, new = (
-        ((inputs or {}).get("metadata") or {}).get("annotations") for inputs in (args.old_inputs, args.new_inputs)
-    )
+    old, new = _given(args.old_inputs), _given(args.new_inputs)
     before = texts(old)
     return before, texts(new, before)
 

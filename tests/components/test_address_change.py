@@ -136,7 +136,12 @@ class Cluster:
 
 def update(view: Any, annotations: dict[str, str], *, protect: bool = True, simulated: bool = False) -> None:
     """Check an update of Service default/web from no annotations to these."""
-    args = pulumi.ResourceHookArgs(
+    asyncio.run(check_update(hook_args(annotations, simulated=simulated), MYCLOUD, view, protect=protect))
+
+
+def hook_args(annotations: dict[str, Any], *, simulated: bool = False) -> pulumi.ResourceHookArgs:
+    """Of the update of Service default/web from no annotations to these."""
+    return pulumi.ResourceHookArgs(
         urn="urn:of:web",
         id="default/web",
         name="web",
@@ -146,7 +151,6 @@ def update(view: Any, annotations: dict[str, str], *, protect: bool = True, simu
         old_outputs={"__simulated": True} if simulated else {},
         new_outputs=None,
     )
-    asyncio.run(check_update(args, MYCLOUD, view, protect=protect))
 
 
 def test_a_protected_services_change_of_address_fails_with_what_changes_and_what_to_write() -> None:
@@ -160,6 +164,26 @@ def test_a_protected_services_change_of_address_fails_with_what_changes_and_what
         "  cloud-controller:replaceAddress:",
         f'    - default/web: "{DIGEST}"',
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "fails"), [(SCHEME, True), (f"{DLB}listener-idle-timeout", False), ("example.com/team", False)]
+)
+def test_a_secret_annotation_fails_it_too_without_its_value(name: str, fails: bool) -> None:
+    unseeing: Any = Cluster(None)
+
+    async def check() -> None:
+        annotations = {name: pulumi.Output.secret("hush")}
+        await check_update(hook_args(annotations), MYCLOUD, unseeing, protect=True)
+
+    if not fails:
+        asyncio.run(check())
+        return
+    with pytest.raises(ProtectedAddress) as caught:
+        asyncio.run(check())
+
+    assert f"  {SCHEME}: another secret value" in str(caught.value).splitlines()
+    assert "hush" not in str(caught.value)
 
 
 def test_an_acknowledged_change_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
