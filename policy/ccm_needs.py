@@ -22,7 +22,7 @@ from policy.powers import power_of_ccm
 from policy.rbac_rights import ALL, Right
 from policy.subjects import Subject
 from policy.unknowns import collect, known, not_evaluated
-from policy.workloads import ccm_name, containers, repository
+from policy.workloads import ccm_name, containers, dashed, repository
 
 OURS: Final = "cloud-controller"
 """The last part of our image's repository, and our command."""
@@ -82,8 +82,8 @@ def _flags(words: Collection[str]) -> dict[str, str]:
     for word in " ".join(words).split():
         bare = word.strip("\"'")
         if bare.startswith("-"):
-            flag, _, value = bare.partition("=")
-            found[flag] = value.strip("\"'")
+            flag = dashed(bare)
+            found[flag] = bare.partition("=")[2].strip("\"'")
         elif flag and not found[flag]:
             found[flag] = bare
     return found

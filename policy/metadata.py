@@ -8,11 +8,12 @@ from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+from policy.label_selectors import selects
 from policy.objects import dig, items
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, problem_if
-from policy.workloads import IMAGES, WORKLOADS, ccm_container, containers, pod
+from policy.workloads import IMAGES, WORKLOADS, ccm_container, containers, pod, pod_labels
 
 _POLICY = "networking.k8s.io/NetworkPolicy"
 _ACCOUNT = "core/ServiceAccount"
@@ -137,11 +138,8 @@ def _kept_off(metadata: Metadata, policy: Subject, workload: Subject) -> str | N
 
 
 def _is_for(policy: Subject, workload: Subject) -> bool:
-    if dig(policy.props, "metadata", "namespace") != dig(workload.props, "metadata", "namespace"):
-        return False
-    wanted = dig(policy.props, "spec", "podSelector", "matchLabels") or {}
-    labels = dig(workload.props, "spec", "template", "metadata", "labels") or {}
-    return all(name in labels and labels[name] == wanted[name] for name in wanted)
+    one, other = (dig(each.props, "metadata", "namespace") or "default" for each in (policy, workload))
+    return bool(one == other and selects(dig(policy.props, "spec", "podSelector"), pod_labels(workload)))
 
 
 def _lets_out(rule_: Any, address: str) -> bool:

@@ -73,8 +73,12 @@ def of_ccm(subject: Subject, problems: Iterable[Problem], kinds: Iterable[str] =
 
 def pod(subject: Subject) -> Mapping[str, Any]:
     """The spec of a workload's pods. Raises UnknownValueError."""
-    path = {"core/Pod": ("spec",), "batch/CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}
-    return dig(subject.props, *path.get(subject.kind, ("spec", "template", "spec"))) or {}
+    return dig(subject.props, *_template(subject), "spec") or {}
+
+
+def pod_labels(subject: Subject) -> Mapping[str, str]:
+    """The labels of a workload's pods. Raises UnknownValueError."""
+    return dig(subject.props, *_template(subject), "metadata", "labels") or {}
 
 
 def ccm_container(subject: Subject) -> str | None:
@@ -146,10 +150,9 @@ def flag(container: Mapping[str, Any], name: str) -> str | None:
         for word in reversed(words):
             for part in reversed(str(word()).split()):
                 text = part.strip("\"'")
-                if text == name:
-                    return _resolved(container, following)
-                if text.startswith(f"{name}="):
-                    return _resolved(container, text.partition("=")[2].strip("\"'"))
+                if dashed(text) == name:
+                    _, equals, value = text.partition("=")
+                    return _resolved(container, value.strip("\"'") if equals else following)
                 following = text
     return None
 
@@ -158,6 +161,17 @@ def repository(image: str) -> str:
     """`cloud-controller` of `registry.example/a/cloud-controller:v1@sha256:…`."""
     last = image.partition("@")[0].rpartition("/")[2]
     return last.partition(":")[0]
+
+
+def _template(subject: Subject) -> tuple[str, ...]:
+    """Where a workload has what its pods are made of."""
+    paths = {"core/Pod": (), "batch/CronJob": ("spec", "jobTemplate", "spec", "template")}
+    return paths.get(subject.kind, ("spec", "template"))
+
+
+def dashed(word: str) -> str:
+    """The name of a flag in a word, `--leader-elect` of `--leader_elect=false`: Kubernetes' programs take both."""
+    return word.partition("=")[0].replace("_", "-")
 
 
 def _never_ends(container: Container) -> bool:
@@ -215,7 +229,7 @@ def _by_flags(container: Container) -> str | None:
     for field in ("command", "args"):
         for word in each(if_known(partial(dig, spec, field))):
             try:
-                names |= {part.strip("\"'").partition("=")[0] for part in str(word()).split()}
+                names |= {dashed(part.strip("\"'")) for part in str(word()).split()}
             except UnknownValueError as error:
                 unknown = unknown or error
     if _PROVIDER not in names or names & _AUTOSCALER or _is_other(spec):

@@ -11,7 +11,7 @@ from policy.objects import dig, each
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import IMAGES, WORKLOADS, of_ccm, pod
+from policy.workloads import IMAGES, WORKLOADS, of_ccm, pod, pod_labels
 
 _POLICY = "networking.k8s.io/NetworkPolicy"
 _ANYWHERE = frozenset({"0.0.0.0/0", "::/0"})
@@ -47,7 +47,7 @@ def _limits(policy: Subject, workload: Subject) -> bool:
     """Whether the policy selects the workload's pods, and lets them out to less than everything."""
     if _namespace(policy) != _namespace(workload):
         return False
-    labels = dig(workload.props, "spec", "template", "metadata", "labels")
+    labels = pod_labels(workload)
     selector = dig(policy.props, "spec", "podSelector")
     wanted = dig(selector, "matchLabels") or {}
     if dig(selector, "matchExpressions") or any(dig(labels, key) != wanted[key] for key in wanted):

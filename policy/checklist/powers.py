@@ -24,7 +24,9 @@ def problems(subject: Subject) -> Iterator[Problem]:
 
 def _problem(index: int, rule: Callable[[], Any]) -> str | None:
     content = rule()
-    named = any(True for _ in items(dig(content, "resourceNames")))
+    # The empty name is that of requests for all objects.
+    names = [*items(dig(content, "resourceNames"))]
+    named = bool(names) and "" not in names
     resources, unknown = known(collect(each(dig(content, "resources"))))
     verbs, more_unknown = known(collect(each(dig(content, "verbs"))))
     found: dict[tuple[str, str], list[str]] = defaultdict(list)

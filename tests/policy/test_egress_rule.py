@@ -49,6 +49,27 @@ def test_a_policy_that_selects_the_ccms_pods_and_limits_egress_is_enough(
     assert of(pack.analyze_stack([manager(), restricting]), RULE) == []
 
 
+def as_pod(whole: AnalyzedResource) -> AnalyzedResource:
+    return resource("kubernetes:core/v1:Pod", nested(whole.properties["spec"]["template"]), whole.name)
+
+
+def as_cron_job(whole: AnalyzedResource) -> AnalyzedResource:
+    job = {"spec": {"template": whole.properties["spec"]["template"]}}
+    return resource("kubernetes:batch/v1:CronJob", nested({"spec": {"jobTemplate": job}}), whole.name)
+
+
+def nested(content: Any) -> Any:
+    """In the CCM's namespace."""
+    return {**content, "metadata": {"name": "ccm", "namespace": "kube-system", **content.get("metadata", {})}}
+
+
+@pytest.mark.parametrize("shape", [as_pod, as_cron_job])
+def test_the_pods_of_every_kind_of_workload_are_known_by_their_labels(pack: PolicyHost, shape: Any) -> None:
+    assert of(pack.analyze_stack([shape(manager()), policy()]), RULE) == []
+    other = policy(podSelector={"matchLabels": {"k8s-app": "web"}})
+    assert of(pack.analyze_stack([shape(manager()), other]), RULE) == ["advisory"]
+
+
 @pytest.mark.parametrize(
     "useless",
     [

@@ -205,6 +205,7 @@ EVASIONS: dict[str, tuple[str, list[AnalyzedResource]]] = {
         POWERS,
         [role([rule("", "secrets", "get", "list", "watch", "create", "update", "patch", "delete")])],
     ),
+    "Secrets of an empty name": (POWERS, [role([{**rule("", "secrets", "list"), "resourceNames": [""]}])]),
     "an aggregated role": (
         WILD,
         [
@@ -261,6 +262,8 @@ EVASIONS: dict[str, tuple[str, list[AnalyzedResource]]] = {
         NO_PROBES,
         [ccm(container={"livenessProbe": {"httpGet": {"path": "/readyz", "port": 10258, "scheme": "HTTPS"}}})],
     ),
+    "no leader election, with underscores": (LEADER, [ccm(container={"args": ["run", "--leader_elect=false"]})]),
+    "its flags with underscores": (TOLERATES, [runs("/run", "--cloud_provider=aws", "--cloud_config=/c")]),
     "no leader election, by a file": ("ccm-config-elect-leader", options("leader-elect: false\n")),
     "no leader election, by a variable": (
         LEADER,

@@ -122,6 +122,27 @@ def test_a_service_in_reach_or_not_needed_passes(
     assert of(pack.analyze_stack(resources), rule) == []
 
 
+def test_a_policy_for_a_bare_pod_is_found_by_the_pods_labels(pack: PolicyHost) -> None:
+    pod = manager().properties["spec"]["template"]
+    metadata = {"name": "ccm", "namespace": "kube-system", "labels": LABELS}
+    bare = resource("kubernetes:core/v1:Pod", {**pod, "metadata": metadata}, "ccm")
+
+    assert of(pack.analyze_stack([template(httpPutResponseHopLimit=2), bare, policy()]), AWS) == ["advisory"]
+
+
+@pytest.mark.parametrize(("values", "levels"), [(["web"], []), (["ccm", "web"], ["advisory"])])
+def test_the_expressions_of_a_policy_decide_whose_pods_it_is_for(
+    pack: PolicyHost, values: list[str], levels: list[str]
+) -> None:
+    selecting = policy(labels=None)
+    expression = {"key": "app", "operator": "In", "values": [*values]}
+    selecting.properties["spec"]["podSelector"] = {"matchExpressions": [expression]}
+
+    found = pack.analyze_stack([template(httpPutResponseHopLimit=2), manager(), selecting])
+
+    assert of(found, AWS) == levels
+
+
 def test_unknown_options_are_not_evaluated(pack: PolicyHost) -> None:
     machine = resource("aws:ec2/launchTemplate:LaunchTemplate", {"metadataOptions": UNKNOWN})
 

@@ -48,6 +48,21 @@ def test_an_external_id_limits_nobody_and_is_not_shown(pack: PolicyHost) -> None
     assert "hunter2" not in finding.message
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"StringEqualsIfExists": {"aws:SourceAccount": "123456789012"}},
+        {"ForAllValues:StringLike": {"aws:PrincipalOrgPaths": ["o-0123/*"]}},
+        {"StringLike": {"aws:PrincipalArn": "*"}},
+    ],
+    ids=["passes without the key", "passes without a value", "anything"],
+)
+def test_a_condition_that_others_pass_too_limits_nobody(pack: PolicyHost, condition: Any) -> None:
+    [finding] = pack.analyze(role(trust("*", Condition=condition)))
+
+    assert finding.message == "assumeRolePolicy: Statement[0] lets everyone take the role (Principal *)"
+
+
 def test_not_principal_is_reported(pack: PolicyHost) -> None:
     [finding] = pack.analyze(role({"Effect": "Allow", "NotPrincipal": {"AWS": "x"}, "Action": "sts:AssumeRole"}))
 
