@@ -31,7 +31,8 @@ from pulumi.dynamic import (
 from pulumi.output import UNKNOWN, Unknown
 
 from . import clouds, cluster_access
-from .inputs import is_cidr
+from .arguments import checked
+from .inputs import deadline_problem, is_cidr, naming_itself
 from .placeholder import PlaceholderSecrets
 from .plan_message import plan_hook
 
@@ -64,7 +65,12 @@ class CloudControllerProvider(ResourceProvider):
         self._config = req.config
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
-        news = {**news, "deadline": news.get("deadline") or DEFAULT_DEADLINE, "pools": news.get("pools") or []}
+        deadline = news.get("deadline")
+        news = {
+            **news,
+            "deadline": DEFAULT_DEADLINE if deadline is None else deadline,
+            "pools": news.get("pools") or [],
+        }
         from . import cluster_plan
 
         if _is_open(news):
@@ -230,6 +236,7 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
     cluster_uid: pulumi.Output[Any]
     """The UID of namespace kube-system, by which a destroy checks that it reaches this cluster."""
 
+    @naming_itself
     def __init__(
         self,
         resource_name: str,
@@ -250,8 +257,8 @@ class CloudController(Resource, module="cloudcontroller", name="CloudController"
             "cluster_id": cluster_id,
             "network_id": network_id,
             "cluster_cidr": cluster_cidr,
-            "machines": machines,
-            "pools": list(pools),
+            "machines": [checked(MachineArgs, each, f"machines[{index}]") for index, each in enumerate(machines)],
+            "pools": [checked(PoolArgs, each, f"pools[{index}]") for index, each in enumerate(pools)],
             "executors": executors,
             "deadline": deadline,
             # None is no input: states from before there was this one do not change.
@@ -292,8 +299,11 @@ def _wrong_inputs(news: Properties) -> list[CheckFailure]:
         refuse(
             "cluster_cidr", f"{news['cluster_cidr']!r}; allowed: an IPv4 range such as 10.4.0.0/16, without host bits"
         )
-    if not news["deadline"] > 0:
-        refuse("deadline", f"{news['deadline']!r}; allowed: seconds, more than 0")
+    if wrong := deadline_problem(news["deadline"]):
+        refuse("deadline", wrong)
+    for index, pool in enumerate(news["pools"]):
+        if not isinstance(pool["count"], int | float) or pool["count"] < 0:
+            refuse(f"pools[{index}].count", f"{pool['count']!r}; allowed: a number of at least 0")
     for controller, executor in news["executors"].items():
         if controller not in CONTROLLERS:
             refuse(f"executors.{controller}", f"is not a controller; allowed: {', '.join(CONTROLLERS)}")

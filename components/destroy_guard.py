@@ -16,6 +16,8 @@ from typing import Any
 
 import pulumi
 from pulumi.dynamic import (
+    CheckFailure,
+    CheckResult,
     ConfigureRequest,
     CreateResult,
     DiffResult,
@@ -25,6 +27,8 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 from pulumi.output import Unknown
+
+from .inputs import deadline_problem
 
 Properties = dict[str, Any]
 
@@ -45,6 +49,11 @@ class DestroyGuardProvider(ResourceProvider):
 
     def configure(self, req: ConfigureRequest) -> None:
         self._config = req.config
+
+    def check(self, _olds: Properties, news: Properties) -> CheckResult:
+        # Only a destroy reads it, which is too late to say so.
+        wrong = deadline_problem(news.get("deadline"))
+        return CheckResult(news, [CheckFailure("deadline", wrong)] if wrong else [])
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         changed = [name for name in _COMPARED if _olds.get(name) != _news.get(name)]

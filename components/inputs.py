@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pulumi
+from pulumi.output import Unknown
 
 _LABEL_NAME = re.compile(r"(?=.{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -95,6 +96,13 @@ def label_problem(key: str, value: object) -> str | None:
     if is_known(value) and value != "" and not _LABEL_NAME.fullmatch(str(value)):
         return f"has an invalid value; allowed: {_LABEL}, or the empty string"
     return None
+
+
+def deadline_problem(value: object) -> str | None:
+    """Why a number of seconds is no deadline; None if it is one, or is not known yet."""
+    if isinstance(value, Unknown) or (isinstance(value, int | float) and value > 0):
+        return None
+    return f"{value!r}; allowed: seconds, more than 0"
 
 
 def is_cidr(value: object) -> bool:

@@ -19,6 +19,7 @@ from cloud_controller.plan import Action, ActionKind
 from components import cluster_plan
 from components.cloud_controller import CloudController, CloudControllerProvider
 from components.cluster_plan import Machine, Step, Target, World
+from components.inputs import WrongInput
 from components.placeholder import PLACEHOLDER
 from local.engine.providers.dynamic import DynamicProvider, DynamicServer
 from tests.fake_kubernetes import FakeKubernetes
@@ -258,6 +259,10 @@ def test_machines_that_the_program_dropped_are_planned_for_removal(cluster: Clus
         ({"executors": {"node": "me"}}, "executors.node", "daemon, pulumi"),
         ({"machines": [{"name": "a"}, {"name": "a"}]}, "machines[1].name", "unique"),
         ({"deadline": -1.0}, "deadline", "more than 0"),
+        ({"deadline": 0.0}, "deadline", "more than 0"),
+        ({"deadline": "5m"}, "deadline", "more than 0"),
+        ({"pools": [{"name": "a", "count": "many"}]}, "pools[0].count", "at least 0"),
+        ({"pools": [{"name": "a", "count": -1.0}]}, "pools[0].count", "at least 0"),
         ({"network_id": None}, "network_id", "missing"),
     ],
 )
@@ -387,6 +392,29 @@ def test_the_cloud_controller_has_its_own_resource_type(run_program: Any) -> Non
     [*_, registration] = run_program(program).registrations
 
     assert registration.request.type == "pulumi-python:dynamic/cloudcontroller:CloudController"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"machines": [{"nam": "a"}]},
+            "machines[0].nam: unknown argument; did you mean name? allowed: name, provider_id",
+        ),
+        ({"machines": [], "pools": [{"name": "a"}]}, "pools[0].count: is missing"),
+    ],
+)
+def test_a_mistyped_machine_or_pool_ends_the_program_with_a_line_that_names_it(
+    run_program: Any, given: dict[str, Any], said: str
+) -> None:
+    def program() -> None:
+        arguments: Any = {"cloud": "mycloud", "cluster_id": "c", "network_id": "n", "cluster_cidr": "10.0.0.0/8"}
+        CloudController("x", **arguments, **given, executors={})
+
+    with pytest.raises(WrongInput) as caught:
+        run_program(program)
+
+    assert str(caught.value).startswith("CloudController 'x' (") and said in str(caught.value)
 
 
 def test_the_plan_is_logged_before_a_create_or_update_beside_the_programs_hooks(run_program: Any) -> None:

@@ -64,6 +64,14 @@ def cleared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return calls
 
 
+@pytest.mark.parametrize("wrong", ["5m", 0.0, -1.0])
+def test_a_wrong_deadline_is_refused_before_a_destroy_meets_it(wrong: Any) -> None:
+    [failure] = provider().check({}, inputs(deadline=wrong)).failures
+
+    assert (failure.property, failure.reason) == ("deadline", f"{wrong!r}; allowed: seconds, more than 0")
+    assert provider().check({}, inputs(deadline=UNKNOWN)).failures == []
+
+
 def test_deleting_the_guard_clears_undeclared_objects(cleared: list[tuple[Any, ...]]) -> None:
     provider().delete("c-1", inputs())
 
