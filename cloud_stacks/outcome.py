@@ -151,12 +151,13 @@ def of_text(text: str) -> Outcome:
         first = None
     try:
         if isinstance(first, dict) and not first.keys().isdisjoint(_DIGEST):
-            return _of_digest(first)
-        bodies = [json.loads(line) for line in text.splitlines() if line.strip()]
-        if not any(bodies):
+            outcome = _of_digest(first)
+        else:
+            outcome = _of_events([json.loads(line) for line in text.splitlines() if line.strip()], {}, {})
+        if not (outcome.resources or outcome.findings or outcome.problems):
             # What is left of an engine that failed: a plan of nothing would read as a stack that does not change.
             raise ValueError("it is empty")
-        return _of_events(bodies, {}, {})
+        return outcome
     except ValueError as error:
         raise NotEvents(f"neither the digest of `preview --json` nor one engine event a line: {error}") from None
     except (AttributeError, KeyError, TypeError) as error:

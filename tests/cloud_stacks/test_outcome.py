@@ -138,7 +138,8 @@ def test_internal_inputs_and_default_providers_are_no_differences() -> None:
 
 
 def test_an_interrupted_programs_traceback_is_no_problem_of_the_plan() -> None:
-    text = lines({"diagnosticEvent": {"message": "Traceback ...\nKeyboardInterrupt", "severity": "info#err"}})
+    interrupt = {"diagnosticEvent": {"message": "Traceback ...\nKeyboardInterrupt", "severity": "info#err"}}
+    text = lines(event("same", STACK, {}, {}), interrupt)
 
     assert of_text(text).problems == ()
 
@@ -162,7 +163,17 @@ def test_the_digest_of_a_program_that_failed_before_its_first_step_says_why() ->
         assert (problem.severity, problem.message) == ("error", "no such key")
 
 
-@pytest.mark.parametrize("text", ["", "\n", "{}", "{}\n{}\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "{}",
+        "{}\n{}\n",
+        '{"preludeEvent": {"config": {"shop:cloud": "aws"}}}\n{"cancelEvent": {}}',
+        '{"config": {"shop:cloud": "aws"}, "duration": 1}',
+    ],
+)
 def test_the_output_of_an_engine_that_wrote_nothing_is_no_plan(text: str) -> None:
     with pytest.raises(NotEvents, match="it is empty"):
         of_text(text)
