@@ -116,6 +116,8 @@ def _parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
         parser.error("--pod and --follow are only for `logs`")
     if options.delete_unmanaged and options.command != "down":
         parser.error("--delete-unmanaged is only for `down`")
+    if more and options.command == "kubectl":
+        parser.error(f"kubectl's own arguments follow `--`: kubectl -- {' '.join(more)}")
     if more and options.command not in ENGINE_COMMANDS:
         parser.refuse(more)
     if more and options.engine == "embedded":

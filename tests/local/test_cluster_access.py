@@ -133,6 +133,16 @@ def test_arguments_after_the_dashes_are_allowed_only_with_kubectl(capsys: pytest
     assert "arguments after `--` are only for `kubectl`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("word", ["get", "-A"])
+def test_kubectls_arguments_before_the_dashes_are_told_their_place(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command_line._parse(["kubectl", word])
+
+    assert f"kubectl's own arguments follow `--`: kubectl -- {word}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--pod=x", "--follow"])
 def test_log_options_are_allowed_only_with_logs(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
