@@ -184,7 +184,7 @@ def _of_events(
             detail = details.get((event["policyName"], urn))
             severity, description = (detail.severity, detail.description) if detail is not None else ("", "")
             message = _plain(event["message"])
-            level = "not-evaluated" if _NOT_RUN.search(message) else event["enforcementLevel"]
+            level = "not-evaluated" if _NOT_RUN.match(message) else event["enforcementLevel"]
             unsure = level == "not-evaluated" and detail is not None and detail.rule_level == "mandatory"
             found = Finding(event["policyName"], level, message, urn, severity, description, places.get(urn), unsure)
             findings.append(found)

@@ -89,6 +89,13 @@ def test_a_policy_that_could_not_run_is_not_evaluated() -> None:
     assert finding.level == "not-evaluated" and not finding.message.startswith("<")
 
 
+def test_a_violation_that_only_names_such_a_text_stays_one() -> None:
+    about = {"policyName": "p", "enforcementLevel": "mandatory", "resourceUrn": STACK}
+    found = report(of_text(lines({"policyEvent": {**about, "message": "web of can't run policy: is public"}})))
+
+    assert [each.level for each in found.findings] == ["mandatory"] and found.failed
+
+
 @pytest.mark.parametrize(("rule_level", "fails"), [("mandatory", True), ("advisory", False)])
 def test_a_mandatory_rule_that_could_not_be_evaluated_fails_the_gate(rule_level: Level, fails: bool) -> None:
     message = "can't run policy 'p' during preview: string value at .x can't be known"
