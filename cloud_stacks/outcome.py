@@ -251,7 +251,7 @@ def _replacing(detailed: Mapping[str, Json]) -> list[str]:
 
 def _problem(event: Json, places: Mapping[str, Place]) -> list[Problem]:
     severity, message = event.get("severity", ""), _plain(event.get("message", ""))
-    if severity.startswith("info") or severity == "debug" or not message or "KeyboardInterrupt" in message:
+    if severity.startswith("info") or severity == "debug" or not message or message.endswith("KeyboardInterrupt"):
         return []
     severity = "error" if severity == "error" else "warning"
     urn = event.get("urn", "")

@@ -151,6 +151,12 @@ def test_an_interrupted_programs_traceback_is_no_problem_of_the_plan() -> None:
     assert of_text(text).problems == ()
 
 
+def test_an_error_that_only_names_an_interruption_is_a_problem() -> None:
+    said = {"message": "error: KeyboardInterrupt-handler: no such image\n", "severity": "error"}
+
+    assert [each.severity for each in of_text(lines({"diagnosticEvent": said})).problems] == ["error"]
+
+
 @pytest.mark.parametrize(
     "text", ["not json", "[1]", '{"a": 1}\n[2]', '"steps"', '{"policyEvent": {}}', '{"steps": [{}]}', '{"steps": 1}']
 )
