@@ -35,8 +35,8 @@ _OPS: Final = {
 """The operations on resources as such; the CLI also reports the parts of a replacement."""
 _DIGEST: Final = ("config", "steps", "diagnostics", "duration", "changeSummary")
 """The fields of the CLI's digest, which leaves out what is empty, such as the steps of a program that failed."""
-_INTERNAL: Final = ("__", "plan")
-"""Inputs that are no properties of a resource: the SDK's own, and a controller's plan."""
+_CONTROLLER: Final = "pulumi-python:dynamic/cloudcontroller:CloudController"
+"""Its input `plan` is for display, and no property."""
 _COLOUR: Final = re.compile(r"<\{%.*?%\}>")
 _FRAME: Final = re.compile(r"^\s+([\w./-]+\.py):(\d+) in ", re.MULTILINE)
 """Where the program failed, in a message of our engine."""
@@ -280,7 +280,8 @@ def _place(positions: Iterable[str]) -> Place | None:
 
 def _public(kind: str, inputs: Mapping[str, Json]) -> dict[str, Json]:
     """The inputs for people: without internal ones, and without what a Kubernetes Secret holds."""
-    public = {k: _shown(v) for k, v in inputs.items() if not k.startswith(_INTERNAL[0]) and k != _INTERNAL[1]}
+    shown = (key for key in inputs if not key.startswith("__") and (key != "plan" or kind != _CONTROLLER))
+    public = {key: _shown(inputs[key]) for key in shown}
     if kind.startswith("kubernetes:core/v1:Secret"):
         # A SecretList has items.
         listed = public.get("items")

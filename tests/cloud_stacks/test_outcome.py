@@ -142,6 +142,8 @@ def test_internal_inputs_and_default_providers_are_no_differences() -> None:
 
     [change] = report(outcome).changes
     assert [line.path for line in change.lines] == ["x"]
+    [others] = report(of_text(lines(event("update", f"{URN}azure:vm:VirtualMachine::c", old, new)))).changes
+    assert [line.path for line in others.lines] == ["plan[0]", "x"]
 
 
 def test_an_interrupted_programs_traceback_is_no_problem_of_the_plan() -> None:
