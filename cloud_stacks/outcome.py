@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from local.engine.events import Diagnostic, Event, PolicyEvent, StepDone, StepStarted
 from local.engine.events_json import body_of
 from local.engine.policies import host
-from local.engine.urn import name_of, type_of
+from local.engine.urn import PROVIDER_PREFIX, name_of, type_of
 from local.engine.wire import UNKNOWN_TEXT
 
 Json = Any
@@ -236,7 +236,9 @@ def _add(
     reasons: Iterable[str] | None,
     differing: Iterable[str],
 ) -> None:
-    if op not in _OPS or (type_of(urn).startswith("pulumi:providers:") and name_of(urn).startswith("default")):
+    # The engine's own providers are called `default` and `default_VERSION`.
+    own = type_of(urn).startswith(PROVIDER_PREFIX) and name_of(urn).partition("_")[0] == "default"
+    if op not in _OPS or own:
         return
     kind = type_of(urn)
     before, after = (_public(kind, state.get("inputs") or {}) for state in (old, new))

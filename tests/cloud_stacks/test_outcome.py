@@ -146,6 +146,13 @@ def test_internal_inputs_and_default_providers_are_no_differences() -> None:
     assert [line.path for line in others.lines] == ["plan[0]", "x"]
 
 
+def test_a_provider_of_the_programs_own_is_reported_whatever_its_name() -> None:
+    kind = f"{URN}pulumi:providers:kubernetes::"
+    events = [event("create", f"{kind}{name}", None, {}) for name in ("default", "default_4_32_0", "default-eu")]
+
+    assert [each.name for each in of_text(lines(*events)).resources] == ["default-eu"]
+
+
 def test_an_interrupted_programs_traceback_is_no_problem_of_the_plan() -> None:
     interrupt = {"diagnosticEvent": {"message": "Traceback ...\nKeyboardInterrupt", "severity": "info#err"}}
     text = lines(event("same", STACK, {}, {}), interrupt)
