@@ -47,7 +47,7 @@ def effects_of(resource: Resource, cloud: str = "") -> list[Effect]:
     if resource.type != SERVICE:
         return []
     was, is_now = _is_balanced(resource.before), _is_balanced(resource.after)
-    if not (was or is_now):
+    if None in (was, is_now) or not (was or is_now):
         return []
     if resource.op == "delete" and resource.retained:
         return [Effect(Kind.IN_PLACE, "it stays as it is, and no stack manages it any more")]
@@ -126,8 +126,10 @@ def _refusals(resource: Resource, cloud: str) -> list[Effect]:
     return []
 
 
-def _is_balanced(inputs: Mapping[str, Json]) -> bool:
-    return bool(dig(inputs, "spec", "type") == "LoadBalancer")
+def _is_balanced(inputs: Mapping[str, Json]) -> bool | None:
+    """Whether it is of type LoadBalancer; None: that is hidden."""
+    kind = dig(inputs, "spec", "type")
+    return None if _HIDDEN & {str(inputs.get("spec")), str(kind)} else bool(kind == "LoadBalancer")
 
 
 def _annotations(inputs: Mapping[str, Json]) -> dict[str, str]:

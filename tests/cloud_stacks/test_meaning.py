@@ -132,6 +132,12 @@ def test_a_service_of_which_a_part_is_hidden_is_reported(hidden: str, key: str) 
     assert found.counts == {"update": 1}
 
 
+@pytest.mark.parametrize("spec", ["[secret]", {"type": "[unknown]"}])
+def test_what_becomes_of_a_service_whose_type_is_hidden_is_not_said(spec: Any) -> None:
+    assert kinds(service(), {**service(), "spec": spec}) == []
+    assert kinds({**service(), "spec": spec}, service()) == []
+
+
 def test_rights_of_a_role_are_compared_by_verb_and_resource() -> None:
     def role(verbs: list[str]) -> dict[str, Any]:
         return {"metadata": {"name": "ccm"}, "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": verbs}]}
