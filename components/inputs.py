@@ -1,4 +1,4 @@
-"""Checks of a component's inputs: a wrong one is refused as soon as its value is known, with its name."""
+"""Checks of a component's inputs: a wrong one is refused at once, with its name; some outputs once they are known."""
 
 from __future__ import annotations
 
@@ -62,8 +62,21 @@ def _line_of_program() -> str:
 
 
 def is_known(value: object) -> bool:
-    """Whether the input is a plain value; an output is checked once its value is known."""
+    """Whether the input is a plain value."""
     return not isinstance(value, pulumi.Output | Awaitable)
+
+
+def later(value: Any, use: Callable[[Any, bool], Any]) -> pulumi.Output[Any]:
+    """What `use` makes of an output's value once it is known, and of whether it is secret: no error may show that."""
+    output = pulumi.Output.from_input(value)
+
+    async def used(known: Any) -> Any:
+        return use(known, await output.is_secret())
+
+    # The SDK's type leaves out functions that are awaited.
+    awaited: Any = used
+    made: pulumi.Output[Any] = output.apply(awaited)
+    return made
 
 
 def check(path: str, value: Any, allowed: str, is_allowed: Callable[[Any], bool]) -> None:

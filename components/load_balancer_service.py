@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -139,10 +139,16 @@ def _check(name: str, args: LoadBalancerServiceArgs, opts: pulumi.ResourceOption
 
 def _check_class(of_class: pulumi.Input[str], served: Sequence[str], component: str) -> None:
     """Refuse a class that no controller of the cluster serves: the Service would wait for an address without end."""
-    if not inputs.is_known(of_class):
-        pulumi.Output.from_input(of_class).apply(lambda known: _check_class(known, served, component))
-    elif of_class not in served:
-        why = f"{of_class!r}: no controller of the cluster serves this class, so the Service would never get an address"
+    if isinstance(of_class, str):
+        _require_served(served, component, of_class)
+    else:
+        inputs.later(of_class, partial(_require_served, served, component))
+
+
+def _require_served(served: Sequence[str], component: str, of_class: str, secret: bool = False) -> None:
+    if of_class not in served:
+        shown = "the secret value" if secret else repr(of_class)
+        why = f"{shown}: no controller of the cluster serves this class, so the Service would never get an address"
         allowed = ", ".join([*served, "not set"])
         advice = "to use the class of another controller, add it to served_classes"
         refused = inputs.WrongInput("load_balancer_class", f"{why}; allowed: {allowed}; {advice}")
@@ -189,26 +195,38 @@ def _annotations(component: str, catalogue: Catalogue, args: LoadBalancerService
             if inputs.is_known(of):
                 annotations[entry.name] = _refusing(path, lambda entry=entry, of=of: entry.to_text(of))
             else:
-                annotations[entry.name] = pulumi.Output.from_input(of).apply(partial(_text, entry, path, component))
+                annotations[entry.name] = inputs.later(of, partial(_text, entry, path, component))
     annotations |= args.get("annotations", {})
-    # Together: an annotation that this cloud does not know may be refused for want of one that it does.
     known = {name: str(text) for name, text in annotations.items() if inputs.is_known(text)}
-    _refusing(None, lambda: of_kind.parse(known))
+    # Together: an annotation that this cloud does not know may be refused for want of one that it does.
+    if len(known) == len(annotations):
+        _refusing(None, lambda: of_kind.parse(known))
+        return annotations
+    for each in of_kind.checks(of_kind.meant(known)):
+        _refusing(None, each.run)
+    inputs.later(annotations, partial(_together, of_kind, component))
     return annotations
 
 
-def _text(entry: Annotation, path: str, component: str, value: Any) -> str:
-    return str(_refusing(path, lambda: entry.to_text(value), component))
+def _text(entry: Annotation, path: str, component: str, value: Any, secret: bool) -> str:
+    return str(_refusing(path, lambda: entry.to_text(value), component, secret))
 
 
-def _refusing(path: str | None, make: Any, component: str = "") -> Any:
-    """What `make` returns; its InvalidConfiguration becomes a WrongInput of `path`, and of `component` if given."""
+def _together(catalogue: Catalogue, component: str, annotations: Mapping[str, str], secret: bool) -> None:
+    _refusing(None, lambda: catalogue.parse(annotations), component, secret)
+
+
+def _refusing(path: str | None, make: Any, component: str = "", secret: bool = False) -> Any:
+    """What `make` returns; its InvalidConfiguration becomes a WrongInput of `path`, and of `component` if given.
+
+    Without its reason, which shows the value, where that is `secret`.
+    """
     try:
         return make()
     except InvalidConfiguration as error:
         path = path or f"annotations[{error.field.removeprefix('annotation ')}]"
         allowed = f"; allowed: {error.allowed}" if error.allowed else ""
-        refused = inputs.WrongInput(path, f"{error.why}{allowed}")
+        refused = inputs.WrongInput(path, f"{'the secret value is refused' if secret else error.why}{allowed}")
         refused.component = component
         raise refused from None
 

@@ -112,6 +112,52 @@ def test_a_setting_that_becomes_known_later_is_refused_by_its_component_too(run_
     assert str(caught.value).startswith("LoadBalancerService 'web': settings.listener_max_qps: 'many'")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"settings": {"scheme": "hush-hush"}},
+        {"load_balancer_class": "hush-hush"},
+        {"settings": {"scheme": "internal", "listener_max_qps": "hush-hush"}},
+    ],
+)
+def test_a_secret_that_is_refused_is_not_shown(run_program: Any, given: dict[str, Any]) -> None:
+    def secret(value: Any) -> Any:
+        return (
+            {key: secret(each) for key, each in value.items()}
+            if isinstance(value, dict)
+            else pulumi.Output.secret(value)
+        )
+
+    with pytest.raises(pulumi.InputPropertyError) as caught:
+        run_program(lambda: LoadBalancerService("web", args(**{key: secret(each) for key, each in given.items()})))
+
+    assert ": the secret value" in str(caught.value) and "; allowed: " in str(caught.value)
+    assert "hush-hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("scheme", "refused"), [("internal", False), ("internet-facing", True)])
+def test_annotations_are_judged_together_once_all_are_known(run_program: Any, scheme: str, refused: bool) -> None:
+    asked = {"service.beta.kubernetes.io/azure-load-balancer-internal": "true"}
+
+    def program() -> None:
+        LoadBalancerService("web", args(settings={"scheme": pulumi.Output.from_input(scheme)}, annotations=asked))
+
+    if not refused:
+        assert run_program(program).one(SERVICE, "web")
+        return
+    with pytest.raises(pulumi.InputPropertyError, match=r"LoadBalancerService 'web': .*it would be public"):
+        run_program(program)
+
+
+def test_a_misspelt_annotation_is_refused_beside_one_that_is_not_known_yet(run_program: Any) -> None:
+    def program() -> None:
+        settings = {"scheme": pulumi.Output.from_input("internal")}
+        LoadBalancerService("web", args(settings=settings, annotations={f"{PREFIX}schema": "internal"}))
+
+    with pytest.raises(pulumi.InputPropertyError, match=f"{PREFIX}schema.*did you mean"):
+        run_program(program)
+
+
 def test_source_ranges_are_in_the_services_spec_and_none_means_everyone(run_program: Any) -> None:
     def program() -> None:
         LoadBalancerService("some", args(source_ranges=["10.0.0.0/8"]))
