@@ -13,7 +13,7 @@ from policy.subjects import Subject
 from policy.unknowns import Problem, first_known, if_known, problem_if
 from policy.workloads import IMAGES, Container, containers, flag, is_ccm, is_program, known_words, of_ccm
 
-_FILES = ("--log-dir", "--log-file", "--log_dir", "--log_file")
+_FILES = ("--log-dir", "--log-file")
 _BESIDES = ("--alsologtostderr", "--also-stdout")
 _TO_OUTPUT = "--logtostderr"
 _OFF = ("false", "0")

@@ -46,7 +46,7 @@ def test_a_ccm_that_logs_to_its_output_passes(pack: PolicyHost, workload: Analyz
     ("workload", "problem"),
     [
         (logging("--log-file=/var/log/ccm.log"), "logs to a file (--log-file)"),
-        (logging("--log_dir", "/var/log"), "logs to a file (--log_dir)"),
+        (logging("--log_dir", "/var/log"), "logs to a file (--log-dir)"),
         (logging("--log-dir=/var/log", "--alsologtostderr=false"), "logs to a file (--log-dir)"),
         (logging("--logtostderr=false"), "logs to a file (--logtostderr=false)"),
         (script("exec cloud-controller run >> /var/log/ccm.log 2>&1"), "redirects its output to a file"),
