@@ -96,7 +96,7 @@ def _rights(resource: Resource, inputs: Mapping[str, Json], known: Iterable[Mean
 
 
 def _ruled(holder: str, inputs: Mapping[str, Json]) -> Iterator[Right]:
-    for rule in inputs.get("rules") or ():
+    for rule in _items(inputs.get("rules")):
         if not isinstance(rule, dict):
             yield Right(holder, UNKNOWN, UNKNOWN)
             continue
@@ -115,10 +115,9 @@ def _bound(inputs: Mapping[str, Json]) -> Iterator[Right]:
     namespace = dig(inputs, "metadata", "namespace")
     on = f"namespace {namespace}" if namespace else "the cluster"
     role = f"{dig(inputs, 'roleRef', 'kind')} {dig(inputs, 'roleRef', 'name')}"
-    subjects = inputs.get("subjects") or ()
-    for subject in [subjects] if isinstance(subjects, str) else subjects:
-        if isinstance(subject, str):
-            yield Right(subject, on, role)
+    for subject in _items(inputs.get("subjects")):
+        if not isinstance(subject, dict):
+            yield Right(str(subject), on, role)
             continue
         where = f"{subject['namespace']}/" if subject.get("namespace") else ""
         yield Right(f"{subject.get('kind')} {where}{subject.get('name')}", on, role)
@@ -133,8 +132,7 @@ def _stated(holder: str, document: Json) -> Iterator[Right]:
     if not isinstance(document, dict):
         yield Right(holder, UNKNOWN, str(document))
         return
-    statements = document.get("Statement")
-    for statement in statements if isinstance(statements, list) else [statements] if statements else ():
+    for statement in _items(document.get("Statement")):
         if not isinstance(statement, dict):
             yield Right(holder, UNKNOWN, UNKNOWN)
             continue
@@ -149,5 +147,9 @@ def _stated(holder: str, document: Json) -> Iterator[Right]:
 
 
 def _texts(statement: Mapping[str, Json], key: str) -> list[str]:
-    found = statement.get(key)
-    return [found] if isinstance(found, str) else [str(each) for each in found or ()]
+    return [str(each) for each in _items(statement.get(key))]
+
+
+def _items(value: Json) -> list[Json]:
+    """What is in a list; one thing alone may stand for its list, and so does a hidden one."""
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -181,11 +181,13 @@ def test_rights_that_are_hidden_are_named_as_such(hidden: str) -> None:
             changed(f"{rbac}ClusterRole", {}, role, "create"),
             changed(f"{rbac}ClusterRoleBinding", {}, binding, "create"),
             changed(f"{rbac}ClusterRoleBinding", {}, {**binding, "subjects": [hidden], "metadata": hidden}, "create"),
+            changed(f"{rbac}ClusterRoleBinding", {}, {**binding, "subjects": [None]}, "create"),
         ]
     )
 
     assert gained == [
         Grant("ClusterRole x", "nodes", (hidden,)),
+        Grant("None", "the cluster", ("ClusterRole ccm",)),
         Grant(hidden, "the cluster", ("ClusterRole ccm",)),
     ]
 
