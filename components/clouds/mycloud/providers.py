@@ -153,7 +153,11 @@ class MycloudProvider(ResourceProvider):
     def create(self, props: Properties) -> CreateResult:
         body = {field.name: props[field.name] for field in self.inputs if field.name in props}
         made = self._made(body)
-        return CreateResult(made["id"], self._outputs(made, {}))
+        try:
+            return CreateResult(made["id"], self._outputs(made, {}))
+        except CloudError:
+            self._give_up(made["id"])
+            raise
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         try:
@@ -201,7 +205,6 @@ class MycloudProvider(ResourceProvider):
             except NotFound:
                 found = {**answer, "state": "deleting"}
             except Unavailable:
-                # For the engine, a create that raises has made nothing: what is left now would LEAK.
                 self._give_up(answer["id"])
                 raise
             if found["state"] == self.ready:
@@ -213,6 +216,7 @@ class MycloudProvider(ResourceProvider):
                     raise CloudError(f"{self.collection}/{found['id']} ({body['name']}) failed: {reason}")
 
     def _give_up(self, id: str) -> None:
+        # For the engine, a create that raises has made nothing: what is left then would LEAK.
         try:
             self._client.delete(self.collection, id)
         except CloudError:

@@ -313,6 +313,23 @@ def test_an_object_that_is_not_ready_in_time_is_deleted(site: Site, monkeypatch:
     release.set()
 
 
+def test_a_cluster_whose_kubeconfig_cannot_be_had_is_deleted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = site.make(NetworkProvider).id
+
+    get = Client.get_path
+
+    def silent(self: Client, path: str) -> Any:
+        if path.endswith("/kubeconfig"):
+            raise Unavailable("the API does not answer")
+        return get(self, path)
+
+    monkeypatch.setattr(Client, "get_path", silent)
+    with pytest.raises(Unavailable, match="the API does not answer"):
+        site.make(ClusterProvider, network_id=network)
+
+    assert {cluster["state"] for cluster in site.client.list("clusters")} <= {"deleting"}
+
+
 def test_deleting_a_network_in_use_fails(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.clouds.mycloud.providers._CONFLICT_PATIENCE", 0.0)
     network = site.make(NetworkProvider)
