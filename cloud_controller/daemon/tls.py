@@ -70,7 +70,7 @@ def _loaded(files: tuple[Path, Path]) -> ssl.SSLContext:
         path.read_bytes()  # ssl's own error does not name the missing file.
     context = _context()
     try:
-        context.load_cert_chain(*files)
+        context.load_cert_chain(*files, password=pem.NO_PASSWORD)
     except ssl.SSLError as error:
         why = f"{files[0]} and {files[1]} are not a PEM certificate and its key ({error.reason or error})"
         raise InvalidConfiguration("tls-cert-file", why) from None

@@ -48,11 +48,13 @@ class Connection:
     """Of objects that name none."""
     certificate: bytes | None = field(default=None, repr=False)
     """The client's certificate, PEM, where it is used."""
+    path: str = ""
+    """Below which the API is: where one server has those of several clusters, the root may be another cluster's."""
 
     @property
     def server(self) -> str:
-        """The server's URL, for messages."""
-        return f"{self.scheme}://{self.host}:{self.port}"
+        """The server's URL."""
+        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}{self.path}"
 
 
 def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | None = None) -> Connection:
@@ -74,12 +76,14 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
     chosen = _named(document, "contexts", "context", context_name, of_context)
     cluster = _named(document, "clusters", "cluster", chosen.get("cluster"), "the name in the context's cluster")
     user = _named(document, "users", "user", chosen.get("user"), "the name in the context's user")
-    for unsupported in ("auth-provider", "username"):
+    for unsupported in ("as", "auth-provider", "username"):
         if unsupported in user:
             why = f"users[].user.{unsupported} is not supported; use a client certificate, a token or exec"
             raise KubeconfigError(why)
     if cluster.get("insecure-skip-tls-verify"):
         raise KubeconfigError("insecure-skip-tls-verify is not supported; use certificate-authority-data")
+    if cluster.get("proxy-url"):
+        raise KubeconfigError("proxy-url is not supported; the API server must be reachable without a proxy")
     base = directory or Path()
     ca = _content(cluster, "certificate-authority", base)
     certificate, private_key = _content(user, "client-certificate", base), _content(user, "client-key", base)
@@ -87,12 +91,12 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
         raise KubeconfigError("client-certificate and client-key must be set together")
     pair = (certificate, private_key) if certificate and private_key else None
     token: TokenSource | None = None
-    if user.get("token"):
+    if user.get("tokenFile"):
+        token = TokenFile(base / _text(user, "tokenFile", "users[].user"))
+    elif user.get("token"):
         value = _text(user, "token", "users[].user")
         logs.hide(value)
         token = lambda: value  # noqa: E731
-    elif user.get("tokenFile"):
-        token = TokenFile(base / _text(user, "tokenFile", "users[].user"))
     elif user.get("exec"):
         try:
             token = ExecToken(_mapping(user["exec"], "users[].user.exec"))
@@ -207,15 +211,16 @@ def _connection(
 ) -> Connection:
     try:
         url = urlsplit(server)
-        host, port = url.hostname or "", url.port
+        host, port, path = url.hostname or "", url.port, url.path.rstrip("/")
     except ValueError:  # Invalid port, or unbalanced brackets.
-        host, port = "", None
-    if not re.fullmatch(r"[\w.:-]+", host) or url.scheme not in ("http", "https"):
+        host, port, path = "", None, ""
+    valid = re.fullmatch(r"[\w.:-]+", host) and re.fullmatch(r"[\w./:~%-]*", path, re.ASCII)
+    if not valid or url.scheme not in ("http", "https"):
         raise KubeconfigError("clusters[].cluster.server is not a URL such as https://HOST:6443")
     tls = _tls(ca, client) if url.scheme == "https" else None
     number = port or (443 if url.scheme == "https" else 80)
     certificate = None if client is None or tls is None else client[0]
-    return Connection(url.scheme, host, number, tls, token, server_name, namespace, certificate)
+    return Connection(url.scheme, host, number, tls, token, server_name, namespace, certificate, path)
 
 
 def _tls(ca: bytes | None, client: tuple[bytes, bytes] | None) -> ssl.SSLContext:

@@ -25,7 +25,7 @@ _MARGIN = timedelta(seconds=60)
 
 
 class ExecToken:
-    """The token of a command, cached until shortly before it expires, or forever if it has no expiry."""
+    """The token of a command, cached until shortly before it expires, or until the server has refused it."""
 
     def __init__(self, settings: Mapping[str, Any], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         """`settings`: the kubeconfig's `exec`. Raises ValueError, naming the invalid field."""
@@ -57,6 +57,11 @@ class ExecToken:
                 self._token, self._until = self._ask()
                 logs.hide(self._token)
             return self._token
+
+    def forget(self) -> None:
+        """Run the command again for the next request: the server has refused the token."""
+        with self._lock:
+            self._token = None
 
     def _ask(self) -> tuple[str, datetime | None]:
         info = {"kind": "ExecCredential", "apiVersion": self._version, "spec": {"interactive": False}}

@@ -11,22 +11,25 @@ import sys
 import tempfile
 from pathlib import Path
 
+NO_PASSWORD = ""
+"""Without it, OpenSSL would wait for somebody to type an encrypted key's password."""
+
 
 def load(context: ssl.SSLContext, pair: bytes) -> None:
-    """Load a PEM certificate and key. Raises ssl.SSLError if they are invalid."""
+    """Load a PEM certificate and key. Raises ssl.SSLError if they are invalid, or the key is encrypted."""
     if sys.platform == "linux":
         descriptor = os.memfd_create("certificate")
         with os.fdopen(descriptor, "wb") as file:
             file.write(pair)
             file.flush()
-            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=NO_PASSWORD)
         return
     # The file exists only during the call.
     with tempfile.TemporaryDirectory(prefix="certificate-") as directory:
         path = Path(directory, "pair.pem")
         with open(path, "xb", opener=_private) as file:
             file.write(pair)
-        context.load_cert_chain(path)
+        context.load_cert_chain(path, password=NO_PASSWORD)
 
 
 def _private(path: str, flags: int) -> int:

@@ -16,6 +16,7 @@ import urllib3
 from cloud_controller import fenced_http, kube_errors, retries
 from cloud_controller.fence import Fence, unfenced
 from cloud_controller.kube.config import Connection
+from cloud_controller.kube.exec_credentials import ExecToken
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.retries import RetryPolicy
 
@@ -109,7 +110,7 @@ class Transport:
         asked: str,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        url = f"{path}?{urlencode(query)}" if query else path
+        url = self._connection.path + (f"{path}?{urlencode(query)}" if query else path)
 
         def attempt(_: int) -> urllib3.BaseHTTPResponse:
             if self._rate_limit is not None:
@@ -133,6 +134,8 @@ class Transport:
                     for text in _WARNING.findall(", ".join(response.headers.getlist("Warning"))):
                         self._hear(re.sub(r"\\(.)", r"\1", text))
                 return response
+            if response.status == 401 and isinstance(self._connection.token, ExecToken):
+                self._connection.token.forget()
             raise _failure(response, asked)
 
         return retries.call(attempt, self._policy, idempotent=method == "GET")
@@ -140,7 +143,12 @@ class Transport:
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
         common = {"Accept": "application/json", "User-Agent": _USER_AGENT}
         if self._connection.token is not None:
-            common["Authorization"] = f"Bearer {self._connection.token()}"
+            token = self._connection.token()
+            if not (token.isascii() and token.isprintable()):
+                # Refused here because the HTTP library's own error would quote it.
+                why = "the token is not valid in an HTTP header; allowed: one line of printable ASCII"
+                raise kube_errors.UnauthorizedError(401, "Unauthorized", why)
+            common["Authorization"] = f"Bearer {token}"
         return common | headers
 
     def _unreachable(self, asked: str, error: Exception) -> kube_errors.UnreachableError:

@@ -19,12 +19,14 @@ from cloud_controller.kube import (
     ForbiddenError,
     GoneError,
     InvalidError,
+    Kube,
     NotFoundError,
     PatchType,
     TooManyRequestsError,
     UnauthorizedError,
     UnreachableError,
 )
+from cloud_controller.kube.config import Connection
 from cloud_controller.kube.rate_limit import RateLimit
 from tests.cloud_controller.kube.scripted_server import Answer, Call, ScriptedServer
 
@@ -62,6 +64,23 @@ def test_the_token_is_sent_and_never_shown(server: ScriptedServer) -> None:
 
     assert last(server).headers["Authorization"] == "Bearer secret-token"
     assert "secret-token" not in str(error.value)
+
+
+@pytest.mark.parametrize("token", ["secret-token\n", "secret\ntoken", "s€cret-token"])
+def test_a_token_that_no_header_can_hold_is_an_error_that_does_not_quote_it(server: ScriptedServer, token: str) -> None:
+    kube = Kube(Connection("http", "127.0.0.1", server.port, None, lambda: token))
+
+    with pytest.raises(UnauthorizedError, match="one line of printable ASCII") as error:
+        kube.get(NODES, "a")
+
+    assert token not in str(error.value)
+    assert server.calls == []
+
+
+def test_a_request_goes_below_the_servers_path(server: ScriptedServer) -> None:
+    Kube(Connection("http", "127.0.0.1", server.port, None, None, path="/clusters/c-1")).get(NODES, "a")
+
+    assert last(server).path == "/clusters/c-1/api/v1/nodes/a"
 
 
 def test_a_server_side_apply_names_its_field_manager(server: ScriptedServer) -> None:

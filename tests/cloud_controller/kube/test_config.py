@@ -69,6 +69,24 @@ def test_server_and_token_come_from_the_current_context() -> None:
     assert connection.token() == "secret-token"
 
 
+def test_a_servers_path_is_part_of_its_url() -> None:
+    """As of Rancher, where the cluster's own API is below it and that of another cluster at the root."""
+    assert load({"server": "https://127.16.0.1/k8s/clusters/c-1/"}).server == "https://127.16.0.1:443/k8s/clusters/c-1"
+
+
+def test_a_server_with_an_ipv6_address_is_shown_as_a_url() -> None:
+    assert load({"server": "https://[fd00::1]:6443"}).server == "https://[fd00::1]:6443"
+
+
+def test_a_token_file_precedes_a_token(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("of-the-file\n")
+
+    connection = load(user={"token": "older-token", "tokenFile": str(tmp_path / "token")})
+
+    assert connection.token is not None
+    assert connection.token() == "of-the-file"
+
+
 def test_another_context_can_be_named() -> None:
     contexts = [*DOCUMENT["contexts"], {"name": "y", "context": {"cluster": "c", "user": "nobody"}}]
 
@@ -93,6 +111,18 @@ def test_a_client_certificate_leaves_no_file_behind(tmp_path: Path, monkeypatch:
 
     assert connection.tls is not None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_encrypted_client_key_is_refused_and_nobody_is_asked_for_its_password() -> None:
+    public, private = certificate()
+    encrypted = serialization.load_pem_private_key(private, None).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"a-password"),
+    )
+
+    with pytest.raises(KubeconfigError, match="not a valid PEM pair"):
+        load(user={"client-certificate-data": encoded(public), "client-key-data": encoded(encrypted)})
 
 
 def test_relative_file_names_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
@@ -137,7 +167,9 @@ def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) 
     "cluster, user, why",
     [
         ({"server": "127.16.0.1:6443"}, None, "is not a URL"),
+        ({"server": "https://127.16.0.1:6443/a b"}, None, "is not a URL"),
         ({"insecure-skip-tls-verify": True}, None, "insecure-skip-tls-verify is not supported"),
+        ({"proxy-url": "http://127.0.0.1:3128"}, None, "proxy-url is not supported"),
         ({"certificate-authority-data": "*"}, None, "certificate-authority-data is not valid base64"),
         ({"certificate-authority-data": "eA=="}, None, "is not a valid PEM"),
         (
@@ -145,6 +177,7 @@ def test_a_broken_kubeconfig_is_refused_without_quoting_it(text: str, why: str) 
             None,
             "cannot read the file of certificate-authority: No such file or directory$",
         ),
+        (None, {"token": "secret-token", "as": "somebody"}, r"users\[\].user.as is not supported"),
         (
             None,
             {"exec": {"command": "aws"}},

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from cloud_controller.kube import UnauthorizedError
+from cloud_controller.kube import Kube, UnauthorizedError
+from cloud_controller.kube.config import Connection
 from cloud_controller.kube.exec_credentials import ExecToken
+from tests.cloud_controller.kube.scripted_server import Answer, ScriptedServer
 
 pytestmark = pytest.mark.integration
 
@@ -54,13 +56,21 @@ def test_an_exec_plugins_token_is_replaced_shortly_before_it_expires(tmp_path: P
     assert calls(tmp_path) == 2
 
 
-def test_an_exec_plugins_token_without_expiry_is_cached_forever(tmp_path: Path) -> None:
+def test_an_exec_plugins_token_without_expiry_is_cached_until_the_server_refuses_it(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
     token = command(tmp_path, credential(token="the-token"))
+    kube = Kube(Connection("http", "127.0.0.1", server.port, None, token))
+    server.script(Answer({}), Answer({}), Answer({"message": "expired"}, 401), Answer({}))
 
-    token()
-    token()
-
+    kube.version()
+    kube.version()
     assert calls(tmp_path) == 1
+    with pytest.raises(UnauthorizedError):
+        kube.version()
+    kube.version()
+
+    assert calls(tmp_path) == 2
 
 
 def test_an_exec_plugin_gets_its_arguments_environment_and_exec_info(tmp_path: Path) -> None:
