@@ -16,7 +16,7 @@ from cloud_controller.clouds.aws.attributes import DELETION_PROTECTION
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.listeners import Listeners
-from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View
+from cloud_controller.clouds.aws.memory import Known, KnownGroup, KnownListener, Memory, View, name_in
 from cloud_controller.clouds.aws.names import LOAD_BALANCER_TAG, load_balancer_name
 from cloud_controller.clouds.aws.network_changes import NetworkChanges
 from cloud_controller.clouds.aws.network_creation import NetworkCreation
@@ -188,7 +188,7 @@ class NetworkLoadBalancers:
             self._nodes.close(lb_id)
             # Security groups stay in use for minutes after their load balancer is deleted. Until they are deleted too,
             # the target groups stay, so that a resource with the Service's tags exists.
-            if self._security_groups.delete(lb_id):
+            if self._security_groups.delete(lb_id, [name_in(arn) for arn in balancers]):
                 self._delete_groups([arn for arn in groups.values() if arn in owned])
         self.memory.forget(lb_id)
 

@@ -121,13 +121,15 @@ class SecurityGroups:
             if group.id not in kept:
                 self._calls.delete_unused(group)
 
-    def delete(self, load_balancer_id: str) -> bool:
+    def delete(self, load_balancer_id: str, names: Collection[str] = ()) -> bool:
         """Delete a deleted load balancer's groups; with the last one, the shared group and the nodes' rule.
+
+        `names`: see `SharedGroup.leave`.
 
         Makes one attempt without waiting. False: AWS reports that a group is still in use (for minutes); call again
         later. Raises Conflict if that does not end by itself.
         """
-        if not self._shared.leave(load_balancer_id):
+        if not self._shared.leave(load_balancer_id, names):
             return False
         fronts = self._front(load_balancer_id).values()
         for group in fronts:

@@ -21,7 +21,8 @@ from cloud_controller.clouds.aws.vpc_state import VpcState
 from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _BELIEVED = 120.0
-"""Seconds for which a load balancer that joined or was listed is assumed to exist until it leaves."""
+"""Seconds for which a load balancer that joined or was listed is assumed to exist until it leaves, and one that left to
+be gone although a list shows it."""
 
 
 class SharedGroup:
@@ -42,7 +43,7 @@ class SharedGroup:
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: dict[str, float] = {}
-        self._left: set[str] = set()
+        self._left: dict[str, float] = {}
 
     def group(self) -> SecurityGroup | None:
         """The group, if it exists."""
@@ -70,7 +71,7 @@ class SharedGroup:
             return ()
         with self._lock:
             self._seen[load_balancer_id] = self._clock()
-            self._left.discard(load_balancer_id)
+            self._left.pop(load_balancer_id, None)
             nodes = self._vpc_state.facts().node_groups or self._vpc_state.facts(max_age=0).node_groups
             if not nodes:
                 why = f"no security group has the tag {self._config.cluster_tag}"
@@ -90,12 +91,16 @@ class SharedGroup:
             for each in self._vpc_state.facts().node_groups:
                 self._calls.forbid(each, from_group(group_id))
 
-    def leave(self, load_balancer_id: str) -> bool:
+    def leave(self, load_balancer_id: str, names: Collection[str] = ()) -> bool:
         """Record that a load balancer is deleted; with the last one, delete the nodes' rule and the group. False:
-        still in use."""
+        still in use.
+
+        `names`: its names in lists, which differ from its ID if a user chose them.
+        """
         with self._lock:
-            self._seen.pop(load_balancer_id, None)
-            self._left.add(load_balancer_id)
+            for each in (load_balancer_id, *names):
+                self._seen.pop(each, None)
+                self._left[each] = self._clock()
             group = self.group()
             if group is None or self._others(group.id):
                 return True
@@ -111,10 +116,12 @@ class SharedGroup:
     def _others(self, group_id: str) -> bool:
         believed = self._clock() - _BELIEVED
         self._seen = {each: at for each, at in self._seen.items() if at > believed}
+        # A chosen name may have passed to another load balancer since.
+        self._left = {each: at for each, at in self._left.items() if at > believed}
         if not self._seen:
             at = self._clock()
             # Lists may still show deleted load balancers; a group kept because of one would never be deleted.
-            self._seen = dict.fromkeys(self._members(group_id) - self._left, at)
+            self._seen = dict.fromkeys(self._members(group_id) - self._left.keys(), at)
         return bool(self._seen)
 
     def _members(self, group_id: str) -> set[str]:

@@ -18,7 +18,7 @@ from tests.cloud_controller.clouds.aws.in_the_account import (
     target_groups,
 )
 from tests.cloud_controller.clouds.aws.services import named, nlb
-from tests.cloud_controller.cluster import Cluster
+from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import Running, changed, port
 
 NAMED_EDGE = named(name="edge")
@@ -55,6 +55,20 @@ def test_it_is_changed_and_deleted_like_any_other(account: AwsAccount, cluster: 
 
     cluster.delete_service()
     Running(account, cluster).settle(rounds=6)
+    assert_nothing_left(account)
+
+
+def test_the_last_of_several_takes_the_shared_group_and_the_nodes_rule_with_it(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    cluster.put(nlb(named(name="other"), port(80), name="second"))
+    Running(account, cluster).settle()
+    running = Running(account, cluster).settle()
+
+    for each in (WEB, "default/second"):
+        cluster.delete_service(each)
+        running.settle(each, rounds=6)
+
     assert_nothing_left(account)
 
 
