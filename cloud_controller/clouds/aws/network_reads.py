@@ -7,6 +7,7 @@ list shows something that the cache does not know, or an entry has expired.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -147,11 +148,11 @@ class NetworkReads:
         if len(ids) == 1:
             (lb_id,) = ids
             named = [arn for arn in self._memory.named(lb_id) if name_in(arn) != lb_id]
-            asked: dict[str, Any] = {"LoadBalancerArns": named} if named else {"Names": [lb_id]}
-            try:
-                yield from self._api.call("elbv2", "DescribeLoadBalancers", **asked)["LoadBalancers"]
-            except NotFound:
-                return
+            # Several if others deleted one: it would fail a call for all.
+            asked: list[dict[str, Any]] = [{"LoadBalancerArns": [arn]} for arn in named] or [{"Names": [lb_id]}]
+            for each in asked:
+                with suppress(NotFound):
+                    yield from self._api.call("elbv2", "DescribeLoadBalancers", **each)["LoadBalancers"]
         elif ids:
             # With names in the request, one deleted load balancer would fail the whole call.
             yield from (each for each in self._load_balancers() if self._by_id(each)["LoadBalancerName"] in ids)

@@ -72,6 +72,21 @@ def test_the_last_of_several_takes_the_shared_group_and_the_nodes_rule_with_it(
     assert_nothing_left(account)
 
 
+def test_one_that_was_deleted_by_hand_does_not_hide_its_successor(account: AwsAccount, cluster: Cluster) -> None:
+    running = Running(account, cluster).settle()
+    made = running.cloud.load_balancers._network.memory.made
+    for cross_zone in (True, False):
+        made.forget(*made.all())  # A minute passes.
+        if cross_zone:
+            account.elbv2.delete_load_balancer(LoadBalancerArn=load_balancers(account)[0]["LoadBalancerArn"])
+        running.calls.clear()
+        changed(cluster, named(cross_zone_load_balancing_enabled=cross_zone))
+        running.settle()
+
+    assert names(account) == ["edge"]
+    assert dict(running.calls.writes) == {"elbv2 ModifyLoadBalancerAttributes": 1}
+
+
 def test_another_name_changes_nothing_and_the_plan_says_so(account: AwsAccount, cluster: Cluster) -> None:
     running = Running(account, cluster).settle()
     changed(cluster, named(name="other"))
