@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 
 from prometheus_client import CollectorRegistry, Gauge, push_to_gateway
 
@@ -21,7 +21,9 @@ def push(url: str, results: Sequence[Result], now: float, cluster: str) -> None:
     try:
         push_to_gateway(url, job=JOB, registry=found, grouping_key={"cluster": cluster}, timeout=_TIMEOUT)
     except (OSError, ValueError, HTTPException) as error:
-        raise ConnectionError(f"cannot push the findings to the gateway: {error}") from error
+        # The error about a URL may quote the password in it.
+        why = "not a valid URL, such as http://HOST:9091" if isinstance(error, InvalidURL) else error
+        raise ConnectionError(f"cannot push the findings to the gateway: {why}") from None
 
 
 def registry(results: Sequence[Result], now: float) -> CollectorRegistry:

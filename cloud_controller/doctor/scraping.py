@@ -45,9 +45,10 @@ class Reading:
     seconds: float
 
     def growth(self, suffix: str, prefix: str = "") -> dict[Labels, float]:
-        """How much each series with such a name grew; one that began in between, from 0."""
+        """How much each series with such a name grew; one that began, or began anew, in between, from 0."""
+        before = {series: value for series, value in self.before.items() if value <= self.after.get(series, 0.0)}
         return {
-            labels: value - self.before.get((series, labels), 0.0)
+            labels: value - before.get((series, labels), 0.0)
             for (series, labels), value in self.after.items()
             if series.startswith(prefix) and series.endswith(suffix)
         }
@@ -98,7 +99,10 @@ def _read_directly(seen: Seen, pod: Object, scrape: Scrape) -> str:
     what = f"/metrics of pod {key(pod)} at {address}:{port(seen)}"
     if token is None:
         raise Unreadable(f"{what} needs a bearer token, and the kubeconfig has none")
-    context = ssl.create_default_context(cafile=scrape.ca)
+    try:
+        context = ssl.create_default_context(cafile=scrape.ca)
+    except OSError as error:  # It does not name the file.
+        raise OSError(error.errno, error.strerror, scrape.ca) from None
     if scrape.ca is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

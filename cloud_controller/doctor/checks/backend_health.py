@@ -8,6 +8,7 @@ from cloud_controller.controllers.nodes import is_ready
 from cloud_controller.controllers.service.endpoints import by_service
 from cloud_controller.controllers.service.rules import ready_nodes
 from cloud_controller.doctor.checks.load_balancers import subject
+from cloud_controller.doctor.checks.nodes import machine_id
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import ENDPOINT_SLICES, Object, key, name, uid
@@ -74,7 +75,9 @@ _REMEDY = (
 
 
 def _by_address(seen: Seen) -> dict[str, Object]:
-    return {each["address"]: node for node in seen.nodes() for each in node["status"].get("addresses") or ()}
+    """The nodes by what may be a member's address: one of their own, or the ID of their machine."""
+    addresses = ((node, each["address"]) for node in seen.nodes() for each in node["status"].get("addresses") or ())
+    return {machine_id(node): node for node in seen.nodes()} | {address: node for node, address in addresses}
 
 
 def _node(member: Member, nodes: Mapping[str, Object]) -> str | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from cloud_controller.cloud import Instance, InstanceState
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.node_lifecycle import NAME as LIFECYCLE
 from cloud_controller.doctor.checks.causes import CCM_DOWN
-from cloud_controller.doctor.checks.nodes import ours, refusals, uninitialised
+from cloud_controller.doctor.checks.nodes import machine_id, ours, refusals, uninitialised
 from cloud_controller.doctor.findings import Check, Finding, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import Object, name
@@ -60,9 +59,7 @@ def _why_unfound(seen: Seen, node: Object) -> frozenset[str] | None:
 
 
 def _never_joined(seen: Seen) -> Iterator[Finding]:
-    joined = {name(node) for node in seen.nodes()} | {
-        re.split(r"[/.]", node["spec"].get("providerID") or "")[-1] for node in seen.nodes()
-    }
+    joined = {each for node in seen.nodes() for each in (name(node), machine_id(node))}
     for machine in seen.machines():
         if (
             machine.state is InstanceState.RUNNING

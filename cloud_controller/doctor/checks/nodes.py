@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
@@ -28,6 +29,11 @@ def ours(seen: Seen) -> list[Object]:
     except Unreadable:  # Another check says so.
         return [*seen.nodes()]
     return [node for node in seen.nodes() if not (isinstance(instances, Selective) and instances.leaves_alone(node))]
+
+
+def machine_id(node: Object) -> str:
+    """The ID of the node's machine, by which every cloud ends its provider IDs; empty without one."""
+    return re.split(r"[/.]", node["spec"].get("providerID") or "")[-1]
 
 
 def age(seen: Seen, obj: Object) -> timedelta:

@@ -40,8 +40,8 @@ def _reads(seen: Seen) -> Iterator[Callable[[], Sequence[Quota]]]:
 
 
 def _of_routes(routes: Routes) -> Quota:
-    limit = routes.quota()
-    return Quota("routes of the cluster's table", None if limit is None else len(routes.list()), limit)
+    used = len(routes.list())  # Before the quota, which may depend on the families of what is there.
+    return Quota("routes of the cluster's table", used, routes.quota())
 
 
 def _finding(of: str, used: int, limit: int) -> Finding:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 
 from cloud_controller.cloud import Unavailable
 from cloud_controller.doctor.checks import backend_health
 from cloud_controller.doctor.findings import Severity, Unreadable
+from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import ENDPOINT_SLICES, SERVICES, Object
+from cloud_controller.load_balancers.model import ObservedLoadBalancer
+from cloud_controller.planning import Found
 from tests.cloud_controller.doctor.conftest import ServiceWorld
 from tests.cloud_controller.doctor.looks import not_ready
 
@@ -111,6 +115,44 @@ def test_with_local_traffic_only_nodes_with_pods_have_to_be_healthy(world: Servi
     fail("a")
     (finding,) = world.findings(backend_health.CHECK)
     assert finding.what == "1 of its 1 backends fail their health checks"
+
+
+@pytest.mark.parametrize(("failing", "found"), [("b", 0), ("a", 1)])
+def test_with_local_traffic_nodes_are_known_by_their_machines_where_members_are_these(
+    world: ServiceWorld, monkeypatch: pytest.MonkeyPatch, failing: str, found: int
+) -> None:
+    """As on AWS, where an instance's ID is a target's address."""
+    world.serve()
+    local = {"externalTrafficPolicy": "Local"}
+    world.api.change(SERVICES, "default/web", lambda service: service["spec"].update(local))
+    machines = {each.name: each.id for each in world.cloud.instances.list()}
+    planned = Seen.plan
+
+    def by_machine(self: Seen, controller: str) -> Found | None:
+        plan = planned(self, controller)
+        assert plan is not None
+        return replace(plan, load_balancers={each: _by_machine(lb) for each, lb in plan.load_balancers.items()})
+
+    def health(_: str) -> dict[tuple[str, str, int], bool]:
+        return {
+            (pool["name"], machine, each["port"]): name != failing
+            for pool in world.load_balancer()["backend_sets"]
+            for each in pool["backends"]
+            for name, machine in machines.items()
+        }
+
+    monkeypatch.setattr(Seen, "plan", by_machine)
+    monkeypatch.setattr(world.cloud.load_balancers, "health", health)
+
+    assert len(world.findings(backend_health.CHECK)) == found
+
+
+def _by_machine(lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
+    pools = tuple(
+        replace(pool, members=tuple(each._replace(address=each.instance_id) for each in pool.members))
+        for pool in lb.model.pools
+    )
+    return replace(lb, model=replace(lb.model, pools=pools))
 
 
 def test_members_of_unknown_health_are_no_finding(world: ServiceWorld) -> None:

@@ -79,6 +79,12 @@ def test_without_calls_there_are_no_errors() -> None:
     assert scraped(ERRORS, calls(1000, 900), calls(1000, 900)).findings == ()
 
 
+def test_a_pod_that_began_anew_in_between_counts_from_zero() -> None:
+    result = scraped(QUEUES, queue("service", retries=1000), queue("service", retries=50))
+
+    assert "grew by 50 within 10 s" in result.findings[0].evidence[0]
+
+
 def test_slow_answers_are_a_warning() -> None:
     [finding] = scraped(LATENCY, calls(0, 0, "60"), calls(100, 0, "60")).findings
 
@@ -248,6 +254,11 @@ def test_a_pod_with_a_certificate_of_another_ca_is_not_read(pod: Pod, tmp_path: 
         accepting.join()
 
     assert "certificate verify failed" in (read(protected(pod, "good"), ca=str(ca)).not_done or "")
+
+
+def test_a_ca_that_cannot_be_read_is_named(pod: Pod) -> None:
+    with pytest.raises(FileNotFoundError, match="/nowhere/ca"):
+        read(protected(pod, "good"), ca="/nowhere/ca.pem")
 
 
 def _serve_one(server: socket.socket, tls: ServerTls) -> None:

@@ -84,6 +84,13 @@ def gateway() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     thread.join()
 
 
+def test_an_error_does_not_quote_the_password_in_a_gateways_url() -> None:
+    with pytest.raises(ConnectionError, match="not a valid URL") as error:
+        push("http://me:a-password@127.0.0.1", [], 0.0, "c")
+
+    assert "a-password" not in str(error.value)
+
+
 def test_a_push_replaces_those_of_the_clusters_last_run(gateway: tuple[str, list[tuple[str, str, str]]]) -> None:
     url, got = gateway
 

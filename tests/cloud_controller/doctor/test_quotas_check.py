@@ -11,7 +11,7 @@ import pytest
 from cloud_controller.cloud import CloudError, Quota, QuotaExceeded, Route
 from cloud_controller.doctor.checks import quotas
 from cloud_controller.doctor.findings import OutOfReach, Result, Severity, Unreadable
-from tests.cloud_controller.conftest import FakeCloud
+from tests.cloud_controller.conftest import FakeCloud, FakeRoutes
 from tests.cloud_controller.doctor.looks import World
 
 
@@ -60,6 +60,13 @@ def test_a_quota_that_is_used_up_is_critical() -> None:
     (finding,) = routed(10, 10).findings(quotas.CHECK)
 
     assert finding.severity is Severity.CRITICAL
+
+
+def test_the_table_is_read_before_its_quota_which_may_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On AWS, each address family of the routes has the quota."""
+    monkeypatch.setattr(FakeRoutes, "quota", lambda routes: 20 if routes._cloud.route_lists else 10)
+
+    assert routed(10, None).findings(quotas.CHECK) == []
 
 
 def test_routes_do_not_matter_where_the_ccm_writes_none() -> None:
