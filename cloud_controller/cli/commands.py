@@ -47,6 +47,7 @@ from cloud_controller.stop_signals import stop_on_signals
 
 _START_TIMEOUT = 10.0
 """Seconds to wait for the API server at startup, as upstream."""
+_START_PAUSE = 0.5
 
 _log = logging.getLogger(__name__)
 
@@ -282,6 +283,7 @@ def _wait_for(kube: Kube) -> None:
         except UnreachableError:
             if time.monotonic() >= deadline:
                 raise
+            time.sleep(_START_PAUSE)
 
 
 def _parsers() -> tuple[Parser, Mapping[str, Parser]]:

@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +19,7 @@ from cloud_controller.cli.commands import main
 from cloud_controller.controllers.service import controller as service
 from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.converge import Refused
+from cloud_controller.kube_errors import TlsError
 from cloud_controller.plan import Action, ActionKind, Attention, FieldChange, Plan
 
 KUBECONFIG = """
@@ -102,6 +104,24 @@ def test_an_unreachable_api_server_is_an_error_that_names_its_address(
 
     assert "cannot reach API server https://127.0.0.1:1" in line
     assert "Connection refused" in line
+
+
+def test_a_daemon_waits_for_an_untrusted_api_server_without_asking_it_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client itself repeats no handshake that failed."""
+    asked: list[None] = []
+
+    def version() -> dict[str, str]:
+        asked.append(None)
+        raise TlsError("its certificate is another's")
+
+    monkeypatch.setattr(cli, "_START_TIMEOUT", 0.1)
+
+    with pytest.raises(TlsError):
+        cli._wait_for(cast("Any", SimpleNamespace(version=version)))
+
+    assert len(asked) == 2
 
 
 def test_an_unknown_controller_is_an_error_that_lists_the_known_ones(
