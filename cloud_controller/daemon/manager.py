@@ -160,7 +160,8 @@ class Manager:
                 _log.warning("controller did not stop in time controller=%s", controller.name)
                 self.busy = True
         for informer in self._informers:
-            informer.stop()
+            # They only read, and an API server that does not answer would hold up the end for minutes.
+            informer.stop(wait=False)
         self._service_events.close()
 
     def _wait_synced(self, stop: threading.Event) -> bool:
