@@ -98,8 +98,11 @@ def from_kubeconfig(text: str, *, context: str | None = None, directory: Path | 
         logs.hide(value)
         token = lambda: value  # noqa: E731
     elif user.get("exec"):
+        settings = _mapping(user["exec"], "users[].user.exec")
+        if "/" in str(settings.get("command")):  # Otherwise it is on the PATH.
+            settings = {**settings, "command": str(base.absolute() / str(settings["command"]))}
         try:
-            token = ExecToken(_mapping(user["exec"], "users[].user.exec"))
+            token = ExecToken(settings)
         except ValueError as error:
             raise KubeconfigError(f"users[].user.exec.{error}") from None
     of_cluster = "clusters[].cluster"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cloud_controller.kube import Kube, UnauthorizedError
-from cloud_controller.kube.config import Connection
+from cloud_controller.kube.config import Connection, from_kubeconfig
 from cloud_controller.kube.exec_credentials import ExecToken
 from tests.cloud_controller.kube.scripted_server import Answer, ScriptedServer
 
@@ -82,6 +82,21 @@ def test_an_exec_plugin_gets_its_arguments_environment_and_exec_info(tmp_path: P
     argument, region, info = (tmp_path / "given").read_text().split(" ", 2)
     assert (argument, region) == ("get-token", "eu-central-1")
     assert json.loads(info) == {"apiVersion": V1, "kind": "ExecCredential", "spec": {"interactive": False}}
+
+
+def test_an_exec_plugin_with_a_relative_path_is_beside_the_kubeconfig(tmp_path: Path) -> None:
+    command(tmp_path, credential(token="the-token"))
+    kubeconfig = {
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"exec": {"apiVersion": V1, "command": "./plugin"}}}],
+    }
+
+    token = from_kubeconfig(json.dumps(kubeconfig), directory=tmp_path).token
+
+    assert token is not None
+    assert token() == "the-token"
 
 
 @pytest.mark.parametrize(
