@@ -101,7 +101,7 @@ def _run(check: Check, seen: Seen) -> Result:
     except Unreadable as error:
         return Result(check, tuple(found), not_done=_text(str(error)))
     except OutOfReach as error:
-        return Result(check, tuple(found), out_of_reach=str(error))
+        return Result(check, tuple(found), out_of_reach=_line(str(error)))
     return Result(check, tuple(found))
 
 
@@ -110,11 +110,14 @@ def _cleaned(finding: Finding) -> Finding:
 
 
 def _text(given: str) -> str:
+    line = _line(given)
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+
+
+def _line(given: str) -> str:
     """Text of others in one line that any terminal and any XML can show, without what looks like a secret."""
     plain = _COLOURS.sub("", given)
-    line = " ".join("".join(each if each.isprintable() else " " for each in plain).split())
-    line = logs.redacted(line)
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} …"
+    return logs.redacted(" ".join("".join(each if each.isprintable() else " " for each in plain).split()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,16 @@ import pytest
 
 from cloud_controller.cloud import Unavailable
 from cloud_controller.doctor.checks import ALL
-from cloud_controller.doctor.findings import Check, Finding, Result, Severity, Unreadable, examine, explained
+from cloud_controller.doctor.findings import (
+    Check,
+    Finding,
+    OutOfReach,
+    Result,
+    Severity,
+    Unreadable,
+    examine,
+    explained,
+)
 from cloud_controller.doctor.seen import Seen, Target
 
 
@@ -82,6 +91,16 @@ def test_evidence_of_others_is_one_line_without_secrets_or_control_characters() 
     assert evidence.isprintable()
     assert "abcdef0123456789" not in evidence
     assert len(evidence) < 700
+
+
+def test_what_is_out_of_reach_is_one_line_without_secrets_or_control_characters() -> None:
+    def run(_: Seen) -> Iterator[Finding]:
+        yield from ()
+        raise OutOfReach("\x1b[31mtoken: abcdef0123456789\x1b[0m\nnext")
+
+    (result,) = examine([check("a", run=run)], seen())
+
+    assert result.out_of_reach == "token: [redacted] next"
 
 
 def test_what_could_not_be_read_is_asked_for_once() -> None:
