@@ -312,8 +312,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # kubectl reads `1e3` as a number, PyYAML does not: quote whatever starts like a number.
-    style = "|" if "\n" in text else "'" if re.match(r"[-+.]?[0-9]", text) else None
+    # kubectl reads `1e3` as a number and `y` as true, PyYAML does not: quote whatever starts like a number, and these.
+    style = "|" if "\n" in text else "'" if re.match(r"[-+.]?[0-9]|[yYnN]$", text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

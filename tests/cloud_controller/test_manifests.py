@@ -290,8 +290,11 @@ def test_the_role_grants_access_to_the_daemons_lease(capsys: pytest.CaptureFixtu
     assert objects(text)["Role"]["rules"][1]["resourceNames"] == ["ours"]
 
 
-def test_manifests_quote_strings_that_kubectl_would_read_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "value: '1e3'\n" in printed(capsys, "--env=X=1e3")
+@pytest.mark.parametrize("value", ["1e3", "y", "N"])
+def test_manifests_quote_strings_that_kubectl_would_read_as_numbers_or_booleans(
+    capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    assert f"value: '{value}'\n" in printed(capsys, f"--env=X={value}")
 
 
 def test_a_cloud_of_somebody_else_needs_no_parts_of_its_own(
