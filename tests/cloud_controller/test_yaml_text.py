@@ -55,6 +55,11 @@ def test_documents_hold_the_values_that_kubernetes_tools_read() -> None:
     assert [(each.line, each.lines) for each in found][1] == (10, {"[0]": 10, "[0].f": 10})
 
 
+@pytest.mark.parametrize(("word", "value"), [("y", True), ("N", False), ("yn", "yn")])
+def test_documents_hold_the_booleans_that_only_kubernetes_tools_read(word: str, value: object) -> None:
+    assert [each.value for each in yaml_text.documents(f"a: {word}\nb: '{word}'")] == [{"a": value, "b": word}]
+
+
 def test_json_objects_may_follow_one_another() -> None:
     found = yaml_text.documents('\ufeff\n{"a":\n\t"\\ud83d\\ude00"}\n{"b": [1]} {}')
 
@@ -87,10 +92,10 @@ def test_what_is_no_json_is_an_error_at_its_line(text: str, told: str) -> None:
 def test_mappings_that_are_merged_again_and_again_do_not_multiply() -> None:
     merged = "".join(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 10)}]}}\n" for n in range(1, 40))
 
-    (document,) = yaml_text.documents(f"m0: &m0 {{x: 1, y: 2}}\n{merged}own: {{<<: *m39, y: 3}}\n")
+    (document,) = yaml_text.documents(f"m0: &m0 {{x: 1, z: 2}}\n{merged}own: {{<<: *m39, z: 3}}\n")
 
-    assert document.value["m39"] == {"x": 1, "y": 2}
-    assert document.value["own"] == {"x": 1, "y": 3}
+    assert document.value["m39"] == {"x": 1, "z": 2}
+    assert document.value["own"] == {"x": 1, "z": 3}
 
 
 @pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"\\udfff": 1}', 'a: "\\ud800"'])
