@@ -42,7 +42,8 @@ class SharedGroup:
         self._calls = calls
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: dict[str, float] = {}
+        self._joined: dict[str, float] = {}
+        self._listed: dict[str, float] = {}
         self._left: dict[str, float] = {}
 
     def group(self) -> SecurityGroup | None:
@@ -70,7 +71,7 @@ class SharedGroup:
         if self._config.disable_security_group_ingress:
             return ()
         with self._lock:
-            self._seen[load_balancer_id] = self._clock()
+            self._joined[load_balancer_id] = self._clock()
             self._left.pop(load_balancer_id, None)
             nodes = self._vpc_state.facts().node_groups or self._vpc_state.facts(max_age=0).node_groups
             if not nodes:
@@ -98,8 +99,13 @@ class SharedGroup:
         `names`: its names in lists, which differ from its ID if a user chose them.
         """
         with self._lock:
-            for each in (load_balancer_id, *names):
-                self._seen.pop(each, None)
+            names = {load_balancer_id, *names}
+            if load_balancer_id not in self._left and self._listed.keys().isdisjoint(names):
+                # It may be listed by a name that this process has forgotten, so the lists are read again.
+                self._listed = {}
+            for each in names:
+                self._joined.pop(each, None)
+                self._listed.pop(each, None)
                 self._left[each] = self._clock()
             group = self.group()
             if group is None or self._others(group.id):
@@ -114,15 +120,16 @@ class SharedGroup:
         return self._calls.create(shared_group_name(cluster_id), description, tags)
 
     def _others(self, group_id: str) -> bool:
-        believed = self._clock() - _BELIEVED
-        self._seen = {each: at for each, at in self._seen.items() if at > believed}
+        now = self._clock()
         # A chosen name may have passed to another load balancer since.
-        self._left = {each: at for each, at in self._left.items() if at > believed}
-        if not self._seen:
-            at = self._clock()
+        self._joined, self._listed, self._left = (
+            {each: at for each, at in of.items() if at > now - _BELIEVED}
+            for of in (self._joined, self._listed, self._left)
+        )
+        if not self._joined and not self._listed:
             # Lists may still show deleted load balancers; a group kept because of one would never be deleted.
-            self._seen = dict.fromkeys(self._members(group_id) - self._left.keys(), at)
-        return bool(self._seen)
+            self._listed = dict.fromkeys(self._members(group_id) - self._left.keys(), now)
+        return bool(self._joined or self._listed)
 
     def _members(self, group_id: str) -> set[str]:
         network = self._api.pages("elbv2", "DescribeLoadBalancers", "LoadBalancers")

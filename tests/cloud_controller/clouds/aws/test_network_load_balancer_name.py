@@ -58,16 +58,22 @@ def test_it_is_changed_and_deleted_like_any_other(account: AwsAccount, cluster: 
     assert_nothing_left(account)
 
 
+@pytest.mark.parametrize("lost", [False, True])
 def test_the_last_of_several_takes_the_shared_group_and_the_nodes_rule_with_it(
-    account: AwsAccount, cluster: Cluster
+    account: AwsAccount, cluster: Cluster, lost: bool
 ) -> None:
     cluster.put(nlb(named(name="other"), port(80), name="second"))
     Running(account, cluster).settle()
     running = Running(account, cluster).settle()
 
-    for each in (WEB, "default/second"):
-        cluster.delete_service(each)
-        running.settle(each, rounds=6)
+    cluster.delete_service("default/second")
+    running.settle("default/second", rounds=6)
+    cluster.delete_service()
+    if lost:
+        Faults(1, dies=False).stand_before(running.cloud._api)
+        with pytest.raises(Unavailable, match="no answer from DeleteLoadBalancer"):
+            running.settle(WEB)
+    running.settle(WEB, rounds=6)
 
     assert_nothing_left(account)
 
