@@ -80,7 +80,8 @@ class LeaderElector:
         self.trouble: str | None = None
         """Why the last attempt to acquire the lease failed, or None."""
         self._seen: tuple[Any, ...] | None = None
-        self._seen_at = 0.0
+        self._runs_until = -math.inf
+        """By this clock, when what was seen of the lease runs out."""
         self._renewed_at = -math.inf
         """When the last successful renewal began. Not when it ended: other processes count from the write itself."""
 
@@ -158,6 +159,8 @@ class LeaderElector:
         try:
             lease = self._kube.get(LEASES, self._name, self._namespace)
         except NotFoundError:
+            if self.holder not in ("", self.identity) and self._clock() < self._runs_until:
+                return False  # Somebody deleted it, but its holder may write until it notices.
             metadata = {"name": self._name, "namespace": self._namespace}
             spec = self._spec(now, acquired=now, transitions=0)
             try:
@@ -191,12 +194,12 @@ class LeaderElector:
 
     def _ran_out(self, lease: Object) -> bool:
         held = lease["spec"]
-        seen = (held.get("holderIdentity"), held.get("renewTime"), held.get("leaseTransitions"))
+        duration = float(held.get("leaseDurationSeconds") or self._times.lease_duration)
+        seen = (held.get("holderIdentity"), held.get("renewTime"), held.get("leaseTransitions"), duration)
         if seen != self._seen:
             self._seen = seen
-            self._seen_at = self._clock()
-        duration = float(held.get("leaseDurationSeconds") or self._times.lease_duration)
-        return self._clock() - self._seen_at >= duration
+            self._runs_until = self._clock() + duration
+        return self._clock() >= self._runs_until
 
     def _spec(self, now: str, *, acquired: str, transitions: int) -> dict[str, Any]:
         return {

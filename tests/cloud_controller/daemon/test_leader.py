@@ -110,6 +110,35 @@ def test_of_two_that_take_a_free_lease_at_once_only_one_leads(leases: FakeKubern
     assert holder(leases) == "b"
 
 
+def test_a_lease_that_somebody_deletes_is_not_taken_while_its_holder_may_write(
+    leases: FakeKubernetes, clock: Clock
+) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    b.try_once()
+
+    leases.objects(LEASES).clear()
+    clock.now += 9.9
+    assert not b.try_once()
+    a.fence()
+    clock.now += 5.1
+    assert b.try_once()
+
+    with pytest.raises(WriteRefused):
+        a.fence()
+
+
+def test_a_holder_makes_a_lease_again_that_somebody_deletes(leases: FakeKubernetes, clock: Clock) -> None:
+    a, b = candidate("a", leases, clock), candidate("b", leases, clock)
+    a.try_once()
+    b.try_once()
+
+    leases.objects(LEASES).clear()
+
+    assert a.try_once(renew=True)
+    assert not b.try_once()
+
+
 def test_a_holder_that_loses_its_lease_stops_holding(leases: FakeKubernetes, clock: Clock) -> None:
     a = candidate("a", leases, clock)
     a.try_once()
