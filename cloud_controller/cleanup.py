@@ -20,6 +20,7 @@ from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume.operations import DetachVolume, DiscardVolume
 from cloud_controller.converge import Refused
 from cloud_controller.kube import ApiError, Kube, KubeconfigError, NotFoundError, UnreachableError
+from cloud_controller.kube_errors import TlsError
 from cloud_controller.load_balancers.catalogue import Catalogue
 from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import LoadBalancers
@@ -53,10 +54,10 @@ def require_gone(cloud: Cloud) -> None:
         return  # There is no cluster, or no access that works.
     try:
         kube.version()
-    except UnreachableError:
-        return
-    except ApiError:
-        pass  # The server runs, even if it rejects our request.
+    except ApiError as error:
+        if isinstance(error, UnreachableError) and not isinstance(error, TlsError):
+            return
+        # Something runs there, even if it rejects our request or has a certificate that we do not trust.
     raise Refused(
         f"cluster {cloud.cluster_id} still exists: {kube.server} answers. Delete its Services and "
         "PersistentVolumeClaims there; its controller then deletes their load balancers and volumes"

@@ -15,7 +15,8 @@ from cloud_controller import cleanup, converge
 from cloud_controller.cli import commands as cli
 from cloud_controller.cloud import AccessDenied, CloudError, Unavailable
 from cloud_controller.clouds.mycloud.cloud import MyCloud
-from cloud_controller.kube import Kube, UnauthorizedError
+from cloud_controller.kube import ApiError, Kube, UnauthorizedError
+from cloud_controller.kube_errors import TlsError
 from cloud_controller.volumes import PV_TAG, ClaimOwner
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment
@@ -198,11 +199,23 @@ def test_a_cluster_that_answers_is_left_alone(
     assert len(site.load_balancers()) == 1
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnauthorizedError(401, "Unauthorized", "no such token"),
+        # A proxy that looks into TLS is in between, for one.
+        TlsError("certificate verify failed"),
+    ],
+)
 def test_a_cluster_that_refuses_to_answer_is_left_alone(
-    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    site: MyCloudSite,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: ApiError,
 ) -> None:
     def refuses() -> None:
-        raise UnauthorizedError(401, "Unauthorized", "no such token")
+        raise error
 
     served(site)
     living: Any = SimpleNamespace(with_timeout=lambda _: living, version=refuses, server="https://127.0.0.1:6443")
