@@ -5,7 +5,7 @@ Keys, which are also plan targets: `claim/NAMESPACE/NAME`, `pv/NAME`, `attachmen
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -68,8 +68,12 @@ class VolumeObservation:
         return {name(pv): pv for pv in self.pvs if (pv["spec"].get("csi") or {}).get("driver") == self.driver}
 
     @cached_property
-    def pvs_by_volume(self) -> Mapping[str, str]:
-        return {view.handle(pv): name(pv) for pv in self.pv_by_name.values()}
+    def pvs_by_volume(self) -> Mapping[str, Sequence[Object]]:
+        """A volume has two where somebody made another by hand."""
+        found: dict[str, list[Object]] = {}
+        for pv in self.pv_by_name.values():
+            found.setdefault(view.handle(pv), []).append(pv)
+        return found
 
     @cached_property
     def class_by_name(self) -> Mapping[str, Object]:

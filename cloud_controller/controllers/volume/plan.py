@@ -269,6 +269,9 @@ def _remove(observation: VolumeObservation, pv: Object, volume: Volume | None) -
     elif not observation.owns(volume):
         message = f"volume {volume.id} does not have this cluster's tags and is not deleted"
         yield _refused("pv", pv, "keep", "VolumeFailedDelete", message)
+    elif users := [each for each in observation.pvs_by_volume[volume.id] if not observation.is_removable(each)]:
+        message = f"volume {volume.id} is also that of PersistentVolume {name(users[0])} and is not deleted"
+        yield _refused("pv", pv, "keep", "VolumeFailedDelete", message)
     elif volume.attachments:
         first = volume.attachments[0]
         if first.state is AttachmentState.DETACHING:

@@ -481,6 +481,17 @@ def test_a_volume_that_no_volume_attachment_holds_is_detached_before_it_is_delet
     assert isinstance(operation(world(pv(phase="Released"), left)), DetachVolume)
 
 
+@pytest.mark.parametrize("state", [None, AttachmentState.ATTACHED])
+def test_a_volume_that_a_second_persistent_volume_uses_is_neither_detached_nor_deleted(
+    state: AttachmentState | None,
+) -> None:
+    second = static_pv(nodeAffinity=view.node_affinity("zone-b"))
+    second["metadata"]["labels"] = {view.ZONE: "zone-b", view.REGION: "local"}
+    used = handed_over(attachments=at_machine(state) if state else ())
+
+    assert "by-hand" in refusal(world(pv(phase="Released"), second, used))
+
+
 def test_the_volume_of_another_cluster_is_never_deleted() -> None:
     foreign = volume(tags={**volume().tags, CLUSTER_TAG: "c-2"})
 
