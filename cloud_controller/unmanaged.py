@@ -87,7 +87,7 @@ def among(
     """
     holding = sorted((each for each in services if _holds_load_balancer(each)), key=key)
     by_uid = {uid(each): each for each in sorted(claims, key=key)}
-    volumes = {pv["spec"]["claimRef"]["uid"]: pv for pv in pvs if _is_deleted_with_claim(pv)}
+    volumes = {claim: pv for pv in pvs if (claim := _claim_that_deletes(pv))}
     holders = [each for each in by_uid.values() if uid(each) in volumes or _is_provisioning(each)]
     orphaned = [pv for claim, pv in volumes.items() if claim not in by_uid]
     leaving = [
@@ -165,11 +165,13 @@ def _holds_load_balancer(service: Object) -> bool:
     return service["spec"].get("type") == "LoadBalancer" or bool(finalizers(service))
 
 
-def _is_deleted_with_claim(pv: Object) -> bool:
-    """Whether the driver provisioned the volume and deletes it with the claim."""
+def _claim_that_deletes(pv: Object) -> str | None:
+    """The UID of the claim with which the driver that provisioned the volume deletes it; None if there is none."""
     made = view.PROVISIONED_BY in (pv["metadata"].get("annotations") or {})
     spec = pv["spec"]
-    return made and bool(spec.get("csi") and spec.get("claimRef")) and view.reclaim_policy(pv) == "Delete"
+    deleted = made and spec.get("csi") and view.reclaim_policy(pv) == "Delete"
+    # Without UID, it is reserved for any claim of that name.
+    return (spec.get("claimRef") or {}).get("uid") if deleted else None
 
 
 def _is_provisioning(claim: Object) -> bool:

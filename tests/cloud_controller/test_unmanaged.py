@@ -122,6 +122,14 @@ def test_claims_and_volumes_being_deleted_are_waited_for() -> None:
     assert found.leaving == ("PersistentVolumeClaim default/data", "PersistentVolume pvc-uid-gone")
 
 
+def test_a_volume_that_waits_for_any_claim_of_a_name_holds_up_nothing() -> None:
+    # So an administrator gives a volume to a new claim: the old one's UID is removed.
+    waiting = pv()
+    waiting["spec"]["claimRef"] = {"namespace": "default", "name": "data"}
+
+    assert of_claims([claim()], [waiting]) == Unmanaged()
+
+
 def test_a_claim_in_use_is_reported_with_its_pods() -> None:
     found = of_claims([claim()], [pv()], pod("data"), pod("data", name="second"))
 
