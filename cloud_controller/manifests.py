@@ -211,7 +211,8 @@ def renamed(manifest: Manifest, name: str) -> Manifest:
 
     def replaced(value: Text) -> Text:
         if isinstance(value, dict):
-            return {key: replaced(each) for key, each in value.items()}
+            # An option names the Lease.
+            return value if value.get("resources") == ["leases"] else {k: replaced(v) for k, v in value.items()}
         if isinstance(value, list):
             return [replaced(each) for each in value]
         return value.replace(NAME, name) if isinstance(value, str) and ours.fullmatch(value) else value

@@ -16,7 +16,7 @@ import yaml
 
 from cloud_controller import clouds, manifests, rbac
 from cloud_controller.cli import commands as cli
-from cloud_controller.doctor.cron_job import gateway_port
+from cloud_controller.doctor import cron_job
 from tests.cloud_controller.cloud_configs import CONFIGS, TOKEN
 from tests.cloud_controller.descriptors import descriptor_of
 
@@ -461,6 +461,17 @@ def test_renamed_objects_refer_to_each_other_and_to_nothing_of_another_ccm() -> 
     assert manifests.NAME not in str([each for each in renamed if each["kind"] not in ("Role", "ClusterRole")])
 
 
+def test_renamed_roles_are_for_the_lease_that_the_arguments_name() -> None:
+    daemon = manifests.Daemon("ccm:1", ["run"], rbac.rules(["service"], lease="cloud-controller-manager"))
+    doctor = cron_job.rights(daemon.rules, "cloud-controller-manager")
+
+    for rules in (daemon.rules, doctor):
+        role = next(each for each in manifests.account_with("x", {}, rules) if each["kind"] == "Role")
+        renamed = manifests.renamed(role, "ours")["rules"]
+        of_leases = [each for each in renamed if "resourceNames" in each and each["resources"] == ["leases"]]
+        assert [each["resourceNames"] for each in of_leases] == [["cloud-controller-manager"]]
+
+
 # ------------------------------------------------------------------------------------------------ doctor on a schedule
 
 
@@ -565,7 +576,7 @@ def test_a_doctor_in_its_nodes_network_has_no_policy_which_would_not_concern_it(
     ],
 )
 def test_the_port_of_a_gateway_is_that_of_its_url(url: str, port: int | None) -> None:
-    assert gateway_port(url) == port
+    assert cron_job.gateway_port(url) == port
 
 
 def test_without_a_schedule_there_is_no_doctor(capsys: pytest.CaptureFixture[str]) -> None:
