@@ -42,6 +42,20 @@ _PORT_TYPES: Mapping[str, tuple[type, ...]] = {
     "protocol": (str,),
     "targetPort": (int, str),
 }
+_EMPTY_IS_UNSET = frozenset(
+    {
+        "externalTrafficPolicy",
+        "healthCheckNodePort",
+        "loadBalancerIP",
+        "name",
+        "nodePort",
+        "protocol",
+        "sessionAffinity",
+        "targetPort",
+        "type",
+    }
+)
+"""In these fields, 0 and an empty text are as good as none."""
 _NAMES: Mapping[type, str] = {
     bool: "true or false",
     dict: "a mapping",
@@ -69,7 +83,9 @@ def with_defaults(service: Object) -> Object:
         for index, each in enumerate(spec.get(name) or ()):
             _require(f"spec.{name}[{index}]", each, (str,))
     affinity = _mapping(_mapping(spec, "sessionAffinityConfig", ""), "clientIP", "spec.sessionAffinityConfig.clientIP")
-    _require("spec.sessionAffinityConfig.clientIP.timeoutSeconds", affinity.get("timeoutSeconds", 0), (int,))
+    if (seconds := affinity.get("timeoutSeconds")) is not None:
+        _require("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, (int,))
+    spec = _set(spec)
     kind = spec.setdefault("type", "ClusterIP")
     spec["ports"] = [_port(index, port, spec) for index, port in enumerate(spec.get("ports") or ())]
     if kind == "LoadBalancer" and not spec["ports"]:
@@ -99,6 +115,7 @@ def _port(index: int, port: Any, spec: Object) -> Object:
     for name, types in _PORT_TYPES.items():
         if name in found:
             _require(f"{where}.{name}", found[name], types)
+    found = _set(found)
     if not 1 <= found.get("port", 0) <= 65535:
         raise InvalidConfiguration(f"{where}.port", f"{found.get('port', 'nothing')} is not a port", "1 to 65535")
     found.setdefault("protocol", "TCP")
@@ -107,6 +124,10 @@ def _port(index: int, port: Any, spec: Object) -> Object:
     if allocated and spec["type"] in ("LoadBalancer", "NodePort"):
         found.setdefault("nodePort", _FIRST_NODE_PORT + found["port"] % _NODE_PORTS)
     return found
+
+
+def _set(fields: Object) -> Object:
+    return {name: value for name, value in fields.items() if value or name not in _EMPTY_IS_UNSET}
 
 
 def _mapping(parent: Object, name: str, where: str) -> dict[str, Any]:

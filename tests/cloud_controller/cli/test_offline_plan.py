@@ -137,6 +137,30 @@ def test_what_the_controller_or_the_api_server_cannot_read_is_refused_at_its_lin
     assert found.path == path
 
 
+@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.parametrize(
+    ("without", "empty"),
+    [
+        ({}, {"externalTrafficPolicy": "", "sessionAffinity": "", "loadBalancerIP": "", "healthCheckNodePort": 0}),
+        ({}, {"ports": [{"port": 80, "name": "", "protocol": "", "targetPort": 0, "nodePort": 0}]}),
+        ({}, {"ports": [{"port": 80, "targetPort": ""}]}),
+        ({"externalTrafficPolicy": "Local"}, {"healthCheckNodePort": 0}),
+    ],
+)
+def test_what_a_manifest_leaves_empty_gets_its_default(
+    cloud: str, without: dict[str, Any], empty: dict[str, Any]
+) -> None:
+    found = only([service(**without)], [service(**without, **empty)], cloud)
+
+    assert (found.outcome, found.refusal) == (Outcome.UP_TO_DATE, None)
+
+
+def test_an_empty_time_of_session_affinity_is_the_default() -> None:
+    empty = service(sessionAffinity="ClientIP", sessionAffinityConfig={"clientIP": {"timeoutSeconds": None}})
+
+    assert only([service(sessionAffinity="ClientIP")], [empty]).outcome is Outcome.UP_TO_DATE
+
+
 def with_node_port(name: str, number: int, **spec: Any) -> Object:
     return service(name, ports=[{"port": 80, "nodePort": number}], **spec)
 
