@@ -82,7 +82,7 @@ def describe(error: Exception, before: int = 0) -> str:
 
 class _Loader(yaml.SafeLoader):
     """Reads plain words as Kubernetes' tools do: without dates, and without numbers to the base of 60 (`12:30`), but
-    with the booleans `y` and `n`."""
+    with `y` and `n`, `1e3`, `0o17` and `08`."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         super().flatten_mapping(node)
@@ -93,18 +93,19 @@ class _Loader(yaml.SafeLoader):
 
 _ENCODABLE = re.compile(r"[^\ud800-\udfff]*")
 _LIKE_A_DATE_OR_TIME = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$")
-_Loader.bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in ("timestamp", "value")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-for _firsts, _kind, _pattern in (
-    ("-+0123456789", "str", _LIKE_A_DATE_OR_TIME),
-    ("yYnN", "bool", re.compile("[yYnN]$")),
-):
-    for _first in _firsts:
-        _reads = (f"tag:yaml.org,2002:{_kind}", _pattern)
-        _Loader.yaml_implicit_resolvers[_first] = [_reads, *_Loader.yaml_implicit_resolvers.get(_first, [])]
+for _first in "-+0123456789":
+    _texts = ("tag:yaml.org,2002:str", _LIKE_A_DATE_OR_TIME)
+    _Loader.yaml_implicit_resolvers[_first] = [_texts, *_Loader.yaml_implicit_resolvers.get(_first, [])]
+# Of three digits, most exponents are too large for a number, and so the word is a text.
+_FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?$"
+_Loader.bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("[yYnN]$"), [*"yYnN"])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("[-+]?0o[0-7]+$"), [*"-+0"])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(_FLOAT), [*"-+.0123456789"])
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, Any]]:

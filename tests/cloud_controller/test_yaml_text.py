@@ -45,12 +45,14 @@ def test_yaml_aliases_have_the_line_of_their_anchor() -> None:
 
 def test_documents_hold_the_values_that_kubernetes_tools_read() -> None:
     text = "a: 2026-01-01\nb: 12:30\nc: 0x10\nd: yes\ne: 1.5\n1: x\n---\n...\n---\n- {f: ~}\n"
+    text += "---\n- [y, N, 'y', yy, 1e3, 1.5E3, -1e-2, 1e, '1e3', 0o17, 08, 1.2.3]\n- {y: 1}\n"
 
     found = yaml_text.documents(text)
 
     assert [each.value for each in found] == [
         {"a": "2026-01-01", "b": "12:30", "c": 16, "d": True, "e": 1.5, "1": "x"},
         [{"f": None}],
+        [[True, False, "y", "yy", 1000.0, 1500.0, -0.01, "1e", "1e3", 15, 8.0, "1.2.3"], {"true": 1}],
     ]
     assert [(each.line, each.lines) for each in found][1] == (10, {"[0]": 10, "[0].f": 10})
 
