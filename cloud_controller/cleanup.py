@@ -55,9 +55,9 @@ def require_gone(cloud: Cloud) -> None:
     try:
         kube.version()
     except ApiError as error:
+        # A server that rejects our request runs, and so does one whose certificate the kubeconfig does not expect.
         if isinstance(error, UnreachableError) and not isinstance(error, TlsError):
             return
-        # Something runs there, even if it rejects our request or has a certificate that we do not trust.
     raise Refused(
         f"cluster {cloud.cluster_id} still exists: {kube.server} answers. Delete its Services and "
         "PersistentVolumeClaims there; its controller then deletes their load balancers and volumes"
