@@ -218,7 +218,8 @@ def _check_doctor(options: argparse.Namespace) -> None:
         why = "with --doctor-schedule, doctor has a role exactly where the CCM has one (--role)"
         raise InvalidConfiguration("doctor-role", why, "both, or neither")
     elif (gateway := options.doctor_push_gateway) and cron_job.gateway_port(gateway) is None:
-        raise InvalidConfiguration("doctor-push-gateway", f"{gateway!r} is not a URL", cron_job.GATEWAY)
+        allowed = "a URL, such as http://pushgateway.monitoring:9091"
+        raise InvalidConfiguration("doctor-push-gateway", f"{gateway!r} is not a URL", allowed)
 
 
 def _doctor(options: argparse.Namespace, cloud: clouds.CloudDescriptor, daemon: manifests.Daemon) -> Iterator[Manifest]:
@@ -312,8 +313,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # kubectl reads `1e3` as a number and `y` as true, PyYAML does not: quote whatever starts like a number, and these.
-    style = "|" if "\n" in text else "'" if re.match(r"[-+.]?[0-9]|[yYnN]$", text) else None
+    # kubectl reads `1e3` as a number and `y` as true, PyYAML does not: quote these, and whatever starts like a number.
+    style = "|" if "\n" in text else "'" if re.match(r"[-+]?\.?[0-9]|[yYnN]$", text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
