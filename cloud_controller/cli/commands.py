@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version as package_version
@@ -28,7 +28,7 @@ from cloud_controller.cli import options as cli_options
 from cloud_controller.cli import plan_services
 from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
-from cloud_controller.cli.planned_output import one_line
+from cloud_controller.cli.planned_output import one_line, plain
 from cloud_controller.cli.planned_service import ATTENTION, CHANGES, replaces_address
 from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
 from cloud_controller.controller_names import NAMES, not_offered
@@ -167,12 +167,12 @@ def _converged(
         finders,
         show=_show if text else lambda *_: None,
         approve=(lambda _: True) if options.yes else _ask,
-        done=(lambda result: print(f"  {result}")) if text else lambda _: None,
+        done=(lambda result: _print([f"  {result}"])) if text else lambda _: None,
         safeguard=guard,
     )
     report = work.run(elector, options.deadline, stop_on_signals)
     if text:
-        print("\n".join(_outcome(report)))
+        _print(_outcome(report))
     else:
         _print_json(report.to_json())
     return 0 if report.complete else 1
@@ -199,16 +199,25 @@ def _print_error(error: str) -> None:
     print(f"cloud-controller: {one_line(error)}", file=sys.stderr)
 
 
+def _print(lines: Iterable[str]) -> None:
+    """Print the lines without what could hide others: parts of them come from users of the cluster."""
+    for line in lines:
+        print(plain(line))
+
+
 def _show(name: str, found: Found) -> None:
-    print(f"{name}: {_counts(found.plan)}")
+    _print(_shown(name, found))
+
+
+def _shown(name: str, found: Found) -> Iterator[str]:
+    yield f"{name}: {_counts(found.plan)}"
     for action in found.plan:
-        print(f"  {action}")
+        yield f"  {action}"
         for change in action.changes:
-            print(f"       {change}")
+            yield f"       {change}"
     for target in found.in_order:
-        print(f"     {target}: up to date")
-    for line in _attention(found.plan):
-        print(line)
+        yield f"     {target}: up to date"
+    yield from _attention(found.plan)
 
 
 def _attention(found: Plan) -> Iterator[str]:

@@ -43,17 +43,21 @@ def summary(plan: ServicesPlan) -> str:
 
 
 def one_line(words: str) -> str:
-    """The words without line breaks, control and formatting characters, which could disguise them."""
-    joined = " ".join(logs.redacted(words).split())
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in joined)
+    """The words on one line, as `plain`."""
+    return plain(" ".join(logs.redacted(words).split()))
+
+
+def plain(words: str) -> str:
+    """The words without control and formatting characters, which could disguise them."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in words)
 
 
 def code(words: str) -> str:
     """A Markdown code span that the words cannot end."""
-    plain = one_line(words)
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", plain)), default=0))
-    padding = " " if not plain or plain[0] == "`" or plain[-1] == "`" else ""
-    return f"{fence}{padding}{plain}{padding}{fence}"
+    line = one_line(words)
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    padding = " " if not line or line[0] == "`" or line[-1] == "`" else ""
+    return f"{fence}{padding}{line}{padding}{fence}"
 
 
 def _block(service: PlannedService) -> Iterator[str]:

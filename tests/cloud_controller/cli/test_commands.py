@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -221,6 +222,21 @@ def test_a_plan_ends_with_the_services_that_need_attention_and_how_a_change_is_a
         "  service/default/web: address-change-held: scheme cannot be changed in place",
         f"       to let it happen once, annotate the Service: {line}",
     ]
+
+
+def test_what_authors_of_services_write_cannot_hide_lines_of_a_plan(
+    files: Path, planned: Planned, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hiding = "192.0.2.1\x1b[1A\x1b[2K\r\N{RIGHT-TO-LEFT OVERRIDE}\nservice: nothing to do"
+    change = FieldChange("spec.loadBalancerIP", hiding, None)
+    planned[0].append(Action(ActionKind.IGNORE, "service/default/web", "ignored", (change,), reason=hiding))
+    planned[0].append(replace(planned[0][0], attention=Attention.REFUSED, acknowledgement=hiding))
+
+    assert main(command(files, "--controllers=service")) == 0
+
+    lines = capsys.readouterr().out.split("\n")
+    assert len(lines) == 1 + 2 * 2 + 3 + 1
+    assert all(line.isprintable() for line in lines)
 
 
 @pytest.mark.parametrize(
