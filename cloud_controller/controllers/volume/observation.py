@@ -222,7 +222,9 @@ def leaving(
     Retained volumes, and volumes that outlived their PersistentVolume, are neither.
     """
     alive = {uid(claim): key(claim) for claim in claims if not view.is_deleting(claim)}
-    policies = {view.handle(pv): view.reclaim_policy(pv) for pv in pvs if pv["spec"].get("csi")}
+    # Of several policies for one volume, Retain comes last, and counts.
+    by_policy = sorted((pv for pv in pvs if pv["spec"].get("csi")), key=view.reclaim_policy)
+    policies = {view.handle(pv): view.reclaim_policy(pv) for pv in by_policy}
     waiting, held = [], []
     for volume in volumes:
         if policies.get(volume.id, "Retain" if PV_TAG in volume.tags else "Delete") == "Delete":

@@ -734,8 +734,16 @@ def test_a_change_of_a_storage_object_affects_its_dependents(changed: str, conce
         ((pv(), claim()), False, ["default/data"]),
         ((pv(), {**claim(), "metadata": {**claim()["metadata"], "deletionTimestamp": GONE}}), True, []),
         ((pv(policy="Retain"), claim()), False, []),
+        ((static_pv(), pv(phase="Released")), False, []),
     ],
-    ids=["the claim is gone", "so is its PersistentVolume", "the claim is there", "the claim is going", "retained"],
+    ids=[
+        "the claim is gone",
+        "so is its PersistentVolume",
+        "the claim is there",
+        "the claim is going",
+        "retained",
+        "retained by a second PersistentVolume",
+    ],
 )
 def test_a_cluster_waits_for_the_volumes_of_claims_that_are_gone(
     objects: tuple[Object, ...], waits: bool, held: list[str]
