@@ -30,10 +30,11 @@ ACCESS_MODES = ("ReadWriteOnce", "ReadWriteOncePod")
 """The scheduler enforces ReadWriteOncePod."""
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 _GIB = 1024**3
-_UNITS = {unit: 1024 ** (power + 1) for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))} | {
-    unit: 1000 ** (power + 1) for power, unit in enumerate(("k", "M", "G", "T", "P", "E"))
-}
-_QUANTITY = re.compile(r"(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)(?P<unit>[KMGTPE]i|[kMGTPE]|m)?")
+_UNITS: Mapping[str, int] = {
+    unit: 1024 ** (power + 1) for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
+} | {unit: 1000 ** (power + 1) for power, unit in enumerate(("k", "M", "G", "T", "P", "E"))}
+_QUANTITY = re.compile(r"(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)(?P<unit>[KMGTPE]i|[kMGTPE]|[mun])?")
+_PARTS = {"m": 10**3, "u": 10**6, "n": 10**9}
 
 # ---------------------------------------------------------------------------------------------------------- sizes
 
@@ -47,8 +48,8 @@ def size_bytes(quantity: str | int) -> int:
         number = Decimal(match["number"])
     except InvalidOperation:
         raise InvalidConfiguration("storage", f"{quantity!r} is not a valid quantity", "for example 10Gi") from None
-    unit = match["unit"]
-    return math.ceil(number / 1000 if unit == "m" else number * _UNITS.get(unit or "", 1))
+    unit = match["unit"] or ""
+    return math.ceil(number * _UNITS.get(unit, 1) / _PARTS.get(unit, 1))
 
 
 def size_gib(quantity: str | int) -> int:

@@ -769,6 +769,11 @@ def test_quantities_become_whole_gib(text: str, size: int) -> None:
     assert view.size_gib(text) == size
 
 
+@pytest.mark.parametrize("text", ["1500m", "1u", "1n"])
+def test_a_claim_for_less_than_a_byte_does_not_affect_other_claims(text: str) -> None:
+    assert to_read(world(pv(), bound(claim(size=text), has="5Gi"), handed_over()), None) == set()
+
+
 @pytest.mark.parametrize("text", ["", "Gi", "1.2.3Gi", "5GiB", "five"])
 def test_an_invalid_quantity_is_rejected(text: str) -> None:
     with pytest.raises(InvalidConfiguration, match="quantity"):
