@@ -153,6 +153,8 @@ def _as_json(value: Any, number: Iterator[int]) -> Any:
         return [_as_json(each, number) for each in value]
     if isinstance(value, str):
         return _encodable(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(value)
     if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise NotYaml(f"not valid YAML: a value of type {type(value).__name__}, which JSON does not have")

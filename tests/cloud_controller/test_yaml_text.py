@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from cloud_controller import yaml_text
@@ -98,6 +99,14 @@ def test_mappings_that_are_merged_again_and_again_do_not_multiply() -> None:
 
     assert document.value["m39"] == {"x": 1, "z": 2}
     assert document.value["own"] == {"x": 1, "z": 3}
+
+
+@pytest.mark.parametrize("text", ["a: 18446744073709551616", '{"a": 18446744073709551616}', "a: -9223372036854775809"])
+def test_numbers_that_no_request_could_carry_lose_digits_as_with_kubernetes_tools(text: str) -> None:
+    (document,) = yaml_text.documents(text)
+
+    assert isinstance(document.value["a"], float)
+    orjson.dumps(document.value)
 
 
 @pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"\\udfff": 1}', 'a: "\\ud800"'])
