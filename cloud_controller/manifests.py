@@ -56,6 +56,8 @@ TOLERATIONS: Sequence[Manifest] = (
     {"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
 )
+_WITHOUT_ROUTES: Manifest = {"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"}
+"""In its node's network, the daemon must also come up where the routes that it makes are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +328,7 @@ def pod_spec(
     }
     return {
         "serviceAccountName": account,
-        "tolerations": [dict(each) for each in TOLERATIONS],
+        "tolerations": [dict(each) for each in (*TOLERATIONS, *([_WITHOUT_ROUTES] if host_network else []))],
         **({"hostNetwork": True} if host_network else {}),
         "securityContext": {
             "runAsNonRoot": True,

@@ -428,6 +428,24 @@ def test_the_tolerations_let_the_daemon_start_before_any_node_is_initialised() -
     }
 
 
+@pytest.mark.parametrize(
+    ("more", "tolerated"),
+    [
+        (["--control-plane-machines=0"], True),
+        (["--control-plane-machines=0", f"--role={ROLE}", "--controllers=service"], False),
+    ],
+    ids=["in its node's network", "in the pod network"],
+)
+def test_a_daemon_may_start_where_routes_are_missing_if_it_needs_none(
+    more: list[str], tolerated: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Unlike a DaemonSet's, a Deployment's pods do not tolerate this taint by themselves. All nodes may have it.
+    pod = objects(printed(capsys, *more, cloud="aws"))["Deployment"]["spec"]["template"]["spec"]
+
+    keys = [each["key"] for each in pod["tolerations"]]
+    assert ("node.kubernetes.io/network-unavailable" in keys) == tolerated
+
+
 # -------------------------------------------------------------------------------------------------------------- docs
 
 
