@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import PurePath
@@ -11,7 +12,6 @@ from urllib.parse import quote
 
 from cloud_controller.cli.planned_output import one_line
 from cloud_controller.cli.planned_service import Outcome, PlannedService, ServicesPlan, path_in, replaces_address
-from cloud_controller.cli.service_files import STDIN
 from cloud_controller.plan import ActionKind
 
 
@@ -71,10 +71,14 @@ def _results(service: PlannedService) -> Iterator[dict[str, Any]]:
 def _result(rule: _Rule, service: PlannedService, words: str, line: int) -> dict[str, Any]:
     # `[text](target)` would be a link.
     text = one_line(f"Service {service.key}: {words}").replace("](", "]\\(")
-    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": service.key, "kind": "object"}]}
-    if service.source.file != STDIN and not service.earlier:
-        artifact = {"uri": _uri(service.source.file)}
-        location["physicalLocation"] = {"artifactLocation": artifact, "region": {"startLine": line}}
+    # GitHub refuses a whole log in which one result has no file, even if that is not in the repository.
+    location = {
+        "logicalLocations": [{"fullyQualifiedName": service.key, "kind": "object"}],
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(service.source.name)},
+            "region": {"startLine": line},
+        },
+    }
     return {
         "ruleId": rule.id,
         "ruleIndex": _RULES.index(rule),
@@ -85,5 +89,8 @@ def _result(rule: _Rule, service: PlannedService, words: str, line: int) -> dict
 
 
 def _uri(file: str) -> str:
-    path = PurePath(file)
-    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
+    path = PurePath(os.path.normpath(file))
+    if path.is_absolute():
+        return path.as_uri()
+    # Earlier manifests often lie beside the repository, above which a log knows no folder.
+    return quote(os.fsencode(re.sub(r"^(\.\./)+", "", path.as_posix())))

@@ -196,14 +196,31 @@ def region(result: Json) -> Json:
     return result["locations"][0]["physicalLocation"]["region"]
 
 
-def test_sarif_escapes_file_names_and_links_and_has_no_file_for_stdin_or_earlier_manifests() -> None:
-    [odd] = results(plan(replace(service(refusal=Refusal("[x](http://e)")), source=Source("./a b#1.yaml", 1, 1))))
-    assert odd["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b%231.yaml"
+def test_sarif_escapes_links() -> None:
+    [odd] = results(plan(service(refusal=Refusal("[x](http://e)"))))
+
     assert "[x]\\(http://e)" in odd["message"]["text"]
 
-    for hidden in (replace(service(FAULT), source=Source("-", 1, 1)), replace(service(FAULT), earlier=True)):
-        [result] = results(plan(hidden))
-        assert "physicalLocation" not in result["locations"][0]
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("./a b#1.yaml", "a%20b%231.yaml"),
+        ("../base/deploy/web.yaml", "base/deploy/web.yaml"),
+        ("../../base/web.yaml", "base/web.yaml"),
+        ("deploy/../web.yaml", "web.yaml"),
+        ("/tmp/web.yaml", "file:///tmp/web.yaml"),
+        ("-", "stdin"),
+    ],
+)
+def test_every_result_has_a_file_because_github_refuses_a_log_in_which_one_has_none(
+    file: str, uri: str, earlier: bool
+) -> None:
+    [result] = results(plan(replace(service(FAULT), source=Source(file, 1, 1), earlier=earlier)))
+
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+    assert region(result) == {"startLine": 1}
 
 
 def test_json_says_where_each_service_is_and_what_becomes_of_it() -> None:
