@@ -66,9 +66,9 @@ def documents(text: str) -> list[Document]:
 
     JSON objects may also follow one another without a separator. Raises NotYaml like `load`.
     """
-    return [
-        each for before, part, value in _parts(text.removeprefix("\ufeff")) for each in _of_part(before, part, value)
-    ]
+    # Joined files have one in the middle, too.
+    text = _BYTE_ORDER_MARK.sub("", text)
+    return [each for before, part, value in _parts(text) for each in _of_part(before, part, value)]
 
 
 def describe(error: Exception, before: int = 0) -> str:
@@ -91,6 +91,7 @@ class _Loader(yaml.SafeLoader):
         node.value = [*last.values()]
 
 
+_BYTE_ORDER_MARK = re.compile("^\ufeff", re.MULTILINE)
 _ENCODABLE = re.compile(r"[^\ud800-\udfff]*")
 _LIKE_A_DATE_OR_TIME = re.compile(r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$")
 _Loader.yaml_implicit_resolvers = {
