@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from local.engine.values import UNKNOWN, Secret, Value
+from local.engine.values import UNKNOWN, Secret, Value, transform, without_secrets
 
 Step = str | int
 Path = tuple[Step, ...]
@@ -87,6 +87,8 @@ def keep_old(news: dict[str, Value], olds: dict[str, Value], ignored: Sequence[s
             f"cannot ignore changes of {', '.join(stuck)}: only the old or only the new inputs have the parent or "
             "the list element"
         )
+    # What is kept within a secret is part of it.
+    result = transform(result, lambda v: Secret(without_secrets(v.value)) if isinstance(v, Secret) else v)
     return result
 
 
@@ -101,11 +103,17 @@ def _keep(new: Value, old: Value, path: Path) -> bool:
         return True
     if new_value is _MISSING or old_value is _MISSING:
         return new_value is old_value
-    return _keep(_plain(new_value), _plain(old_value), rest)
+    return _keep(new_value.value if isinstance(new_value, Secret) else new_value, _parts(old_value), rest)
 
 
-def _plain(value: Value) -> Value:
-    return value.value if isinstance(value, Secret) else value
+def _parts(value: Value) -> Value:
+    """The value; of a secret, a map or list whose parts are secret."""
+    match value:
+        case Secret(dict() as inner):
+            return {key: Secret(part) for key, part in inner.items()}
+        case Secret(list() as inner):
+            return [Secret(part) for part in inner]
+    return value
 
 
 def _keys(new: Value, old: Value) -> list[Step]:

@@ -182,6 +182,25 @@ def test_a_change_that_cannot_be_ignored_is_an_error(stack: Any, kit: Any, patte
     assert stack.cloud.asked("update") == []
 
 
+@pytest.mark.parametrize("as_a_whole", [True, False], ids=["it was a secret", "it becomes one"])
+def test_an_ignored_part_of_a_secret_stays_secret(stack: Any, kit: Any, as_a_whole: bool) -> None:
+    def program(as_a_whole: bool, size: int) -> Callable[[], None]:
+        def run() -> None:
+            secret = pulumi.Output.secret
+            data = (
+                secret({"token": "hunter2", "size": size}) if as_a_whole else {"token": secret("hunter2"), "size": size}
+            )
+            kit.Thing("pool", ResourceOptions(ignore_changes=["data.token"]), data=data)
+
+        return run
+
+    stack.up(program(as_a_whole, 1))
+
+    assert stack.up(program(not as_a_whole, 2)).ok
+    assert stack.cloud.objects["pool-a"] == {"data": {"token": "hunter2", "size": 2}}
+    assert "hunter2" not in stack.files()
+
+
 def test_a_replacement_uses_the_programs_value_of_ignored_properties(stack: Any, kit: Any) -> None:
     opts = ResourceOptions(ignore_changes=["size"])
     stack.up(lambda: kit.Thing("pool", opts, size=1, kind="a"))
