@@ -201,8 +201,10 @@ class Steps:
     def _create_after_deletion(self, goal: ResourceState) -> ResourceState:
         old = self._olds[goal.urn]
         self._replacement.replaced.add(goal.urn)
+        # What a killed run was creating is another object, to be deleted at the end.
+        resumed = self._resume(goal)
         goal = replace(goal, inputs=self._check(provider_of(self._run, goal), goal, {}, goal.inputs))
-        return self._create(self.check_policies(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal))
+        return self._create(self.check_policies(goal), StepInfo(Op.REPLACE, goal.urn, goal.type, old, goal), resumed)
 
     def _create(self, goal: ResourceState, step: StepInfo, replaces: ResourceState | None = None) -> ResourceState:
         with self._run.step(step) as finish:

@@ -160,6 +160,24 @@ def test_an_interrupted_replacement_leaves_exactly_one(
     assert stack.up(lambda: kit.Thing("a", opts, kind="y")).counts == {"same": 2}
 
 
+def test_an_interrupted_replacement_is_deleted_if_its_dependency_is_now_replaced_first(stack: Any, kit: Any) -> None:
+    def program(kind: str, suffix: str) -> Any:
+        def run() -> None:
+            a = kit.Thing("a", ResourceOptions(delete_before_replace=True), kind=kind)
+            kit.Thing("b", kind=a.address.apply(lambda address: address + suffix))
+
+        return run
+
+    stack.up(program("x", ""))
+    stack.cloud.after["create b"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program("x", "!"))
+
+    assert stack.up(program("y", "")).ok
+    assert sorted(stack.cloud.objects) == ["a-y", "b-address of a-y"]
+    assert stack.up(program("y", "")).counts == {"same": 3}
+
+
 def test_a_preview_after_a_kill_only_reports_pending_operations(stack: Any, kit: Any) -> None:
     stack.cloud.after["create b"] = Killed()
     with pytest.raises(Killed):
