@@ -33,8 +33,9 @@ from local.engine.providers.provider import (
     ReadResult,
     UpdateRequest,
 )
+from local.engine.stack.resource import hidden_like
 from local.engine.urn import name_of, type_of
-from local.engine.values import PropertyMap, Secret, Value, without_secrets
+from local.engine.values import PropertyMap, without_secrets
 from local.engine.wire import from_struct, to_struct
 
 PACKAGE: Final = "pulumi-python"
@@ -256,13 +257,4 @@ def _plain(values: PropertyMap) -> Any:
 
 
 def _as_secret_as(values: PropertyMap, model: PropertyMap) -> PropertyMap:
-    def wrap(value: Value, like: Value) -> Value:
-        if isinstance(like, Secret):
-            return Secret(value)
-        if isinstance(value, dict) and isinstance(like, dict):
-            return {k: wrap(v, like.get(k)) for k, v in value.items()}
-        if isinstance(value, list) and isinstance(like, list) and len(value) == len(like):
-            return [wrap(v, item) for v, item in zip(value, like, strict=True)]
-        return value
-
-    return {k: wrap(v, model.get(k)) for k, v in values.items()}
+    return {key: hidden_like(value, model.get(key)) for key, value in values.items()}

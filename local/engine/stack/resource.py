@@ -10,7 +10,17 @@ from typing import Any, Final
 from local.engine import paths
 from local.engine.stack.secrets import Crypter
 from local.engine.urn import name_of
-from local.engine.values import UNKNOWN, Archive, Asset, PropertyMap, ResourceReference, Secret, Value, without_secrets
+from local.engine.values import (
+    UNKNOWN,
+    Archive,
+    Asset,
+    PropertyMap,
+    ResourceReference,
+    Secret,
+    Value,
+    has_secrets,
+    without_secrets,
+)
 from local.engine.wire import ARCHIVE, ASSET, RESOURCE, SECRET, SIGNATURE, UNKNOWN_TEXT
 
 Json = Any
@@ -292,9 +302,12 @@ def hidden_like(output: Value, given: Value) -> Value:
         return _wrap(output)
     if isinstance(output, dict) and isinstance(given, dict):
         return {k: hidden_like(v, given.get(k)) for k, v in output.items()}
-    if isinstance(output, list) and isinstance(given, list) and len(output) == len(given):
+    if not has_secrets(given):
+        return output
+    if isinstance(output, list) and isinstance(given, list) and without_secrets(output) == without_secrets(given):
         return [hidden_like(v, g) for v, g in zip(output, given, strict=True)]
-    return output
+    # Elements may have moved, so it is unknown which part was secret.
+    return _wrap(output)
 
 
 def _wrap(value: Value) -> Value:

@@ -20,6 +20,7 @@ from local.engine.steps.deletion import delete_one
 from local.engine.steps.hooked import delete_hooks
 from local.engine.steps.planner import Op
 from local.engine.steps.run import Run, StackError, info_of
+from local.engine.values import has_secrets
 
 HALF_DONE = "an update of it was interrupted"
 """Why a resource may differ from its state."""
@@ -65,8 +66,13 @@ def _is_known(run: Run, resource: ResourceState) -> bool:
 
 
 def _doubtful(run: Run, resource: ResourceState) -> ResourceState:
-    """The state of a resource whose update was interrupted, marked so that the next comparison does not trust it."""
-    return replace(run.store.snapshot.resources[resource.key], init_errors=(HALF_DONE,))
+    """The state of a resource whose update was interrupted, marked so that the next comparison does not trust it.
+
+    A refresh may find what the update made secret, and what the state does not know yet.
+    """
+    known = run.store.snapshot.resources[resource.key]
+    secret = {*known.additional_secret_outputs, *(key for key, value in resource.inputs.items() if has_secrets(value))}
+    return replace(known, init_errors=(HALF_DONE,), additional_secret_outputs=tuple(sorted(secret)))
 
 
 def _preview_resolution(run: Run, pending: list[PendingOperation]) -> None:

@@ -10,12 +10,13 @@ from local.engine.differences import differences, limited_to
 from local.engine.events import StepInfo
 from local.engine.providers.provider import DiffResult
 from local.engine.stack.resource import ResourceState, hidden_like, with_secret_outputs
+from local.engine.steps import pending
 from local.engine.steps.managers import provider_of
 from local.engine.steps.parallel import Work, run_all
 from local.engine.steps.planner import Op, diff_request, is_hidden
 from local.engine.steps.run import Reported, Run, info_of
 from local.engine.urn import is_provider
-from local.engine.values import PropertyMap
+from local.engine.values import PropertyMap, Secret
 
 
 def refresh(run: Run, *, note: str = "") -> None:
@@ -104,7 +105,8 @@ def _read(run: Run, old: ResourceState) -> StepInfo:
         id=found.id,
         inputs=_inputs(old, found.inputs, plain=not provider.accepts_secrets),
         outputs=found.outputs,
-        init_errors=(),
+        # Without inputs, the provider has not said how far an interrupted update came.
+        init_errors=old.init_errors if found.inputs is None and pending.HALF_DONE in old.init_errors else (),
     )
     new = with_secret_outputs(new, from_inputs=not provider.accepts_secrets)
     if new == old:
@@ -131,4 +133,6 @@ def _inputs(old: ResourceState, read: PropertyMap | None, *, plain: bool) -> Pro
     # The inputs of an external resource are the keys by which it is found.
     if read is None or old.external:
         return old.inputs
-    return {k: hidden_like(v, old.inputs.get(k)) for k, v in read.items()} if plain else read
+    named = old.additional_secret_outputs
+    known = old.inputs if plain else {}
+    return {k: hidden_like(v, Secret("") if k in named else known.get(k)) for k, v in read.items()}

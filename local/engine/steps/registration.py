@@ -9,7 +9,7 @@ from local.engine.events import Diagnostic, StepInfo
 from local.engine.paths import keep_old
 from local.engine.policies.packs import Policies
 from local.engine.providers.provider import DiffResult, PartialFailure, Provider, ProviderError
-from local.engine.stack.resource import ResourceState
+from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.steps import apply, importing, pending
 from local.engine.steps.hooked import Operation
 from local.engine.steps.managers import provider_of
@@ -78,6 +78,8 @@ class Steps:
             goal = replace(goal, import_id=old.import_id)
         if decision.op is Op.SAME:
             done = replace(goal, id=old.id, outputs=old.outputs, created=old.created, modified=old.modified)
+            # The program may call more of it secret than before, which is no change for the provider.
+            done = with_secret_outputs(done, from_inputs=True)
             if resumed is not None:
                 # Its create was reported already.
                 self.keep(done, unless=old)

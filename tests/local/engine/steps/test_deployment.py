@@ -220,6 +220,24 @@ def test_secrets_stay_secret_in_outputs_state_and_journal(stack: Any, kit: Any) 
     assert "hunter" not in repr(outcome.events)
 
 
+def test_what_becomes_secret_without_another_change_becomes_secret_in_the_outputs(stack: Any, kit: Any) -> None:
+    stack.up(lambda: kit.Thing("thing", token="hunter2"))
+    opts = ResourceOptions(additional_secret_outputs=["address"])
+
+    assert stack.up(lambda: kit.Thing("thing", opts, token=pulumi.Output.secret("hunter2"))).counts == {"same": 2}
+    outputs = stack.resources()["thing"].outputs
+    assert outputs["token"] == Secret("hunter2") and isinstance(outputs["address"], Secret)
+
+
+@pytest.mark.parametrize("found", [["hunter2", "b", "more"], ["b", "hunter2"], {"a": "hunter2"}, "hunter2,b"])
+def test_a_secret_stays_secret_wherever_a_refresh_finds_it_in_its_property(stack: Any, kit: Any, found: Any) -> None:
+    stack.up(lambda: kit.Thing("thing", tokens=[pulumi.Output.secret("hunter2"), "b"]))
+    stack.cloud.objects["thing-a"]["tokens"] = found
+
+    assert stack.refresh().ok
+    assert "hunter2" not in stack.files()
+
+
 def test_a_failed_check_names_resource_and_property_and_nothing_is_made(stack: Any, kit: Any) -> None:
     outcome = stack.up(lambda: kit.Thing("bad", size=-1))
 

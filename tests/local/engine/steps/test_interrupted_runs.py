@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pulumi
 import pytest
 from pulumi import ResourceOptions
 
-from local.engine.providers.provider import CreateRequest, CreateResult, PartialFailure
+from local.engine.providers.provider import CreateRequest, CreateResult, PartialFailure, ReadResult
 from local.engine.stack.lock import LockedError, StackLock
 from local.engine.values import PropertyMap
 from tests.local.engine.killable_stack import Killed
@@ -176,6 +176,36 @@ def test_an_interrupted_replacement_is_deleted_if_its_dependency_is_now_replaced
     assert stack.up(program("y", "")).ok
     assert sorted(stack.cloud.objects) == ["a-y", "b-address of a-y"]
     assert stack.up(program("y", "")).counts == {"same": 3}
+
+
+@pytest.mark.parametrize("moment", ["faults", "after"])
+def test_what_an_interrupted_update_made_secret_stays_secret_in_a_refresh(stack: Any, kit: Any, moment: str) -> None:
+    stack.up(lambda: kit.Thing("a"))
+    getattr(stack.cloud, moment)["update a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", token=pulumi.Output.secret("hunter2")))
+    stack.cloud.faults.clear()
+
+    assert stack.refresh().ok
+    assert "hunter2" not in stack.files()
+
+
+def test_a_refresh_does_not_settle_an_interrupted_update_if_the_provider_returns_no_inputs(
+    stack: Any, kit: Any
+) -> None:
+    class WithoutInputs(MemoryProvider):
+        def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
+            return replace(super().read(urn, id, inputs, outputs), inputs=None)
+
+    stack.factories["memory"] = lambda r: WithoutInputs(stack.cloud, r.inputs)
+    stack.up(lambda: kit.Thing("a", size=1))
+    stack.cloud.after["update a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(lambda: kit.Thing("a", size=2))
+
+    assert stack.refresh().ok
+    assert stack.up(lambda: kit.Thing("a", size=1)).counts == {"same": 1, "update": 1}
+    assert stack.cloud.objects == {"a-a": {"size": 1}}
 
 
 def test_a_preview_after_a_kill_only_reports_pending_operations(stack: Any, kit: Any) -> None:
