@@ -19,8 +19,8 @@ SERVICE = "core/Service"
 CONFIG_MAP = "core/ConfigMap"
 SECRET = "core/Secret"
 _KUBERNETES = "kubernetes:"
-_MOVED = {"extensions": "apps"}
-"""Former API groups of workloads."""
+_GROUPS = {"extensions": "apps", "v1": "core"}
+"""Other names of groups: the former one of workloads; of the core, where a CustomResource makes such an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ class Subject:
     is_patch: bool = False
     resource: PolicyResource | None = None
     """With its dependencies and provider; None where a rule judges one resource at a time."""
+
+    @property
+    def namespace(self) -> str:
+        """A Kubernetes object's, if its kind has one. Raises UnknownValueError."""
+        return str(dig(self.props, "metadata", "namespace") or "default")
 
     @property
     def urn(self) -> str | None:
@@ -72,7 +77,7 @@ def _item(
     if kind.endswith("/"):
         # A `List` of anything: each item says what it is.
         group, _, _ = str(dig(props, "apiVersion") or "").rpartition("/")
-        kind = f"{_MOVED.get(group, group) or 'core'}/{dig(props, 'kind')}"
+        kind = f"{_GROUPS.get(group, group) or 'core'}/{dig(props, 'kind')}"
     return Subject(kind, props, name, config, resource=resource)
 
 
@@ -81,7 +86,7 @@ def _kind(type: str) -> str:
         return type
     group, _, kind = type.removeprefix(_KUBERNETES).rpartition(":")
     group = group.partition("/")[0]
-    return f"{_MOVED.get(group, group)}/{kind}"
+    return f"{_GROUPS.get(group, group)}/{kind}"
 
 
 def made_of(subject: Subject, key: str, type: str) -> set[str]:

@@ -61,7 +61,7 @@ _BESIDE_PROVIDER = frozenset(
     }
 )
 """Flags that, beside `--cloud-provider`, make a program a CCM."""
-_VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\})")
+_VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
 
 
 def of_ccm(subject: Subject, problems: Iterable[Problem], kinds: Iterable[str] = WORKLOADS) -> Iterator[Problem]:
@@ -73,12 +73,17 @@ def of_ccm(subject: Subject, problems: Iterable[Problem], kinds: Iterable[str] =
 
 def pod(subject: Subject) -> Mapping[str, Any]:
     """The spec of a workload's pods. Raises UnknownValueError."""
-    return dig(subject.props, *_template(subject), "spec") or {}
+    return dig(_template(subject), "spec") or {}
 
 
 def pod_labels(subject: Subject) -> Mapping[str, str]:
     """The labels of a workload's pods. Raises UnknownValueError."""
-    return dig(subject.props, *_template(subject), "metadata", "labels") or {}
+    return dig(_template(subject), "metadata", "labels") or {}
+
+
+def _template(subject: Subject) -> Any:
+    path = {"core/Pod": (), "batch/CronJob": ("spec", "jobTemplate", "spec", "template")}
+    return dig(subject.props, *path.get(subject.kind, ("spec", "template")))
 
 
 def ccm_container(subject: Subject) -> str | None:
@@ -141,19 +146,19 @@ def known_words(spec: Mapping[str, Any], field: str) -> list[str]:
 def flag(container: Mapping[str, Any], name: str) -> str | None:
     """The last value of a command-line flag: `NAME=VALUE`, or the word after NAME; None: the flag is absent.
 
-    Also inside a word, as in `sh -c`; a variable with a value in `env` is replaced. Raises UnknownValueError only where
-    a later, unknown word could be the flag, or a variable's value is unknown.
+    Also inside a word, as in `sh -c`; a variable with a value in `env` is replaced. As in Kubernetes' own components,
+    `_` in a flag's name is `-`. Raises UnknownValueError only where a later, unknown word could be the flag, or a
+    variable's value is unknown.
     """
     following = ""
     for field in ("args", "command"):
         words = [*each(dig(container, field))]
         for word in reversed(words):
-            for part in reversed(str(word()).split()):
-                text = part.strip("\"'")
-                if dashed(text) == name:
-                    _, equals, value = text.partition("=")
+            for part in reversed(_parts(container, str(word()))):
+                given, equals, value = part.partition("=")
+                if given.replace("_", "-") == name:
                     return _resolved(container, value.strip("\"'") if equals else following)
-                following = text
+                following = part
     return None
 
 
@@ -163,26 +168,23 @@ def repository(image: str) -> str:
     return last.partition(":")[0]
 
 
-def _template(subject: Subject) -> tuple[str, ...]:
-    """Where a workload has what its pods are made of."""
-    paths = {"core/Pod": (), "batch/CronJob": ("spec", "jobTemplate", "spec", "template")}
-    return paths.get(subject.kind, ("spec", "template"))
-
-
-def dashed(word: str) -> str:
-    """The name of a flag in a word, `--leader-elect` of `--leader_elect=false`: Kubernetes' programs take both."""
-    return word.partition("=")[0].replace("_", "-")
-
-
 def _never_ends(container: Container) -> bool:
     return bool(dig(container(), "restartPolicy") == "Always")
+
+
+def _parts(container: Mapping[str, Any], word: str) -> list[str]:
+    """The words of a shell's script, or the one word; a variable that is a whole word gives the words of its value."""
+    bare = [part.strip("\"'").rstrip(";&|") for part in word.split()]
+    return [
+        each for part in bare for each in (_resolved(container, part).split() if _VARIABLE.fullmatch(part) else [part])
+    ]
 
 
 def _resolved(container: Mapping[str, Any], text: str) -> str:
     """The text with the values that `env` gives its variables; those from elsewhere stay."""
 
     def value(match: re.Match[str]) -> str:
-        name = match[1] or match[2]
+        name = match[1] or match[2] or match[3]
         found = [dig(entry, "value") for entry in items(dig(container, "env")) if dig(entry, "name") == name]
         return match[0] if not found or found[-1] is None else str(found[-1])
 
@@ -229,7 +231,7 @@ def _by_flags(container: Container) -> str | None:
     for field in ("command", "args"):
         for word in each(if_known(partial(dig, spec, field))):
             try:
-                names |= {dashed(part.strip("\"'")) for part in str(word()).split()}
+                names |= {part.partition("=")[0].replace("_", "-") for part in _parts(spec, str(word()))}
             except UnknownValueError as error:
                 unknown = unknown or error
     if _PROVIDER not in names or names & _AUTOSCALER or _is_other(spec):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,6 +125,10 @@ EVASIONS: dict[str, tuple[str, list[AnalyzedResource]]] = {
     "a DaemonSetList": (
         TOLERATES,
         [resource("kubernetes:apps/v1:DaemonSetList", {"items": [ccm(tolerations=[]).properties]})],
+    ),
+    "a CustomResource of a built-in kind": (
+        "lb-service-limit-sources",
+        [replace(service(spec={"loadBalancerSourceRanges": []}), type="kubernetes:v1:Service")],
     ),
     # What runs it.
     "sh -c": (TOLERATES, [runs("sh", "-c", "exec /bin/aws-cloud-controller-manager --v=2")]),

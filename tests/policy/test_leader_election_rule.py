@@ -43,6 +43,7 @@ def test_a_ccm_that_elects_a_leader_passes_which_is_the_default(pack: PolicyHost
         ["--leader-elect=0"],
         ["--leader-elect", "false"],
         ["--leader-elect=true", "--leader-elect=false"],
+        ["--leader_elect=false"],
     ],
 )
 def test_a_ccm_on_several_nodes_that_elects_no_leader_is_refused(pack: PolicyHost, args: list[str]) -> None:
@@ -60,6 +61,7 @@ def test_a_ccm_on_several_nodes_that_elects_no_leader_is_refused(pack: PolicyHos
         {"args": None, "command": ["/bin/ccm", "--leader-elect=false"]},
         {"args": ["--leader-elect=false"], "command": ["/bin/ccm", "--leader-elect=true"]},
         {"args": ["exec cloud-controller run '--leader-elect=false'"], "command": ["/bin/sh", "-c"]},
+        {"args": ["cloud-controller run --leader-elect=false; sleep 9"], "command": ["/bin/sh", "-c"]},
     ],
 )
 def test_flags_count_in_command_and_arguments_and_the_last_wins(pack: PolicyHost, container: dict[str, Any]) -> None:

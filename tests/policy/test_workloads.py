@@ -81,6 +81,7 @@ def test_a_job_with_a_ccms_image_is_judged_by_what_it_may_do_but_need_not_stay_a
         {"command": ["python3", "/app/my_ccm.py"]},
         {"args": ["--cloud-provider=example", "--cloud-config=/etc/cloud.conf"]},
         {"args": ["--cloud-provider", "example", "--configure-cloud-routes=false"]},
+        {"args": ["--cloud_provider=example", "--cloud_config=/etc/cloud.conf"]},
         {"args": ["--cloud-provider=$(CLOUD)", "--cloud-config=/etc/cloud.conf"]},
         {"command": ["sh", "-c", "exec /manager --cloud-provider=example --allocate-node-cidrs=true"]},
         {"name": "cloud-controller-manager"},
@@ -185,7 +186,7 @@ def test_a_job_with_a_ccms_service_account_is_no_ccm(pack: PolicyHost) -> None:
     assert of(pack.analyze(job), PINS) == []
 
 
-@pytest.mark.parametrize("variable", ["$(ELECT)", "${ELECT}"])
+@pytest.mark.parametrize("variable", ["$(ELECT)", "${ELECT}", "$ELECT"])
 def test_a_flag_gets_the_value_of_its_variable(pack: PolicyHost, variable: str) -> None:
     args = [f"--leader-elect={variable}"]
 
@@ -195,3 +196,14 @@ def test_a_flag_gets_the_value_of_its_variable(pack: PolicyHost, variable: str) 
     )
 
     assert (off, on, elsewhere) == (["mandatory"], [], [])
+
+
+def test_a_variable_may_hold_whole_flags(pack: PolicyHost) -> None:
+    env = [{"name": "FLAGS", "value": "--v=2 --leader-elect=false"}]
+    shell = {"command": ["sh", "-c", "exec cloud-controller run $FLAGS"], "args": []}
+
+    for run in ({"args": ["run", "$(FLAGS)"]}, shell):
+        assert of(pack.analyze(ccm(container={"env": env, **run})), LEADS) == ["mandatory"]
+    assert of(pack.analyze(ccm(container={"env": [{"name": "FLAGS", "value": UNKNOWN}], **shell})), LEADS) == [
+        "not-evaluated"
+    ]
