@@ -35,9 +35,9 @@ class CloudConfig:
 
 def ccms_reading(stack: Stack, secret: Subject) -> Iterator[tuple[Subject, list[Reference]]]:
     """The CCMs that read a Secret, with what they read of it. Raises UnknownValueError."""
-    name, space = dig(secret.props, "metadata", "name"), _namespace(secret)
+    name, space = dig(secret.props, "metadata", "name"), secret.namespace
     for workload in stack.of(*WORKLOADS):
-        if workload.is_patch or workload.cluster != secret.cluster or _namespace(workload) != space:
+        if workload.is_patch or workload.cluster != secret.cluster or workload.namespace != space:
             continue
         read = [found for found in references(pod(workload)) if (found.kind, found.name) == (SECRET, name)]
         if read and ccm_container(workload) is not None:
@@ -88,7 +88,3 @@ def _decoded(secret: Subject, key: str) -> str:
 
 def _plain(secret: Subject, key: str) -> str:
     return str(secret.props["stringData"][key])
-
-
-def _namespace(subject: Subject) -> str:
-    return str(dig(subject.props, "metadata", "namespace") or "default")

@@ -84,8 +84,9 @@ def problems(metadata: Metadata, stack: Stack) -> Iterator[tuple[Subject, Proble
         ]
         for machine in machines:
             yield workload, partial(problem_if, relies, partial(_reach, metadata, machine, workload))
-        for policy in stack.of(_POLICY):
-            kept_off = partial(_kept_off, metadata, policy, workload)
+        policies = stack.of(_POLICY)
+        for policy in policies:
+            kept_off = partial(_kept_off, metadata, policy, policies, workload)
             yield policy, partial(problem_if, relies, kept_off)
 
 
@@ -101,7 +102,7 @@ def _relies(metadata: Metadata, stack: Stack, workload: Subject) -> bool:
             str(dig(each, "name")) in metadata.credentials for each in _env(container())
         ):
             return False
-    account = dig(pod(workload), "serviceAccountName")
+    account = dig(pod(workload), "serviceAccountName") or dig(pod(workload), "serviceAccount")
     for subject in stack.of(_ACCOUNT):
         if dig(subject.props, "metadata", "name") == account:
             annotations = dig(subject.props, "metadata", "annotations") or {}
@@ -126,20 +127,26 @@ def _reach(metadata: Metadata, machine: Subject, workload: Subject) -> str | Non
     )
 
 
-def _kept_off(metadata: Metadata, policy: Subject, workload: Subject) -> str | None:
+def _kept_off(metadata: Metadata, policy: Subject, policies: list[Subject], workload: Subject) -> str | None:
     if dig(pod(workload), "hostNetwork") or not _is_for(policy, workload):
         return None
-    spec = dig(policy.props, "spec")
-    if "Egress" not in [*items(dig(spec, "policyTypes"))] and not dig(spec, "egress"):
-        return None
-    if any(_lets_out(each, metadata.address) for each in items(dig(spec, "egress"))):
+    # What one policy lets out, no other keeps in.
+    rules = [
+        rule_ for other in policies if _is_for(other, workload) for rule_ in items(dig(other.props, "spec", "egress"))
+    ]
+    if any(_lets_out(each, metadata.address) for each in rules):
         return None
     return f"the CCM has no credentials, and this policy keeps it from the metadata service ({metadata.address})"
 
 
 def _is_for(policy: Subject, workload: Subject) -> bool:
-    one, other = (dig(each.props, "metadata", "namespace") or "default" for each in (policy, workload))
-    return bool(one == other and selects(dig(policy.props, "spec", "podSelector"), pod_labels(workload)))
+    """Whether the policy limits what the workload's pods reach."""
+    spec = dig(policy.props, "spec")
+    return (
+        (policy.cluster, policy.namespace) == (workload.cluster, workload.namespace)
+        and selects(dig(spec, "podSelector"), pod_labels(workload))
+        and ("Egress" in [*items(dig(spec, "policyTypes"))] or bool(dig(spec, "egress")))
+    )
 
 
 def _lets_out(rule_: Any, address: str) -> bool:

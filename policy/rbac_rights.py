@@ -110,7 +110,7 @@ def _bound(binding: Subject, namespace: str, account: str) -> _Reference | None:
     if not first_known(partial(_is, each, namespace, account) for each in each(dig(binding.props, "subjects"))):
         return None
     role = dig(binding.props, "roleRef")
-    scope = "" if binding.kind == BINDINGS[0] else _namespace(binding)
+    scope = "" if binding.kind == BINDINGS[0] else binding.namespace
     return _Reference(f"{_GROUP}/{dig(role, 'kind')}", str(dig(role, "name")), scope)
 
 
@@ -140,7 +140,7 @@ def _is_named(role: Subject, reference: _Reference) -> bool:
     return (
         role.kind == reference.kind
         and dig(role.props, "metadata", "name") == reference.name
-        and (role.kind == CLUSTER_ROLE or _namespace(role) == reference.namespace)
+        and (role.kind == CLUSTER_ROLE or role.namespace == reference.namespace)
     )
 
 
@@ -177,7 +177,3 @@ def _of_rule(rule: Callable[[], Any], namespace: str) -> list[Right]:
         for name in texts("resourceNames") or [""]
     ]
     return [*named, *(Right("", path, verb) for path in texts("nonResourceURLs") for verb in texts("verbs"))]
-
-
-def _namespace(subject: Subject) -> str:
-    return str(dig(subject.props, "metadata", "namespace") or "default")

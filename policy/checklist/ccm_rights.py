@@ -44,7 +44,7 @@ def _account(workload: Subject) -> tuple[str, str]:
     spec = pod(workload)
     # `serviceAccount` is the field's former name.
     name = dig(spec, "serviceAccountName") or dig(spec, "serviceAccount") or "default"
-    return str(dig(workload.props, "metadata", "namespace") or "default"), str(name)
+    return workload.namespace, str(name)
 
 
 def excess(_stack: Stack, _account: str, given: Granted, needed: Needs, _workload: Subject) -> str | None:
@@ -90,7 +90,7 @@ def missing(stack: Stack, account: str, given: Granted, needed: Needs, workload:
 
 
 def _is_account(found: Subject, account: str, workload: Subject) -> bool:
-    name, namespace = dig(found.props, "metadata", "name"), dig(found.props, "metadata", "namespace") or "default"
+    name, namespace = dig(found.props, "metadata", "name"), found.namespace
     return not found.is_patch and found.cluster == workload.cluster and f"{namespace}/{name}" == account
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from policy import clouds
+from policy.label_selectors import selects
 from policy.objects import dig, each
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
 from policy.subjects import Subject
@@ -45,21 +46,14 @@ def _on_machine(stack: Stack) -> str | None:
 
 def _limits(policy: Subject, workload: Subject) -> bool:
     """Whether the policy selects the workload's pods, and lets them out to less than everything."""
-    if _namespace(policy) != _namespace(workload):
+    if policy.namespace != workload.namespace:
         return False
-    labels = pod_labels(workload)
-    selector = dig(policy.props, "spec", "podSelector")
-    wanted = dig(selector, "matchLabels") or {}
-    if dig(selector, "matchExpressions") or any(dig(labels, key) != wanted[key] for key in wanted):
+    if not selects(dig(policy.props, "spec", "podSelector"), pod_labels(workload)):
         return False
     types = [str(each()) for each in each(dig(policy.props, "spec", "policyTypes"))]
     rules = [*each(dig(policy.props, "spec", "egress"))]
     # Without types, a policy is about egress only if it has rules for it.
     return ("Egress" in types or (not types and bool(rules))) and not any(_is_open(rule()) for rule in rules)
-
-
-def _namespace(subject: Subject) -> str:
-    return str(dig(subject.props, "metadata", "namespace") or "default")
 
 
 def _is_open(rule: Mapping[str, Any]) -> bool:
@@ -91,7 +85,7 @@ CCM_EGRESS_RESTRICTED = StackRule(
         ),
     },
     judges=(
-        "A CCM in the pod network has a NetworkPolicy in its namespace that selects its pods by labels and limits "
+        "A CCM in the pod network has a NetworkPolicy in its namespace that selects its pods and limits "
         "egress: none of its rules allows every address on every port. A CCM in its machine's network (`hostNetwork`) "
         "passes if the stack has a machine whose security groups do not allow all egress, or if `limitedBy` says what "
         "limits it."

@@ -79,11 +79,11 @@ def _of_volume(volume: Mapping[str, Any], file: str) -> Iterator[tuple[tuple[str
 
 
 def _is_source(file: Subject, source: tuple[str, str], workload: Subject) -> bool:
-    wanted = (*source, dig(workload.props, "metadata", "namespace") or "default")
+    wanted = (*source, workload.namespace)
     return wanted == (
         file.kind,
         dig(file.props, "metadata", "name"),
-        dig(file.props, "metadata", "namespace") or "default",
+        file.namespace,
     )
 
 

@@ -38,6 +38,7 @@ def policy(namespace: str = "kube-system", **spec: Any) -> AnalyzedResource:
         policy(),
         policy(egress=[]),
         policy(podSelector={}),
+        policy(podSelector={"matchExpressions": [{"key": "k8s-app", "operator": "Exists"}]}),
         policy(policyTypes=None),
         policy(egress=[{"ports": [{"port": 443}]}]),
         policy(egress=[{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}]),
@@ -75,7 +76,7 @@ def test_the_pods_of_every_kind_of_workload_are_known_by_their_labels(pack: Poli
     [
         policy(namespace="default"),
         policy(podSelector={"matchLabels": {"k8s-app": "web"}}),
-        policy(podSelector={"matchExpressions": [{"key": "k8s-app", "operator": "Exists"}]}),
+        policy(podSelector={"matchExpressions": [{"key": "k8s-app", "operator": "DoesNotExist"}]}),
         policy(policyTypes=["Ingress"]),
         policy(policyTypes=None, egress=None),
         policy(egress=EVERYTHING),
@@ -90,6 +91,14 @@ def test_a_policy_that_is_not_the_ccms_or_limits_nothing_is_not(pack: PolicyHost
 
     assert (finding.urn, finding.level, finding.severity) == (workload.urn, "advisory", "medium")
     assert finding.message == "no NetworkPolicy selects its pods and limits their egress"
+
+
+def test_the_labels_of_a_bare_pod_are_its_own(pack: PolicyHost) -> None:
+    template = manager().properties["spec"]["template"]
+    pod = resource("kubernetes:core/v1:Pod", {**template, "metadata": {"namespace": "kube-system", "labels": LABELS}})
+
+    assert of(pack.analyze_stack([pod, policy()]), RULE) == []
+    assert of(pack.analyze_stack([pod]), RULE) == ["advisory"]
 
 
 def test_a_policy_of_another_cluster_does_not_count(pack: PolicyHost) -> None:

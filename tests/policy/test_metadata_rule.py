@@ -14,6 +14,7 @@ from tests.policy_objects import EXEMPT, ccm, of, resource
 
 AWS, ALICLOUD = "aws-ccm-reach-metadata", "alicloud-ccm-reach-metadata"
 LABELS = {"app": "ccm"}
+NOT_OURS = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["ccm"]}]}
 ROLE = {"env": [{"name": "AWS_ROLE_ARN", "value": "arn:aws:iam::123456789012:role/ccm"}]}
 
 
@@ -32,10 +33,10 @@ def manager(name: str = "ccm", **more: Any) -> AnalyzedResource:
     return made
 
 
-def policy(*egress: Any, labels: Any = LABELS) -> AnalyzedResource:
-    spec = {"podSelector": {"matchLabels": labels}, "policyTypes": ["Egress"], "egress": [*egress]}
+def policy(*egress: Any, labels: Any = LABELS, selector: Any = None, name: str = "policy") -> AnalyzedResource:
+    spec = {"podSelector": selector or {"matchLabels": labels}, "policyTypes": ["Egress"], "egress": [*egress]}
     props = {"metadata": {"name": "ccm", "namespace": "kube-system"}, "spec": spec}
-    return resource("kubernetes:networking.k8s.io/v1:NetworkPolicy", props, "policy")
+    return resource("kubernetes:networking.k8s.io/v1:NetworkPolicy", props, name)
 
 
 def account(**annotations: str) -> AnalyzedResource:
@@ -96,6 +97,9 @@ def test_a_service_without_sessions_or_out_of_reach_is_reported(
         (AWS, [template(httpPutResponseHopLimit=2), manager(), policy(labels={"app": "other"})]),
         (AWS, [template(), manager(container=ROLE), policy()]),
         (AWS, [template(), manager(serviceAccountName="ccm"), account(**{"eks.amazonaws.com/role-arn": "arn:x"})]),
+        (AWS, [template(), manager(serviceAccount="ccm"), account(**{"eks.amazonaws.com/role-arn": "arn:x"})]),
+        (AWS, [template(httpPutResponseHopLimit=2), manager(), policy(), policy(to("0.0.0.0/0"), name="open")]),
+        (AWS, [template(httpPutResponseHopLimit=2), manager(), policy(selector=NOT_OURS)]),
         (AWS, [template(), manager(EXEMPT)]),
         (AWS, [template(EXEMPT_RESOURCE, httpTokens="optional")]),
         (AWS, [manager()]),
@@ -109,6 +113,9 @@ def test_a_service_without_sessions_or_out_of_reach_is_reported(
         "other pods",
         "role by variable",
         "role by ServiceAccount",
+        "role by ServiceAccount in the field's former name",
+        "another policy lets it out",
+        "other pods by expression",
         "exempt CCM",
         "exempt machines",
         "no machines",
