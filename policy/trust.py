@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policy.documents import Statement, allows, texts
+from policy.documents import Statement, allows, matches, texts
 from policy.objects import dig
 
 _WHO = re.compile(r"(Principal|Source(Account|Arn|Org))\w*", re.IGNORECASE)
 """The keys of conditions on who takes a role, without their prefix."""
 _POSITIVE = re.compile(r"(For(Any|All)Values?:)?(String(Equals|Like)(IgnoreCase)?|Arn(Equals|Like))(IfExists)?", re.I)
 """Operators that let only the values pass."""
-_LENIENT = re.compile(r"ForAllValues:|IfExists$", re.IGNORECASE)
-"""Operators that let everyone pass to whom the key does not apply."""
-_ANY_ACCOUNT = re.compile(r"system:serviceaccount:(\*(:.*)?|[^:]*:\*+)|\*+")
-"""Subjects of every ServiceAccount, or of every one of a namespace."""
+_EVERY_ONE_OF = re.compile(r"system:serviceaccount:(\*:.*|[^:]*:[*?]+)")
+"""Subjects of every ServiceAccount of a namespace, or of one name in every namespace."""
+_SOME_ACCOUNT = "system:serviceaccount:some-namespace:some-account"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +35,7 @@ def too_open(words: Words, statement: Statement) -> str | None:
         return None
     if dig(statement, "NotPrincipal"):
         return "lets everyone but its NotPrincipal take the role"
-    if _is_for_everyone(words, statement) and not any(
-        _limits(words, *condition) for condition in _conditions(statement)
-    ):
+    if _is_for_everyone(words, statement) and not any(_limits(words, key) for key, _, _ in _conditions(statement)):
         return "lets everyone take the role (Principal *)"
     return _of_tokens(statement) if _is_for_tokens(statement) else None
 
@@ -51,7 +48,9 @@ def _of_tokens(statement: Statement) -> str | None:
         value
         for key, operator, values in _conditions(statement)
         for value in values
-        if key.lower().endswith(":sub") and "like" in operator.lower() and _ANY_ACCOUNT.fullmatch(value)
+        if key.lower().endswith(":sub")
+        and "like" in operator.lower()
+        and (matches(value, _SOME_ACCOUNT) or _EVERY_ONE_OF.fullmatch(value))
     ]
     return f"lets every ServiceAccount take the role that is like {', '.join(like)}" if like else None
 
@@ -69,11 +68,9 @@ def _is_for_everyone(words: Words, statement: Statement) -> bool:
     return any(name == "*" or words.every_account.fullmatch(name) for name in names)
 
 
-def _limits(words: Words, key: str, operator: str, values: Sequence[str]) -> bool:
-    """Whether a condition says who may take the role, besides the principal."""
+def _limits(words: Words, key: str) -> bool:
+    """Whether a condition with this key says who may take the role, besides the principal."""
     prefix, _, rest = key.partition(":")
-    if _LENIENT.search(operator) or any(not value.strip("*") for value in values):
-        return False
     return prefix.lower() == words.prefix and bool(_WHO.fullmatch(rest))
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from policy.objects import dig, each
-from policy.rbac_rights import ADMIN, BINDINGS, CLUSTER_ROLE, ROLES
+from policy.rbac_rights import ADMIN, BINDINGS, CLUSTER_ROLE
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, every_known, known
@@ -41,7 +41,8 @@ _BINDABLE: Final = _PUBLIC | {
 def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
     """Bindings that give away too much, or to too many."""
     # A name that is unknown is not that of a role to be recognised.
-    made, _ = known(partial(dig, role.props, "metadata", "name") for role in stack.of(*ROLES))
+    roles = [role for role in stack.of(CLUSTER_ROLE) if not role.is_patch]
+    made, _ = known(partial(dig, role.props, "metadata", "name") for role in roles)
     for binding in stack.of(*BINDINGS):
         yield binding, partial(_gives_too_much, binding, frozenset(made))
         yield binding, partial(_gives_to_everyone, binding)

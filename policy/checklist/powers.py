@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from pulumi_policy.proxy import UnknownValueError
+
 from policy.objects import dig, each, items
 from policy.powers import power
 from policy.rbac_rights import ROLES
 from policy.rules import ADVISORY, HIGH, ResourceRule
 from policy.subjects import Subject
-from policy.unknowns import Problem, collect, known
+from policy.unknowns import Problem, known
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -24,13 +26,12 @@ def problems(subject: Subject) -> Iterator[Problem]:
 
 def _problem(index: int, rule: Callable[[], Any]) -> str | None:
     content = rule()
-    # The empty name is that of requests for all objects.
-    names = [*items(dig(content, "resourceNames"))]
-    named = bool(names) and "" not in names
-    resources, unknown = known(collect(each(dig(content, "resources"))))
-    verbs, more_unknown = known(collect(each(dig(content, "verbs"))))
+    named = any(True for _ in items(dig(content, "resourceNames")))
+    (groups, _), (resources, _), (verbs, _) = fields = [
+        _values(content, field) for field in ("apiGroups", "resources", "verbs")
+    ]
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for group in items(dig(content, "apiGroups")):
+    for group in groups:
         for resource in resources:
             for verb in verbs:
                 if enough_to := power(group, resource, verb, named):
@@ -38,9 +39,16 @@ def _problem(index: int, rule: Callable[[], Any]) -> str | None:
     if found:
         said = [f"{', '.join(verbs)} of {resource}, enough to {what}" for (resource, what), verbs in found.items()]
         return f"rules[{index}] grants {' and '.join(said)}"
-    if unknown := unknown or more_unknown:
-        raise unknown
+    for _, unknown in fields:
+        if unknown is not None:
+            raise unknown
     return None
+
+
+def _values(rule: Any, field: str) -> tuple[list[str], UnknownValueError | None]:
+    """The field's known texts, of which the core's group is empty, and the first unknown one."""
+    found, unknown = known(partial(lambda value: [str(value())], value) for value in each(dig(rule, field)))
+    return [text for [text] in found], unknown
 
 
 ROLES_WITHOUT_POWERS = ResourceRule(

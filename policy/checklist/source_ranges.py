@@ -37,7 +37,7 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
     serving = Serving(stack)
     for service in stack.of(SERVICE):
         conditions = [partial(_is_public, service, serving), partial(_is_not_limited, service, serving)]
-        for problem in of_balanced(service, partial(_problem, service.props, stack.config), conditions):
+        for problem in of_balanced(service, partial(_problem, service, serving), conditions):
             yield service, problem
 
 
@@ -57,7 +57,8 @@ def _is_not_limited(service: Subject, serving: Serving) -> bool:
     return marked(service.props, [*marks, *map(Mark, more)]) is None
 
 
-def _problem(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
+def _problem(service: Subject, serving: Serving) -> str | None:
+    props, config = service.props, service.config
     ranges = [*each(dig(props, "spec", "loadBalancerSourceRanges"))]
     field = "spec.loadBalancerSourceRanges"
     if not ranges:
@@ -66,7 +67,8 @@ def _problem(props: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
         ranges = [partial(str, part) for part in str(text).split(",") if part.strip()]
         field = f"annotation {SOURCE_RANGES}"
     if not ranges:
-        if marked(props, FURTHER_CLIENTS) is not None:
+        cloud = serving.cloud(service)
+        if marked(props, FURTHER_CLIENTS if cloud is None else cloud.further_clients) is not None:
             return None
         return "the load balancer is public and has no source ranges: anyone may connect"
     settings = {4: "widestPrefix", 6: "widestPrefixIPv6"}

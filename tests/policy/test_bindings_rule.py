@@ -112,6 +112,13 @@ def test_a_role_that_the_stack_makes_is_judged_by_what_it_grants(pack: PolicyHos
     assert found(pack, binding("system:cloud-controller-manager")) != []
 
 
+@pytest.mark.parametrize("kind", ["Role", "ClusterRolePatch"])
+def test_neither_a_namespaces_role_nor_a_patch_makes_the_role_of_this_name(pack: PolicyHost, kind: str) -> None:
+    other = resource(f"{GROUP}:{kind}", {"metadata": {"name": "edit", "namespace": "shop"}, "rules": []})
+
+    assert found(pack, other, binding("edit")) != []
+
+
 def test_an_exempt_binding_is_left_alone(pack: PolicyHost) -> None:
     assert found(pack, binding("cluster-admin", name=EXEMPT)) == []
 

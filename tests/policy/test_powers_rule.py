@@ -134,8 +134,10 @@ def test_an_answer_that_depends_on_an_unknown_value_is_not_evaluated(pack: Polic
     assert of(pack.analyze(role(unknown)), RULE) == ["not-evaluated"]
 
 
-def test_a_power_counts_beside_an_unknown_verb(pack: PolicyHost) -> None:
-    mixed = {"apiGroups": [""], "resources": ["secrets"], "verbs": [UNKNOWN, "get"]}
+@pytest.mark.parametrize("field", ["apiGroups", "resources", "verbs"])
+def test_a_power_counts_beside_an_unknown_group_resource_or_verb(pack: PolicyHost, field: str) -> None:
+    whole = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    mixed = {**whole, field: [*whole[field], UNKNOWN]}
 
     assert of(pack.analyze(role(mixed)), RULE) == ["advisory"]
 

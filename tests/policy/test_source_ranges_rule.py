@@ -226,8 +226,11 @@ def test_another_clouds_annotation_makes_no_load_balancer_internal(pack: PolicyH
 
 
 @pytest.mark.parametrize("cloud", ["alicloud", "mycloud"])
-def test_another_clouds_annotation_limits_nobody(pack: PolicyHost, cloud: str) -> None:
-    limited = balancer([], annotations={f"{AWS}-security-groups": "sg-0123456789abcdef0"})
+@pytest.mark.parametrize(
+    ("name", "value"), [("security-groups", "sg-0123456789abcdef0"), ("security-group-prefix-lists", "pl-1")]
+)
+def test_another_clouds_annotation_limits_nobody(pack: PolicyHost, cloud: str, name: str, value: str) -> None:
+    limited = balancer([], annotations={f"{AWS}-{name}": value})
 
     assert found(pack, ours("aws"), limited) == []
     assert [finding.level for finding in found(pack, ours(cloud), limited)] == ["advisory"]

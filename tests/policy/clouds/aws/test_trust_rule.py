@@ -94,6 +94,8 @@ def test_a_role_for_tokens_without_a_condition_on_their_subject_is_reported(pack
         "system:serviceaccount:*:*",
         "system:serviceaccount:*:ccm",
         "system:serviceaccount:kube-system:*",
+        "system:serviceaccount:kube-system:?*",
+        "system:*",
     ],
 )
 def test_a_subject_that_is_like_every_account_is_reported(pack: PolicyHost, pattern: str) -> None:
