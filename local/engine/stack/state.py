@@ -142,7 +142,10 @@ class Store:
             journal = self._directory / JOURNAL_FILE
             if not journal.exists() and (self._directory / STATE_FILE).exists():
                 return
-            self._written = _write(self._directory, self._document())
+            first = next(entries(journal), None)
+            # Otherwise the state has the journal already. Written again, it would no longer be known as its successor.
+            if first is None or first["state"] == self._written:
+                self._written = _write(self._directory, self._document())
             self._journal.remove()
             self._begun = False
             # Renumber the operations as reading will: later entries of the journal refer to these numbers.

@@ -61,6 +61,23 @@ def test_a_journal_already_folded_into_the_state_is_not_applied_again(
     assert not (tmp_path / JOURNAL_FILE).exists()
 
 
+def test_the_next_run_may_be_killed_too_before_the_journal_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened(tmp_path)
+    first.compact()
+    first.put(thing("a", id="1"))
+    killed_before_the_journal_is_removed(first, monkeypatch)
+    backup = (tmp_path / BACKUP_FILE).read_text()
+
+    with monkeypatch.context() as killed, pytest.raises(SystemExit):
+        killed.setattr(Journal, "remove", lambda _: sys.exit("killed"))
+        opened(tmp_path)
+
+    assert [r.name for r in opened(tmp_path).snapshot.all()] == ["a"]
+    assert (tmp_path / BACKUP_FILE).read_text() == backup
+
+
 def test_entries_after_a_folded_journal_are_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = opened(tmp_path)
     first.compact()
