@@ -191,6 +191,29 @@ def test_a_run_killed_at_any_journal_entry_and_resumed_ends_like_an_uninterrupte
             assert_settled(stack, second)
 
 
+@tried(0.1)
+@given(first=programs, second=programs, third=programs, kill=st.tuples(st.integers(1, 25), st.booleans()))
+def test_after_a_kill_the_program_may_be_another(
+    first: Program, second: Program, third: Program, kill: tuple[int, bool]
+) -> None:
+    with shop() as stack:
+        run(stack, without_leftovers(first))
+        with suppress(Killed):
+            run(stack, without_leftovers(second), *kill)
+        assert stack.refresh().ok
+        assert_no_secret(stack, [])
+
+        run(stack, without_leftovers(third))
+
+        assert_as_declared(stack, without_leftovers(third), set())
+        assert_settled(stack, without_leftovers(third))
+
+
+def without_leftovers(program: Program) -> Program:
+    """The program with resources whose objects are deleted with them."""
+    return replace(program, nodes=tuple(replace(n, retained=False, deleted_with=None) for n in program.nodes))
+
+
 def run(stack: Shop, program: Program | None, kill_at: int | None = None, written: bool = False) -> None:
     """Up, or without a program destroy."""
     if program is None:
