@@ -10,12 +10,12 @@ from typing import Any
 
 from policy import clouds
 from policy.clouds.interface import PolicyCloud
-from policy.objects import dig, each, items
+from policy.objects import dig, each
 from policy.references import Reference, of_file, references
 from policy.rules import Stack
 from policy.subjects import SECRET, Subject
 from policy.unknowns import first_known, if_known
-from policy.workloads import WORKLOADS, ccm_container, flag, pod
+from policy.workloads import WORKLOADS, ccm_container, containers, flag, pod
 
 FLAG = "--cloud-config"
 _CLOUD_FLAGS = ("--cloud", "--cloud-provider")
@@ -50,7 +50,7 @@ def cloud_configs(stack: Stack, secret: Subject) -> Iterator[CloudConfig]:
     texts = dict(known_entries(secret))
     for workload, _ in ccms_reading(stack, secret):
         spec = pod(workload)
-        for container in items(dig(spec, "containers")):
+        for container in (found() for found in containers(workload)):
             cloud = next((known[name] for word in _CLOUD_FLAGS if (name := _flag(container, word)) in known), None)
             path = _flag(container, FLAG) if cloud is not None else None
             for source in of_file(spec, container, path) if path else ():

@@ -53,16 +53,21 @@ def of_volume(volume: Mapping[str, Any]) -> Iterator[Reference]:
 
 def of_file(pod: Mapping[str, Any], container: Mapping[str, Any], path: str) -> list[Reference]:
     """Where a container's file comes from: several, where its volume leaves that open. Raises UnknownValueError."""
-    for mount in items(dig(container, "volumeMounts")):
-        root = str(dig(mount, "mountPath")).rstrip("/")
+    # A volume may be mounted within another: the innermost has the file.
+    for mount in sorted(items(dig(container, "volumeMounts")), key=lambda mount: -len(_root(mount))):
+        root = _root(mount)
         if path != root and not path.startswith(f"{root}/"):
             continue
-        file = path.removeprefix(root).lstrip("/") or str(dig(mount, "subPath") or "")
+        file = "/".join(filter(None, (str(dig(mount, "subPath") or ""), path.removeprefix(root).lstrip("/"))))
         volumes = [each for each in items(dig(pod, "volumes")) if dig(each, "name") == dig(mount, "name")]
         found = [each for volume in volumes for each in of_volume(volume)]
         named = [each for each in found if each.path == file]
         return named or [Reference(each.kind, each.name, file) for each in found if each.path is None]
     return []
+
+
+def _root(mount: Any) -> str:
+    return str(dig(mount, "mountPath") or "").rstrip("/")
 
 
 def _of_environment(container: Mapping[str, Any]) -> Iterator[Reference]:

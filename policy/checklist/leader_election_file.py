@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import yaml
 
 from policy.checklist.leader_election import FALSE, FLAG, why_several
-from policy.objects import dig, items
+from policy.objects import dig
+from policy.references import Reference, of_file
 from policy.rules import CRITICAL, MANDATORY, Stack, StackRule
 from policy.subjects import CONFIG_MAP, SECRET, Subject
 from policy.unknowns import Problem, problem_if
@@ -46,45 +46,20 @@ def _problem(workload: Subject, container: Container, files: list[Subject]) -> s
     path = flag(spec, _OPTIONS) if flag(spec, FLAG) is None else None
     if not path:
         return None
-    for source, key in _sources(pod(workload), spec, path):
+    for source in of_file(pod(workload), spec, path):
         for file in files:
-            if _is_source(file, source, workload) and _is_off(_text(file, key)):
+            if _is_source(file, source, workload) and _is_off(_text(file, source.key or "")):
                 kind = file.kind.rpartition("/")[2]
                 return (
-                    f"container {dig(spec, 'name')}: {kind} {source[1]} turns leader election off ({key}), "
+                    f"container {dig(spec, 'name')}: {kind} {source.name} turns leader election off ({source.key}), "
                     f"but {why_several(workload)}"
                 )
     return None
 
 
-def _sources(spec: Mapping[str, Any], container: Mapping[str, Any], path: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """The kinds and names of what is mounted at the path, with the key that is this file."""
-    for mount in items(dig(container, "volumeMounts")):
-        folder, part = str(dig(mount, "mountPath") or "").rstrip("/"), str(dig(mount, "subPath") or "")
-        if path != folder and not path.startswith(f"{folder}/"):
-            continue
-        file = "/".join(filter(None, (part, path[len(folder) + 1 :])))
-        for volume in items(dig(spec, "volumes")):
-            if dig(volume, "name") == dig(mount, "name"):
-                yield from _of_volume(volume, file)
-
-
-def _of_volume(volume: Mapping[str, Any], file: str) -> Iterator[tuple[tuple[str, str], str]]:
-    for source in (volume, *items(dig(volume, "projected", "sources"))):
-        for kind, field, name in ((CONFIG_MAP, "configMap", "name"), (SECRET, "secret", "secretName")):
-            shown = dig(source, field)
-            if shown is not None:
-                keys = [dig(item, "key") for item in items(dig(shown, "items")) if dig(item, "path") == file]
-                yield (kind, str(dig(shown, name) or dig(shown, "name"))), str(keys[0] if keys else file)
-
-
-def _is_source(file: Subject, source: tuple[str, str], workload: Subject) -> bool:
-    wanted = (*source, workload.namespace)
-    return wanted == (
-        file.kind,
-        dig(file.props, "metadata", "name"),
-        file.namespace,
-    )
+def _is_source(file: Subject, source: Reference, workload: Subject) -> bool:
+    there = (file.kind, dig(file.props, "metadata", "name"), file.namespace, file.cluster)
+    return there == (source.kind, source.name, workload.namespace, workload.cluster)
 
 
 def _text(file: Subject, key: str) -> str:

@@ -46,6 +46,18 @@ def test_a_ccm_that_reads_its_cloud_config_from_a_config_map_is_refused(
     assert of(pack.analyze(workload), RULE) == ["mandatory"]
 
 
+@pytest.mark.parametrize("outermost_first", [True, False])
+def test_of_volumes_within_each_other_the_innermost_has_the_file(pack: PolicyHost, outermost_first: bool) -> None:
+    mounts = [{"name": "etc", "mountPath": "/etc"}, {"name": "config", "mountPath": "/etc/cloud"}]
+    volumes = [{"name": "etc", "emptyDir": {}}, {"name": "config", "configMap": {"name": "settings"}}]
+    container = {
+        "args": ["run", "--cloud-config=/etc/cloud/cloud.conf"],
+        "volumeMounts": mounts if outermost_first else mounts[::-1],
+    }
+
+    assert of(pack.analyze(ccm(volumes=volumes, container=container)), RULE) == ["mandatory"]
+
+
 @pytest.mark.parametrize(
     "workload",
     [

@@ -13,6 +13,7 @@ from tests.policy_objects import EXEMPT, ccm, of, resource
 
 RULE = "ccm-cloud-config-valid"
 HUSH = "hUsh4Ever"
+OTHER = {"name": "web", "image": "registry.example/web:1.0.0"}
 MYCLOUD = f"[Global]\nendpoint = https://api.mycloud.internal\ntoken = {HUSH}\ncluster-id = c-1\n"
 AWS = "[Global]\nKubernetesClusterID = prod\nRegion = eu-central-1\nVPC = vpc-0123456789abcdef0\n"
 OPENSTACK = f"[Global]\nauth-url = https://keystone/v3\nuser-id = u\npassword = {HUSH}\ntenant-id = t\n"
@@ -73,6 +74,17 @@ def test_a_cloud_config_that_the_ccm_would_refuse_is_refused(
 
 
 WRONG = secret("[Global]\n")
+
+
+def test_the_cloud_config_of_a_ccm_that_runs_as_a_sidecar_is_judged(pack: PolicyHost) -> None:
+    sidecar = reading()
+    pod = sidecar.properties["spec"]["template"]["spec"]
+    [manager] = pod["containers"]
+    pod |= {"containers": [OTHER], "initContainers": [{**manager, "restartPolicy": "Always"}]}
+
+    assert of(pack.analyze_stack([sidecar, WRONG]), RULE) == ["mandatory"]
+
+
 ITEMS = [{"key": "aws.ini", "path": "cloud.conf"}]
 
 
