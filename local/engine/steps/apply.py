@@ -72,13 +72,13 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
     except PartialFailure as failure:
         broken = replace(goal, id=failure.id, init_errors=(str(failure),))
         made_nevertheless = _finished(broken, provider.accepts_secrets, outputs=failure.outputs)
-        run.store.put(made_nevertheless, ends=number, replaced=replaced_object(replaces, broken))
+        keep_made(run, made_nevertheless, replaces, ends=number)
         raise
     except ProviderError:
         run.store.end(number)
         raise
     done = _finished(replace(goal, id=made.id), provider.accepts_secrets, outputs=made.outputs)
-    run.store.put(done, ends=number, replaced=replaced_object(replaces, done))
+    keep_made(run, done, replaces, ends=number)
     run.store.settle(goal.urn)
     return done
 
@@ -120,10 +120,19 @@ def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
     return done
 
 
-def replaced_object(old: ResourceState | None, new: ResourceState) -> ResourceState | None:
-    """What to delete once the new resource exists: the old one, unless they are the same object."""
+def keep_made(run: Run, made: ResourceState, replaces: ResourceState | None, *, ends: int | None = None) -> None:
+    """Keep a resource that exists now; what it replaces is to be deleted, unless they are the same object."""
+    condemned = run.store.snapshot.resources.get((made.urn, str(made.id)))
+    if condemned is not None and _are_same(condemned, made):
+        # An earlier run replaced it and could not delete it. The provider recognised the create that is now repeated.
+        run.store.remove(condemned)
+    replaced = None if replaces is None or _are_same(replaces, made) else replaces
+    run.store.put(made, ends=ends, replaced=replaced)
+
+
+def _are_same(old: ResourceState, new: ResourceState) -> bool:
     # An id is unique only where its provider manages: in another cluster it belongs to another object.
-    return old if old is not None and (old.id != new.id or provider_changed(old.provider, new.provider)) else None
+    return old.id == new.id and not provider_changed(old.provider, new.provider)
 
 
 def _finished(goal: ResourceState, accepts_secrets: bool, *, outputs: dict[str, object]) -> ResourceState:

@@ -47,7 +47,7 @@ def take_over(
         decision = decide(replace(there, protect=False), goal, diff)
         _compare(run, goal, decision)
         if not run.dry_run:
-            run.store.put(goal, replaced=apply.replaced_object(old, goal))
+            apply.keep_made(run, goal, old)
         finish(replace(step, old=there, new=goal, detailed=decision.detailed))
     return goal
 

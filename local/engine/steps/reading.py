@@ -36,6 +36,6 @@ def read(run: Run, old: ResourceState | None, goal: ResourceState) -> ResourceSt
         if old is None or (old.inputs, old.outputs) != (goal.inputs, goal.outputs):
             goal = replace(goal, modified=run.store.now())
         if not run.dry_run and goal != old:
-            run.store.put(goal, replaced=apply.replaced_object(relinquished, goal))
+            apply.keep_made(run, goal, relinquished)
         finish(replace(step, new=goal))
     return goal

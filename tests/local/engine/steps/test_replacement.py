@@ -53,6 +53,24 @@ def test_a_protected_dependent_prevents_the_whole_replacement(stack: Any, kit: A
     assert stack.cloud.asked(*CHANGES) == []
 
 
+@pytest.mark.parametrize("again", ["created", "imported", "read"])
+def test_a_replaced_object_that_the_program_wants_again_is_no_longer_deleted(stack: Any, kit: Any, again: str) -> None:
+    def program() -> None:
+        if again == "read":
+            pulumi.CustomResource("memory:index:Thing", "thing", {}, ResourceOptions(id="thing-a"))
+        else:
+            kit.Thing("thing", ResourceOptions(import_="thing-a" if again == "imported" else None), kind="a")
+
+    stack.up(lambda: kit.Thing("thing", kind="a"))
+    stack.cloud.faults["delete thing"] = kit.ProviderError("in use")
+    assert not stack.up(lambda: kit.Thing("thing", kind="b")).ok
+    stack.cloud.faults.clear()
+
+    assert stack.up(program).ok
+    assert list(stack.cloud.objects) == ["thing-a"]
+    assert len(stack.resources()) == 2 and stack.resources()["thing"].id == "thing-a"
+
+
 def before(kit: Any, **user: Any) -> Any:
     """`user` depends on `base` so that it is replaced with it."""
 
