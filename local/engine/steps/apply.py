@@ -11,6 +11,7 @@ from local.engine.providers.provider import (
     ProviderError,
     UpdateRequest,
 )
+from local.engine.providers.secret_texts import masked
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.stack.snapshot import Operation
 from local.engine.steps.hooked import carry_out
@@ -70,7 +71,7 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
     except OutcomeUnknown:
         raise
     except PartialFailure as failure:
-        broken = replace(goal, id=failure.id, init_errors=(str(failure),))
+        broken = replace(goal, id=failure.id, init_errors=(masked(str(failure), goal.inputs),))
         made_nevertheless = _finished(broken, provider.accepts_secrets, outputs=failure.outputs)
         keep_made(run, made_nevertheless, replaces, ends=number)
         raise
@@ -107,7 +108,7 @@ def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
         raise
     except PartialFailure as failure:
         if number is not None:
-            broken = replace(goal, init_errors=(str(failure),))
+            broken = replace(goal, init_errors=(masked(str(failure), goal.inputs),))
             run.store.put(_finished(broken, provider.accepts_secrets, outputs=failure.outputs), ends=number)
         raise
     except ProviderError:

@@ -15,6 +15,7 @@ from local.engine.policies.packs import Policies
 from local.engine.program.goal import Goal
 from local.engine.providers.provider import Functions, ProviderError
 from local.engine.providers.recorder import Recorder
+from local.engine.providers.secret_texts import masked
 from local.engine.stack.resource import ResourceState
 from local.engine.steps import pending, reading
 from local.engine.steps.deletion import delete_all, targeted
@@ -72,11 +73,11 @@ class Deployment:
             raise
         except (StackError, ProviderError, ProtectedError) as error:
             if not isinstance(error, Reported):
-                run.fail(str(error), urn)
+                run.fail(masked(str(error), goal.inputs), urn)
             run.errored.add(urn)
             if run.continue_on_error:
                 raise Absent(urn, Absence.FAILED) from error
-            raise Reported(str(error), urn) from error
+            raise Reported(masked(str(error), goal.inputs), urn) from error
         with run.lock:
             run.registered[urn] = done
         self._providers.give(urn, goal.providers)

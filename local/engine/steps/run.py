@@ -14,6 +14,7 @@ from typing import Final
 from local.engine.events import Diagnostic, Sink, Status, StepDone, StepFailed, StepInfo, StepStarted
 from local.engine.providers.provider import OutcomeUnknown, PartialFailure, ProviderError
 from local.engine.providers.registry import ProviderRegistry
+from local.engine.providers.secret_texts import masked
 from local.engine.stack.config import Config
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.state import Store
@@ -184,8 +185,9 @@ class Run:
             raise
         except (ProviderError, StackError) as error:
             self.emit(StepFailed(step, _left_behind(error)))
-            self.fail(str(error), step.urn)
-            raise Reported(str(error), step.urn) from error
+            message = masked(str(error), [state.inputs for state in (step.old, step.new) if state is not None])
+            self.fail(message, step.urn)
+            raise Reported(message, step.urn) from error
         self.emit(StepDone(ended[0], self.dry_run, time.monotonic() - started))
         self.count(ended[0])
 

@@ -238,6 +238,27 @@ def test_a_secret_stays_secret_wherever_a_refresh_finds_it_in_its_property(stack
     assert "hunter2" not in stack.files()
 
 
+@pytest.mark.parametrize("verb", ["check", "create", "update", "delete"])
+def test_an_error_of_a_provider_does_not_show_the_resources_secrets(stack: Any, kit: Any, verb: str) -> None:
+    def program(size: int) -> Any:
+        return lambda: kit.Thing("thing", size=size, token=pulumi.Output.secret("hunter2"))
+
+    if verb in ("update", "delete"):
+        stack.up(program(1))
+    stack.cloud.faults[f"{verb} thing"] = kit.ProviderError("token hunter2 is not valid")
+
+    outcome = stack.destroy() if verb == "delete" else stack.up(program(2))
+
+    assert outcome.errors == ["token [secret] is not valid"]
+
+
+def test_why_an_object_is_not_ready_is_kept_without_its_secrets(stack: Any, kit: Any) -> None:
+    stack.cloud.after["create thing"] = kit.PartialFailure("token hunter2 is not valid", "thing-a", {})
+
+    assert not stack.up(lambda: kit.Thing("thing", token=pulumi.Output.secret("hunter2"))).ok
+    assert stack.resources()["thing"].init_errors == ("token [secret] is not valid",)
+
+
 def test_a_failed_check_names_resource_and_property_and_nothing_is_made(stack: Any, kit: Any) -> None:
     outcome = stack.up(lambda: kit.Thing("bad", size=-1))
 
