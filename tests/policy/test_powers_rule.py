@@ -35,6 +35,7 @@ def rule(group: str, resource: str, *verbs: str, **more: Any) -> PropertyMap:
         (rule("", "secrets", "get"), "get of secrets, enough to read every Secret"),
         (rule("", "secrets", "list"), "list of secrets, enough to read every Secret"),
         (rule("", "secrets", "watch"), "watch of secrets, enough to read every Secret"),
+        (rule("", "secrets", "list", resourceNames=["", "a"]), "list of secrets, enough to read every Secret"),
         (
             rule("", "secrets", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
             "get, list, watch of secrets, enough to read every Secret",
