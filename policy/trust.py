@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ _WHO = re.compile(r"(Principal|Source(Account|Arn|Org))\w*", re.IGNORECASE)
 """The keys of conditions on who takes a role, without their prefix."""
 _POSITIVE = re.compile(r"(For(Any|All)Values?:)?(String(Equals|Like)(IgnoreCase)?|Arn(Equals|Like))(IfExists)?", re.I)
 """Operators that let only the values pass."""
+_LENIENT = re.compile(r"ForAllValues:|IfExists$", re.IGNORECASE)
+"""Operators that let everyone pass to whom the key does not apply."""
 _EVERY_ONE_OF = re.compile(r"system:serviceaccount:(\*:.*|[^:]*:[*?]+)")
 """Subjects of every ServiceAccount of a namespace, or of one name in every namespace."""
 _SOME_ACCOUNT = "system:serviceaccount:some-namespace:some-account"
@@ -35,7 +37,9 @@ def too_open(words: Words, statement: Statement) -> str | None:
         return None
     if dig(statement, "NotPrincipal"):
         return "lets everyone but its NotPrincipal take the role"
-    if _is_for_everyone(words, statement) and not any(_limits(words, key) for key, _, _ in _conditions(statement)):
+    if _is_for_everyone(words, statement) and not any(
+        _limits(words, *condition) for condition in _conditions(statement)
+    ):
         return "lets everyone take the role (Principal *)"
     return _of_tokens(statement) if _is_for_tokens(statement) else None
 
@@ -68,9 +72,11 @@ def _is_for_everyone(words: Words, statement: Statement) -> bool:
     return any(name == "*" or words.every_account.fullmatch(name) for name in names)
 
 
-def _limits(words: Words, key: str) -> bool:
-    """Whether a condition with this key says who may take the role, besides the principal."""
+def _limits(words: Words, key: str, operator: str, values: Sequence[str]) -> bool:
+    """Whether a condition says who may take the role, besides the principal."""
     prefix, _, rest = key.partition(":")
+    if _LENIENT.search(operator) or any(not value.strip("*") for value in values):
+        return False
     return prefix.lower() == words.prefix and bool(_WHO.fullmatch(rest))
 
 

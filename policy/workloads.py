@@ -155,8 +155,8 @@ def flag(container: Mapping[str, Any], name: str) -> str | None:
         words = [*each(dig(container, field))]
         for word in reversed(words):
             for part in reversed(_parts(container, str(word()))):
-                given, equals, value = part.partition("=")
-                if given.replace("_", "-") == name:
+                _, equals, value = part.partition("=")
+                if dashed(part) == name:
                     return _resolved(container, value.strip("\"'") if equals else following)
                 following = part
     return None
@@ -166,6 +166,11 @@ def repository(image: str) -> str:
     """`cloud-controller` of `registry.example/a/cloud-controller:v1@sha256:…`."""
     last = image.partition("@")[0].rpartition("/")[2]
     return last.partition(":")[0]
+
+
+def dashed(word: str) -> str:
+    """The name of a flag in a word, `--leader-elect` of `--leader_elect=false`: Kubernetes' programs take both."""
+    return word.partition("=")[0].replace("_", "-")
 
 
 def _never_ends(container: Container) -> bool:
@@ -231,7 +236,7 @@ def _by_flags(container: Container) -> str | None:
     for field in ("command", "args"):
         for word in each(if_known(partial(dig, spec, field))):
             try:
-                names |= {part.partition("=")[0].replace("_", "-") for part in _parts(spec, str(word()))}
+                names |= {dashed(part) for part in _parts(spec, str(word()))}
             except UnknownValueError as error:
                 unknown = unknown or error
     if _PROVIDER not in names or names & _AUTOSCALER or _is_other(spec):

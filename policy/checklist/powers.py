@@ -26,8 +26,8 @@ def problems(subject: Subject) -> Iterator[Problem]:
 
 def _problem(index: int, rule: Callable[[], Any]) -> str | None:
     content = rule()
+    # The empty name is that of requests for all objects.
     names = [*items(dig(content, "resourceNames"))]
-    # A list of every object has the empty name.
     named = bool(names) and "" not in names
     (groups, _), (resources, _), (verbs, _) = fields = [
         _values(content, field) for field in ("apiGroups", "resources", "verbs")
