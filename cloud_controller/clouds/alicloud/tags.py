@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-_LONGEST = 128
-"""Characters of a value."""
+_LONGEST = 120
+"""Characters of a value; the limit is 128."""
 _PIECE = re.compile(r"(.+)\.part-(\d+)")
 
 

@@ -19,9 +19,5 @@ def test_tags_of_any_length_come_back_whole(tags: dict[str, str], names: tuple[s
     assert tags_of({names[0]: each["Key"], names[1]: each["Value"]} for each in sent) == tags
 
 
-def test_a_value_that_a_service_may_give_is_stored_as_it_is() -> None:
-    assert stored({"a": "x" * 128}) == {"a": "x" * 128}
-
-
 def test_pieces_that_somebody_edited_are_passed_on() -> None:
     assert tags_of([{"Key": "a.part-0", "Value": "not base64!"}]) == {"a": "not base64!"}
