@@ -167,8 +167,8 @@ class Safeguard:
 
     def used(self, plan: Plan, done: Collection[Action]) -> None:
         """Remove the confirmations of the plan's actions that are all done: each confirmation is valid once."""
-        released = [action for action in plan.changes if action.confirmed]
-        digests = {action.confirmed for action in released} - {each.confirmed for each in released if each not in done}
+        left = (action for action in plan.changes if action not in done)
+        digests = {action.confirmed for action in done} - {action.confirmed for action in left} - {None}
         if not digests:
             return
         self._read_at = float("-inf")

@@ -6,6 +6,7 @@ directly; periodic full reads find changes made by others.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
@@ -19,6 +20,30 @@ Key = str
 
 _GATHER = 0.1
 """Seconds for which a read waits for other Services' workers, so that many deleted at once are read at once."""
+
+_log = logging.getLogger(__name__)
+
+
+def read_named(load_balancers: LoadBalancers, ids: Collection[str]) -> tuple[list[ObservedLoadBalancer], set[str]]:
+    """The load balancers with these IDs, and those IDs that the cloud refuses to show: one of another project, for
+    instance, concerns only the Services that name it. Raises CloudError if the cloud throttles or does not answer."""
+    if not ids:
+        return [], set()
+    try:
+        return [*load_balancers.read((), ids)], set()
+    except (Throttled, Unavailable):
+        raise
+    except CloudError as error:
+        if len(ids) == 1:
+            _log.warning("left out load_balancer=%s error=%r", *ids, str(error))
+            return [], {*ids}
+    found: list[ObservedLoadBalancer] = []
+    refused: set[str] = set()
+    for each in sorted(ids):
+        shown, hidden = read_named(load_balancers, {each})
+        found += shown
+        refused |= hidden
+    return found, refused
 
 
 class LoadBalancerCache:
@@ -131,22 +156,23 @@ class LoadBalancerCache:
         with self._lock:
             began = self._clock
             # The cloud's list may not show recently created load balancers yet.
-            known = {*self._keys}
-            ids = {*named, *known}
+            ids = {*named, *self._keys}
+        refused: set[str] = set()
         try:
-            found = self._load_balancers.read(None, ids)
+            found = [*self._load_balancers.read(None, ids)]
         except (Throttled, Unavailable):
             raise
         except CloudError:
-            if ids == known:
+            if not ids:
                 raise
-            # The cloud may refuse one of the named; each Service reads its own, and is told.
-            found = self._load_balancers.read(None, known)
+            found = [*self._load_balancers.read(None, ())]
+            shown, refused = read_named(self._load_balancers, ids - {lb.id for lb in found})
+            found += shown
         with self._lock:
             self._names, self._foreign_names = {}, {}
             for uid, key in services.items():
                 self._name(uid, key)
-            self._take(found, ids | self._found.keys(), began)
+            self._take(found, (ids | self._found.keys()) - refused, began)
             # Re-index, because names may have changed.
             for lb in [*self._found.values()]:
                 self._index(lb)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence, of_load_balancers
-from cloud_controller.cloud import Cloud, CloudError, Throttled, Unavailable
+from cloud_controller.cloud import Cloud, CloudError
 from cloud_controller.controllers.queue import Cause, WorkQueue, work
 from cloud_controller.controllers.service import adoption as service_adoption
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.service import rules as service_rules
 from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.controllers.service.apply import load_balancers_of
-from cloud_controller.controllers.service.cache import LoadBalancerCache
+from cloud_controller.controllers.service.cache import LoadBalancerCache, read_named
 from cloud_controller.controllers.service.checkpoint import Checkpoint
 from cloud_controller.controllers.service.endpoints import ServiceEndpoints, by_service
 from cloud_controller.controllers.service.facts import facts_for
@@ -55,7 +55,6 @@ from cloud_controller.load_balancers.backends import Backends
 from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancers.nameable import Nameable
-from cloud_controller.load_balancers.operations import LoadBalancers
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates, counts_as_ready
 from cloud_controller.load_balancers.sharing import Sharing
 from cloud_controller.metrics import Metrics
@@ -157,8 +156,7 @@ def observe(
     stored = {key(service): service for service in kube.list(SERVICES).items}
     services = [*{**stored, **{key(service): service for service in applied}}.values()]
     named = _named(services, builder) - found.keys()
-    if named:
-        found |= {lb.id: lb for lb in _read_named(load_balancers, named)}
+    found |= {lb.id: lb for lb in read_named(load_balancers, named)[0]}
     follow = any(builder.follows_endpoints(service) for service in services)
     slices: Mapping[str, Sequence[Object]] = by_service(kube.list(ENDPOINT_SLICES).items) if follow else {}
     if follow and (gates := options.gates) is not None:
@@ -523,17 +521,3 @@ def _named(services: Iterable[Object], builder: LoadBalancerBuilder) -> set[str]
     """The load balancers that Services name in annotations."""
     found = (service_rules.reused_id(service, builder.catalogue) for service in services)
     return {named for named in found if named is not None}
-
-
-def _read_named(load_balancers: LoadBalancers, named: Collection[str]) -> Iterator[ObservedLoadBalancer]:
-    """These load balancers; one that the cloud refuses to show is missing, which concerns only who names it."""
-    try:
-        yield from load_balancers.read((), named)
-    except (Throttled, Unavailable):
-        raise
-    except CloudError as error:
-        if len(named) > 1:
-            for each in named:
-                yield from _read_named(load_balancers, {each})
-        else:
-            _log.warning("left out load_balancer=%s error=%r", *named, str(error))

@@ -206,7 +206,7 @@ def plan_orphans(
         seen = deleted or remains or (mine and LEFT_TAG in lb.model.tags)
         if not seen:
             parts = not any(isinstance(action.operation, DeleteLoadBalancer) for action in gone)
-            unseen = f"{why}, and its deletion was not seen"
+            unseen = f"{why}, and no deletion was seen that takes it along"
             gone = hold(gone, f"{lb.id} {owner.uid}", unseen, in_steps=parts)
         plan += Plan.of(gone)
     return plan

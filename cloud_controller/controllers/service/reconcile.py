@@ -135,13 +135,17 @@ class ServiceReconciler:
     def note_deletion(self, service: Object) -> None:
         """If the Service is being deleted: what it had may go with it, even if somebody removes its finalizer.
 
-        Not if that was to be preserved; then its deletion is held.
+        Not if that was to be preserved, by its latest word; then its deletion is held.
         """
+        if not service["metadata"].get("deletionTimestamp"):
+            return
         try:
             stays = service_rules.preserves(service, self._builder.catalogue)
         except InvalidConfiguration:
             stays = True
-        if not stays:
+        if stays:
+            self._deletions.forget(service["metadata"]["uid"])
+        else:
             self._deletions.note(service)
 
     def forget(self, key: str) -> None:
@@ -152,20 +156,23 @@ class ServiceReconciler:
         if self._cache.is_dirty(key):
             uids = {owner.uid for owner in self._cache.owners(key)}
             uids |= {service["metadata"]["uid"]} if service else set()
-            self._read([(key, each) for each in uids], [], named)
+            self._read([(key, each) for each in uids], [], service, named)
         elif self._waits.for_cloud(key):
             # The change may be partly done; reverting it requires the present state.
-            self._read([], [lb.id for lb in self._cache.get(key)], named)
+            self._read([], [lb.id for lb in self._cache.get(key)], service, named)
         elif named and self._cache.find(named) is None:
-            self._read([], [], named)
+            self._read([], [], service, named)
 
-    def _read(self, owners: Collection[tuple[str, str]], ids: Collection[str], named: str | None) -> None:
+    def _read(
+        self, owners: Collection[tuple[str, str]], ids: Collection[str], service: Object | None, named: str | None
+    ) -> None:
         try:
             self._cache.refresh(owners, {*ids, named} if named else ids)
         except (Throttled, Unavailable):
             raise
         except CloudError as error:
-            if named is None:
+            # Of what may not be seen, nothing can be taken off: the finalizer stays.
+            if named is None or service is None or not self._wanted(service):
                 raise
             # The cloud may refuse to show it. The plan says so, and what the Service has still follows the nodes.
             _log.warning("left out load_balancer=%s error=%r", named, str(error))

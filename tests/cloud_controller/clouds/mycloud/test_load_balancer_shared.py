@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloud_controller.cloud import InvalidConfiguration, Postponed
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration, Postponed
 from cloud_controller.controllers.service.controller import POLL, ServiceOptions
 from cloud_controller.kube import LEASES, ApiError
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
@@ -253,6 +253,22 @@ def test_a_load_balancer_that_the_cloud_does_not_show_concerns_only_who_names_it
     assert [action.target for action in planned if action.attention] == ["service/default/web"]
     assert cluster.reasons[-1] == "SyncLoadBalancerFailed"
     assert [len(members(lb)) for lb in site.load_balancers()] == [2, 2], "both have the new node"
+
+
+def test_a_deleted_service_keeps_its_finalizer_while_the_cloud_does_not_show_what_it_names(
+    site: MyCloudSite, cluster: Cluster
+) -> None:
+    hidden = "lb-0123456789ab"
+    fault = {"operation": f"GET /v1/load_balancers/{hidden}", "kind": "error", "status": 403, "count": None}
+    site.client.post("admin/faults", fault)
+    served(site, cluster, web())
+    changed(cluster, named(id=hidden))
+    cluster.delete_service()
+
+    with pytest.raises(AccessDenied):
+        Running(site, cluster).handle()
+
+    assert cluster.service()["metadata"]["finalizers"]
 
 
 def test_a_load_balancer_in_another_network_is_refused_with_both_networks(site: MyCloudSite, cluster: Cluster) -> None:
@@ -509,6 +525,19 @@ def test_what_was_to_be_preserved_is_held_if_somebody_took_the_finalizer_off(
     running.settle()
 
     assert only(site.load_balancers())["state"] == "available"
+    assert running.controller._safeguard.held()
+
+
+def test_what_is_to_be_preserved_by_a_word_after_the_deletion_is_held_too(site: MyCloudSite, cluster: Cluster) -> None:
+    running = served(site, cluster, web())
+    cluster.delete_service()
+    running.controller._reconciler.note_deletion(cluster.service())
+    changed(cluster, named(preserve_on_delete=True))
+    running.controller._reconciler.note_deletion(cluster.service())
+    cluster.objects["services"].clear()
+
+    running.settle()
+
     assert running.controller._safeguard.held()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.cloud import AccessDenied, InvalidConfiguration
 from cloud_controller.controllers.service.cache import LoadBalancerCache
 from cloud_controller.load_balancers.apply_operation import apply_operation
 from cloud_controller.load_balancers.model import (
@@ -73,6 +73,25 @@ def test_a_full_read_indexes_load_balancers_by_service() -> None:
     assert known.get("default/web") == (load_balancer("web", "uid-1"),)
     assert known.get("default/none") == ()
     assert reads.asked == [None]
+
+
+def test_what_the_cloud_refuses_to_show_keeps_nothing_else_from_being_read_and_stays_known() -> None:
+    class Refusing(Reads):
+        def read(
+            self, service_uids: Collection[str] | None = None, ids: Collection[str] = ()
+        ) -> Sequence[ObservedLoadBalancer]:
+            if "lb-uid-1" in ids:
+                raise AccessDenied("not yours")
+            return super().read(service_uids, ids)
+
+    refusing, known = Refusing(load_balancer("dns", "uid-2")), cache(Reads(load_balancer()))
+    known.load({})
+    known._load_balancers = refusing  # type: ignore[assignment]
+
+    known.load({}, ["lb-gone"])
+
+    assert known.get("default/dns") == (load_balancer("dns", "uid-2"),)
+    assert known.get("default/web") == (load_balancer(),)
 
 
 def test_a_refresh_during_a_full_read_is_newer_and_stays() -> None:

@@ -230,7 +230,9 @@ def test_the_removal_of_parts_of_a_service_that_vanished_is_held_and_those_of_ot
 
     removed = [action for action in plan if action.kind is ActionKind.DELETE]
     assert {action.target.split("/")[2] for action in removed} == {"gone"}
-    assert {action.reason for action in removed} == {"its Service no longer exists, and its deletion was not seen"}
+    assert {action.reason for action in removed} == {
+        "its Service no longer exists, and no deletion was seen that takes it along"
+    }
     assert len({action.held for action in removed}) == 1
     assert not any(action.kind is ActionKind.DELETE for action in plan.changes)
 
