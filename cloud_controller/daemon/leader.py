@@ -156,11 +156,16 @@ class LeaderElector:
 
     def _write(self, renew: bool) -> bool:
         now = _micro_time()
+        lease: Object | None
         try:
             lease = self._kube.get(LEASES, self._name, self._namespace)
         except NotFoundError:
-            if self.holder not in ("", self.identity) and self._clock() < self._runs_until:
-                return False  # Somebody deleted it, but its holder may write until it notices.
+            lease = None
+        # Somebody deleted it (`confirm` may have made an empty one since), but its holder may write until it notices.
+        is_new = lease is None or not lease["spec"].get("acquireTime")
+        if is_new and self.holder not in ("", self.identity) and self._clock() < self._runs_until:
+            return False
+        if lease is None:
             metadata = {"name": self._name, "namespace": self._namespace}
             spec = self._spec(now, acquired=now, transitions=0)
             try:

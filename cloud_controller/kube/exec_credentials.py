@@ -58,10 +58,12 @@ class ExecToken:
                 logs.hide(self._token)
             return self._token
 
-    def forget(self) -> None:
-        """Run the command again for the next request: the server has refused the token."""
+    def forget(self, refused: str) -> None:
+        """Run the command again for the next request: the server has refused this token."""
         with self._lock:
-            self._token = None
+            # Another request may have been answered first, and the command have run since.
+            if self._token == refused:
+                self._token = None
 
     def _ask(self) -> tuple[str, datetime | None]:
         info = {"kind": "ExecCredential", "apiVersion": self._version, "spec": {"interactive": False}}

@@ -6,6 +6,7 @@ import copy
 import math
 import re
 import socket
+import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -116,12 +117,13 @@ class Transport:
             if self._rate_limit is not None:
                 self._rate_limit.wait()
             try:
+                sent = self._headers(headers)
                 with fenced_http.checking(unfenced if method == "GET" else self._fence):
                     response = self._pool.urlopen(
                         method,
                         url,
                         body=data,
-                        headers=self._headers(headers),
+                        headers=sent,
                         timeout=timeout,
                         retries=False,
                         redirect=False,
@@ -135,7 +137,7 @@ class Transport:
                         self._hear(re.sub(r"\\(.)", r"\1", text))
                 return response
             if response.status == 401 and isinstance(self._connection.token, ExecToken):
-                self._connection.token.forget()
+                self._connection.token.forget(sent["Authorization"].removeprefix("Bearer "))
             raise _failure(response, asked)
 
         return retries.call(attempt, self._policy, idempotent=method == "GET")
@@ -153,7 +155,8 @@ class Transport:
 
     def _unreachable(self, asked: str, error: Exception) -> kube_errors.UnreachableError:
         text = f"cannot reach API server {self.server} ({asked}): {_root(error)}"
-        if isinstance(error, urllib3.exceptions.SSLError):
+        # A load balancer without an API server behind it ends the connection, which says nothing of certificates.
+        if isinstance(error, urllib3.exceptions.SSLError) and not isinstance(error.args[0], ssl.SSLEOFError):
             return kube_errors.TlsError(f"{text}; is the kubeconfig for another or an earlier cluster?")
         if isinstance(error, urllib3.exceptions.NewConnectionError):
             text += "; is it running, and is the address correct?"

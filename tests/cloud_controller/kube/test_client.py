@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 import threading
 from typing import Any
 
@@ -28,6 +30,7 @@ from cloud_controller.kube import (
 )
 from cloud_controller.kube.config import Connection
 from cloud_controller.kube.rate_limit import RateLimit
+from cloud_controller.kube_errors import TlsError
 from tests.cloud_controller.kube.scripted_server import Answer, Call, ScriptedServer
 
 
@@ -75,6 +78,24 @@ def test_a_token_that_no_header_can_hold_is_an_error_that_does_not_quote_it(serv
 
     assert token not in str(error.value)
     assert server.calls == []
+
+
+def test_a_server_that_ends_the_connection_before_tls_is_unreachable_and_not_untrusted() -> None:
+    """As a load balancer does that has no API server any more."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def accept() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(4096)
+
+        threading.Thread(target=accept, daemon=True).start()
+        port = listening.getsockname()[1]
+        kube = Kube(Connection("https", "127.0.0.1", port, ssl.create_default_context(), None))
+
+        with pytest.raises(UnreachableError) as error:
+            kube.delete(NODES, "a")
+
+    assert not isinstance(error.value, TlsError)
 
 
 def test_a_request_goes_below_the_servers_path(server: ScriptedServer) -> None:

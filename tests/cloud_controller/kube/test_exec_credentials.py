@@ -73,6 +73,16 @@ def test_an_exec_plugins_token_without_expiry_is_cached_until_the_server_refuses
     assert calls(tmp_path) == 2
 
 
+def test_an_exec_plugins_token_stays_if_the_server_refused_an_earlier_one(tmp_path: Path) -> None:
+    token = command(tmp_path, credential(token="the-token"))
+    token()
+
+    token.forget("an-earlier-token")
+
+    token()
+    assert calls(tmp_path) == 1
+
+
 def test_an_exec_plugin_gets_its_arguments_environment_and_exec_info(tmp_path: Path) -> None:
     given = [{"name": "AWS_REGION", "value": "eu-central-1"}]
     script = f'echo "$1 $AWS_REGION $KUBERNETES_EXEC_INFO" > {tmp_path}/given\n{credential(token="t-o-k-e-n")}'
