@@ -284,12 +284,15 @@ def _public(kind: str, inputs: Mapping[str, Json]) -> dict[str, Json]:
     """The inputs for people: without internal ones, and without what a Kubernetes Secret holds."""
     shown = (key for key in inputs if not key.startswith("__") and (key != "plan" or kind != _CONTROLLER))
     public = {key: _shown(inputs[key]) for key in shown}
-    if kind.startswith("kubernetes:core/v1:Secret"):
-        # A SecretList has items.
+    if kind.startswith("kubernetes:"):
+        # By the type, which a CustomResource makes of `v1`, or as an item of a list.
+        is_secret = kind.rpartition(":")[2].startswith("Secret")
         listed = public.get("items")
         for each in (public, *(listed if isinstance(listed, list) else ())):
+            if not isinstance(each, dict) or not (is_secret or each.get("kind") == "Secret"):
+                continue
             for key in ("data", "stringData"):
-                if isinstance(each, dict) and isinstance(held := each.get(key), dict):
+                if isinstance(held := each.get(key), dict):
                     each[key] = dict.fromkeys(held, SECRET)
     return public
 

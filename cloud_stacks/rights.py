@@ -16,6 +16,7 @@ from policy.objects import dig, object_name
 
 Json = Any
 _DENIES: Final = "deny "
+_BUT: Final = "everything but "
 _RBAC: Final = "kubernetes:rbac.authorization.k8s.io/v1:"
 
 
@@ -64,7 +65,7 @@ def _beyond(rights: set[Right], others: set[Right]) -> set[Right]:
     """The rights that the others do not have, nor include in a wildcard."""
     wild: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
     for other in others:
-        if "*" in other.what:
+        if "*" in other.what and _BUT not in other.what:
             wild[other.holder, other.on, other.denies].append(other.what)
     return {
         each
@@ -143,7 +144,7 @@ def _stated(holder: str, document: Json) -> Iterator[Right]:
         for action in _texts(statement, "Action"):
             yield Right(holder, on, f"{denies}{action}")
         for action in _texts(statement, "NotAction"):
-            yield Right(holder, on, f"{denies}everything but {action}")
+            yield Right(holder, on, f"{denies}{_BUT}{action}")
 
 
 def _texts(statement: Mapping[str, Json], key: str) -> list[str]:

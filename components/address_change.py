@@ -172,12 +172,16 @@ async def _secretly_changed(args: pulumi.ResourceHookArgs, catalogue: Catalogue)
     """The annotations that may cost the address and have another secret value; a plan would show the value."""
     before, after = _given(args.old_inputs), _given(args.new_inputs)
     found = []
-    for name, value in after.items():
+    for name in {**before, **after}:
         entry = catalogue.entry(name)
-        if entry is not None and catalogue.readdresses(entry) and isinstance(value, pulumi.Output):
-            was = before.get(name)
-            if await value.future() != (await was.future() if isinstance(was, pulumi.Output) else was):
-                found.append(f"{name}: another secret value")
+        values = (before.get(name), after.get(name))
+        if entry is None or not catalogue.readdresses(entry):
+            continue
+        if not any(isinstance(each, pulumi.Output) for each in values):
+            continue
+        was, will_be = [await each.future() if isinstance(each, pulumi.Output) else each for each in values]
+        if was != will_be:
+            found.append(f"{name}: another secret value")
     return tuple(found)
 
 

@@ -145,7 +145,7 @@ def number_of(*allowed: int) -> tuple[AfterValidator, Any]:
 
 def line(path: str, value: object, why: str) -> str:
     # Without the credentials of a URL: errors end up in logs.
-    shown = re.sub(r'//[^\s"]*@', "//[secret]@", json.dumps(value, default=str))
+    shown = re.sub(r'//(?:\\.|[^"\\])*@', "//[secret]@", json.dumps(value, default=str))
     return f"{NAMESPACE}:{path} is {shown}: {why}"
 
 

@@ -212,8 +212,9 @@ def _text(entry: Annotation, path: str, component: str, value: Any, secret: bool
     return str(_refusing(path, lambda: entry.to_text(value), component, secret))
 
 
-def _together(catalogue: Catalogue, component: str, annotations: Mapping[str, str], secret: bool) -> None:
-    _refusing(None, lambda: catalogue.parse(annotations), component, secret)
+def _together(catalogue: Catalogue, component: str, annotations: Mapping[str, Any], secret: bool) -> None:
+    texts = {name: str(text) for name, text in annotations.items() if text is not None}
+    _refusing(None, lambda: catalogue.parse(texts), component, secret)
 
 
 def _refusing(path: str | None, make: Any, component: str = "", secret: bool = False) -> Any:

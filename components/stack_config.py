@@ -217,7 +217,7 @@ def _description(location: Sequence[int | str]) -> str:
 def _numbers(location: Sequence[int | str]) -> str:
     """The numbers that are allowed there, by the schema of the innermost map on the way to this place."""
     keys = _section(location).model_json_schema()["properties"]
-    return next(_numbers_of(next(keys[part] for part in reversed(location) if part in keys)))
+    return next(_numbers_of(next(keys[part] for part in location if part in keys)))
 
 
 def _numbers_of(schema: Any) -> Iterator[str]:

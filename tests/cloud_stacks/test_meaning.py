@@ -233,6 +233,17 @@ def test_a_wildcard_of_a_clouds_policy_includes_the_operations_but_no_denial() -
     )
 
 
+def test_all_but_a_wildcard_includes_not_all_but_one_of_it() -> None:
+    def policy(**said: str) -> dict[str, str]:
+        return {"policy": json.dumps({"Statement": {"Effect": "Allow", "Resource": "*", **said}})}
+
+    kind = "aws:iam/policy:Policy"
+
+    gained, _ = rights.changes([changed(kind, policy(NotAction="a:Get*"), policy(NotAction="a:GetAll"))])
+
+    assert gained == [Grant("Policy x", "*", ("everything but a:GetAll",))]
+
+
 @pytest.mark.parametrize("document", ["[unknown]", '{"Statement": "[unknown]"}', '{"Statement": ["[unknown]"]}'])
 def test_a_policy_that_is_not_known_before_the_update_is_named(document: str) -> None:
     gained, _ = rights.changes([changed("aws:iam/policy:Policy", {}, {"policy": document}, "create")])

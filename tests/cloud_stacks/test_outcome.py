@@ -114,11 +114,12 @@ def test_the_values_of_a_kubernetes_secret_are_hidden_even_if_the_program_does_n
     assert [(line.path, line.before, line.after) for line in change.lines] == [("stringData", "[secret]", "[secret]")]
 
 
-def test_the_values_of_a_list_of_secrets_are_hidden_too() -> None:
-    urn = f"{URN}kubernetes:core/v1:SecretList::tokens"
-    old, new = ({"items": [{"data": {"a": value}, "stringData": {"b": value}}]} for value in ("hunter2", "hunter3"))
+@pytest.mark.parametrize("kind", ["kubernetes:core/v1:SecretList", "kubernetes:core/v1:List", "kubernetes:v1:Secret"])
+def test_the_values_of_secrets_in_lists_and_custom_resources_are_hidden_too(kind: str) -> None:
+    said = ({"kind": "Secret", "data": {"a": value}, "stringData": {"b": value}} for value in ("hunter2", "hunter3"))
+    old, new = ({"items": [each]} if kind.endswith("List") else each for each in said)
 
-    [resource] = of_text(lines(event("update", urn, old, new, diffs=["items"]))).resources
+    [resource] = of_text(lines(event("update", f"{URN}{kind}::tokens", old, new, diffs=["items"]))).resources
 
     assert "hunter" not in json.dumps([resource.before, resource.after])
 

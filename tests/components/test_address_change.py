@@ -186,6 +186,18 @@ def test_a_secret_annotation_fails_it_too_without_its_value(name: str, fails: bo
     assert "hush" not in str(caught.value)
 
 
+def test_a_secret_annotation_that_is_taken_off_fails_it_too() -> None:
+    unseeing: Any = Cluster(None)
+
+    async def check() -> None:
+        args = hook_args({})
+        args.old_inputs = hook_args({SCHEME: pulumi.Output.secret("internal")}).new_inputs
+        await check_update(args, MYCLOUD, unseeing, protect=True)
+
+    with pytest.raises(ProtectedAddress, match="another secret value"):
+        asyncio.run(check())
+
+
 def test_an_acknowledged_change_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     update(Cluster(), {SCHEME: "internal", ANNOTATION: DIGEST})
 

@@ -149,6 +149,15 @@ def test_annotations_are_judged_together_once_all_are_known(run_program: Any, sc
         run_program(program)
 
 
+def test_annotations_that_turn_out_as_nothing_or_a_number_are_judged_as_texts(run_program: Any) -> None:
+    def program() -> None:
+        settings = {"scheme": pulumi.Output.from_input("internal")}
+        odd: Any = {"example.com/a": pulumi.Output.from_input(None), "example.com/b": pulumi.Output.from_input(5)}
+        LoadBalancerService("web", args(settings=settings, annotations=odd))
+
+    assert run_program(program).one(SERVICE, "web")
+
+
 def test_a_misspelt_annotation_is_refused_beside_one_that_is_not_known_yet(run_program: Any) -> None:
     def program() -> None:
         settings = {"scheme": pulumi.Output.from_input("internal")}

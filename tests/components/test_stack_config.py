@@ -206,6 +206,7 @@ def test_no_secret_is_shown_wherever_it_was_put() -> None:
     assert "http://[secret]@host" in endpoint
     assert "ss@" not in refused(mycloud={"endpoint": "http://me:pa@ss@host"})
     assert "pa/ss" not in refused(mycloud={"endpoint": "http://me:pa/ss@host"})
+    assert "s w" not in refused(mycloud={"endpoint": 'http://me:pas"s word@host'})
     assert 'mycloud is "[secret]": allowed: a map' in str(caught.value)
     assert TOKEN not in endpoint + str(caught.value)
     assert TOKEN not in refused(mycloud=TOKEN)
