@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,13 +13,19 @@ from local.engine.values import PropertyMap, Secret, Value, without_secrets
 _SHORTEST: Final = 3
 """Characters; shorter texts occur in too many unrelated places."""
 _SHORTEST_WITHIN: Final = 6
-"""Characters that make another output a secret: most outputs contain some three digits."""
+"""Characters of a text that is a secret within others, too: most outputs and many words contain some shorter one."""
 
 
 def masked(message: str, inputs: Value) -> str:
     """The message without the inputs' secret texts: an API may quote what it rejects."""
-    for text in sorted(_texts(inputs), key=len, reverse=True):
-        message = message.replace(text, "[secret]")
+    texts = set(_texts(inputs))
+    # As JSON and most languages write what has several lines.
+    texts |= {json.dumps(text, ensure_ascii=False)[1:-1] for text in texts}
+    for text in sorted(texts, key=len, reverse=True):
+        found = re.escape(text)
+        if len(text) < _SHORTEST_WITHIN:
+            found = rf"(?:\b|(?!\w)){found}(?:\b|(?<!\w))"
+        message = re.sub(found, "[secret]", message)
     return message
 
 
@@ -42,5 +49,6 @@ def _texts(value: Value, *, secret: bool = False) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _texts(item, secret=secret)
-    elif secret and isinstance(value, str | int | float) and len(str(value)) >= _SHORTEST:
+    elif secret and type(value) in (str, int, float) and len(str(value)) >= _SHORTEST:
+        # A bool is an int, but tells nothing.
         yield str(value)
