@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from local.engine.providers.provider import ProviderError
 from local.engine.stack.resource import mask
 from local.engine.values import PropertyMap, Secret, Value, without_secrets
 
@@ -27,6 +29,16 @@ def masked(message: str, inputs: Value) -> str:
             found = rf"(?:\b|(?!\w)){found}(?:\b|(?<!\w))"
         message = re.sub(found, "[secret]", message)
     return message
+
+
+@contextmanager
+def masking(*inputs: PropertyMap) -> Iterator[None]:
+    """Mask the inputs' secrets in the errors that a provider raises."""
+    try:
+        yield
+    except ProviderError as error:
+        error.args = (masked(str(error), [*inputs]),)
+        raise
 
 
 def hidden(outputs: PropertyMap, inputs: PropertyMap) -> PropertyMap:

@@ -11,7 +11,7 @@ from local.engine.providers.provider import (
     ProviderError,
     UpdateRequest,
 )
-from local.engine.providers.secret_texts import masked
+from local.engine.providers.secret_texts import masking
 from local.engine.stack.resource import ResourceState, with_secret_outputs
 from local.engine.stack.snapshot import Operation
 from local.engine.steps.hooked import carry_out
@@ -67,11 +67,12 @@ def _create(run: Run, goal: ResourceState, replaces: ResourceState | None) -> Re
     goal = replace(goal, created=now, modified=now)
     number = run.store.begin(Operation.CREATING, goal)
     try:
-        made = provider.create(request)
+        with masking(goal.inputs):
+            made = provider.create(request)
     except OutcomeUnknown:
         raise
     except PartialFailure as failure:
-        broken = replace(goal, id=failure.id, init_errors=(masked(str(failure), goal.inputs),))
+        broken = replace(goal, id=failure.id, init_errors=(str(failure),))
         made_nevertheless = _finished(broken, provider.accepts_secrets, outputs=failure.outputs)
         keep_made(run, made_nevertheless, replaces, ends=number)
         raise
@@ -91,24 +92,25 @@ def _update(run: Run, old: ResourceState, goal: ResourceState) -> ResourceState:
         return _finished(goal, provider.accepts_secrets, outputs=goal.inputs)
     number = None if run.dry_run else run.store.begin(Operation.UPDATING, goal)
     try:
-        outputs = provider.update(
-            UpdateRequest(
-                urn=goal.urn,
-                id=str(goal.id),
-                old_inputs=old.inputs,
-                old_outputs=old.outputs,
-                news=goal.inputs,
-                ignore_changes=goal.ignore_changes,
-                preview=run.dry_run,
-                timeout=goal.timeouts.update,
-                report=run.reporter(goal.urn),
+        with masking(old.inputs, goal.inputs):
+            outputs = provider.update(
+                UpdateRequest(
+                    urn=goal.urn,
+                    id=str(goal.id),
+                    old_inputs=old.inputs,
+                    old_outputs=old.outputs,
+                    news=goal.inputs,
+                    ignore_changes=goal.ignore_changes,
+                    preview=run.dry_run,
+                    timeout=goal.timeouts.update,
+                    report=run.reporter(goal.urn),
+                )
             )
-        )
     except OutcomeUnknown:
         raise
     except PartialFailure as failure:
         if number is not None:
-            broken = replace(goal, init_errors=(masked(str(failure), goal.inputs),))
+            broken = replace(goal, init_errors=(str(failure),))
             run.store.put(_finished(broken, provider.accepts_secrets, outputs=failure.outputs), ends=number)
         raise
     except ProviderError:

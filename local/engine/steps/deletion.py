@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from local.engine.events import RETAINED
 from local.engine.providers.provider import DeleteRequest, OutcomeUnknown, ProviderError
+from local.engine.providers.secret_texts import masking
 from local.engine.stack.resource import ResourceState
 from local.engine.stack.snapshot import Operation
 from local.engine.steps.hooked import carry_out
@@ -130,16 +131,17 @@ def _delete(run: Run, resource: ResourceState, *, managed: bool) -> None:
         provider = provider_of(run, resource)
         number = run.store.begin(Operation.DELETING, resource)
         try:
-            provider.delete(
-                DeleteRequest(
-                    urn=resource.urn,
-                    id=str(resource.id),
-                    inputs=resource.inputs,
-                    outputs=resource.outputs,
-                    timeout=resource.timeouts.delete,
-                    report=run.reporter(resource.urn),
+            with masking(resource.inputs):
+                provider.delete(
+                    DeleteRequest(
+                        urn=resource.urn,
+                        id=str(resource.id),
+                        inputs=resource.inputs,
+                        outputs=resource.outputs,
+                        timeout=resource.timeouts.delete,
+                        report=run.reporter(resource.urn),
+                    )
                 )
-            )
         except OutcomeUnknown:
             raise
         except ProviderError:

@@ -72,12 +72,13 @@ class Deployment:
         except Absent:
             raise
         except (StackError, ProviderError, ProtectedError) as error:
+            message = masked(str(error), goal.inputs)
             if not isinstance(error, Reported):
-                run.fail(masked(str(error), goal.inputs), urn)
+                run.fail(message, urn)
             run.errored.add(urn)
             if run.continue_on_error:
                 raise Absent(urn, Absence.FAILED) from error
-            raise Reported(masked(str(error), goal.inputs), urn) from error
+            raise Reported(message, urn) from error
         with run.lock:
             run.registered[urn] = done
         self._providers.give(urn, goal.providers)

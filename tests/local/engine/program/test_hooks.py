@@ -566,6 +566,22 @@ def test_a_failed_update_or_delete_is_retried_on_request(stack: Any, kit: Any, o
     assert flaky.reported[0].failed_operation == operation and flaky.reported[0].old_inputs == {"size": 1}
 
 
+@pytest.mark.parametrize("operation", ["create", "update", "delete"])
+def test_an_error_hook_gets_no_secret_that_an_error_quotes(stack: Any, kit: Any, operation: str) -> None:
+    flaky = Flaky(stack, f"{operation} machine")
+
+    def program() -> None:
+        token = pulumi.Output.secret("hunter2")
+        kit.Thing("machine", ResourceOptions(hooks=flaky.hooks()), token=token, size=len(stack.cloud.objects))
+
+    if operation != "create":
+        stack.up(program)
+    stack.cloud.faults[f"{operation} machine"] = kit.ProviderError("token hunter2 is not valid")
+
+    assert stack.up(flaky.hooks if operation == "delete" else program).ok
+    assert flaky.reported[0].errors == ["token [secret] is not valid"]
+
+
 def test_a_failure_stays_without_a_request_to_retry(stack: Any, kit: Any) -> None:
     flaky = Flaky(stack, "create machine", retries=0)
     stack.cloud.faults["create machine"] = kit.ProviderError("no room")

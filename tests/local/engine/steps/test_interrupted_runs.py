@@ -249,6 +249,19 @@ def test_a_pending_create_that_cannot_be_finished_fails_the_refresh_and_stays(st
     assert stack.open().store.snapshot.pending
 
 
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_create_that_fails_when_repeated_does_not_show_its_secrets(stack: Any, kit: Any, partial: bool) -> None:
+    stack.cloud.faults["create a"] = Killed()
+    with pytest.raises(Killed):
+        stack.up(program(kit))
+    said = "token hunter2 is not valid"
+    stack.cloud.faults["create a"] = PartialFailure(said, "a-a", {}) if partial else kit.ProviderError(said)
+
+    outcome = stack.refresh()
+
+    assert outcome.warnings[-1].endswith(": token [secret] is not valid") and "hunter2" not in stack.files()
+
+
 def test_a_pending_create_is_forgotten_on_request(stack: Any, kit: Any) -> None:
     stack.cloud.faults["create b"] = Killed()
     with pytest.raises(Killed):
