@@ -25,7 +25,6 @@ from local.engine.providers.provider import (
     DeleteRequest,
     DiffRequest,
     DiffResult,
-    OutcomeUnknown,
     PartialFailure,
     ProviderError,
     ReadResult,
@@ -33,7 +32,7 @@ from local.engine.providers.provider import (
 )
 from local.engine.providers.provider_inputs import default_tags_of
 from local.engine.providers.recorder_values import completed
-from local.engine.providers.secret_texts import hidden, masked
+from local.engine.providers.secret_texts import hidden
 from local.engine.stack.resource import mask
 from local.engine.urn import name_of, type_of
 from local.engine.values import UNKNOWN, PropertyMap, without_secrets
@@ -92,7 +91,7 @@ class AwsProvider:
             outputs.extend([found] if found is not None else [])
             return found is not None
 
-        with _told(request.inputs):
+        with _keeping(plain):
             made = kind.make(self._api, creation)
             with completing(made):
                 # AWS may not show at once what it has made.
@@ -101,8 +100,7 @@ class AwsProvider:
 
     def read(self, urn: str, id: str, inputs: PropertyMap, outputs: PropertyMap) -> ReadResult:
         kind, plain = _kind(urn), without_secrets(inputs)
-        with _told(inputs):
-            found = kind.read(self._api, id, without_secrets(outputs) or plain)
+        found = kind.read(self._api, id, without_secrets(outputs) or plain)
         if found is None:
             return ReadResult(None, {})
         if not inputs:
@@ -114,7 +112,7 @@ class AwsProvider:
         olds = without_secrets(request.old_inputs)
         if request.preview:
             return hidden(_previewed(kind, olds, without_secrets(request.old_outputs), plain), request.news)
-        with _told(request.news):
+        with _keeping(plain):
             # Compared with the real object: an interrupted update or unfinished create may have left any state.
             now = self._inputs_now(kind, request.id, said_by_either(olds, plain))
             plain = _without_ignored(plain, now, request.ignore_changes)
@@ -127,13 +125,12 @@ class AwsProvider:
 
     def delete(self, request: DeleteRequest) -> None:
         kind, outputs = _kind(request.urn), without_secrets(request.outputs)
-        with _told(request.inputs):
-            try:
-                kind.remove(self._api, request.id, outputs, self._deadline(kind, request))
-            except AwsError as error:
-                # Something else may be missing: a policy of the role to be deleted.
-                if not error.missing or kind.read(self._api, request.id, outputs) is not None:
-                    raise
+        try:
+            kind.remove(self._api, request.id, outputs, self._deadline(kind, request))
+        except AwsError as error:
+            # Something else may be missing: a policy of the role to be deleted.
+            if not error.missing or kind.read(self._api, request.id, outputs) is not None:
+                raise
 
     def invoke(self, token: str, args: PropertyMap) -> PropertyMap:
         """A function's answer. Raises ProviderError, which names the supported ones."""
@@ -206,13 +203,9 @@ def _previewed(kind: Kind, olds: PropertyMap, outputs: PropertyMap, news: Proper
 
 
 @contextmanager
-def _told(inputs: PropertyMap) -> Iterator[None]:
-    """Remove the inputs' secrets from AWS's messages; an incomplete object stays in the state."""
+def _keeping(outputs: PropertyMap) -> Iterator[None]:
+    """An incomplete object stays in the state, with these outputs."""
     try:
         yield
-    except OutcomeUnknown as error:
-        raise OutcomeUnknown(masked(str(error), inputs)) from None
     except NotReady as error:
-        raise PartialFailure(masked(str(error), inputs), error.id, without_secrets(inputs)) from None
-    except ProviderError as error:
-        raise ProviderError(masked(str(error), inputs)) from None
+        raise PartialFailure(str(error), error.id, outputs) from None

@@ -20,7 +20,10 @@ Report = Callable[[str], None]
 
 
 class ProviderError(Exception):
-    """The operation failed; the message is for people. Nothing was made, unless `PartialFailure`."""
+    """The operation failed; the message is for people. Nothing was made, unless `PartialFailure`.
+
+    It may quote a secret input: the engine masks it.
+    """
 
 
 class PartialFailure(ProviderError):

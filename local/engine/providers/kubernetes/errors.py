@@ -1,4 +1,4 @@
-"""API errors as messages for people: with the object and the field, without secrets."""
+"""API errors as messages for people: with the object and the field."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from cloud_controller.kube import ApiError, NotFoundError, UnreachableError
 from local.engine.providers.provider import ProviderError
-from local.engine.providers.secret_texts import masked
-from local.engine.values import PropertyMap
 
 _REQUEST = re.compile(r"[A-Z]+ /\S*: (.*) \(HTTP \d+\)", re.DOTALL)
 """The client's wrapping of the server's message: the request, which is irrelevant to the program's user."""
@@ -28,8 +26,8 @@ def explain(subject: str, error: ApiError) -> str:
 
 
 @contextmanager
-def as_provider_errors(subject: str, inputs: PropertyMap, *, gone_passes: bool = False) -> Iterator[None]:
-    """Turn API errors into ProviderErrors about `subject`, without the inputs' secrets; NotFoundError may pass."""
+def as_provider_errors(subject: str, *, gone_passes: bool = False) -> Iterator[None]:
+    """Turn API errors into ProviderErrors about `subject`; NotFoundError may pass."""
     try:
         yield
     except UnreachableError as error:
@@ -40,4 +38,4 @@ def as_provider_errors(subject: str, inputs: PropertyMap, *, gone_passes: bool =
     except ApiError as error:
         if gone_passes and isinstance(error, NotFoundError):
             raise
-        raise ProviderError(masked(explain(subject, error), inputs)) from None
+        raise ProviderError(explain(subject, error)) from None

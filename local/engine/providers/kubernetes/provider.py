@@ -63,7 +63,6 @@ from local.engine.providers.provider import (
     Report,
     UpdateRequest,
 )
-from local.engine.providers.secret_texts import masked
 from local.engine.values import PropertyMap, Secret, has_unknowns, without_secrets
 
 DEFAULT_TIMEOUT = 600.0
@@ -130,7 +129,7 @@ class KubernetesProvider:
         deadline = self._deadline(inputs, request.timeout)
         if request.preview:
             return CreateResult("", self._preview_creation(api, obj, inputs, manager))
-        with self._errors(api, obj, inputs):
+        with self._errors(api, obj):
             resource = self._resource(api)
             obj = self._placed(resource, obj)
             live = self._stored(resource, obj, inputs, manager, deadline, request.report)
@@ -143,7 +142,7 @@ class KubernetesProvider:
         namespace, name = live_objects.split_id(id)
         subject = {"metadata": {"namespace": namespace, "name": name}}
         try:
-            with self._errors(api, subject, inputs, gone_passes=True):
+            with self._errors(api, subject, gone_passes=True):
                 live = self._connected().get(self._resource(api), name, namespace)
         except NotFoundError:
             return ReadResult(None, {})
@@ -172,7 +171,7 @@ class KubernetesProvider:
         obj = live_objects.to_api(news)
         deadline = self._deadline(news, request.timeout)
         namespace, name = live_objects.split_id(request.id)
-        with self._errors(api, obj, news, preview=preview):
+        with self._errors(api, obj, preview=preview):
             kube, resource = self._connected(), self._resource(api)
             obj = self._placed(resource, obj)
             if request.ignore_changes:
@@ -197,7 +196,7 @@ class KubernetesProvider:
         uid = (without_secrets(request.outputs.get("metadata")) or {}).get("uid")
         deadline = self._deadline(inputs, request.timeout)
         try:
-            with self._errors(api, subject, inputs, gone_passes=True):
+            with self._errors(api, subject, gone_passes=True):
                 kube, resource = self._connected(), self._resource(api)
                 live = kube.get(resource, name, namespace)
                 if uid and live["metadata"]["uid"] != uid:
@@ -267,7 +266,7 @@ class KubernetesProvider:
 
     def _preview_creation(self, api: ApiType, obj: dict[str, Any], inputs: PropertyMap, manager: str) -> PropertyMap:
         """The outputs of a dry run, or the inputs where none is possible because this run makes a dependency."""
-        with self._errors(api, obj, inputs, preview=True):
+        with self._errors(api, obj, preview=True):
             kube = self._connected()
             try:
                 resource = self._resource(api)
@@ -312,7 +311,7 @@ class KubernetesProvider:
         if problem:
             live = self._latest(resource, live)
             outputs = live_objects.outputs_of(api, live, inputs, manager)
-            message = masked(f"{describe(resource, live)} is not ready: {problem}", inputs)
+            message = f"{describe(resource, live)} is not ready: {problem}"
             raise PartialFailure(message, live_objects.object_id(live), outputs)
         return live_objects.outputs_of(api, live, inputs, manager)
 
@@ -360,17 +359,11 @@ class KubernetesProvider:
 
     @contextmanager
     def _errors(
-        self,
-        api: ApiType,
-        obj: dict[str, Any],
-        inputs: PropertyMap,
-        *,
-        gone_passes: bool = False,
-        preview: bool = False,
+        self, api: ApiType, obj: dict[str, Any], *, gone_passes: bool = False, preview: bool = False
     ) -> Iterator[None]:
         subject = f"{api.kind} {live_objects.object_id(obj)}"
         try:
-            with as_provider_errors(subject, inputs, gone_passes=gone_passes):
+            with as_provider_errors(subject, gone_passes=gone_passes):
                 yield
         except UnreachableClusterError as error:
             if preview:

@@ -173,3 +173,14 @@ def test_replacement_retention_and_ignore_options_work_on_kubernetes_objects(clu
     assert cluster.data() == {"one": {"a": "1"}, "two": {"a": "2"}}, "the replaced one is retained"
     assert cluster.stack.preview(program("two", "2", "y", "t")).counts["replace"] == 1
     assert cluster.stack.preview(program("two", "2", "x", "u")).counts["replace"] == 1
+
+
+@pytest.mark.parametrize("verb", ["preview", "up"])
+def test_the_error_for_a_rejected_secret_does_not_quote_it(cluster: Cluster, verb: str) -> None:
+    def body(opts: ResourceOptions) -> None:
+        no_text: Any = pulumi.Output.secret({"inner": "hushhush"})
+        cluster.config_map("map", opts, token=no_text)
+
+    outcome = getattr(cluster.stack, verb)(cluster.program(body))
+
+    assert "[secret]" in outcome.errors[0] and "hushhush" not in repr(outcome.events)

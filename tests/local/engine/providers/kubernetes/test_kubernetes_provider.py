@@ -658,15 +658,6 @@ def test_a_volume_claim_is_awaited_unless_a_pod_must_use_it_first(
         cluster.create("core/v1:PersistentVolumeClaim", "claim", claim, timeout=1)
 
 
-def test_the_error_for_a_rejected_secret_does_not_quote_it(cluster: Cluster, namespace: str) -> None:
-    wrong = {"metadata": {"name": "a", "namespace": namespace}, "data": Secret({"token": {"inner": "hushhush"}})}
-
-    with pytest.raises(ProviderError) as caught:
-        cluster.preview("core/v1:Secret", "a", wrong)
-
-    assert "hushhush" not in str(caught.value)
-
-
 def test_a_custom_resource_follows_its_definition(cluster: Cluster) -> None:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     definition = {
