@@ -133,6 +133,7 @@ def _inputs(old: ResourceState, read: PropertyMap | None, *, plain: bool) -> Pro
     # The inputs of an external resource are the keys by which it is found.
     if read is None or old.external:
         return old.inputs
-    named = old.additional_secret_outputs
+    # An interrupted update may have made them secret.
+    named = old.additional_secret_outputs if pending.HALF_DONE in old.init_errors else ()
     known = old.inputs if plain else {}
     return {k: hidden_like(v, Secret("") if k in named else known.get(k)) for k, v in read.items()}

@@ -238,6 +238,19 @@ def test_a_secret_stays_secret_wherever_a_refresh_finds_it_in_its_property(stack
     assert "hunter2" not in stack.files()
 
 
+def test_what_is_secret_in_outputs_only_stays_plain_in_the_inputs_after_a_refresh(stack: Any, kit: Any) -> None:
+    def program() -> None:
+        kit.Thing("thing", ResourceOptions(additional_secret_outputs=["token"]), token="open", size=1)
+
+    stack.up(program)
+    stack.refresh()
+    before = stack.resources()["thing"]
+    assert before.inputs == {"token": "open", "size": 1} and before.outputs["token"] == Secret("open")
+    stack.cloud.objects["thing-a"]["size"] = 2
+    assert stack.refresh().counts["update"] == 1
+    assert stack.resources()["thing"].inputs == {"token": "open", "size": 2}
+
+
 @pytest.mark.parametrize("verb", ["check", "create", "update", "delete"])
 def test_an_error_of_a_provider_does_not_show_the_resources_secrets(stack: Any, kit: Any, verb: str) -> None:
     def program(size: int) -> Any:
