@@ -126,7 +126,7 @@ class DynamicProvider:
         response = self._call("Check", request)
         failures = tuple(CheckFailure(f.property, f.reason) for f in response.failures)
         # The server returns plain values; an input that was secret stays secret.
-        return CheckResult(_as_secret_as(from_struct(response.inputs), news), failures)
+        return CheckResult(hidden_like(from_struct(response.inputs), news), failures)
 
     def diff(self, request: DiffRequest) -> DiffResult:
         message = provider_pb2.DiffRequest(
@@ -169,9 +169,7 @@ class DynamicProvider:
         response = self._call("Read", request)
         if not response.id:
             return ReadResult(None, {})
-        read_inputs = from_struct(response.inputs) if response.HasField("inputs") else None
-        if read_inputs is not None:
-            read_inputs = _as_secret_as(read_inputs, inputs)
+        read_inputs = hidden_like(from_struct(response.inputs), inputs) if response.HasField("inputs") else None
         return ReadResult(response.id, from_struct(response.properties), read_inputs)
 
     def update(self, request: UpdateRequest) -> PropertyMap:
@@ -254,7 +252,3 @@ def _unbounded(outputs: PropertyMap, bounded: PropertyMap, inputs: PropertyMap) 
 
 def _plain(values: PropertyMap) -> Any:
     return to_struct(values, secrets=False, resources=False)
-
-
-def _as_secret_as(values: PropertyMap, model: PropertyMap) -> PropertyMap:
-    return {key: hidden_like(value, model.get(key)) for key, value in values.items()}

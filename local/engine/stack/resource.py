@@ -289,9 +289,7 @@ def with_secret_outputs(resource: ResourceState, *, from_inputs: bool) -> Resour
 
     A provider that takes plain values also returns secret inputs as plain outputs.
     """
-    outputs = resource.outputs
-    if from_inputs:
-        outputs = {k: hidden_like(v, resource.inputs.get(k)) for k, v in outputs.items()}
+    outputs = hidden_like(resource.outputs, resource.inputs) if from_inputs else resource.outputs
     named = resource.additional_secret_outputs
     return replace(resource, outputs={k: _wrap(v) if k in named else v for k, v in outputs.items()})
 
