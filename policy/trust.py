@@ -16,9 +16,8 @@ _POSITIVE = re.compile(r"(For(Any|All)Values?:)?(String(Equals|Like)(IgnoreCase)
 """Operators that let only the values pass."""
 _LENIENT = re.compile(r"ForAllValues:|IfExists$", re.IGNORECASE)
 """Operators that let everyone pass to whom the key does not apply."""
-_EVERY_ONE_OF = re.compile(r"system:serviceaccount:(\*:.*|[^:]*:[*?]+)")
-"""Subjects of every ServiceAccount of a namespace, or of one name in every namespace."""
-_SOME_ACCOUNT = "system:serviceaccount:some-namespace:some-account"
+_EVERY_NAME = re.compile(r"system:serviceaccount:[^:]*:[*?]+")
+_SOME_NAMESPACE = "system:serviceaccount:some-namespace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +51,18 @@ def _of_tokens(statement: Statement) -> str | None:
         value
         for key, operator, values in _conditions(statement)
         for value in values
-        if key.lower().endswith(":sub")
-        and "like" in operator.lower()
-        and (matches(value, _SOME_ACCOUNT) or _EVERY_ONE_OF.fullmatch(value))
+        if key.lower().endswith(":sub") and "like" in operator.lower() and _is_every_account(value)
     ]
     return f"lets every ServiceAccount take the role that is like {', '.join(like)}" if like else None
+
+
+def _is_every_account(pattern: str) -> bool:
+    """Whether it means every ServiceAccount, every one of a namespace, or one name in every namespace."""
+    return (
+        _EVERY_NAME.fullmatch(pattern) is not None
+        or matches(pattern.rpartition(":")[0], _SOME_NAMESPACE)
+        or matches(pattern, f"{_SOME_NAMESPACE}:some-account")
+    )
 
 
 def _is_for_tokens(statement: Statement) -> bool:
@@ -75,7 +81,7 @@ def _is_for_everyone(words: Words, statement: Statement) -> bool:
 def _limits(words: Words, key: str, operator: str, values: Sequence[str]) -> bool:
     """Whether a condition says who may take the role, besides the principal."""
     prefix, _, rest = key.partition(":")
-    if _LENIENT.search(operator) or any(not value.strip("*") for value in values):
+    if _LENIENT.search(operator) or any(not value.strip("*?") for value in values):
         return False
     return prefix.lower() == words.prefix and bool(_WHO.fullmatch(rest))
 

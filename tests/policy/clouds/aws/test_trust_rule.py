@@ -54,8 +54,9 @@ def test_an_external_id_limits_nobody_and_is_not_shown(pack: PolicyHost) -> None
         {"StringEqualsIfExists": {"aws:SourceAccount": "123456789012"}},
         {"ForAllValues:StringLike": {"aws:PrincipalOrgPaths": ["o-0123/*"]}},
         {"StringLike": {"aws:PrincipalArn": "*"}},
+        {"StringLike": {"aws:PrincipalArn": "?*"}},
     ],
-    ids=["passes without the key", "passes without a value", "anything"],
+    ids=["passes without the key", "passes without a value", "anything", "anything but nothing"],
 )
 def test_a_condition_that_others_pass_too_limits_nobody(pack: PolicyHost, condition: Any) -> None:
     [finding] = pack.analyze(role(trust("*", Condition=condition)))
@@ -93,6 +94,10 @@ def test_a_role_for_tokens_without_a_condition_on_their_subject_is_reported(pack
         "system:serviceaccount:*",
         "system:serviceaccount:*:*",
         "system:serviceaccount:*:ccm",
+        "system:serviceaccount:**:ccm",
+        "system:serviceaccount:?*:ccm",
+        "system:*:ccm",
+        "*:ccm",
         "system:serviceaccount:kube-system:*",
         "system:serviceaccount:kube-system:?*",
         "system:*",
