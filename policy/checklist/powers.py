@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
-
-from pulumi_policy.proxy import UnknownValueError
 
 from policy.objects import dig, each, items
 from policy.powers import power
 from policy.rbac_rights import ROLES
 from policy.rules import ADVISORY, HIGH, ResourceRule
 from policy.subjects import Subject
-from policy.unknowns import Problem, known
+from policy.unknowns import Problem, every_known
+
+_Text = Callable[[], Any]
+"""An element of one of the rule's lists; raises UnknownValueError."""
 
 
 def problems(subject: Subject) -> Iterator[Problem]:
@@ -29,28 +31,20 @@ def _problem(index: int, rule: Callable[[], Any]) -> str | None:
     # The empty name is that of requests for all objects.
     names = [*items(dig(content, "resourceNames"))]
     named = bool(names) and "" not in names
-    (groups, _), (resources, _), (verbs, _) = fields = [
-        _values(content, field) for field in ("apiGroups", "resources", "verbs")
-    ]
+    rights = product(*(each(dig(content, field)) for field in ("apiGroups", "resources", "verbs")))
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for group in groups:
-        for resource in resources:
-            for verb in verbs:
-                if enough_to := power(group, resource, verb, named):
-                    found[resource, enough_to].append(verb)
-    if found:
-        said = [f"{', '.join(verbs)} of {resource}, enough to {what}" for (resource, what), verbs in found.items()]
-        return f"rules[{index}] grants {' and '.join(said)}"
-    for _, unknown in fields:
-        if unknown is not None:
-            raise unknown
-    return None
+    for resource, enough_to, verb in every_known(partial(_power, named, *right) for right in rights):
+        found[resource, enough_to].append(verb)
+    if not found:
+        return None
+    said = [f"{', '.join(verbs)} of {resource}, enough to {what}" for (resource, what), verbs in found.items()]
+    return f"rules[{index}] grants {' and '.join(said)}"
 
 
-def _values(rule: Any, field: str) -> tuple[list[str], UnknownValueError | None]:
-    """The field's known texts, of which the core's group is empty, and the first unknown one."""
-    found, unknown = known(partial(lambda value: [str(value())], value) for value in each(dig(rule, field)))
-    return [text for [text] in found], unknown
+def _power(named: bool, group: _Text, resource: _Text, verb: _Text) -> tuple[str, str, str] | None:
+    """The resource, what the right to it is enough to, and the verb; None: it is no power."""
+    enough_to = power(str(group()), str(resource()), str(verb()), named)
+    return (str(resource()), enough_to, str(verb())) if enough_to else None
 
 
 ROLES_WITHOUT_POWERS = ResourceRule(
