@@ -13,7 +13,7 @@ from policy.objects import dig, items
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, problem_if
-from policy.workloads import IMAGES, WORKLOADS, ccm_container, containers, pod, pod_labels
+from policy.workloads import IMAGES, WORKLOADS, ccm_container, containers, pod, pod_labels, service_account
 
 _POLICY = "networking.k8s.io/NetworkPolicy"
 _ACCOUNT = "core/ServiceAccount"
@@ -102,7 +102,7 @@ def _relies(metadata: Metadata, stack: Stack, workload: Subject) -> bool:
             str(dig(each, "name")) in metadata.credentials for each in _env(container())
         ):
             return False
-    account = dig(pod(workload), "serviceAccountName") or dig(pod(workload), "serviceAccount")
+    account = service_account(workload)
     for subject in stack.of(_ACCOUNT):
         if dig(subject.props, "metadata", "name") == account:
             annotations = dig(subject.props, "metadata", "annotations") or {}

@@ -81,6 +81,13 @@ def pod_labels(subject: Subject) -> Mapping[str, str]:
     return dig(_template(subject), "metadata", "labels") or {}
 
 
+def service_account(subject: Subject) -> str:
+    """The name of the ServiceAccount of a workload's pods. Raises UnknownValueError."""
+    spec = pod(subject)
+    # `serviceAccount` is the field's former name.
+    return str(dig(spec, "serviceAccountName") or dig(spec, "serviceAccount") or "default")
+
+
 def _template(subject: Subject) -> Any:
     path = {"core/Pod": (), "batch/CronJob": ("spec", "jobTemplate", "spec", "template")}
     return dig(subject.props, *path.get(subject.kind, ("spec", "template")))
@@ -258,9 +265,7 @@ def _by_name(container: Container) -> str | None:
 
 def _by_account(subject: Subject, container: Container) -> str | None:
     """By the ServiceAccount of the pod, whose first container it is, where no other is known to be a CCM."""
-    fields = ("serviceAccountName", "serviceAccount")
-    account = next(filter(None, (if_known(partial(dig, pod(subject), field)) for field in fields)), "")
-    if not _CCM.search(str(account)) or _is_other(container()):
+    if not _CCM.search(if_known(partial(service_account, subject)) or "") or _is_other(container()):
         return None
     every = [*each(dig(pod(subject), "containers"))]
     name = dig(container(), "name")

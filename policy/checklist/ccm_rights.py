@@ -12,7 +12,7 @@ from policy.rbac_rights import ALL, SERVICE_ACCOUNT, Granted, Right, granted
 from policy.rules import ADVISORY, HIGH, MANDATORY, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known, known
-from policy.workloads import IMAGES, WORKLOADS, ccm_container, pod
+from policy.workloads import IMAGES, WORKLOADS, ccm_container, service_account
 
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 
@@ -33,18 +33,10 @@ def _problem(stack: Stack, judge: _Judge, workload: Subject) -> str | None:
     needed = needs(workload)
     if needed is None:
         return None
-    namespace, account = _account(workload)
+    namespace, account = workload.namespace, service_account(workload)
     given = granted(stack, workload.cluster, namespace, account)
     said = judge(stack, f"{namespace}/{account}", given, needed, workload)
     return f"ServiceAccount {namespace}/{account} {said}" if said else None
-
-
-def _account(workload: Subject) -> tuple[str, str]:
-    """The namespace and the name of the pods' ServiceAccount."""
-    spec = pod(workload)
-    # `serviceAccount` is the field's former name.
-    name = dig(spec, "serviceAccountName") or dig(spec, "serviceAccount") or "default"
-    return workload.namespace, str(name)
 
 
 def excess(_stack: Stack, _account: str, given: Granted, needed: Needs, _workload: Subject) -> str | None:
