@@ -8,14 +8,13 @@ from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from policy.label_selectors import selects
+from policy.network_policies import NETWORK_POLICY, limits_egress
 from policy.objects import dig, items
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, problem_if
-from policy.workloads import IMAGES, WORKLOADS, ccm_container, containers, pod, pod_labels, service_account
+from policy.workloads import IMAGES, WORKLOADS, ccm_container, containers, pod, service_account
 
-_POLICY = "networking.k8s.io/NetworkPolicy"
 _ACCOUNT = "core/ServiceAccount"
 
 
@@ -84,7 +83,7 @@ def problems(metadata: Metadata, stack: Stack) -> Iterator[tuple[Subject, Proble
         ]
         for machine in machines:
             yield workload, partial(problem_if, relies, partial(_reach, metadata, machine, workload))
-        policies = stack.of(_POLICY)
+        policies = stack.of(NETWORK_POLICY)
         for policy in policies:
             kept_off = partial(_kept_off, metadata, policy, policies, workload)
             yield policy, partial(problem_if, relies, kept_off)
@@ -128,25 +127,14 @@ def _reach(metadata: Metadata, machine: Subject, workload: Subject) -> str | Non
 
 
 def _kept_off(metadata: Metadata, policy: Subject, policies: list[Subject], workload: Subject) -> str | None:
-    if dig(pod(workload), "hostNetwork") or not _is_for(policy, workload):
+    if dig(pod(workload), "hostNetwork") or not limits_egress(policy, workload):
         return None
     # What one policy lets out, no other keeps in.
-    rules = [
-        rule_ for other in policies if _is_for(other, workload) for rule_ in items(dig(other.props, "spec", "egress"))
-    ]
+    limiting = [other for other in policies if limits_egress(other, workload)]
+    rules = [rule_ for other in limiting for rule_ in items(dig(other.props, "spec", "egress"))]
     if any(_lets_out(each, metadata.address) for each in rules):
         return None
     return f"the CCM has no credentials, and this policy keeps it from the metadata service ({metadata.address})"
-
-
-def _is_for(policy: Subject, workload: Subject) -> bool:
-    """Whether the policy limits what the workload's pods reach."""
-    spec = dig(policy.props, "spec")
-    return (
-        (policy.cluster, policy.namespace) == (workload.cluster, workload.namespace)
-        and selects(dig(spec, "podSelector"), pod_labels(workload))
-        and ("Egress" in [*items(dig(spec, "policyTypes"))] or bool(dig(spec, "egress")))
-    )
 
 
 def _lets_out(rule_: Any, address: str) -> bool:

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 from policy import clouds
-from policy.label_selectors import selects
-from policy.objects import dig, each
+from policy.network_policies import NETWORK_POLICY, limits_egress
+from policy.objects import dig, each, items
 from policy.rules import ADVISORY, MEDIUM, Stack, StackRule, setting
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import IMAGES, WORKLOADS, of_ccm, pod, pod_labels
+from policy.workloads import IMAGES, WORKLOADS, of_ccm, pod
 
-_POLICY = "networking.k8s.io/NetworkPolicy"
 _ANYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 
 
@@ -28,8 +27,7 @@ def problems(stack: Stack) -> Iterator[tuple[Subject, Problem]]:
 def _problem(workload: Subject, stack: Stack) -> str | None:
     if dig(pod(workload), "hostNetwork"):
         return _on_machine(stack)
-    policies = [policy for policy in stack.of(_POLICY) if policy.cluster == workload.cluster]
-    limited = first_known(partial(_limits, policy, workload) for policy in policies)
+    limited = first_known(partial(_limits, policy, workload) for policy in stack.of(NETWORK_POLICY))
     return None if limited else "no NetworkPolicy selects its pods and limits their egress"
 
 
@@ -45,15 +43,10 @@ def _on_machine(stack: Stack) -> str | None:
 
 
 def _limits(policy: Subject, workload: Subject) -> bool:
-    """Whether the policy selects the workload's pods, and lets them out to less than everything."""
-    if policy.namespace != workload.namespace:
-        return False
-    if not selects(dig(policy.props, "spec", "podSelector"), pod_labels(workload)):
-        return False
-    types = [str(each()) for each in each(dig(policy.props, "spec", "policyTypes"))]
-    rules = [*each(dig(policy.props, "spec", "egress"))]
-    # Without types, a policy is about egress only if it has rules for it.
-    return ("Egress" in types or (not types and bool(rules))) and not any(_is_open(rule()) for rule in rules)
+    """Whether the policy lets the workload's pods out to less than everything."""
+    return limits_egress(policy, workload) and not any(
+        _is_open(rule) for rule in items(dig(policy.props, "spec", "egress"))
+    )
 
 
 def _is_open(rule: Mapping[str, Any]) -> bool:

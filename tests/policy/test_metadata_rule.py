@@ -33,8 +33,10 @@ def manager(name: str = "ccm", **more: Any) -> AnalyzedResource:
     return made
 
 
-def policy(*egress: Any, labels: Any = LABELS, selector: Any = None, name: str = "policy") -> AnalyzedResource:
-    spec = {"podSelector": selector or {"matchLabels": labels}, "policyTypes": ["Egress"], "egress": [*egress]}
+def policy(
+    *egress: Any, labels: Any = LABELS, selector: Any = None, name: str = "policy", types: Any = ("Egress",)
+) -> AnalyzedResource:
+    spec = {"podSelector": selector or {"matchLabels": labels}, "policyTypes": [*types], "egress": [*egress]}
     props = {"metadata": {"name": "ccm", "namespace": "kube-system"}, "spec": spec}
     return resource("kubernetes:networking.k8s.io/v1:NetworkPolicy", props, name)
 
@@ -63,6 +65,11 @@ def to(cidr: str, *but: str) -> dict[str, Any]:
         (
             AWS,
             [template(httpPutResponseHopLimit=2), manager(), policy(to("0.0.0.0/0", "169.254.0.0/16"))],
+            "keeps it from the metadata service (169.254.169.254)",
+        ),
+        (
+            AWS,
+            [template(httpPutResponseHopLimit=2), manager(), policy(to("10.0.0.0/8"), types=[])],
             "keeps it from the metadata service (169.254.169.254)",
         ),
         (ALICLOUD, [ecs(httpTokens="optional")], "answers without a session"),
@@ -100,6 +107,8 @@ def test_a_service_without_sessions_or_out_of_reach_is_reported(
         (AWS, [template(), manager(serviceAccount="ccm"), account(**{"eks.amazonaws.com/role-arn": "arn:x"})]),
         (AWS, [template(httpPutResponseHopLimit=2), manager(), policy(), policy(to("0.0.0.0/0"), name="open")]),
         (AWS, [template(httpPutResponseHopLimit=2), manager(), policy(selector=NOT_OURS)]),
+        (AWS, [template(httpPutResponseHopLimit=2), manager(), policy(to("10.0.0.0/8"), types=["Ingress"])]),
+        (AWS, [template(httpPutResponseHopLimit=2), manager(), policy(types=[])]),
         (AWS, [template(), manager(EXEMPT)]),
         (AWS, [template(EXEMPT_RESOURCE, httpTokens="optional")]),
         (AWS, [manager()]),
@@ -116,6 +125,8 @@ def test_a_service_without_sessions_or_out_of_reach_is_reported(
         "role by ServiceAccount in the field's former name",
         "another policy lets it out",
         "other pods by expression",
+        "policy for ingress, with egress that does not count",
+        "policy without types or egress",
         "exempt CCM",
         "exempt machines",
         "no machines",
