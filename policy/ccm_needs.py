@@ -17,12 +17,12 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import canonical, controllers
 from policy import clouds as policy_clouds
 from policy import upstream_rights
-from policy.objects import dig, each
+from policy.objects import dig
 from policy.powers import power_of_ccm
 from policy.rbac_rights import ALL, Right
 from policy.subjects import Subject
-from policy.unknowns import collect, known, not_evaluated
-from policy.workloads import ccm_name, containers, dashed, repository
+from policy.unknowns import known, not_evaluated
+from policy.workloads import ccm_name, command_line, containers, flags_of, repository
 
 OURS: Final = "cloud-controller"
 """The last part of our image's repository, and our command."""
@@ -63,30 +63,17 @@ def needs(workload: Subject) -> Needs | None:
 
 
 def _of_container(container: Mapping[str, Any]) -> Needs:
-    words, unknown = known(collect(word for field in ("command", "args") for word in each(dig(container, field))))
-    flags = _flags([str(word) for word in words])
+    found, unknown = known(command_line(container))
+    words = [word for several in found for word in several]
+    flags = flags_of(words)
     if unknown is not None and "--controllers" not in flags:
         raise unknown
     try:
-        if _is_ours(container, [str(word) for word in words], flags):
+        if _is_ours(container, words, flags):
             return _of_ours(flags)
         return _of_vendors(flags)
     except InvalidConfiguration as error:
         raise not_evaluated(f"flag --{error.field}: {error.why}") from None
-
-
-def _flags(words: Collection[str]) -> dict[str, str]:
-    """The last value of each flag, also of one inside a word, as in `sh -c`; empty for a flag without a value."""
-    found: dict[str, str] = {}
-    flag = ""
-    for word in " ".join(words).split():
-        bare = word.strip("\"'")
-        if bare.startswith("-"):
-            flag = dashed(bare)
-            found[flag] = bare.partition("=")[2].strip("\"'")
-        elif flag and not found[flag]:
-            found[flag] = bare
-    return found
 
 
 def _is_ours(container: Mapping[str, Any], words: Collection[str], flags: _Flags) -> bool:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import Any
-
-from pulumi_policy.proxy import UnknownValueError
 
 from policy.objects import dig, each, items
 from policy.programs import bare, commands
 from policy.rules import setting
 from policy.subjects import Subject
-from policy.unknowns import Problem, collect, first_known, if_known, problem_if
+from policy.unknowns import Problem, collect, first_known, if_known, known, problem_if
 
 DAEMONS = (
     "apps/DaemonSet",
@@ -62,6 +61,8 @@ _BESIDE_PROVIDER = frozenset(
 )
 """Flags that, beside `--cloud-provider`, make a program a CCM."""
 _VARIABLE = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
+_BETWEEN_WORDS = re.compile(r"[\s;&|<>]+")
+_WITHOUT_VALUE = re.compile(r"--\w[\w.-]*")
 
 
 def of_ccm(subject: Subject, problems: Iterable[Problem], kinds: Iterable[str] = WORKLOADS) -> Iterator[Problem]:
@@ -154,19 +155,43 @@ def flag(container: Mapping[str, Any], name: str) -> str | None:
     """The last value of a command-line flag: `NAME=VALUE`, or the word after NAME; None: the flag is absent.
 
     Also inside a word, as in `sh -c`; a variable with a value in `env` is replaced. As in Kubernetes' own components,
-    `_` in a flag's name is `-`. Raises UnknownValueError only where a later, unknown word could be the flag, or a
-    variable's value is unknown.
+    `_` in a flag's name is `-`. Raises UnknownValueError only where a later, unknown word could be the flag, or its
+    value is unknown.
     """
     following = ""
-    for field in ("args", "command"):
-        words = [*each(dig(container, field))]
-        for word in reversed(words):
-            for part in reversed(_parts(container, str(word()))):
-                _, equals, value = part.partition("=")
-                if dashed(part) == name:
-                    return _resolved(container, value.strip("\"'") if equals else following)
-                following = part
+    for found in reversed(command_line(container)):
+        for word in reversed(found()):
+            _, equals, value = word.partition("=")
+            if dashed(word) == name:
+                return _resolved(container, value.strip("\"'") if equals else following)
+            following = word
     return None
+
+
+def command_line(container: Mapping[str, Any]) -> list[Callable[[], list[str]]]:
+    """The words of a container's command line, also those of a shell's script in it.
+
+    Variables have their values; one that is a whole word gives the words of its value. What is called for a word that
+    is unknown raises UnknownValueError; an unknown value of a flag stays as the variable.
+    """
+    words: list[Callable[[], str]] = [str]
+    for field in ("command", "args"):
+        for word in collect(_words(container, field)):
+            words += collect(_split(word))
+    return [partial(_with_values, container, before, word) for before, word in pairwise(words)]
+
+
+def flags_of(words: Iterable[str]) -> dict[str, str]:
+    """The last value of each flag; empty for a flag without a value."""
+    found: dict[str, str] = {}
+    flag = ""
+    for word in words:
+        if word.startswith("-"):
+            flag = dashed(word)
+            found[flag] = word.partition("=")[2].strip("\"'")
+        elif flag and not found[flag]:
+            found[flag] = word
+    return found
 
 
 def repository(image: str) -> str:
@@ -184,12 +209,27 @@ def _never_ends(container: Container) -> bool:
     return bool(dig(container(), "restartPolicy") == "Always")
 
 
-def _parts(container: Mapping[str, Any], word: str) -> list[str]:
-    """The words of a shell's script, or the one word; a variable that is a whole word gives the words of its value."""
-    bare = [part.strip("\"'").rstrip(";&|") for part in word.split()]
-    return [
-        each for part in bare for each in (_resolved(container, part).split() if _VARIABLE.fullmatch(part) else [part])
-    ]
+def _words(container: Mapping[str, Any], field: str) -> Iterator[Callable[[], Any]]:
+    yield from each(dig(container, field))
+
+
+def _split(word: Callable[[], Any]) -> Iterator[Callable[[], str]]:
+    """The words of a shell's script, or the one word."""
+    text = str(word())
+    for part in _BETWEEN_WORDS.split(text) if len(text.split()) > 1 else [text]:
+        yield partial(str, part.strip("\"'"))
+
+
+def _with_values(container: Mapping[str, Any], before: Callable[[], str], word: Callable[[], str]) -> list[str]:
+    text = word()
+    is_variable = bool(_VARIABLE.fullmatch(text))
+    # Right after a flag without `=` it is that flag's value; elsewhere it may hold any flag.
+    if is_variable and not _WITHOUT_VALUE.fullmatch(if_known(before) or ""):
+        return _resolved(container, text).split()
+    found = if_known(partial(_resolved, container, text))
+    if found is None:
+        return [text]
+    return found.split() if is_variable else [found]
 
 
 def _resolved(container: Mapping[str, Any], text: str) -> str:
@@ -239,13 +279,8 @@ def _programs(spec: Mapping[str, Any]) -> list[str]:
 def _by_flags(container: Container) -> str | None:
     """By flags that only a CCM has together. Raises UnknownValueError where `--cloud-provider` is one of them."""
     spec = container()
-    names, unknown = set[str](), None
-    for field in ("command", "args"):
-        for word in each(if_known(partial(dig, spec, field))):
-            try:
-                names |= {dashed(part) for part in _parts(spec, str(word()))}
-            except UnknownValueError as error:
-                unknown = unknown or error
+    found, unknown = known(command_line(spec))
+    names = {dashed(word) for words in found for word in words}
     if _PROVIDER not in names or names & _AUTOSCALER or _is_other(spec):
         return None
     # With `external`, the program leaves the cloud to a CCM.

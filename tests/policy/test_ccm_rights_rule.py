@@ -25,6 +25,10 @@ def workload(*args: Any, image: str = "registry.example/cloud-controller:0.1.0",
     return ccm(container={"image": image, "args": [*given]}, name=name, serviceAccountName="ccm")
 
 
+def container(of: AnalyzedResource) -> Any:
+    return of.properties["spec"]["template"]["spec"]["containers"][0]
+
+
 def account(name: Any = "ccm") -> AnalyzedResource:
     return resource("kubernetes:core/v1:ServiceAccount", {"metadata": {"name": name, "namespace": "kube-system"}}, "sa")
 
@@ -283,6 +287,37 @@ def options(*args: str) -> AnalyzedResource:
 )
 def test_the_rights_that_are_needed_follow_from_the_flags(pack: PolicyHost, args: list[str], made: Any) -> None:
     assert silent(pack, stack(running=options(*args), made=made))
+
+
+@pytest.mark.parametrize(
+    ("args", "value"),
+    [
+        (["--controllers=$(NAMES)"], "node,service"),
+        (["--controllers", "$(NAMES)"], "node,service"),
+        (["$(NAMES)"], "--controllers=node,service --v=2"),
+        (["--controllers=node,service", "--cluster-name", "$(NAMES)"], UNKNOWN),
+    ],
+)
+def test_the_values_of_variables_count(pack: PolicyHost, args: list[str], value: Any) -> None:
+    running = workload("run", "--cloud=mycloud", *args)
+    container(running)["env"] = [{"name": "NAMES", "value": value}]
+
+    assert silent(pack, stack(running=running))
+
+
+def test_controllers_that_an_unknown_variable_may_name_are_not_evaluated(pack: PolicyHost) -> None:
+    running = workload("run", "--cloud=mycloud", "$(FLAGS)")
+    container(running)["env"] = [{"name": "FLAGS", "value": UNKNOWN}]
+
+    assert messages(pack, NEEDS, stack(running=running)) == ["not-evaluated"]
+
+
+@pytest.mark.parametrize("end", [";", "; sleep 9", "&&x"])
+def test_flags_in_a_script_end_where_its_commands_end(pack: PolicyHost, end: str) -> None:
+    running = workload(f"exec cloud-controller run --cloud=mycloud --controllers=node,service{end}")
+    container(running)["command"] = ["sh", "-c"]
+
+    assert silent(pack, stack(running=running))
 
 
 def test_without_the_flag_controllers_every_controller_of_the_cloud_runs(pack: PolicyHost) -> None:

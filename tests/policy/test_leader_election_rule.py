@@ -62,6 +62,8 @@ def test_a_ccm_on_several_nodes_that_elects_no_leader_is_refused(pack: PolicyHos
         {"args": ["--leader-elect=false"], "command": ["/bin/ccm", "--leader-elect=true"]},
         {"args": ["exec cloud-controller run '--leader-elect=false'"], "command": ["/bin/sh", "-c"]},
         {"args": ["cloud-controller run --leader-elect=false; sleep 9"], "command": ["/bin/sh", "-c"]},
+        {"args": ["cloud-controller run --leader_elect=false&&x"], "command": ["/bin/sh", "-c"]},
+        {"args": ["cloud-controller run --leader-elect=false>/dev/null"], "command": ["/bin/sh", "-c"]},
     ],
 )
 def test_flags_count_in_command_and_arguments_and_the_last_wins(pack: PolicyHost, container: dict[str, Any]) -> None:
