@@ -14,11 +14,11 @@ from typing import Any
 from cloud_controller import clouds as controllers
 from policy import clouds
 from policy.clouds.interface import PolicyCloud
-from policy.objects import dig, each, object_name
+from policy.objects import dig, object_name
 from policy.rules import Stack
 from policy.subjects import Subject
 from policy.unknowns import first_known, only_known
-from policy.workloads import WORKLOADS, ccm_name, containers
+from policy.workloads import WORKLOADS, ccm_name, command_line, containers, flags_of
 
 CLOUDS: Mapping[str, PolicyCloud] = {cloud.name: cloud for cloud in clouds.descriptors()}
 """By name."""
@@ -114,39 +114,20 @@ def _in_container(
 ) -> Server | None:
     if ccm_name(container, config) is None:
         return None
-    words = [*_words(container())]
-    ours = _flag(words, "--cloud")
-    cloud = ours or _BY_CALLED.get(_flag(words, "--cloud-provider") or "", "")
-    enabled = (_flag(words, "--controllers") or "*").split(",")
+    flags = flags_of(word for words in only_known(command_line(container())) for word in words)
+    ours = flags.get("--cloud")
+    cloud = ours or _BY_CALLED.get(flags.get("--cloud-provider", ""), "")
+    enabled = (flags.get("--controllers") or "*").split(",")
     if cloud not in CLOUDS or not {*enabled} & {*_SERVICE_CONTROLLERS}:
         return None
     if any(f"-{name}" in enabled for name in _SERVICE_CONTROLLERS):
         return None
     classes: Iterable[str | None] = CLOUDS[cloud].signs.ccm_classes
     if ours:
-        of_none = [] if _flag(words, "--require-load-balancer-class") is not None else [None]
+        of_none = [] if "--require-load-balancer-class" in flags else [None]
         classes = (*_OURS.get(cloud, ()), *of_none)
     name = f"the cloud controller manager {object_name(workload.props)}"
     return Server(workload, name, cloud, bool(ours), frozenset(classes), workload.cluster)
-
-
-def _words(container: Mapping[str, Any]) -> Iterator[str]:
-    for field in ("command", "args"):
-        for text in only_known(each(dig(container, field))):
-            yield from str(text).split()
-
-
-def _flag(words: list[str], name: str) -> str | None:
-    """The last known value of a flag; '' without a value."""
-    found = None
-    for index, word in enumerate(words):
-        bare = word.strip("\"'")
-        if bare == name:
-            following = words[index + 1] if index + 1 < len(words) else ""
-            found = "" if following.startswith("-") else following
-        elif bare.startswith(f"{name}="):
-            found = bare.partition("=")[2]
-    return found
 
 
 def _managed(subjects: Iterable[Subject]) -> Iterator[Server]:

@@ -23,6 +23,7 @@ def messages(pack: PolicyHost, *stack: AnalyzedResource) -> list[str]:
         [ours("aws")],
         [ours("aws", ONLY_CLASSES), vendors("aws", name="other")],
         [ours("aws", ONLY_CLASSES), managed(EKS)],
+        [ours("aws", ONLY_CLASSES.replace("-class", "_class")), managed(EKS)],
         [ours("alicloud", ONLY_CLASSES), managed(ACK)],
         [ours("aws"), vendors("aws", "--controllers=cloud-node-controller", name="other")],
         [ours("aws"), vendors("aws", "--controllers=*,-service-lb-controller", name="other")],
