@@ -17,12 +17,13 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import canonical, controllers
 from policy import clouds as policy_clouds
 from policy import upstream_rights
+from policy.command_lines import command_line, flags_of
 from policy.objects import dig
 from policy.powers import power_of_ccm
 from policy.rbac_rights import ALL, Right
 from policy.subjects import Subject
 from policy.unknowns import known, not_evaluated
-from policy.workloads import ccm_name, command_line, containers, flags_of, repository
+from policy.workloads import ccm_name, containers, repository
 
 OURS: Final = "cloud-controller"
 """The last part of our image's repository, and our command."""

@@ -10,12 +10,13 @@ from typing import Any
 
 from policy import clouds
 from policy.clouds.interface import PolicyCloud
+from policy.command_lines import flag
 from policy.objects import dig, each
 from policy.references import Reference, of_file, references
 from policy.rules import Stack
 from policy.subjects import SECRET, Subject
 from policy.unknowns import first_known, if_known
-from policy.workloads import WORKLOADS, ccm_container, containers, flag, pod
+from policy.workloads import WORKLOADS, ccm_container, containers, pod
 
 FLAG = "--cloud-config"
 _CLOUD_FLAGS = ("--cloud", "--cloud-provider")

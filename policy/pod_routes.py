@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from policy.command_lines import flag
 from policy.kubernetes_flags import CONTROLLER_MANAGER, Found
-from policy.workloads import Container, flag
+from policy.workloads import Container
 
 FALSE: Final = frozenset({"0", "f", "false"})
 """What Go's parser of booleans takes for false."""

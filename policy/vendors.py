@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from policy import clouds
 from policy.clouds.interface import CcmMatrix
+from policy.command_lines import flag
 from policy.objects import dig
-from policy.workloads import Container, flag
+from policy.workloads import Container
 
 _MATRICES = {cloud.name: cloud.ccm for cloud in clouds.descriptors() if cloud.ccm}
 _ANONYMOUS = re.compile(r"(.*/)?cloud-controller-manager")

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from policy.cloud_configs import FLAG
+from policy.command_lines import flag
 from policy.objects import dig, items
 from policy.references import of_file, of_volume
 from policy.rules import HIGH, MANDATORY, ResourceRule
 from policy.subjects import CONFIG_MAP, SECRET, Subject
 from policy.unknowns import Problem, first_known
-from policy.workloads import IMAGES, Container, containers, flag, of_ccm, pod
+from policy.workloads import IMAGES, Container, containers, of_ccm, pod
 
 _CLOUD_NAME = re.compile(r"cloud[-_.]?(conf|provider)", re.I)
 

@@ -7,6 +7,7 @@ from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final
 
+from policy.command_lines import flag
 from policy.infrastructure import require_own_control_plane
 from policy.kubernetes_flags import CLUSTER, CONTROLLER_MANAGER, KUBE_PROXY, UNKNOWN_TEXTS, Found, flags_of
 from policy.objects import dig
@@ -14,7 +15,7 @@ from policy.pod_routes import FALSE, allocated, routes_pods
 from policy.rules import ADVISORY, HIGH, Stack, StackRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, every_known, problem_if
-from policy.workloads import IMAGES, WORKLOADS, Container, ccm_name, containers, flag, repository
+from policy.workloads import IMAGES, WORKLOADS, Container, ccm_name, containers, repository
 
 _OURS: Final = "cloud-controller"
 

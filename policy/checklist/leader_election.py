@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from policy.command_lines import flag
 from policy.objects import dig
 from policy.rules import CRITICAL, MANDATORY, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, problem_if
-from policy.workloads import DAEMONS, IMAGES, Container, containers, flag, is_ccm, of_ccm
+from policy.workloads import DAEMONS, IMAGES, Container, containers, is_ccm, of_ccm
 
 FLAG = "--leader-elect"
 # What Go's parser of booleans takes for false. It is on by default, in every manager built on Kubernetes' own.

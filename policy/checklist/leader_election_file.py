@@ -13,12 +13,13 @@ from functools import partial
 import yaml
 
 from policy.checklist.leader_election import FALSE, FLAG, why_several
+from policy.command_lines import flag
 from policy.objects import dig
 from policy.references import Reference, of_file
 from policy.rules import CRITICAL, MANDATORY, Stack, StackRule
 from policy.subjects import CONFIG_MAP, SECRET, Subject
 from policy.unknowns import Problem, problem_if
-from policy.workloads import DAEMONS, IMAGES, Container, containers, flag, is_ccm, pod
+from policy.workloads import DAEMONS, IMAGES, Container, containers, is_ccm, pod
 
 _OPTIONS = "--config"
 _PLACES = (("leader-elect",), ("leaderElection", "leaderElect"), ("generic", "leaderElection", "leaderElect"))

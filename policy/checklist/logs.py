@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from policy.command_lines import flag, known_words
 from policy.objects import dig, each, items
 from policy.programs import commands
 from policy.rules import ADVISORY, MEDIUM, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known, if_known, problem_if
-from policy.workloads import IMAGES, Container, containers, flag, is_ccm, is_program, known_words, of_ccm
+from policy.workloads import IMAGES, Container, containers, is_ccm, is_program, of_ccm
 
 _FILES = ("--log-dir", "--log-file")
 _BESIDES = ("--alsologtostderr", "--also-stdout")

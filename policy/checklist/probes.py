@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from policy.command_lines import flag
 from policy.objects import dig, each, items
 from policy.programs import always_succeeds
 from policy.rules import ADVISORY, MEDIUM, ResourceRule
 from policy.subjects import Subject
 from policy.unknowns import Problem, first_known, problem_if
-from policy.workloads import DAEMONS, IMAGES, Container, containers, flag, is_ccm, of_ccm
+from policy.workloads import DAEMONS, IMAGES, Container, containers, is_ccm, of_ccm
 
 _HANDLERS = ("httpGet", "grpc", "tcpSocket", "exec")
 _SECURE_PORT = "10258"

@@ -14,11 +14,12 @@ from typing import Any
 from cloud_controller import clouds as controllers
 from policy import clouds
 from policy.clouds.interface import PolicyCloud
+from policy.command_lines import command_line, flags_of
 from policy.objects import dig, object_name
 from policy.rules import Stack
 from policy.subjects import Subject
 from policy.unknowns import first_known, only_known
-from policy.workloads import WORKLOADS, ccm_name, command_line, containers, flags_of
+from policy.workloads import WORKLOADS, ccm_name, containers
 
 CLOUDS: Mapping[str, PolicyCloud] = {cloud.name: cloud for cloud in clouds.descriptors()}
 """By name."""
