@@ -17,7 +17,7 @@ from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.controller_names import canonical, controllers
 from policy import clouds as policy_clouds
 from policy import upstream_rights
-from policy.command_lines import command_line, flags_of
+from policy.command_lines import command_line, flag_values
 from policy.objects import dig
 from policy.powers import power_of_ccm
 from policy.rbac_rights import ALL, Right
@@ -66,7 +66,7 @@ def needs(workload: Subject) -> Needs | None:
 def _of_container(container: Mapping[str, Any]) -> Needs:
     found, unknown = known(command_line(container))
     words = [word for several in found for word in several]
-    flags = flags_of(words)
+    flags = flag_values(words)
     if unknown is not None and "--controllers" not in flags:
         raise unknown
     try:

@@ -57,7 +57,7 @@ def command_line(container: Mapping[str, Any]) -> list[Callable[[], list[str]]]:
     return [partial(_with_values, container, before, word) for before, word in pairwise(words)]
 
 
-def flags_of(words: Iterable[str]) -> dict[str, str]:
+def flag_values(words: Iterable[str]) -> dict[str, str]:
     """The last value of each flag; empty for a flag without a value."""
     found: dict[str, str] = {}
     flag = ""

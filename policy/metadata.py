@@ -103,6 +103,8 @@ def _relies(metadata: Metadata, stack: Stack, workload: Subject) -> bool:
             return False
     account = service_account(workload)
     for subject in stack.of(_ACCOUNT):
+        if (subject.cluster, subject.namespace) != (workload.cluster, workload.namespace):
+            continue
         if dig(subject.props, "metadata", "name") == account:
             annotations = dig(subject.props, "metadata", "annotations") or {}
             return not any(str(name) in metadata.credentials for name in annotations)

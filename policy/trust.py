@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policy.documents import Statement, allows, matches, texts
+from policy.documents import Statement, allows, texts
 from policy.objects import dig
 
 _WHO = re.compile(r"(Principal|Source(Account|Arn|Org))\w*", re.IGNORECASE)
@@ -16,8 +16,8 @@ _POSITIVE = re.compile(r"(For(Any|All)Values?:)?(String(Equals|Like)(IgnoreCase)
 """Operators that let only the values pass."""
 _LENIENT = re.compile(r"ForAllValues:|IfExists$", re.IGNORECASE)
 """Operators that let everyone pass to whom the key does not apply."""
-_EVERY_NAME = re.compile(r"system:serviceaccount:[^:]*:[*?]+")
-_SOME_NAMESPACE = "system:serviceaccount:some-namespace"
+_ACCOUNTS = "system:serviceaccount:"
+_SOME_ACCOUNTS = re.compile(rf"{_ACCOUNTS}[^*?:][^:]*:[^:]*[^*?:][^:]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +58,10 @@ def _of_tokens(statement: Statement) -> str | None:
 
 def _is_every_account(pattern: str) -> bool:
     """Whether it means every ServiceAccount, every one of a namespace, or one name in every namespace."""
-    return (
-        _EVERY_NAME.fullmatch(pattern) is not None
-        or matches(pattern.rpartition(":")[0], _SOME_NAMESPACE)
-        or matches(pattern, f"{_SOME_NAMESPACE}:some-account")
-    )
+    literal = re.split("[*?]", pattern)[0]
+    if literal == pattern or not (literal.startswith(_ACCOUNTS) or _ACCOUNTS.startswith(literal)):
+        return False
+    return not _SOME_ACCOUNTS.fullmatch(pattern)
 
 
 def _is_for_tokens(statement: Statement) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from cloud_controller import clouds as controllers
 from policy import clouds
 from policy.clouds.interface import PolicyCloud
-from policy.command_lines import command_line, flags_of
+from policy.command_lines import command_line, flag_values
 from policy.objects import dig, object_name
 from policy.rules import Stack
 from policy.subjects import Subject
@@ -115,7 +115,7 @@ def _in_container(
 ) -> Server | None:
     if ccm_name(container, config) is None:
         return None
-    flags = flags_of(word for words in only_known(command_line(container())) for word in words)
+    flags = flag_values(word for words in only_known(command_line(container())) for word in words)
     ours = flags.get("--cloud")
     cloud = ours or _BY_CALLED.get(flags.get("--cloud-provider", ""), "")
     enabled = (flags.get("--controllers") or "*").split(",")

@@ -41,8 +41,8 @@ def policy(
     return resource("kubernetes:networking.k8s.io/v1:NetworkPolicy", props, name)
 
 
-def account(**annotations: str) -> AnalyzedResource:
-    props = {"metadata": {"name": "ccm", "namespace": "kube-system", "annotations": annotations}}
+def account(namespace: str = "kube-system", **annotations: str) -> AnalyzedResource:
+    props = {"metadata": {"name": "ccm", "namespace": namespace, "annotations": annotations}}
     return resource("kubernetes:core/v1:ServiceAccount", props, "account")
 
 
@@ -58,6 +58,11 @@ def to(cidr: str, *but: str) -> dict[str, Any]:
         (
             AWS,
             [template(), manager()],
+            "the metadata service of workers does not answer with httpPutResponseHopLimit 1",
+        ),
+        (
+            AWS,
+            [template(), manager(serviceAccountName="ccm"), account("default", **{"eks.amazonaws.com/role-arn": "x"})],
             "the metadata service of workers does not answer with httpPutResponseHopLimit 1",
         ),
         (AWS, [template(httpEndpoint="disabled"), manager(hostNetwork=True)], "of workers is switched off"),

@@ -177,7 +177,8 @@ class LoadBalancerCache:
             for lb in [*self._found.values()]:
                 self._index(lb)
             self._written = {each: at for each, at in self._written.items() if at > began}
-            self._dirty = {key: at for key, at in self._dirty.items() if at > began}
+            unseen = {key for each in refused for key in self._keys.get(each, ())}
+            self._dirty = {key: at for key, at in self._dirty.items() if at > began or key in unseen}
             self._loaded = True
 
     def refresh(self, owners: Iterable[tuple[Key, str]], ids: Collection[str] = ()) -> None:

@@ -146,7 +146,7 @@ class ServiceReconciler:
         if stays:
             self._deletions.forget(service["metadata"]["uid"])
         else:
-            self._deletions.note(service)
+            self._deletions.remember(service["metadata"]["uid"])
 
     def forget(self, key: str) -> None:
         """The Service no longer wants a load balancer, and never had one."""
@@ -171,8 +171,11 @@ class ServiceReconciler:
         except (Throttled, Unavailable):
             raise
         except CloudError as error:
-            # Of what may not be seen, nothing can be taken off: the finalizer stays.
-            if named is None or service is None or not self._wanted(service):
+            if named is None or service is None:
+                raise
+            if not self._wanted(service):
+                # Of what may not be seen, nothing can be taken off: the finalizer stays.
+                self._events.warning(service, "DeleteLoadBalancerFailed", f"Error deleting load balancer: {error}")
                 raise
             # The cloud may refuse to show it. The plan says so, and what the Service has still follows the nodes.
             _log.warning("left out load_balancer=%s error=%r", named, str(error))

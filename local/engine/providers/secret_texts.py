@@ -21,8 +21,8 @@ _SHORTEST_WITHIN: Final = 6
 def masked(message: str, inputs: Value) -> str:
     """The message without the inputs' secret texts: an API may quote what it rejects."""
     texts = set(_texts(inputs))
-    # As JSON and most languages write what has several lines.
-    texts |= {json.dumps(text, ensure_ascii=False)[1:-1] for text in texts}
+    # As JSON, most languages and Python write what has several lines.
+    texts |= {form for text in texts for form in (json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])}
     for text in sorted(texts, key=len, reverse=True):
         found = re.escape(text)
         if len(text) < _SHORTEST_WITHIN:

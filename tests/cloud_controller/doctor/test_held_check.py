@@ -55,7 +55,7 @@ def test_a_deletion_that_waits_for_a_confirmation_is_found_with_its_command(worl
     (finding,) = world.findings(held.CHECK)
     assert finding.subject == "service/default/web"
     assert finding.what.startswith("a change waits for a confirmation: delete load balancer")
-    assert finding.evidence[0] == "its Service no longer exists, and its deletion was not seen"
+    assert finding.evidence[0] == "its Service no longer exists, and no deletion was seen that takes it along"
     assert "cloud-controller confirm " in finding.remedy
     assert "create the Service again, move its clients" in finding.remedy
     assert finding.severity is Severity.WARNING

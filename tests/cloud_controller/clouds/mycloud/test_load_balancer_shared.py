@@ -269,6 +269,7 @@ def test_a_deleted_service_keeps_its_finalizer_while_the_cloud_does_not_show_wha
         Running(site, cluster).handle()
 
     assert cluster.service()["metadata"]["finalizers"]
+    assert cluster.reasons[-1] == "DeleteLoadBalancerFailed"
 
 
 def test_a_load_balancer_in_another_network_is_refused_with_both_networks(site: MyCloudSite, cluster: Cluster) -> None:

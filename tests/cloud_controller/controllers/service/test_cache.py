@@ -87,11 +87,14 @@ def test_what_the_cloud_refuses_to_show_keeps_nothing_else_from_being_read_and_s
     refusing, known = Refusing(load_balancer("dns", "uid-2")), cache(Reads(load_balancer()))
     known.load({})
     known._load_balancers = refusing  # type: ignore[assignment]
+    known.mark_dirty("default/web")
+    known.mark_dirty("default/dns")
 
     known.load({}, ["lb-gone"])
 
     assert known.get("default/dns") == (load_balancer("dns", "uid-2"),)
     assert known.get("default/web") == (load_balancer(),)
+    assert [known.is_dirty(f"default/{each}") for each in ("web", "dns")] == [True, False]
 
 
 def test_a_refresh_during_a_full_read_is_newer_and_stays() -> None:

@@ -36,6 +36,7 @@ def test_a_secret_of_several_lines_is_masked_however_it_is_written() -> None:
 
     assert masked(f"got {key}", {"key": Secret(key)}) == "got [secret]"
     assert masked(r'got "BEGIN \"é\"\nhush\n"', {"key": Secret(key)}) == 'got "[secret]"'
+    assert masked(f"got {key!r}", {"key": Secret(key)}) == "got '[secret]'"
 
 
 def test_an_output_with_a_secret_text_in_it_is_secret() -> None:
