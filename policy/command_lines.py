@@ -50,7 +50,7 @@ def command_line(container: Mapping[str, Any]) -> list[Callable[[], list[str]]]:
     Variables have their values; one that is a whole word gives the words of its value. What is called for a word that
     is unknown raises UnknownValueError; an unknown value of a flag stays as the variable.
     """
-    words: list[Callable[[], str]] = [str]
+    words: list[Callable[[], str]] = [str]  # Before the first word there is none: an empty one.
     for field in ("command", "args"):
         for word in collect(_words(container, field)):
             words += collect(_split(word))

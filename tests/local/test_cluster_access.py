@@ -76,15 +76,21 @@ def test_a_missing_kubectl_is_an_error_with_its_sources(folder: StateFolder, mon
         run(Request("kubectl"), folder, folder.stack("mine"), "c-1")
 
 
+def kubectl_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A kubectl that is this script, the first on PATH."""
+    kubectl = tmp_path / "bin" / "kubectl"
+    kubectl.parent.mkdir()
+    kubectl.write_text(script)
+    kubectl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(kubectl.parent), prepend=":")
+    return kubectl
+
+
 @pytest.mark.integration
 def test_kubectl_gets_the_arguments_after_the_dashes_and_its_exit_code_is_returned(
     folder: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kubectl = tmp_path / "bin" / "kubectl"
-    kubectl.parent.mkdir()
-    kubectl.write_text(f'#!/bin/sh\necho "$KUBECONFIG $*" > {tmp_path}/called\nexit 7\n')
-    kubectl.chmod(0o755)
-    monkeypatch.setenv("PATH", str(kubectl.parent), prepend=":")
+    kubectl_on_path(tmp_path, monkeypatch, f'#!/bin/sh\necho "$KUBECONFIG $*" > {tmp_path}/called\nexit 7\n')
     options, _ = command_line._parse(["kubectl", "--stack", "mine", "--", "get", "pods", "-A"])
 
     code = run(Request("kubectl", kubectl=options.words), folder, folder.stack("mine"), "c-1")
@@ -97,9 +103,7 @@ def test_kubectl_gets_the_arguments_after_the_dashes_and_its_exit_code_is_return
 def test_a_kubectl_that_calls_this_command_does_not_find_itself(
     folder: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kubectl = tmp_path / "bin" / "kubectl"
-    kubectl.parent.mkdir()
-    kubectl.write_text(f"""#!{sys.executable}
+    script = f"""#!{sys.executable}
 import pathlib, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from local.cluster_access import Request, run
@@ -116,9 +120,8 @@ try:
 except SiteError as error:
     calls.write_text(str(error))
     sys.exit(7)
-""")
-    kubectl.chmod(0o755)
-    monkeypatch.setenv("PATH", str(kubectl.parent), prepend=":")
+"""
+    kubectl = kubectl_on_path(tmp_path, monkeypatch, script)
 
     assert run(Request("kubectl", kubectl=["get", "pods"]), folder, folder.stack("mine"), "c-1") == 7
 

@@ -38,8 +38,8 @@ ROLES_LIMIT_TRUST = ResourceRule(
     judges=(
         "No trust policy of a role has principal `*` (or `acs:ram::*:root`) without a condition on the principal or "
         "its source, nor `NotPrincipal`. One for tokens of an OIDC provider (RRSA) has a condition on the subject "
-        "(`oidc:sub`) that is not for every ServiceAccount of the cluster or of a namespace. A document that is not "
-        "valid JSON, or has a key twice, is reported."
+        "(`oidc:sub`) that is not for every ServiceAccount of the cluster or of a namespace, nor for one name in every "
+        "namespace. A document that is not valid JSON, or has a key twice, is reported."
     ),
     unseen="Other accounts that are named. The deprecated `ramUsers` and `services`, which name principals.",
     tags=["alicloud", "ram"],

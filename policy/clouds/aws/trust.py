@@ -39,7 +39,8 @@ ROLES_LIMIT_TRUST = ResourceRule(
         "No trust policy of a role has principal `*`, or the `*` of accounts, without a condition on the principal or "
         "its source (`aws:PrincipalOrgID` and the like), nor `NotPrincipal`. One for tokens of an OIDC provider (IRSA) "
         "has a condition on the subject (`ISSUER:sub`) that is not for every ServiceAccount of the cluster or of a "
-        "namespace. A document that is not valid JSON, or has a key twice, is reported."
+        "namespace, nor for one name in every namespace. A document that is not valid JSON, or has a key twice, is "
+        "reported."
     ),
     unseen="Other accounts that are named. Conditions on the subject that are wide in another way, such as `repo:*`.",
     tags=["aws", "iam"],

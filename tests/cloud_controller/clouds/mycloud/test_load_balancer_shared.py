@@ -46,6 +46,15 @@ def shared(site: MyCloudSite) -> Json:
     return site.client.get("load_balancers", made["id"])
 
 
+@pytest.fixture
+def hidden(site: MyCloudSite) -> str:
+    """The ID of a load balancer that the cloud refuses to show."""
+    lb_id = "lb-0123456789ab"
+    fault = {"operation": f"GET /v1/load_balancers/{lb_id}", "kind": "error", "status": 403, "count": None}
+    site.client.post("admin/faults", fault)
+    return lb_id
+
+
 def listeners(lb: Json) -> dict[int, str | None]:
     """Port to UID of the owner."""
     return {each["port"]: each["tags"].get("kubernetes.io/service-uid") for each in lb["listeners"]}
@@ -234,11 +243,8 @@ def test_a_load_balancer_that_nobody_shares_may_not_be_named(site: MyCloudSite, 
 
 
 def test_a_load_balancer_that_the_cloud_does_not_show_concerns_only_who_names_it(
-    site: MyCloudSite, cluster: Cluster
+    site: MyCloudSite, cluster: Cluster, hidden: str
 ) -> None:
-    hidden = "lb-0123456789ab"
-    fault = {"operation": f"GET /v1/load_balancers/{hidden}", "kind": "error", "status": 403, "count": None}
-    site.client.post("admin/faults", fault)
     served(site, cluster, web())
     changed(cluster, named(id=hidden))
     cluster.put(web(name="other"))
@@ -256,11 +262,8 @@ def test_a_load_balancer_that_the_cloud_does_not_show_concerns_only_who_names_it
 
 
 def test_a_deleted_service_keeps_its_finalizer_while_the_cloud_does_not_show_what_it_names(
-    site: MyCloudSite, cluster: Cluster
+    site: MyCloudSite, cluster: Cluster, hidden: str
 ) -> None:
-    hidden = "lb-0123456789ab"
-    fault = {"operation": f"GET /v1/load_balancers/{hidden}", "kind": "error", "status": 403, "count": None}
-    site.client.post("admin/faults", fault)
     served(site, cluster, web())
     changed(cluster, named(id=hidden))
     cluster.delete_service()
