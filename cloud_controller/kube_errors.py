@@ -8,7 +8,8 @@ ApiError
 ├── ForbiddenError             403: RBAC or admission forbids the request
 ├── GoneError                  410: the resource version is too old
 ├── InvalidError               400, 422: the object or the request is invalid
-├── NotFoundError              404: the object, or its kind, does not exist
+├── NotFoundError              404: the object does not exist
+├── NotServedError             404 in other words than the API's: of a proxy, or for a kind that the server does not have
 ├── TooManyRequestsError       429: the server rejects requests for now
 ├── UnauthorizedError          401: the credentials are invalid or expired
 └── UnreachableError           no response; A WRITE MAY HAVE SUCCEEDED
@@ -41,7 +42,11 @@ class ApiError(Exception):
 
 
 class NotFoundError(ApiError):
-    """404: the object, or its kind, does not exist."""
+    """404: the API server says that the object does not exist; of `Kube.resource`, the kind."""
+
+
+class NotServedError(ApiError):
+    """404 without the API's Status: a proxy answered, or the server does not have this kind. SAYS NOTHING OF OBJECTS."""
 
 
 class ConflictError(ApiError):
@@ -109,7 +114,11 @@ def from_response(status: int, body: bytes, asked: str, retry_after: float | Non
         answer = {"message": body[:500].decode(errors="replace")}
     if not isinstance(answer, dict):
         answer = {"message": str(answer)[:500]}
-    error = from_status(answer, asked, status, retry_after)
+    if status == 404 and answer.get("kind") != "Status":
+        why = "HTTP 404, not in the API's words: a proxy answered, or the server does not have this kind"
+        error: ApiError = NotServedError(404, "NotServed", f"{asked}: {answer.get('message') or 'no message'} ({why})")
+    else:
+        error = from_status(answer, asked, status, retry_after)
     error.body = body
     return error
 

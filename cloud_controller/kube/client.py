@@ -124,6 +124,8 @@ class Kube:
         items: list[Object] = []
         while True:
             page = self._json("GET", path, query=query)
+            if "items" not in page or "resourceVersion" not in (page.get("metadata") or {}):
+                raise kube_errors.UnreachableError(f"GET {path}: the response of {self.server} is not a list")
             items.extend(filter(keep, page["items"] or []) if keep else page["items"] or [])
             if not (token := page["metadata"].get("continue")):
                 break
@@ -274,7 +276,14 @@ class Kube:
 
     def _discover(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")
-        answer = self._json("GET", f"/apis/{api_version}" if group else f"/api/{version}")
+        try:
+            answer = self._json("GET", f"/apis/{api_version}" if group else f"/api/{version}")
+        except kube_errors.NotServedError:
+            # Only the API server's own list of groups proves that it does not have this one.
+            groups = self._json("GET", "/apis")["groups"]
+            if any(each["groupVersion"] == api_version for of in groups for each in of["versions"]):
+                raise
+            return {}
         return {
             found["kind"]: Resource(group, version, found["name"], found["kind"], found["namespaced"])
             for found in answer["resources"]

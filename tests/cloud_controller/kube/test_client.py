@@ -23,6 +23,7 @@ from cloud_controller.kube import (
     InvalidError,
     Kube,
     NotFoundError,
+    NotServedError,
     PatchType,
     TooManyRequestsError,
     UnauthorizedError,
@@ -191,6 +192,25 @@ def test_each_http_error_status_raises_its_own_exception(
     assert str(error.value) == f"POST /api/v1/namespaces/ns/events: it is so (HTTP {code})"
 
 
+@pytest.mark.parametrize("body", ["404 page not found", {"message": "no route matched"}, {"kind": "Error"}])
+def test_what_a_proxy_or_a_server_without_the_kind_answers_does_not_make_an_object_look_gone(
+    server: ScriptedServer, body: Any
+) -> None:
+    server.script(*[Answer(body, 404)] * 2)
+
+    for call in (lambda: server.kube.get(NODES, "a"), lambda: server.kube.delete(NODES, "a")):
+        with pytest.raises(NotServedError, match="not in the API's words"):
+            call()
+
+
+@pytest.mark.parametrize("answer", [{}, {"items": []}, {"metadata": {"resourceVersion": "7"}}, {"kind": "Status"}])
+def test_an_answer_that_is_no_list_is_not_an_empty_one(server: ScriptedServer, answer: Any) -> None:
+    server.script(Answer(answer))
+
+    with pytest.raises(UnreachableError, match="is not a list"):
+        server.kube.list(NODES)
+
+
 def test_an_error_response_that_is_not_json_is_shown_as_is(server: ScriptedServer) -> None:
     server.script(Answer("a proxy's page", 502))
 
@@ -262,6 +282,22 @@ def test_an_unknown_kind_is_an_error_that_lists_the_served_kinds(server: Scripte
 
     with pytest.raises(NotFoundError, match=r"no kind 'Scale' in apps/v1 \(available: Deployment\)"):
         server.kube.resource("apps/v1", "Scale")
+
+
+def groups(*versions: str) -> Answer:
+    return Answer({"kind": "APIGroupList", "groups": [{"versions": [{"groupVersion": each} for each in versions]}]})
+
+
+def test_a_kind_is_unknown_only_if_the_server_lists_its_groups_without_it(server: ScriptedServer) -> None:
+    missing = Answer("404 page not found", 404)
+
+    server.script(missing, groups("apps/v1"))
+    with pytest.raises(NotFoundError, match="no kind 'Box' in example.org/v1"):
+        server.kube.resource("example.org/v1", "Box")
+    for then in (missing, groups("example.org/v1")):
+        server.script(missing, then)
+        with pytest.raises(NotServedError):
+            server.kube.resource("example.org/v1", "Box")
 
 
 def event(type: str, version: str, name: str = "a") -> dict[str, Any]:
