@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from cloud_controller.binding import UNBOUND, Binding, Evidence
 from cloud_controller.cloud import Cloud
+from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.loop import ControllerContext, LoopController
 from cloud_controller.controllers.seen_deletions import SeenDeletions
 from cloud_controller.controllers.volume import objects as view
@@ -22,6 +23,7 @@ from cloud_controller.controllers.volume.observation import (
     may_be_orphan,
     pv_of,
     related,
+    rests_on_absence,
     strays,
     to_read,
 )
@@ -112,7 +114,7 @@ def observe(kube: KubeApi, cloud: Cloud, binding: Binding = UNBOUND) -> VolumeOb
     if more := to_read(observation, None) - observation.volumes.keys():
         found = {volume.id: volume for volume in volumes_of(cloud).list(more)}
         observation = replace(observation, volumes={**observation.volumes, **found})
-    return observation
+    return replace(observation, anchored=_anchored(observation, InstanceSnapshot(cloud.instances)))
 
 
 class VolumeController(LoopController):
@@ -174,7 +176,10 @@ class VolumeController(LoopController):
         candidates = [volume for volume in strays(observation, keys) if may_be_orphan(volume)]
         looked_at = {each for each in self._candidates if keys is None or f"volume/{each}" in keys}
         observation = replace(
-            observation, confirmed=self._confirmed(candidates, looked_at), deleted_claims=self._deleted_claims.uids()
+            observation,
+            confirmed=self._confirmed(candidates, looked_at),
+            deleted_claims=self._deleted_claims.uids(),
+            anchored=_anchored(observation, self.context.machines),
         )
         planned = plan(observation, keys)
         results = self.apply(planned, about=keys)
@@ -277,6 +282,15 @@ def _observation(
         nodes=tuple(nodes),
         volumes={volume.id: volume for volume in volumes},
         binding=binding,
+    )
+
+
+def _anchored(observation: VolumeObservation, machines: InstanceSnapshot) -> bool:
+    """See `VolumeObservation.anchored`; asks the cloud only if the plan depends on it."""
+    return (
+        not rests_on_absence(observation)
+        or any(map(observation.owns, observation.volumes.values()))
+        or machines.anchored(observation.nodes)
     )
 
 

@@ -40,6 +40,8 @@ class VolumeObservation:
 
     - `confirmed`: ids of orphaned volumes that have been confirmed twice.
     - `deleted_claims`: UIDs of claims whose deletion this process has seen.
+    - `anchored`: the cloud shows a volume or a Node's machine of this cluster. Otherwise it does not prove that a
+      volume is gone, and what would follow from that is held.
     - `binding`: the identity of this Kubernetes cluster.
     """
 
@@ -57,6 +59,7 @@ class VolumeObservation:
     confirmed: frozenset[str] = frozenset()
     deleted_claims: frozenset[str] = frozenset()
     binding: Binding = UNBOUND
+    anchored: bool = True
 
     @cached_property
     def claim_by_uid(self) -> Mapping[str, Object]:
@@ -187,6 +190,13 @@ def to_read(observation: VolumeObservation, keys: Keys) -> set[str]:
         if keys is not None and f"volume/{volume.id}" in keys:
             ids.add(volume.id)
     return {each for each in ids if each}
+
+
+def rests_on_absence(observation: VolumeObservation) -> bool:
+    """Whether a plan deletes a PersistentVolume, or releases an attachment, because its volume is not there."""
+    removed = (view.handle(pv) for pv in observation.pv_by_name.values() if observation.is_removable(pv))
+    released = (observation.instance(each)[0] for each in observation.own_attachments if view.is_deleting(each))
+    return any(each not in observation.volumes for each in (*removed, *released))
 
 
 def strays(observation: VolumeObservation, keys: Keys = None) -> list[Volume]:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.controllers.instance_snapshot import NOT_ANCHORED
 from cloud_controller.controllers.volume import objects as view
 from cloud_controller.controllers.volume.observation import (
+    VOLUME_ID,
     Keys,
     VolumeObservation,
     attachment_finalizer,
@@ -265,7 +267,8 @@ def _remove(observation: VolumeObservation, pv: Object, volume: Volume | None) -
         yield _idle(target, "a VolumeAttachment still holds it")
     elif volume is None:
         summary = f"delete PersistentVolume: volume {view.handle(pv)} is gone"
-        yield Action(ActionKind.DELETE, target, summary, reason=why, operation=DeletePersistentVolume(pv))
+        deletion = Action(ActionKind.DELETE, target, summary, reason=why, operation=DeletePersistentVolume(pv))
+        yield from [deletion] if observation.anchored else hold([deletion], uid(pv), NOT_ANCHORED)
     elif not observation.owns(volume):
         message = f"volume {volume.id} does not have this cluster's tags and is not deleted"
         yield _refused("pv", pv, "keep", "VolumeFailedDelete", message)
@@ -307,9 +310,10 @@ def _attachment(observation: VolumeObservation, attachment: Object) -> Iterator[
         if not held:
             return
         if found is None or volume is None or provider_id is None:
-            yield Action(
-                ActionKind.UPDATE, target, "release: the volume is detached", operation=ReleaseAttachment(attachment)
-            )
+            summary, operation = "release: the volume is detached", ReleaseAttachment(attachment)
+            release = Action(ActionKind.UPDATE, target, summary, operation=operation)
+            doubt = _doubt(observation, volume_id, volume, provider_id)
+            yield from hold([release], uid(attachment), doubt) if doubt else [release]
         elif found.state is AttachmentState.DETACHING:
             yield _waits(target, f"volume {volume.id} is being detached")
         else:
@@ -327,6 +331,20 @@ def _attachment(observation: VolumeObservation, attachment: Object) -> Iterator[
     elif not is_attached(attachment):
         change = FieldChange("status.attached", False, True)
         yield Action(ActionKind.UPDATE, target, "mark as attached", (change,), operation=SetAttached(attachment))
+
+
+def _doubt(
+    observation: VolumeObservation, volume_id: str | None, volume: Volume | None, provider_id: str | None
+) -> str | None:
+    """Why the volume of an attachment may still be attached although that is not seen; None if it is not."""
+    if volume_id is None:
+        return f"neither annotation {VOLUME_ID} nor a PersistentVolume names its volume, which may still be attached"
+    if volume is None:
+        return None if observation.anchored else NOT_ANCHORED
+    if provider_id is None and volume.attachments:
+        where = volume.attachments[0].provider_id
+        return f"nothing names its machine any more, and volume {volume_id} is still attached to {where}"
+    return None
 
 
 def _hindrance(

@@ -17,6 +17,7 @@ from cloud_controller.controllers.volume.observation import (
     VolumeObservation,
     leaving,
     related,
+    rests_on_absence,
     to_read,
 )
 from cloud_controller.controllers.volume.operations import (
@@ -455,6 +456,15 @@ def test_a_released_persistent_volume_is_deleted_once_its_volume_is_gone() -> No
     assert isinstance(operation(world(pv(phase="Released"))), DeletePersistentVolume)
 
 
+@pytest.mark.parametrize("left", [pv(phase="Released"), attachment(gone=True)], ids=["its object", "its attachment"])
+def test_a_volume_that_another_account_does_not_have_holds_the_end_of(left: Object) -> None:
+    observation = world(left, anchored=False)
+
+    assert rests_on_absence(observation)
+    assert only(observation).held
+    assert plan(observation).changes == ()
+
+
 def test_a_persistent_volume_deleted_before_its_claim_loses_its_volume_with_the_claim() -> None:
     assert len(plan(world(pv(gone=True), handed_over(), bound(claim(), has="5Gi")))) == 0
     assert isinstance(operation(world(pv(gone=True, phase="Released"), handed_over())), DeleteVolume)
@@ -585,12 +595,31 @@ def test_a_deleted_volume_attachment_is_detached_though_its_node_and_persistent_
 
 
 @pytest.mark.parametrize(
-    "left", [(), (handed_over(),)], ids=["the volume is gone", "the volume is attached to nothing"]
+    "left",
+    [(), (handed_over(),), (handed_over(attachments=(Attachment("cloud://another", AttachmentState.ATTACHED),)),)],
+    ids=["the volume is gone", "the volume is attached to nothing", "the volume is attached to another machine"],
 )
 def test_a_deleted_volume_attachment_goes_when_nothing_is_attached(left: tuple[Volume, ...]) -> None:
     found = plan(world(attachment(gone=True), *left), {"attachment/csi-1"})
 
     assert [type(action.operation) for action in found] == [ReleaseAttachment]
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [({}, "nor a PersistentVolume names its volume"), ({VOLUME_ID: "vol-1"}, f"still attached to {MACHINE}")],
+)
+def test_a_deleted_volume_attachment_that_no_longer_says_what_is_attached_is_held(
+    named: dict[str, str], why: str
+) -> None:
+    left = attachment(gone=True)
+    left["metadata"]["annotations"] = named
+    there = handed_over(attachments=at_machine(AttachmentState.ATTACHED))
+
+    (action,) = plan(world(left, there, node("another")), {"attachment/csi-1"})
+
+    assert action.held
+    assert why in (action.reason or "")
 
 
 def test_a_deleted_attachment_without_our_finalizer_is_left_alone() -> None:
