@@ -124,9 +124,10 @@ class CloudControllerProvider(ResourceProvider):
 
         try:
             world = self._world(props)
-            steps = cluster_plan.observe_and_plan(world, _target(props, {}))
         except NotFound:
             return ReadResult(None, {})
+        # What is not found in a cluster that is there is an error.
+        steps = cluster_plan.observe_and_plan(world, _target(props, {}))
         return ReadResult(id_, {**props, "drift": [step.to_json() for step in steps if step.pending]})
 
     def delete(self, _id: str, _props: Properties) -> None:

@@ -178,14 +178,16 @@ def _require_none_in_cloud(cloud: Cloud, why: Exception) -> None:
     """Raise NotConverged if the cloud has load balancers of the cluster, declared or not: none of them can be deleted
     through their Services. `await_volumes` does the same for volumes.
     """
-    try:
-        found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
-    except NotFound:
-        return  # The network is gone, and whatever was in it.
-    owners = {owner for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
-    if left := sorted(f"{owner.namespace}/{owner.name}" if owner.name else owner.uid for owner in owners):
+    if left := owners_in_cloud(cloud):
         raise NotConverged(
             f"the cluster does not answer ({why}), and the cloud still has the load balancers of Services "
             f"{', '.join(left)}. Nothing was deleted. Start its API server again or, if it is gone for good, delete "
             f"them with `cloud-controller cleanup --cluster-id {cloud.cluster_id}`"
         )
+
+
+def owners_in_cloud(cloud: Cloud) -> list[str]:
+    """The Services of the cluster whose load balancers the cloud shows. Raises CloudError."""
+    found = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
+    owners = {owner for lb in found for owner in lb.owners if owner.cluster_id == cloud.cluster_id}
+    return sorted(f"{owner.namespace}/{owner.name}" if owner.name else owner.uid for owner in owners)

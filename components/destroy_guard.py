@@ -72,12 +72,16 @@ class DestroyGuardProvider(ResourceProvider):
     def read(self, id_: str, props: Properties) -> ReadResult:
         from cloud_controller.cloud import CloudError, NotFound
 
-        from . import cluster_access
+        from . import cluster_access, cluster_end
 
         try:
-            cluster_access.open_kube(self._config, props, cluster_access.open_cloud(self._config, props)).close()
-        except NotFound:
-            return ReadResult(None, {})  # The cluster is gone: there is nothing left to guard.
+            cloud = cluster_access.open_cloud(self._config, props)
+            try:
+                cluster_access.open_kube(self._config, props, cloud).close()
+            except NotFound:
+                # No access may also be a wrong account, or a lost secret: what there is to guard shows in the cloud.
+                if not cluster_end.owners_in_cloud(cloud):
+                    return ReadResult(None, {})
         except CloudError:
             pass  # The cluster may be there: `delete` looks again.
         return ReadResult(id_, props)

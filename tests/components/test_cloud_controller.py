@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pulumi
 import pytest
@@ -317,6 +318,14 @@ def test_a_refresh_reports_drift_and_a_cluster_that_is_gone(cluster: Cluster) ->
 
     assert (drifted.outs or {})["drift"] == [MISSING.to_json()]
     assert (gone.id, gone.outs) == (None, {})
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_a_refresh_does_not_find_in_a_cluster_that_is_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_plan, "observe_and_plan", Mock(side_effect=NotFound("no such table")))
+
+    with pytest.raises(NotFound, match="no such table"):
+        provider().read("c-1", inputs())
 
 
 def test_credentials_come_from_the_config_and_are_in_no_result(cluster: Cluster) -> None:

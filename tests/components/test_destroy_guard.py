@@ -126,16 +126,21 @@ def access(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
     def cluster_access() -> str:
         raise errors[0]
 
-    monkeypatch.setattr(clouds, "load", lambda *_: SimpleNamespace(cluster_access=cluster_access))
+    cloud = SimpleNamespace(cluster_access=cluster_access, load_balancers=None, cluster_id="c-1")
+    monkeypatch.setattr(clouds, "load", lambda *_: cloud)
+    monkeypatch.setattr(cluster_end, "owners_in_cloud", lambda _: [str(each) for each in errors[1:]])
     return errors
 
 
-def test_a_refresh_drops_the_guard_of_a_cluster_that_is_gone(access: list[Exception]) -> None:
-    access.append(NotFound("no such cluster"))
+@pytest.mark.parametrize("left", [[], [Exception("default/shop")]], ids=["nothing is left", "a load balancer is left"])
+def test_a_refresh_drops_the_guard_of_a_cluster_that_is_gone_if_the_cloud_shows_nothing_to_guard(
+    access: list[Exception], left: list[Exception]
+) -> None:
+    access += [NotFound("no such cluster"), *left]
 
     gone = provider().read("c-1", inputs())
 
-    assert (gone.id, gone.outs) == (None, {})
+    assert (gone.id, gone.outs) == (("c-1", inputs()) if left else (None, {}))
 
 
 def test_a_refresh_keeps_the_guard_while_the_cloud_does_not_answer(access: list[Exception]) -> None:

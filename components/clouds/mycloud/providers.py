@@ -326,12 +326,24 @@ class MachineProvider(MycloudProvider):
             node = kube.get(NODES, name)
         except NotFoundError:
             return
-        machines = self._client.list(self.collection, name=name, cluster_id=cluster_id)
-        if all(machine["state"] in _GONE for machine in machines):
+        living = self._client.list(self.collection, name=name, cluster_id=cluster_id)
+        if all(machine["state"] in _GONE for machine in living) and self._is_gone(node):
             try:
                 kube.delete(NODES, name, uid=uid(node))
             except NotFoundError:
                 return
+
+    def _is_gone(self, node: Mapping[str, Any]) -> bool:
+        """Whether mycloud says so of the machine itself: lists lag. A node without one has nothing to be adopted."""
+        from cloud_controller.clouds.mycloud.provider_ids import machine_in
+
+        if not (given := node["spec"].get("providerID")):
+            return False
+        try:
+            machine = self._client.get(self.collection, machine_in("spec.providerID of the node", given))
+        except NotFound:
+            return True
+        return machine["state"] in _GONE
 
     def _wait_until_gone(self, id: str) -> None:
         # A terminated machine stays listed for an hour.

@@ -365,6 +365,18 @@ def test_the_node_of_a_living_machine_stays_when_its_creation_is_repeated(site: 
     assert [*site.kube.objects(NODES)] == ["worker-0"]
 
 
+def test_the_node_of_a_machine_that_lists_do_not_show_stays(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = site.machine_inputs()
+    machine = site.make(MachineProvider, **inputs)
+    node = leftover("worker-0") | {"spec": {"providerID": f"mycloud://local/zone-a/{machine.id}"}}
+    site.kube.put(NODES, node)
+    monkeypatch.setattr(Client, "list", lambda *_, **__: [])
+
+    site.make(MachineProvider, **inputs)
+
+    assert [*site.kube.objects(NODES)] == ["worker-0"]
+
+
 def test_a_refresh_keeps_the_kubeconfig(site: Site) -> None:
     network = site.make(NetworkProvider).id
     cluster = site.make(ClusterProvider, network_id=network)
