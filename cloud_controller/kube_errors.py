@@ -9,7 +9,7 @@ ApiError
 ├── GoneError                  410: the resource version is too old
 ├── InvalidError               400, 422: the object or the request is invalid
 ├── NotFoundError              404: the object does not exist
-├── NotServedError             404 in other words than the API's: of a proxy, or for a kind that the server does not have
+├── NotServedError             404 not in the API's words: a proxy's, or for a kind that the server does not have
 ├── TooManyRequestsError       429: the server rejects requests for now
 ├── UnauthorizedError          401: the credentials are invalid or expired
 └── UnreachableError           no response; A WRITE MAY HAVE SUCCEEDED
@@ -46,7 +46,7 @@ class NotFoundError(ApiError):
 
 
 class NotServedError(ApiError):
-    """404 without the API's Status: a proxy answered, or the server does not have this kind. SAYS NOTHING OF OBJECTS."""
+    """404 not in the API's words: a proxy's, or for a kind that the server does not have. NO OBJECT IS GONE BY IT."""
 
 
 class ConflictError(ApiError):

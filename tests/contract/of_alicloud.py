@@ -78,6 +78,7 @@ class AliCloudHarness:
                 " ResourceGroupNotExist EipNotExist InvalidParameter InvalidParameter.Bandwidth InvalidCIDRBlock"
                 " IllegalParam.ZoneMappings MissingParam.RouteTableId MissingParameter MalformedParameter"
                 " UnsupportedRegion NotSupportedRegion Mismatch.VpcId ParamError MandatoryParameter"
+                " InvalidAction.NotFound InvalidApi.NotFound InvalidProduct.NotFound InvalidRegionId.NotFound"
             ),
             NotFound: (
                 "InvalidLoadBalancerId.NotFound InvalidInstanceId.NotFound InvalidRouteTableId.NotFound"

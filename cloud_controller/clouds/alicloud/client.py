@@ -120,7 +120,7 @@ class Client:
         seen = 0
         while True:
             answer = self.call(product, action, asked)
-            found = _at(answer, path)
+            found = _listed(answer, path, f"{product} {action}")
             yield from found
             seen += len(found)
             if token := answer.get("NextToken"):
@@ -210,8 +210,11 @@ def _retry_after(header: str | None) -> float:
     return int(header) / 1000 if header and header.isdecimal() and header != "0" else RETRY_AFTER
 
 
-def _at(answer: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+def _listed(answer: Mapping[str, Any], path: str, what: str) -> list[dict[str, Any]]:
+    """The list in an answer. Raises Unavailable for one without it, unless it counts none: that is no empty list."""
     found: Any = answer
     for name in path.split("."):
         found = (found or {}).get(name)
+    if found is None and answer.get("TotalCount") != 0:
+        raise Unavailable(f"Alibaba Cloud: {what}: the response has no {path}")
     return found or []

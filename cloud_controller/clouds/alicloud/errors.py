@@ -41,6 +41,11 @@ CODES: Final = ErrorCodes(
         r"\w*VSwitch\w*NotExist\w*|\w*SecurityGroup\w*NotExist\w*|\w*Certificate\w*NotExist\w*",
         r"\w*ResourceGroup\w*NotExist\w*|\w*Eip\w*NotExist\w*",
     ),
+    # The request went to the wrong place: it says nothing of the object that it names, and must not make it look gone.
+    (
+        InvalidConfiguration,
+        r"InvalidAction\.NotFound|InvalidApi\.NotFound|InvalidProduct\.NotFound|InvalidRegionId\.NotFound",
+    ),
     (
         NotFound,
         r"(.+\.)?\w*NotFound(\..+)?|(.+\.)?\w*NotExists?(ed)?(\..+)?",

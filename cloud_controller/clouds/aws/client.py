@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from cloud_controller import retries
-from cloud_controller.cloud import CallObserver, Fence
+from cloud_controller.cloud import CallObserver, Fence, Unavailable
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.errors import error_code, translated
 from cloud_controller.clouds.aws.sessions import session_of
@@ -115,7 +115,10 @@ class Api:
         """The objects under `key` on every page of a list operation; each page is one call."""
         while True:
             answer = self.call(service, operation, **params)
-            yield from answer.get(key) or ()
+            if key not in answer:
+                # AWS sends an empty list as such; without one, it was somebody else who answered.
+                raise Unavailable(f"AWS: {service} {operation}: the response has no {key}")
+            yield from answer[key]
             further = {asked: answer[told] for told, asked in _TOKENS.items() if answer.get(told)}
             if not further:
                 return

@@ -292,7 +292,7 @@ def test_a_kind_is_unknown_only_if_the_server_lists_its_groups_without_it(server
     missing = Answer("404 page not found", 404)
 
     server.script(missing, groups("apps/v1"))
-    with pytest.raises(NotFoundError, match="no kind 'Box' in example.org/v1"):
+    with pytest.raises(NotFoundError, match=r"no kind 'Box' in example\.org/v1"):
         server.kube.resource("example.org/v1", "Box")
     for then in (missing, groups("example.org/v1")):
         server.script(missing, then)

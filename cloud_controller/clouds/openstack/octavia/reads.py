@@ -176,14 +176,14 @@ class Reads:
 
     def _named(self, ids: Collection[str]) -> dict[str, View]:
         """The load balancers with these IDs that exist."""
+        found: dict[str, View] = {}
         if len(ids) > _FEW:
             listed = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers")
             found = {view["id"]: view for view in listed if view["id"] in ids}
-        else:
-            found = {}
-            for each in sorted(ids):
-                with suppress(NotFound):
-                    found[each] = self._client.get(OCTAVIA, f"lbaas/loadbalancers/{each}")["loadbalancer"]
+        # What a list leaves out, such as another project's, may exist all the same: only its own read tells.
+        for each in sorted({*ids} - found.keys()):
+            with suppress(NotFound):
+                found[each] = self._client.get(OCTAVIA, f"lbaas/loadbalancers/{each}")["loadbalancer"]
         for each in {*ids} - found.keys():
             self.gone(each)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,14 @@ def test_an_empty_answer_is_an_empty_page() -> None:
     one, _ = client({"TotalCount": 0})
 
     assert [*one.pages("slb", "DescribeLoadBalancers", {}, "LoadBalancers.LoadBalancer")] == []
+
+
+@pytest.mark.parametrize("answer", [{}, {"TotalCount": 3}, {"Rows": {}}, {"Code": "200"}])
+def test_an_answer_without_its_list_is_not_an_empty_page(answer: dict[str, Any]) -> None:
+    one, _ = client(*[answer] * 6)
+
+    with pytest.raises(Unavailable, match=r"slb DescribeLoadBalancers: the response has no Rows\.Row"):
+        list(one.pages("slb", "DescribeLoadBalancers", {}, "Rows.Row"))
 
 
 def test_errors_are_typed_and_keep_code_and_request() -> None:

@@ -236,6 +236,13 @@ def test_the_observer_is_told_of_each_attempt_and_how_it_ended(aws: ScriptedAws)
     assert told == [("ec2 DescribeInstances", Unavailable), ("ec2 DescribeInstances", None)]
 
 
+def test_an_answer_without_its_list_is_not_an_empty_page(aws: ScriptedAws) -> None:
+    aws.answers = [ec2_answer("<html/>")]
+
+    with pytest.raises(Unavailable, match="ec2 DescribeInstances: the response has no Reservations"):
+        list(aws.api().pages("ec2", "DescribeInstances", "Reservations"))
+
+
 # ------------------------------------------------------------------------------------------- region and credentials
 
 
