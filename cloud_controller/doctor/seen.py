@@ -106,11 +106,8 @@ class Seen:
         """The API server's version."""
         return self.once("version", lambda: self._opened_kube().version())
 
-    def failing(self) -> Sequence[str]:
-        """The API server's own checks (`/readyz`) that fail twice, each with its reason.
-
-        Empty if the caller may not ask.
-        """
+    def failing(self) -> Sequence[str] | None:
+        """The API server's own checks (`/readyz`) that fail twice, each with its reason; None: it does not tell us."""
         return self.once("readyz", self._failing)
 
     def review(self, resource: Resource, review: Object) -> Object:
@@ -306,27 +303,27 @@ class Seen:
     def _answering(self) -> Kube:
         self.version()
         # /version needs no etcd; every other read would wait for its timeout.
-        if without := without_etcd(self.failing()):
+        if without := without_etcd(self.failing() or ()):
             raise Unreadable(f"the API server is not ready: {without}")
         return self._opened_kube()
 
-    def _failing(self) -> Sequence[str]:
+    def _failing(self) -> Sequence[str] | None:
         self.version()
-        before = {_name(each) for each in self._failing_now()}
-        if not before:
-            return ()
+        if not (first := self._failing_now()):
+            return first
         # One slow answer of etcd is enough for one of the two.
         self._pause(BETWEEN_RENEWALS)
-        return [each for each in self._failing_now() if _name(each) in before]
+        before = {_name(each) for each in first}
+        return [each for each in self._failing_now() or () if _name(each) in before]
 
-    def _failing_now(self) -> Sequence[str]:
+    def _failing_now(self) -> Sequence[str] | None:
         try:
             self._opened_kube().raw("GET", "/readyz", query={"verbose": ""})
         except ApiError as error:
             if not error.status:
                 raise
             if error.status < 500:
-                return ()
+                return None
             lines = error.body.decode(errors="replace").splitlines()
             return [each.removeprefix("[-]") for each in lines if each.startswith("[-]")] or [str(error)]
         return ()

@@ -15,6 +15,8 @@ def _run(seen: Seen) -> Iterator[Finding]:
     except Unreadable as error:
         yield Finding(what="the API server does not answer", evidence=(str(error),), remedy=_remedy(error.__cause__))
         return
+    if failing is None:
+        raise Unreadable("it answers, but does not let this kubeconfig read its /readyz")
     if failing:
         yield Finding(
             what="the API server answers, but is not ready",

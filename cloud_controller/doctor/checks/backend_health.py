@@ -9,7 +9,7 @@ from cloud_controller.controllers.service.endpoints import by_service
 from cloud_controller.controllers.service.rules import ready_nodes
 from cloud_controller.doctor.checks.load_balancers import subject
 from cloud_controller.doctor.checks.nodes import machine_id
-from cloud_controller.doctor.findings import Check, Finding, Severity
+from cloud_controller.doctor.findings import Check, Finding, OutOfReach, Severity
 from cloud_controller.doctor.seen import Seen
 from cloud_controller.kube import ENDPOINT_SLICES, Object, key, name, uid
 from cloud_controller.load_balancers.backends import Member
@@ -24,24 +24,31 @@ def _run(seen: Seen) -> Iterator[Finding]:
     health = seen.once("health", lambda: healths(seen.cloud(), found))
     slices = by_service(seen.list(ENDPOINT_SLICES))
     nodes = _by_address(seen)
+    untold = []
     for service in seen.services():
         ready = ready_nodes(slices.get(key(service), ()))
         # Without pods, health checks fail as they should.
         if ready:
-            yield from _of_service(service, _members(service, found, health), nodes, {*ready})
+            members = _members(service, found, health)
+            if members and {*members.values()} == {None}:
+                untold.append(subject(service))
+            known = {each: ok for each, ok in members.items() if ok is not None}
+            yield from _of_service(service, known, nodes, {*ready})
+    if untold:
+        raise OutOfReach(f"the cloud tells the health of no backend of {', '.join(untold)}")
 
 
-def _members(service: Object, found: Found, health: Mapping[str, Health]) -> dict[Member, bool]:
-    """The Service's members whose health is known. One that fails on any of its ports is unhealthy."""
-    known: dict[Member, bool] = {}
+def _members(service: Object, found: Found, health: Mapping[str, Health]) -> dict[Member, bool | None]:
+    """The Service's members and whether they are healthy; None: the cloud does not tell. One that fails on any of its
+    ports is unhealthy."""
+    known: dict[Member, bool | None] = {}
     for lb_id, of_members in health.items():
         lb = found.load_balancers[lb_id]
         for pool in lb.model.pools:
             owner = owner_of_part(pool.tags, lb)
             for member in pool.members if owner is not None and owner.uid == uid(service) else ():
-                passes = of_members.get((pool.name, *member.key))
-                if passes is not None:
-                    known[member] = passes and known.get(member, True)
+                passes, before = of_members.get((pool.name, *member.key)), known.get(member)
+                known[member] = before if passes is None else passes and before is not False
     return known
 
 

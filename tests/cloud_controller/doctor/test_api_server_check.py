@@ -24,8 +24,11 @@ def not_ready(body: bytes) -> World:
     return world
 
 
-def test_an_api_server_that_answers_is_no_finding() -> None:
-    assert World().findings(CHECK) == []
+def test_an_api_server_that_is_ready_is_no_finding() -> None:
+    world = World()
+    world.api.raws[READYZ] = b"ok"
+
+    assert world.findings(CHECK) == []
 
 
 def test_an_api_server_that_is_not_ready_is_found_with_what_fails() -> None:
@@ -55,7 +58,7 @@ def test_an_api_server_that_is_not_ready_for_another_reason_is_still_read() -> N
 
 def test_an_api_server_that_is_ready_at_the_second_look_is_no_finding() -> None:
     world = not_ready(b"[-]etcd failed: reason withheld")
-    world.meanwhile = lambda: world.api.raws.pop(READYZ)
+    world.meanwhile = lambda: world.api.raws.update({READYZ: b"ok"})
 
     assert world.findings(CHECK) == []
 
@@ -71,11 +74,13 @@ def test_an_api_server_that_does_not_say_whether_it_is_ready_in_time_is_found() 
         world.look().nodes()
 
 
-def test_an_api_server_whose_readiness_the_caller_may_not_read_is_no_finding() -> None:
+def test_an_api_server_whose_readiness_the_caller_may_not_read_is_not_checked_and_everything_else_is() -> None:
     world = World()
     world.api.raws[READYZ] = ForbiddenError(403, "Forbidden", 'cannot get path "/readyz"')
 
-    assert world.findings(CHECK) == []
+    with pytest.raises(Unreadable, match="does not let this kubeconfig read its /readyz"):
+        world.findings(CHECK)
+    assert list(world.look().nodes()) == world.api.list(NODES).items
 
 
 @pytest.mark.parametrize(

@@ -155,10 +155,13 @@ def _by_machine(lb: ObservedLoadBalancer) -> ObservedLoadBalancer:
     return replace(lb, model=replace(lb.model, pools=pools))
 
 
-def test_members_of_unknown_health_are_no_finding(world: ServiceWorld) -> None:
+def test_members_of_unknown_health_are_no_finding_and_not_taken_for_healthy(world: ServiceWorld) -> None:
     world.serve()
 
-    assert world.findings(backend_health.CHECK) == []
+    result = world.examined(backend_health.CHECK)
+
+    assert (result.findings, result.passed) == ((), False)
+    assert result.out_of_reach == "the cloud tells the health of no backend of service/default/web"
 
 
 def test_nothing_is_said_about_health_that_cannot_be_read(world: ServiceWorld, monkeypatch: pytest.MonkeyPatch) -> None:
