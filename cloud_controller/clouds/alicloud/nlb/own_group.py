@@ -83,16 +83,15 @@ class OwnGroups:
 
     def delete(self, lb_id: str) -> None:
         """Delete the group, if there is one. Raises Postponed while the load balancer still uses it."""
-        self._forget(lb_id)
-        group_id = self._find(lb_id)
-        if not group_id:
-            return
-        try:
-            self._client.call("ecs", "DeleteSecurityGroup", {"SecurityGroupId": group_id})
-        except NotFound:
-            pass
-        except Conflict as error:
-            raise Postponed(f"security group {group_id} of load balancer {lb_id} is still in use") from error
+        # A list may not show yet what this process has made, and nothing else would find it later.
+        ids = {self._ids.get(lb_id) or "", self._find(lb_id)} - {""}
+        for group_id in sorted(ids):
+            try:
+                self._client.call("ecs", "DeleteSecurityGroup", {"SecurityGroupId": group_id})
+            except NotFound:
+                continue
+            except Conflict as error:
+                raise Postponed(f"security group {group_id} of load balancer {lb_id} is still in use") from error
         self._forget(lb_id)
 
     def _create(self, lb_id: str, tags: Mapping[str, str]) -> OwnGroup:
