@@ -123,6 +123,7 @@ class ServiceObservation:
 
     - `builder`: the pure half of the cloud's load balancers; `facts`: what its builds need to know of the cloud.
     - `slices`: EndpointSlices by Service (NAMESPACE/NAME); empty unless a Service has pods as members.
+    - `hidden`: the load balancers that annotations name and the cloud refuses to show.
     """
 
     services: Sequence[Object]
@@ -134,6 +135,7 @@ class ServiceObservation:
     classes: frozenset[str]
     slices: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     binding: Binding = UNBOUND
+    hidden: Collection[str] = ()
 
 
 def observe(
@@ -156,7 +158,8 @@ def observe(
     stored = {key(service): service for service in kube.list(SERVICES).items}
     services = [*{**stored, **{key(service): service for service in applied}}.values()]
     named = _named(services, builder) - found.keys()
-    found |= {lb.id: lb for lb in read_named(load_balancers, named)[0]}
+    shown, hidden = read_named(load_balancers, named)
+    found |= {lb.id: lb for lb in shown}
     follow = any(builder.follows_endpoints(service) for service in services)
     slices: Mapping[str, Sequence[Object]] = by_service(kube.list(ENDPOINT_SLICES).items) if follow else {}
     if follow and (gates := options.gates) is not None:
@@ -175,6 +178,7 @@ def observe(
         classes=cloud.load_balancer_classes,
         slices=slices,
         binding=binding,
+        hidden=hidden,
     )
 
 
@@ -194,6 +198,7 @@ def plan(observation: ServiceObservation, options: ServiceOptions) -> Plan:
         observation.builder,
         observation.facts,
         rules_of(observation, options),
+        observation.hidden,
     )
 
 

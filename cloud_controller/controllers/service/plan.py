@@ -6,7 +6,7 @@ is deleted) are planned from the next observation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cloud_controller.binding import Binding
@@ -220,10 +220,12 @@ def plan_all(
     builder: LoadBalancerBuilder,
     facts: Facts,
     rules: Rules,
+    hidden: Collection[str] = (),
 ) -> Plan:
     """The plan for every Service, ordered by namespace and name; a fault of a Service becomes an ignored action.
 
-    `slices`: EndpointSlices by Service (NAMESPACE/NAME). Raises AccessDenied if a right to read facts is missing.
+    `slices`: EndpointSlices by Service (NAMESPACE/NAME). `hidden`: the load balancers that annotations name and the
+    cloud refuses to show. Raises AccessDenied if a right to read facts is missing.
     """
     eligible = backends_of(nodes, builder, rules)
     present = {lb.id: lb for lb in observed}
@@ -242,7 +244,13 @@ def plan_all(
     for service in sorted(services, key=_by_age):
         metadata = service["metadata"]
         adoptable = adoptable_of.pop(builder.foreign_name(owner_of(service, rules.cluster_id)) or "", [])
-        own = dict.fromkeys([*present_of.pop(metadata["uid"], []), *adoptable, reused_id(service, builder.catalogue)])
+        named = reused_id(service, builder.catalogue)
+        own = dict.fromkeys([*present_of.pop(metadata["uid"], []), *adoptable, named])
+        if named in hidden and finalizers(service) and not wants_load_balancer(service, rules, builder):
+            target = target_of(metadata["namespace"], metadata["name"])
+            why = f"the cloud does not show load balancer {named}, on which it may have parts"
+            plans.append((target, Plan.of([Action(ActionKind.IGNORE, target, "keep its finalizer", reason=why)])))
+            continue
         concerned = [present[lb_id] for lb_id in own if lb_id in present]
         backends = replace(eligible, slices=tuple(slices.get(f"{metadata['namespace']}/{metadata['name']}", ())))
         found = plan_service(service, concerned, backends, builder, facts, rules)

@@ -13,6 +13,7 @@ from cloud_controller.kube import LEASES, ApiError
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import LoadBalancers, Operation, OperationResult
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
+from cloud_controller.plan import ActionKind
 from tests.cloud_controller.clouds.mycloud.services import members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import (
@@ -270,9 +271,11 @@ def test_a_deleted_service_keeps_its_finalizer_while_the_cloud_does_not_show_wha
 
     with pytest.raises(AccessDenied):
         Running(site, cluster).handle()
+    (action,) = Running(site, cluster).plan()
 
     assert cluster.service()["metadata"]["finalizers"]
     assert cluster.reasons[-1] == "DeleteLoadBalancerFailed"
+    assert (action.kind, action.summary) == (ActionKind.IGNORE, "keep its finalizer")
 
 
 def test_a_load_balancer_in_another_network_is_refused_with_both_networks(site: MyCloudSite, cluster: Cluster) -> None:
