@@ -243,6 +243,21 @@ def test_an_answer_without_its_list_is_not_an_empty_page(aws: ScriptedAws) -> No
         list(aws.api().pages("ec2", "DescribeInstances", "Reservations"))
 
 
+@pytest.mark.parametrize("page", ["<html><body>404</body></html>", "<html>", '{"message": "no route"}', ""])
+@pytest.mark.parametrize(
+    ("service", "operation"),
+    [("ec2", "DescribeInstances"), ("elbv2", "DescribeLoadBalancers"), ("elb", "DescribeTags")],
+)
+def test_not_found_is_only_what_aws_says_itself(aws: ScriptedAws, page: str, service: str, operation: str) -> None:
+    aws.answers = [Answer(404, page)]
+    named = {"LoadBalancerNames": ["c-1"]} if service == "elb" else {}
+
+    with pytest.raises(CloudError) as error:
+        aws.api().call(service, operation, **named)
+
+    assert not isinstance(error.value, NotFound)
+
+
 # ------------------------------------------------------------------------------------------- region and credentials
 
 

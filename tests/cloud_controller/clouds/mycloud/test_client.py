@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -70,6 +71,18 @@ def test_errors_are_typed_and_name_field_and_what_is_allowed(site: MyCloudSite) 
     site.client.create("load_balancers", load_balancer(site, token="t"))
     with pytest.raises(Conflict, match="other parameters"):
         site.client.create("load_balancers", load_balancer(site, "other", token="t"))
+
+
+@pytest.mark.parametrize("page", [b"<html>404</html>", b'{"message": "no route"}', b""])
+def test_not_found_is_only_what_the_api_says_itself(page: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client("http://proxy.example", SECRET)
+    answer = SimpleNamespace(status=404, data=page, headers={})
+    monkeypatch.setattr(client._http, "send", lambda *_, **__: answer)
+
+    for call in (client.get, client.delete):
+        with pytest.raises(CloudError, match="unknown error format") as error:
+            call("machines", "i-1")
+        assert type(error.value) is CloudError
 
 
 def test_a_wrong_token_is_one_clear_error_without_the_token(site: MyCloudSite) -> None:
