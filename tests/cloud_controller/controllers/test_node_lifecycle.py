@@ -49,6 +49,13 @@ def test_a_node_that_is_not_ready_and_whose_machine_is_gone_is_deleted(ready: st
     assert action.reason == "it does not exist in the cloud provider"
 
 
+def test_where_the_cloud_has_none_of_the_nodes_machines_their_deletion_is_held(cloud: Any) -> None:
+    planned = plan(observe_nodes([node(), node("b", ready="True")], InstanceSnapshot(cloud)))
+
+    assert planned.changes == ()
+    assert [action.target for action in planned.held] == ["node/a"]
+
+
 @pytest.mark.parametrize("ready", ["False", "Unknown", None])
 def test_a_node_whose_machine_is_stopped_gets_the_shutdown_taint(ready: str | None) -> None:
     (action,) = actions(node(ready=ready), {"a": machine(InstanceState.STOPPED)})

@@ -119,6 +119,19 @@ def test_pods_are_members_themselves_where_the_service_asks_for_it(site: MyCloud
     assert members(only(site.load_balancers())) == {"10.244.0.5:8000", "10.244.1.5:8000"}
 
 
+def test_members_stay_while_the_service_has_no_endpoint_slice(site: MyCloudSite, cluster: Cluster) -> None:
+    give_pod_ranges(site, cluster)
+    service = by_pod()
+    service["spec"]["selector"] = {"app": "web"}
+    running_with(site, cluster, service, **{"worker-0": 1})
+    cluster.objects["endpointslices"].clear()
+
+    planned = Running(site, cluster).plan()
+
+    assert planned.changes == ()
+    assert "keep members" in [action.summary for action in planned]
+
+
 def test_an_endpoint_slice_that_somebody_wrote_leads_to_no_kubelet_no_other_nodes_pod_and_no_foreign_network(
     site: MyCloudSite, cluster: Cluster
 ) -> None:
