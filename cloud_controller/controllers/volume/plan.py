@@ -310,8 +310,8 @@ def _attachment(observation: VolumeObservation, attachment: Object) -> Iterator[
         if not held:
             return
         if found is None or volume is None or provider_id is None:
-            summary, operation = "release: the volume is detached", ReleaseAttachment(attachment)
-            release = Action(ActionKind.UPDATE, target, summary, operation=operation)
+            summary = "release: the volume is detached"
+            release = Action(ActionKind.UPDATE, target, summary, operation=ReleaseAttachment(attachment))
             doubt = _doubt(observation, volume_id, volume, provider_id)
             yield from hold([release], uid(attachment), doubt) if doubt else [release]
         elif found.state is AttachmentState.DETACHING:
