@@ -179,7 +179,8 @@ def _converged(
 
 
 def confirm(options: argparse.Namespace) -> int:
-    """Release held actions once; the controllers carry them out within seconds."""
+    """Release held actions once; the controllers carry them out within seconds. A digest that none of them holds is
+    refused."""
     space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
     safeguard.confirm(kubernetes(options), space, lease, options.digest)
     print(f"confirmed: {' '.join(options.digest)}")
