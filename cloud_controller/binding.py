@@ -7,7 +7,7 @@ resources look unused: WITHOUT THIS CHECK, THE CONTROLLERS WOULD DELETE THEM.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cloud_controller.cloud_errors import ForeignCluster
@@ -84,7 +84,7 @@ def of_load_balancers(
             own.discard(lb.owner.uid)  # Its Service has left it and may be long gone.
         found += bool(own)
         alive += bool(own & {*services})
-        for tags in _own_tags(lb.model, cluster_id):
+        for tags in own_tags(lb.model, cluster_id):
             if uid := binding.foreign_uid(tags):
                 foreign.setdefault(uid, []).append(lb.id)
     return Evidence("load balancers", found, alive, foreign)
@@ -110,7 +110,8 @@ def judge(evidence: Sequence[Evidence], binding: Binding, cluster_id: str) -> No
         )
 
 
-def _own_tags(model: LoadBalancerModel, cluster_id: str) -> Iterable[Mapping[str, str]]:
+def own_tags(model: LoadBalancerModel, cluster_id: str) -> Iterator[Mapping[str, str]]:
+    """The tags of the load balancer and of its parts that are this cluster's."""
     for tags in (model.tags, *model.part_tags):
         owner = Owner.of_tags(tags)
         if owner is not None and owner.cluster_id == cluster_id:

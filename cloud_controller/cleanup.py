@@ -6,30 +6,31 @@ routes. Preserved resources no longer carry these tags and stay, as do machines 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn
 
-from cloud_controller.binding import UNBOUND
-from cloud_controller.cloud import Cloud, Conflict, NotFound
+from cloud_controller.binding import UNBOUND, own_tags
+from cloud_controller.cloud import Cloud, InstanceState, TellsClusters, Untagged
 from cloud_controller.controllers import route
 from cloud_controller.controllers.service import controller as service
 from cloud_controller.controllers.service import plan as service_plan
 from cloud_controller.controllers.volume import controller as volume
 from cloud_controller.controllers.volume.operations import DetachVolume, DiscardVolume
 from cloud_controller.converge import Refused
-from cloud_controller.kube import ApiError, Kube, KubeconfigError, NotFoundError, UnreachableError
-from cloud_controller.kube_errors import TlsError
+from cloud_controller.kube import ApiError, Kube, KubeApi, NotFoundError
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.load_balancers.model import LoadBalancerState, ObservedLoadBalancer, Owner
+from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, LoadBalancerState, ObservedLoadBalancer, Owner
 from cloud_controller.load_balancers.operations import LoadBalancers
 from cloud_controller.plan import Action, ActionKind, Plan
 from cloud_controller.planning import Found
+from cloud_controller.safeguard import cluster_uid
 from cloud_controller.volumes import CLAIM_TAG, AttachmentState, Volume, VolumeState
 
 WHY = "its cluster is gone"
 _PROBE_SECONDS = 5.0
+_SHOWN = 5
 
 
 class GoneCluster(Kube):
@@ -42,26 +43,118 @@ class GoneCluster(Kube):
         raise NotFoundError(404, "NotFound", f"{method} {path}: {WHY}")
 
 
-def require_gone(cloud: Cloud) -> None:
-    """Raise Refused if the cloud gives access to the cluster and its API server answers, even with an error.
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """What of the cluster would be deleted: how many of each kind.
 
-    WITHOUT THIS CHECK, A LIVE CLUSTER WOULD LOSE ALL LOAD BALANCERS AND VOLUMES. Any other `CloudError`, which leaves
-    the question open, is therefore raised too.
+    `shared`: load balancers of which only its parts go. `uids`: the Kubernetes clusters that tags name; "" for an
+    object that names none.
     """
-    try:
-        kube = Kube.from_kubeconfig(cloud.cluster_access()).with_timeout(_PROBE_SECONDS)
-    except (NotFound, Conflict, KubeconfigError):
-        return  # There is no cluster, or no access that works.
-    try:
-        kube.version()
-    except ApiError as error:
-        # A server that rejects our request runs, and so does one whose certificate the kubeconfig does not expect.
-        if isinstance(error, UnreachableError) and not isinstance(error, TlsError):
-            return
+
+    load_balancers: int = 0
+    shared: int = 0
+    volumes: int = 0
+    routes: int = 0
+    uids: Collection[str] = frozenset()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The numbers, for `--output json`."""
+        shared, routes = {"shared_load_balancers": self.shared}, {"pod_routes": self.routes}
+        return {"load_balancers": self.load_balancers, **shared, "volumes": self.volumes, **routes}
+
+    def __bool__(self) -> bool:
+        return any(self.counts.values())
+
+    def __str__(self) -> str:
+        data = "with its data" if self.volumes == 1 else "with their data"
+        found = (
+            (self.load_balancers, _counted(self.load_balancers, "load balancer")),
+            (self.shared, f"the cluster's parts of {_counted(self.shared, 'shared load balancer')}"),
+            (self.volumes, f"{_counted(self.volumes, 'volume')} {data}"),
+            (self.routes, _counted(self.routes, "pod route")),
+        )
+        return ", ".join(words for count, words in found if count)
+
+
+def at_stake(cloud: Cloud, routes: route.RouteOptions | None) -> Stake:
+    """Read what a cleanup would delete. Raises `CloudError`."""
+    observed = cloud.load_balancers.read() if cloud.load_balancers is not None else ()
+    ours = [lb for lb in observed if any(owner.cluster_id == cloud.cluster_id for owner in lb.owners)]
+    whole = [lb for lb in ours if all(owner.cluster_id == cloud.cluster_id for owner in lb.owners) and lb.owner]
+    volumes = [each for each in cloud.volumes.list() if each.belongs_to(cloud.cluster_id)] if cloud.volumes else []
+    teardown = _routes(cloud, routes).plan.changes if cloud.routes is not None and routes is not None else ()
+    tags = [*(tags for lb in ours for tags in own_tags(lb.model, cloud.cluster_id)), *(each.tags for each in volumes)]
+    uids = frozenset(each.get(CLUSTER_UID_TAG, "") for each in tags)
+    return Stake(len(whole), len(ours) - len(whole), len(volumes), len(teardown), uids)
+
+
+def require_dead(cloud: Cloud) -> bool:
+    """Raise Refused, which nothing overrides, while the cloud shows the cluster or a machine of it.
+
+    True: the cloud answers that there is no such cluster. False: it cannot tell.
+
+    WITHOUT THIS CHECK, A LIVE CLUSTER WOULD LOSE ALL LOAD BALANCERS AND VOLUMES. Any `CloudError` leaves the question
+    open, and is therefore raised too.
+    """
+    has_cluster = cloud.has_cluster() if isinstance(cloud, TellsClusters) else None
+    if has_cluster:
+        raise Refused(_lives(cloud, f"{cloud.provider_name} shows it, whether its API server answers or not"))
+    machines = () if isinstance(cloud.instances, Untagged) else cloud.instances.list()
+    if alive := [each for each in machines if each.state is not InstanceState.TERMINATED]:
+        named = [f"{each.id} ({each.name}, {each.state})" for each in alive[:_SHOWN]]
+        more = [f"{len(alive) - _SHOWN} more"] if len(alive) > _SHOWN else []
+        raise Refused(_lives(cloud, f"it has {_counted(len(alive), 'machine')}: {', '.join([*named, *more])}"))
+    return has_cluster is False
+
+
+def evidence(cloud: Cloud, stake: Stake, kube: KubeApi | None, *, answered: bool, said: bool) -> str:
+    """What shows that the cluster is gone. Raises Refused if nothing does, or if it lives.
+
+    `kube`: its former API server. `answered`: the cloud says so (`require_dead`). `said`: the user does.
+    DANGER: ANY OTHER CLUSTER'S API SERVER SHOWS THE SAME AS ONE THAT TOOK THIS ONE'S PLACE.
+    """
+    doubt = f"{cloud.provider_name} cannot tell"
+    if kube is not None:
+        try:
+            return _another_cluster(cloud, stake, kube.with_timeout(_PROBE_SECONDS))
+        except _Unknown as error:
+            doubt = str(error)
+    if answered:
+        return f"{cloud.provider_name} answers that there is no such cluster"
+    if said:
+        return "--cluster-is-gone says so"
     raise Refused(
-        f"cluster {cloud.cluster_id} still exists: {kube.server} answers. Delete its Services and "
-        "PersistentVolumeClaims there; its controller then deletes their load balancers and volumes"
+        f"nothing shows that cluster {cloud.cluster_id} is gone: {doubt}. At stake: {stake}. Pass --kubeconfig of its "
+        "former API server, if another cluster answers there now, or --cluster-is-gone, if you know that it is gone"
     )
+
+
+class _Unknown(Exception):
+    """The API server does not tell which cluster it is."""
+
+
+def _another_cluster(cloud: Cloud, stake: Stake, kube: KubeApi) -> str:
+    try:
+        uid = cluster_uid(kube)
+    except (ApiError, KeyError, TypeError) as error:
+        raise _Unknown(f"the API server does not tell which cluster it is ({error})") from error
+    if uid in stake.uids:
+        raise Refused(_lives(cloud, f"its API server answers (UID {uid}, which the tags name)"))
+    if "" in stake.uids or not stake.uids:
+        raise _Unknown(f"another cluster may answer (UID {uid}), but not all that is at stake is tagged with a UID")
+    return f"another cluster answers in its place: UID {uid} instead of {', '.join(sorted(stake.uids))}"
+
+
+def _lives(cloud: Cloud, why: str) -> str:
+    return (
+        f"cluster {cloud.cluster_id} still exists: {why}. Delete its Services and PersistentVolumeClaims there; its "
+        "controller then deletes their load balancers and volumes"
+    )
+
+
+def _counted(count: int, of: str) -> str:
+    return f"{count} {of}" if count == 1 else f"{count} {of}s"
 
 
 def finders(cloud: Cloud, routes: route.RouteOptions | None) -> Mapping[str, Callable[[], Found]]:
@@ -73,7 +166,7 @@ def finders(cloud: Cloud, routes: route.RouteOptions | None) -> Mapping[str, Cal
         volumes = cloud.volumes
         found[volume.NAME] = lambda: plan_volumes(volumes.list(), cloud.cluster_id)
     if cloud.routes is not None and routes is not None:
-        found[route.NAME] = lambda: Found(route.plan_teardown(route.observe_table(cloud), routes))
+        found[route.NAME] = partial(_routes, cloud, routes)
     return found
 
 
@@ -115,6 +208,10 @@ def plan_volumes(volumes: Iterable[Volume], cluster_id: str) -> Found:
             summary = f"delete the volume of claim {each.tags.get(CLAIM_TAG, '?')} ({each.size_gib} GiB)"
             plan.append(Action(ActionKind.DELETE, target, summary, reason=WHY, operation=DiscardVolume(each)))
     return Found(Plan.of(plan), busy=tuple(busy))
+
+
+def _routes(cloud: Cloud, routes: route.RouteOptions) -> Found:
+    return Found(route.plan_teardown(route.observe_table(cloud), routes))
 
 
 def _load_balancers(load_balancers: LoadBalancers, cluster_id: str) -> Found:

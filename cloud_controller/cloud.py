@@ -58,9 +58,11 @@ __all__ = [
     "RouteFailure",
     "Routes",
     "Selective",
+    "TellsClusters",
     "TellsRights",
     "Throttled",
     "Unavailable",
+    "Untagged",
 ]
 
 # ------------------------------------------------------------------------------------------------------- instances
@@ -138,6 +140,14 @@ class Selective(Protocol):
     def leaves_alone(self, node: Mapping[str, Any]) -> bool:
         """Whether no controller may describe, change or delete this node, or route to it."""
         ...
+
+
+@runtime_checkable
+class Untagged(Protocol):
+    """`Instances` of a cloud whose machines carry no cluster's tag (optional): `list` has all of the project."""
+
+    @property
+    def of_any_cluster(self) -> bool: ...
 
 
 # ---------------------------------------------------------------------------------------------------------- routes
@@ -251,6 +261,23 @@ class Cloud(Protocol):
 
     def cluster_access(self) -> str:
         """A short-lived kubeconfig as YAML. Raises `NotFound` if the cloud does not run the control plane."""
+        ...
+
+
+@runtime_checkable
+class TellsClusters(Protocol):
+    """A `Cloud` that tells which clusters it knows (optional), for `cleanup`. Others never prove that one is gone."""
+
+    def has_cluster(self) -> bool | None:
+        """Whether the cloud has the control plane of this cluster, in whatever state. None: it cannot tell.
+
+        BECAUSE OF FALSE, `cleanup` DELETES EVERYTHING OF THE CLUSTER: return it only if nobody but the cloud can have
+        run this control plane, and the cloud says that it does not exist. Raises on any other response.
+        """
+        ...
+
+    def cluster_ids(self) -> Collection[str]:
+        """The cluster ids in the tags of the account's machines, load balancers and volumes, whoever's they are."""
         ...
 
 

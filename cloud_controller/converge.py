@@ -86,10 +86,11 @@ class Converge:
         for name, found in first.items():
             self.show(name, found)
         changes = sum(len(_changes(found)) for found in first.values())
-        if not changes and not any(found.busy for found in first.values()):
-            return Report()
         if changes and not self.approve(changes):
             raise Refused("nothing was changed")
+        self.safeguard.record({name: found.plan.held for name, found in first.items()})
+        if not changes and not any(found.busy for found in first.values()):
+            return Report()
         end, stop = time.monotonic() + deadline, begin()
         if elector is not None:
             self.kube = self.kube.fenced(elector.fence)

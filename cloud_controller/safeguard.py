@@ -1,8 +1,8 @@
 """Prevents deletions that no live object asked for.
 
 Two safeguards: the cluster's identity (`binding`), checked at startup and again before such a deletion, and *held*
-actions, which wait until an administrator confirms their digest with `cloud-controller confirm`. Confirmations are
-annotations of the Lease: they survive restarts and need no additional permissions.
+actions, which wait until an administrator confirms their digest with `cloud-controller confirm`. Annotations of the
+Lease say what is held and what is confirmed: they survive restarts and need no additional permissions.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from cloud_controller import retries
 from cloud_controller.binding import UNBOUND, Binding
 from cloud_controller.cloud import ForeignCluster, InvalidConfiguration
 from cloud_controller.events import CLUSTER, Events
-from cloud_controller.fence import Fence
+from cloud_controller.fence import Fence, WriteRefused
 from cloud_controller.kube import LEASES, NAMESPACES, ApiError, KubeApi, NotFoundError, Object
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import DIGEST_LENGTH, Action, ActionKind, Plan, object_of
 
 ANNOTATION = "confirmed.cloud-controller/"
 """The prefix of the Lease annotations that release held actions, before the digest; the value is the time."""
+HELD_ANNOTATION = "held.cloud-controller/"
+"""The prefix of the Lease annotations that tell `confirm` what is held, before the digest; the value is the controller
+and the action."""
 HELD = "ActionHeld"
 """The reason of the event about a held action."""
 
@@ -33,6 +36,10 @@ _PERIOD = 2.0
 """Seconds between reads of the Lease while actions are held."""
 _DIGEST = re.compile(rf"[0-9a-f]{{{DIGEST_LENGTH}}}")
 _SHOWN = 3
+_RECORDED = 500
+"""The most held digests on the Lease, whose annotations may have 256 KiB: the others follow as these are released."""
+_WORDS = 120
+"""The longest description of one."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,27 +64,68 @@ def verify(kube: KubeApi, binding: Binding) -> None:
 
 def confirmed(kube: KubeApi, namespace: str, lease: str) -> frozenset[str]:
     """The confirmed digests on the Lease; none if there is no Lease. Raises `ApiError`."""
-    try:
-        annotations = kube.get(LEASES, lease, namespace)["metadata"].get("annotations") or {}
-    except NotFoundError:
-        return frozenset()
-    return frozenset(each.removeprefix(ANNOTATION) for each in annotations if each.startswith(ANNOTATION))
+    return frozenset(_digests(_annotations(kube, namespace, lease), ANNOTATION))
 
 
 def confirm(kube: KubeApi, namespace: str, lease: str, digests: Collection[str]) -> None:
-    """Release the held actions of these digests once. Raises `InvalidConfiguration` for an invalid digest."""
+    """Release the held actions of these digests once.
+
+    Raises `InvalidConfiguration`, and confirms none, if one is not a digest or no controller holds it.
+    """
     for digest in digests:
         if not _DIGEST.fullmatch(digest):
             allowed = f"{DIGEST_LENGTH} hexadecimal digits, as `cloud-controller plan` shows them"
             raise InvalidConfiguration("DIGEST", f"{digest!r} is not a digest", allowed)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    _annotate(kube, namespace, lease, lambda present: {**present, **{ANNOTATION + each: now for each in digests}})
+
+    def released(present: Mapping[str, str]) -> Mapping[str, str]:
+        held, before = _digests(present, HELD_ANNOTATION), _digests(present, ANNOTATION)
+        if unknown := [each for each in digests if each not in held and each not in before]:
+            raise InvalidConfiguration(
+                "DIGEST",
+                f"no controller that leads by Lease {namespace}/{lease} holds {', '.join(unknown)}; nothing was "
+                "confirmed. A daemon, `apply` or an update by Pulumi records there what it holds, `plan` does not",
+                "; ".join(f"{each} ({what})" for each, what in sorted(held.items())) or "none, because nothing is held",
+            )
+        return {**present, **{ANNOTATION + each: now for each in digests}}
+
+    _annotate(kube, namespace, lease, released)
+
+
+def _annotations(kube: KubeApi, namespace: str, lease: str) -> Mapping[str, str]:
+    try:
+        return kube.get(LEASES, lease, namespace)["metadata"].get("annotations") or {}
+    except NotFoundError:
+        return {}
+
+
+def _digests(annotations: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {key.removeprefix(prefix): value for key, value in annotations.items() if key.startswith(prefix)}
+
+
+def _recording(
+    present: Mapping[str, str], held: Mapping[str, Iterable[Action]], controllers: Collection[str]
+) -> dict[str, str]:
+    """The annotations with what these controllers hold, and nothing else that they held."""
+    of_others = {
+        key: value
+        for key, value in present.items()
+        if not key.startswith(HELD_ANNOTATION) or value.partition(" ")[0] not in controllers
+    }
+    now = {
+        f"{HELD_ANNOTATION}{action.held}": f"{controller} {action.target}: {action.summary}"[:_WORDS]
+        for controller, actions in held.items()
+        for action in actions
+        # The others are their author's to release.
+        if action.held and not action.acknowledgement
+    }
+    return of_others | dict(sorted(now.items())[:_RECORDED])
 
 
 def _annotate(
     kube: KubeApi, namespace: str, lease: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
 ) -> None:
-    """Change the Lease's annotations; create the Lease if it does not exist, as with `--leader-elect=false`.
+    """Change the Lease's annotations; create it if it does not exist and needs some, as with `--leader-elect=false`.
 
     Retries conflicts: the holder renews the Lease every few seconds.
     """
@@ -86,8 +134,10 @@ def _annotate(
         try:
             found = kube.get(LEASES, lease, namespace)
         except NotFoundError:
-            metadata = {"name": lease, "namespace": namespace}
-            found = kube.create(LEASES, {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata})
+            if annotations := dict(change({})):
+                metadata = {"name": lease, "namespace": namespace, "annotations": annotations}
+                kube.create(LEASES, {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata})
+            return
         present = found["metadata"].get("annotations") or {}
         wanted = dict(change(present))
         if wanted != present:
@@ -172,17 +222,19 @@ class Safeguard:
         if not digests:
             return
         self._read_at = float("-inf")
-        spent = {f"{ANNOTATION}{each}" for each in digests}
+        spent = {f"{prefix}{each}" for each in digests for prefix in (ANNOTATION, HELD_ANNOTATION)}
+        # A failure is harmless: the digest identifies an object that is gone, so it cannot release anything else.
+        self._write(lambda present: {key: value for key, value in present.items() if key not in spent})
+
+    def record(self, held: Mapping[str, Iterable[Action]]) -> None:
+        """Tell `confirm`, on the Lease, what these controllers hold now, and that they hold nothing else."""
+        self._write(lambda present: _recording(present, held, held.keys()))
+
+    def _write(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
         try:
-            _annotate(
-                self._kube,
-                self._namespace,
-                self._lease,
-                lambda present: {key: value for key, value in present.items() if key not in spent},
-            )
+            _annotate(self._kube, self._namespace, self._lease, change)
         except ApiError as error:
-            # Harmless: the digest identifies an object that is gone, so it cannot release anything else.
-            _log.warning("could not remove confirmations digests=%s error=%r", ",".join(map(str, digests)), str(error))
+            _log.warning("could not write held actions and confirmations error=%r", str(error))
 
     def held(self) -> tuple[Action, ...]:
         """The actions that are held now, by the controllers' last plans."""
@@ -197,27 +249,36 @@ class Safeguard:
         more = f"; and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
         return f"{len(held)} held: {'; '.join(map(str, held[:_SHOWN]))}{more}"
 
-    def watch(self, stop: threading.Event, wake: Callable[[str, frozenset[str]], None]) -> None:
-        """Until `stop` is set, call `wake(controller, targets)` for held actions that have been confirmed."""
+    def watch(
+        self, stop: threading.Event, controllers: Collection[str], wake: Callable[[str, frozenset[str]], None]
+    ) -> None:
+        """Until `stop` is set, keep on the Lease what these controllers hold, for `confirm`, and call
+        `wake(controller, targets)` for held actions that have been confirmed."""
+        settled = False  # A former process may have left something.
         while not stop.wait(_PERIOD):
-            if not self.held():
+            with self._lock:
+                held = {name: tuple(self._held.get(name, {}).values()) for name in controllers}
+            if settled and not any(held.values()):
                 continue
             try:
-                digests = self._read(fresh=True)
+                present = _annotations(self._kube, self._namespace, self._lease)
+                current = _recording(present, held, controllers) == present
+                if not current:
+                    self.record(held)
             except ApiError as error:
                 _log.warning("could not read confirmations error=%r", str(error))
                 continue
-            with self._lock:
-                found = {
-                    controller: frozenset(action.target for action in of.values() if action.held in digests)
-                    for controller, of in self._held.items()
-                }
-            for controller, targets in found.items():
-                if targets:
+            except WriteRefused:
+                return  # The process ends.
+            settled = current
+            digests = frozenset(_digests(present, ANNOTATION))
+            self._confirmed, self._read_at = digests, self._clock()
+            for controller, actions in held.items():
+                if targets := frozenset(action.target for action in actions if action.held in digests):
                     wake(controller, targets)
 
-    def _read(self, *, fresh: bool = False) -> frozenset[str]:
-        if fresh or self._clock() >= self._read_at + _PERIOD:
+    def _read(self) -> frozenset[str]:
+        if self._clock() >= self._read_at + _PERIOD:
             self._confirmed = confirmed(self._kube, self._namespace, self._lease)
             self._read_at = self._clock()
         return self._confirmed

@@ -50,6 +50,8 @@ COMPONENT = "pulumi-cloud-controller"
 Entry = dict[str, Any]
 """An action's JSON form with two keys more: `executor`, and `awaited` where an update waits for the daemon to do it."""
 
+_APPLIED = (node.NAME, route.NAME)
+"""The controllers that Pulumi may run."""
 _VOLUMES_PAUSE = 0.5
 _SILENT_SECONDS = 10.0
 """How long a wait stays silent: machines boot, volumes detach."""
@@ -198,8 +200,7 @@ def observe_and_plan(world: World, target: Target) -> list[Step]:
         options = route.RouteOptions((target.cluster_cidr,), declared=declared, removed=target.removed)
         # The node-lifecycle controller will delete a node whose machine is gone: no condition to set on it.
         lost = {f"node/{name(n)}/network-unavailable" for n in nodes if seen.instances.get(name(n), n) is None}
-        confirmations = Safeguard(world.kube, rbac.LEASE_NAMESPACE, rbac.LEASE_NAME)
-        found = confirmations.released(route.plan(table, options))
+        found = _safeguard(world).released(route.plan(table, options))
         kept = Plan.of(action for action in found if action.target not in lost)
         # Registered, but kube-controller-manager has not given them their pod range yet: their routes still follow.
         waiting = [name(n) for n in nodes if name(n) in declared and not view.pod_cidrs(n)]
@@ -218,6 +219,7 @@ def converge(world: World, target: Target, deadline: float, report: Report = _si
     end = time.monotonic() + deadline
     idle = 0
     applied: list[str] = []
+    steps: list[Step] = []
     wait = Wait(report)
     events = EventRecorder(world.kube, COMPONENT)
     try:
@@ -236,6 +238,9 @@ def converge(world: World, target: Target, deadline: float, report: Report = _si
                 time.sleep(min(round_pause(idle), max(0.0, end - time.monotonic())))
     finally:
         events.close()
+        ours = [name for name in _APPLIED if target.executor(name) == PULUMI]
+        if steps and ours:
+            _safeguard(world).record({name: [s.action for s in steps if s.controller == name] for name in ours})
 
 
 def identity(world: World) -> str:
@@ -384,9 +389,10 @@ def _apply(
     """Apply Pulumi's actions, controller by controller; returns what was done, and transient errors by target."""
     done: list[str] = []
     failed: dict[str, apply.ActionError] = {}
-    for controller in (node.NAME, route.NAME):
+    for controller in _APPLIED:
         mine = [s.action for s in steps if s.controller == controller and s.executor == PULUMI and not s.action.assumed]
         results = apply.run(Plan.of(mine), world.kube, world.cloud, events=events, controller=controller)
+        _safeguard(world).used(Plan.of(mine), [result.action for result in results if result.ok])
         for result in results:
             if result.error is None:
                 done.append(str(result.action))
@@ -395,6 +401,10 @@ def _apply(
             else:
                 raise NotConverged(f"{result.action.target}: {result.error}")
     return done, failed
+
+
+def _safeguard(world: World) -> Safeguard:
+    return Safeguard(world.kube, rbac.LEASE_NAMESPACE, rbac.LEASE_NAME)
 
 
 class Wait:

@@ -30,7 +30,7 @@ from cloud_controller.cli.options import kubernetes
 from cloud_controller.cli.parser import Parser
 from cloud_controller.cli.planned_output import one_line, plain
 from cloud_controller.cli.planned_service import ATTENTION, CHANGES, replaces_address
-from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration
+from cloud_controller.cloud import Cloud, CloudError, InvalidConfiguration, TellsClusters
 from cloud_controller.controller_names import NAMES, not_offered
 from cloud_controller.controllers.instance_snapshot import InstanceSnapshot
 from cloud_controller.controllers.route import RouteOptions
@@ -135,20 +135,41 @@ def apply(options: argparse.Namespace) -> int:
 
 def cleanup(options: argparse.Namespace) -> int:
     """Delete what a cluster that no longer exists left in its cloud: load balancers, volumes with their data and, with
-    --cluster-cidr, pod routes."""
+    --cluster-cidr, pod routes. Refused while the cloud shows the cluster or machines of it; where it cannot tell that
+    the cluster is gone, --kubeconfig or --cluster-is-gone has to. Exits with 2 if nothing carries the cluster id."""
     logs.configure(cli_options.log_level(options), options.logging_format)
     cli_options.refuse_json_without_yes(options)
     cloud = cli_options.cloud(options)
     if cloud.cluster_id != options.cluster_id:
         why = f"{options.cluster_id!r} does not match the cloud config, which is for cluster {cloud.cluster_id!r}"
         raise InvalidConfiguration("cluster-id", why, repr(cloud.cluster_id))
-    gone.require_gone(cloud)
+    answered = gone.require_dead(cloud)
     ranges = cli_options.cluster_ranges(options)
     if cloud.routes is not None and not ranges:
         _log.info("keeping pod routes: --cluster-cidr is needed to tell them from other routes")
-    finders = gone.finders(cloud, RouteOptions(ranges) if ranges else None)
+    routes = RouteOptions(ranges) if ranges else None
+    stake = gone.at_stake(cloud, routes)
+    if not stake and (found := _other_ids(cloud)) is not None:
+        _print_error(f"nothing in the cloud carries cluster id {cloud.cluster_id}; ids that were found: {found}")
+        return 2
+    shown = None
+    if stake:
+        kube = kubernetes(options) if options.kubeconfig else None
+        shown = gone.evidence(cloud, stake, kube, answered=answered, said=options.cluster_is_gone)
+        if options.output == "text":
+            _print([f"cluster {cloud.cluster_id} is gone: {shown}", f"at stake: {stake}"])
     cluster = gone.GoneCluster()
-    return _converged(options, cluster, cloud, finders, Safeguard(cluster, "", ""), None)
+    finders = gone.finders(cloud, routes)
+    told = {"evidence": shown, "at_stake": stake.counts}
+    return _converged(options, cluster, cloud, finders, Safeguard(cluster, "", ""), None, told)
+
+
+def _other_ids(cloud: Cloud) -> str | None:
+    """The cluster ids in the account, which may be a long list; None if the cloud config's is among them."""
+    if not isinstance(cloud, TellsClusters):
+        return f"{cloud.provider_name} does not list them"
+    ids = cloud.cluster_ids()
+    return None if cloud.cluster_id in ids else ", ".join(sorted(ids)) or "none"
 
 
 def _converged(
@@ -158,8 +179,9 @@ def _converged(
     finders: Mapping[str, Callable[[], Found]],
     guard: Safeguard,
     elector: LeaderElector | None,
+    told: Mapping[str, object] | None = None,
 ) -> int:
-    """Show the plan, ask, and apply until nothing is left; return the exit code."""
+    """Show the plan, ask, and apply until nothing is left; return the exit code. `told`: for JSON too."""
     text = options.output == "text"
     work = Converge(
         kube,
@@ -174,12 +196,13 @@ def _converged(
     if text:
         _print(_outcome(report))
     else:
-        _print_json(report.to_json())
+        _print_json({**(told or {}), **report.to_json()})
     return 0 if report.complete else 1
 
 
 def confirm(options: argparse.Namespace) -> int:
-    """Release held actions once; the controllers carry them out within seconds."""
+    """Release held actions once; the controllers carry them out within seconds. A digest that none of them holds is
+    refused."""
     space, lease = options.leader_elect_resource_namespace, options.leader_elect_resource_name
     safeguard.confirm(kubernetes(options), space, lease, options.digest)
     print(f"confirmed: {' '.join(options.digest)}")

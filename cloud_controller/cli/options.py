@@ -176,6 +176,18 @@ def add_cleanup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster-cidr", default="", metavar="CIDR[,CIDR]", help="pod CIDRs (default: none; pod routes are kept)"
     )
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="kubeconfig of the cluster's former API server: if another cluster answers there, this one is gone",
+    )
+    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current-context)")
+    parser.add_argument(
+        "--cluster-is-gone",
+        action="store_true",
+        help="you know that the cluster is gone, where the cloud cannot tell. At stake are all its load balancers, its "
+        "volumes with their data, and its pod routes: without this option, the refusal counts them",
+    )
     add_logs(parser)
 
 

@@ -139,7 +139,8 @@ class Manager:
         for informer in self._informers:
             informer.start()
         if self._wait_synced(stop) and self._prove(stop):
-            self._watch_confirmations(stop)
+            if not self._options.dry_run:
+                self._watch_confirmations(stop)
             for controller in self._controllers:
                 _log.info("start controller=%s", controller.name)
                 controller.start(stop)
@@ -201,7 +202,8 @@ class Manager:
     def _watch_confirmations(self, stop: threading.Event) -> None:
         by_name = {controller.name: controller for controller in self._controllers}
         wake = lambda name, targets: by_name[name].confirmed(targets)  # noqa: E731
-        threading.Thread(target=self._safeguard.watch, args=(stop, wake), name="confirmations", daemon=True).start()
+        args = (stop, tuple(by_name), wake)
+        threading.Thread(target=self._safeguard.watch, args=args, name="confirmations", daemon=True).start()
 
     def _make_dry(self, name: str) -> Controller:
         options = self._options

@@ -19,8 +19,9 @@ from cloud_controller.kube import (
 )
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Action, ActionKind, Plan, hold
-from cloud_controller.safeguard import ANNOTATION, Safeguard, confirm, confirmed
+from cloud_controller.safeguard import _RECORDED, ANNOTATION, HELD_ANNOTATION, Safeguard, confirm, confirmed
 from tests.fake_kubernetes import FakeKubernetes
+from tests.waiting import eventually
 
 LEASE = ("kube-system", "cloud-controller-manager")
 HELD = {"holderIdentity": "a"}
@@ -78,6 +79,18 @@ def confirm_in(api: FakeKubernetes, *digests: str) -> None:
     confirm(api, *LEASE, digests)
 
 
+def holding(api: FakeKubernetes, *names: str) -> FakeKubernetes:
+    """A daemon has recorded that it holds these."""
+    safeguard(api).record({"service": held(*names).held})
+    return api
+
+
+def recorded(api: FakeKubernetes) -> dict[str, str]:
+    """What `confirm` is told, by digest."""
+    found = annotations_of(api).items()
+    return {key.removeprefix(HELD_ANNOTATION): what for key, what in found if key.startswith(HELD_ANNOTATION)}
+
+
 # ------------------------------------------------------------------------------------------------------ held actions
 
 
@@ -117,7 +130,7 @@ def test_without_a_confirmation_nothing_is_released() -> None:
 
 
 def test_a_confirmed_action_is_carried_out_and_no_other() -> None:
-    api = api_server()
+    api = holding(api_server(), "lb-1", "lb-2")
     confirm_in(api, digest(held("lb-1")))
 
     plan = safeguard(api).admit("service", held("lb-1", "lb-2"))
@@ -127,7 +140,7 @@ def test_a_confirmed_action_is_carried_out_and_no_other() -> None:
 
 
 def test_a_confirmation_releases_once() -> None:
-    api = api_server(annotations={"somebody.else/note": "stays"})
+    api = holding(api_server(annotations={"somebody.else/note": "stays"}), "lb-1")
     confirm_in(api, digest(held("lb-1")))
     guard = safeguard(api)
     plan = guard.admit("service", held("lb-1"))
@@ -138,12 +151,12 @@ def test_a_confirmation_releases_once() -> None:
 
 
 def test_a_confirmation_outlives_the_renewals_of_the_lease() -> None:
-    api = api_server()
+    api = holding(api_server(), "lb-1")
     api.meddle(lambda: api.change(LEASES, "/".join(LEASE), lambda lease: lease["metadata"]), "replace", times=3)
 
     confirm_in(api, digest(held("lb-1")))
 
-    assert list(annotations_of(api)) == [ANNOTATION + digest(held("lb-1"))]
+    assert ANNOTATION + digest(held("lb-1")) in annotations_of(api)
 
 
 def test_what_is_no_digest_is_refused_before_anything_is_written() -> None:
@@ -155,12 +168,72 @@ def test_what_is_no_digest_is_refused_before_anything_is_written() -> None:
     assert annotations_of(api) == {}
 
 
-def test_a_confirmation_makes_the_lease_that_a_daemon_without_election_lacks() -> None:
+def test_a_digest_that_nothing_holds_is_refused_with_what_is_held_and_none_beside_it_is_confirmed() -> None:
+    api, real = holding(api_server(), "lb-1"), digest(held("lb-1"))
+    told = rf"holds 0123456789ab.*allowed: {real} \(service service/default/web: delete load balancer lb-1\)"
+
+    with pytest.raises(InvalidConfiguration, match=told):
+        confirm_in(api, real, "0123456789ab")
+
+    assert confirmed(api, *LEASE) == frozenset()
+
+
+def test_where_there_is_no_lease_nothing_is_confirmed_and_none_is_made() -> None:
     api = api_server(lease=False)
+
+    with pytest.raises(InvalidConfiguration, match=r"Lease kube-system/cloud-controller-manager .*nothing is held"):
+        confirm_in(api, "0123456789ab")
+
+    assert api.writes == []
+
+
+def test_a_second_confirmation_before_the_first_is_used_changes_nothing() -> None:
+    api = holding(api_server(), "lb-1")
+    confirm_in(api, digest(held("lb-1")))
+    holding(api)  # Released, so held no more, and not carried out yet.
 
     confirm_in(api, digest(held("lb-1")))
 
-    assert list(annotations_of(api)) == [ANNOTATION + digest(held("lb-1"))]
+    assert confirmed(api, *LEASE) == {digest(held("lb-1"))}
+
+
+def test_what_is_held_is_recorded_by_controller_where_there_is_no_lease_too() -> None:
+    api = api_server(lease=False)
+    safeguard(api).record({"route": held("r-1").held})
+
+    holding(api, "lb-1", "lb-2")
+    assert len(recorded(api)) == 3
+    holding(api, "lb-2")
+
+    route, lb = digest(held("r-1")), digest(held("lb-2"))
+    assert recorded(api).keys() == {route, lb}
+    assert recorded(api)[lb] == "service service/default/web: delete load balancer lb-2"
+
+
+def test_nothing_is_written_where_nothing_is_held() -> None:
+    api = holding(api_server(lease=False))
+
+    assert api.writes == []
+
+
+def test_more_than_a_lease_can_carry_follows_as_the_others_are_released() -> None:
+    names = [f"lb-{number}" for number in range(_RECORDED + 1)]
+    api = holding(api_server(), *names)
+    first = recorded(api)
+    assert len(first) == _RECORDED
+
+    holding(api, *(each for each in names if digest(held(each)) not in sorted(first)[:1]))
+
+    assert len(recorded(api).keys() - first.keys()) == 1
+
+
+def test_a_change_that_its_author_acknowledges_is_not_confirmed() -> None:
+    api = api_server()
+    [action] = held("lb-1").held
+
+    safeguard(api).record({"service": [replace(action, acknowledgement="key: value")]})
+
+    assert recorded(api) == {}
 
 
 def test_where_there_is_no_lease_nothing_has_been_confirmed() -> None:
@@ -227,14 +300,29 @@ def test_the_controller_is_woken_when_its_held_action_is_confirmed(monkeypatch: 
         calls.append((controller, targets))
         woken.set()
 
-    thread = threading.Thread(target=guard.watch, args=(stop, wake))
+    thread = threading.Thread(target=guard.watch, args=(stop, ["service"], wake))
     thread.start()
+    eventually(lambda: recorded(api), "the daemon has recorded what it holds")
     confirm_in(api, digest(held("lb-1")))
 
     assert woken.wait(60)
     stop.set()
     thread.join(60)
     assert calls[0] == ("service", frozenset({"service/default/web"}))
+
+
+def test_what_a_former_process_held_is_forgotten_and_what_others_hold_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cloud_controller.safeguard._PERIOD", 0.005)
+    api, stop = holding(api_server(), "lb-1"), threading.Event()
+    safeguard(api).record({"route": held("r-1").held})
+
+    thread = threading.Thread(target=safeguard(api).watch, args=(stop, ["service", "volume"], lambda *_: None))
+    thread.start()
+
+    eventually(lambda: digest(held("lb-1")) not in recorded(api), "it is forgotten")
+    stop.set()
+    thread.join(60)
+    assert list(recorded(api)) == [digest(held("r-1"))]
 
 
 def test_what_is_held_hinders_nothing_else_while_the_confirmations_cannot_be_read() -> None:

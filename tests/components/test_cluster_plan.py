@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cloud_controller import rbac
 from cloud_controller.cloud import (
     AccessDenied,
     Cloud,
@@ -15,12 +16,14 @@ from cloud_controller.cloud import (
     Instance,
     InstanceRef,
     InstanceState,
+    InvalidConfiguration,
     NodeAddress,
     Route,
     RouteFailure,
     Unavailable,
 )
-from cloud_controller.kube import NODES, Object
+from cloud_controller.kube import LEASES, NODES, Object
+from cloud_controller.safeguard import confirm
 from components.cluster_plan import (
     Machine,
     NotConverged,
@@ -102,6 +105,9 @@ class FakeCloud:
     @property
     def instances(self) -> FakeCloud:
         return self
+
+    def list(self) -> Sequence[Instance]:
+        return [*self.machines.values()]
 
     def describe(self, refs: Sequence[InstanceRef]) -> dict[InstanceRef, Instance | None]:
         by_id = {machine.provider_id: machine for machine in self.machines.values()}
@@ -403,3 +409,21 @@ def test_actions_of_the_vendor_are_neither_planned_nor_awaited() -> None:
     assert observe_and_plan(world, of_pool(3, vendor)) == []
     assert predict(of_pool(3, vendor)) == []
     assert converge(world, of_pool(3, vendor), deadline=60) == []
+
+
+def test_what_pulumi_holds_is_confirmed_by_its_digest_and_carried_out_once() -> None:
+    """A route to a machine that exists, whose Node nobody was seen to delete."""
+    left = Route("10.20.2.0/24", "i-b")
+    world = cluster("a", "b", nodes=[registered("a")], routes=FakeRoutes([left]))
+    lease = (rbac.LEASE_NAMESPACE, rbac.LEASE_NAME)
+    [digest] = {step.action.held for step in observe_and_plan(world, target("a")) if step.action.held}
+
+    with pytest.raises(InvalidConfiguration, match="nothing is held"):
+        confirm(world.kube, *lease, [digest])
+    converge(world, target("a"), deadline=60)
+    assert left.destination_cidr in routes_of(world)
+    confirm(world.kube, *lease, [digest])
+    converge(world, target("a"), deadline=60)
+
+    assert routes_of(world) == {"10.20.1.0/24": "i-a"}
+    assert not api_of(world).get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)["metadata"].get("annotations")

@@ -27,6 +27,7 @@ from tests.contract import (
     test_changes,
     test_creation,
     test_fencing,
+    test_gone,
     test_holding,
     test_interruptions,
     test_machines,
@@ -275,11 +276,29 @@ _LOAD_BALANCERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
      test_changes.test_after_a_change_the_load_balancer_is_as_the_operations_say),
     (NLB, "server groups stay", defects.never_sends("nlb DeleteServerGroup"),
      test_ownership.test_the_load_balancer_of_another_service_stays_when_one_is_deleted),
+    (f"{MYCLOUD} {AWS} {CLB} {NLB} {OCTAVIA}", "other clusters' load balancers are not told",
+     defects.answers("cluster_ids", ()),
+     test_ownership.test_the_clusters_of_load_balancers_are_told_whoever_has_made_them),
     (OCTAVIA, "floating IPs stay", defects.never_sends("DELETE network floatingips"),
      test_ownership.test_the_deletion_of_a_load_balancer_that_is_gone_succeeds),
 )  # fmt: skip
 
 _OTHERS: Iterable[tuple[str, str, defects.Plant, FoundBy]] = (
+    # Clusters that are gone
+    (MACHINES, "what the cloud does not run is gone", defects.answers("has_cluster", False),
+     test_gone.test_a_cluster_that_the_cloud_does_not_run_or_still_has_is_not_gone),
+    (f"{MYCLOUD} {AWS}", "silence proves a cluster gone", defects.guesses("has_cluster", Unavailable, False),
+     test_gone.test_a_cluster_is_not_gone_while_the_cloud_does_not_answer),
+    (f"{MYCLOUD} {AWS}", "a refusal proves a cluster gone", defects.guesses("has_cluster", AccessDenied, False),
+     test_gone.test_a_cluster_is_not_gone_while_the_cloud_does_not_answer),
+    (MACHINES, "machines that the cloud does not show are none", defects.guesses("instances.list", AccessDenied, ()),
+     test_gone.test_machines_that_cannot_be_listed_are_not_none),
+    (f"{AWS} {ALICLOUD}", "machines are not looked at", defects.answers("instances.list", ()),
+     test_gone.test_a_machine_that_is_not_terminated_shows_that_the_cluster_lives),
+    (MYCLOUD, "only the first page of clusters is told", defects.reads_one_page("GET machines"),
+     test_gone.test_the_clusters_of_all_machines_are_told_over_all_pages),
+    (f"{AWS} {ALICLOUD}", "other clusters' machines are not told",
+     defects.answers("cluster_ids", ()), test_gone.test_the_clusters_of_all_machines_are_told_over_all_pages),
     # Machines
     (MYCLOUD, "machines have no zone", machine_defects.machines_without_zone,
      test_machines.test_a_machine_is_found_by_provider_id_and_by_name),

@@ -32,7 +32,7 @@ from tests.contract.wire import Wire
 
 OFFERS = frozenset({"load_balancers", "instances", "routes"})
 MARKS = (pytest.mark.integration,)
-_SERVICES = ("ec2", "elb", "elbv2", "service-quotas", "sts")
+_SERVICES = ("ec2", "elb", "elbv2", "service-quotas", "sts", "eks")
 _READS = ("Describe", "Get", "List")
 _LISTS = {
     ("elb", "DescribeLoadBalancers"): ("LoadBalancerDescriptions", "LoadBalancerName", "LoadBalancerNames"),

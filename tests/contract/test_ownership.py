@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cloud_controller.cloud import TellsClusters
 from cloud_controller.load_balancers.operations import DeleteLoadBalancer
 from tests.contract.harness import Harness, differences, web
 from tests.contract.process import Process
@@ -39,6 +40,15 @@ def test_foreign_resources_are_the_same_after_a_load_balancers_whole_life(harnes
     process.bring(None)
 
     assert not differences(harness.snapshot(), before)
+
+
+def test_the_clusters_of_load_balancers_are_told_whoever_has_made_them(harness: Harness) -> None:
+    cloud = harness.new_cloud()
+    harness.put_foreign()
+
+    found = cloud.cluster_ids() if isinstance(cloud, TellsClusters) else {cloud.cluster_id, f"{cloud.cluster_id}0"}
+
+    assert {cloud.cluster_id, f"{cloud.cluster_id}0"} <= {*found}
 
 
 def test_every_part_of_a_load_balancer_is_created_with_the_owners_mark(harness: Harness) -> None:

@@ -12,13 +12,15 @@ from cloud_controller.clouds.alicloud.client import Client
 from cloud_controller.clouds.alicloud.config import Config
 from cloud_controller.clouds.alicloud.credentials import of_config
 from cloud_controller.clouds.alicloud.endpoints import endpoint
-from cloud_controller.clouds.alicloud.instances import EcsInstances
+from cloud_controller.clouds.alicloud.instances import ACK_TAG, EcsInstances
 from cloud_controller.clouds.alicloud.load_balancer import AliCloudLoadBalancers
 from cloud_controller.clouds.alicloud.names import PROVIDER_NAME
 from cloud_controller.clouds.alicloud.quotas import quotas
 from cloud_controller.clouds.alicloud.routes import VpcRoutes
+from cloud_controller.clouds.alicloud.tags import tags_of
 from cloud_controller.clouds.common.cache import Cache
 from cloud_controller.clouds.common.concurrent_calls import ConcurrentCalls
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _log = logging.getLogger(__name__)
 
@@ -103,3 +105,19 @@ class AliCloud:
     def cluster_access(self) -> str:
         """Raises NotFound: kubeconfigs of ACK's clusters are not offered."""
         raise NotFound("Alibaba Cloud: the cloud config does not give access to the cluster")
+
+    def has_cluster(self) -> None:
+        """See `TellsClusters`. None: what ACK does not have may run on machines of its own, or only have left ACK."""
+        return
+
+    def cluster_ids(self) -> Collection[str]:
+        """See `TellsClusters`."""
+        found = [
+            *self._client.pages("ecs", "DescribeInstances", {"MaxResults": 100}, "Instances.Instance"),
+            *self._client.pages("slb", "DescribeLoadBalancers", {"PageNumber": 1}, "LoadBalancers.LoadBalancer"),
+            *self._client.pages("nlb", "ListLoadBalancers", {"MaxResults": 100}, "LoadBalancers"),
+        ]
+        # NLB's are a list, the others' a list in an object.
+        shown = (each.get("Tags") or [] for each in found)
+        tags = [tags_of(each["Tag"] if isinstance(each, dict) else each) for each in shown]
+        return {of for each in tags for key in (CLUSTER_TAG, ACK_TAG) if (of := each.get(key))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+from collections.abc import Collection
 from typing import Any
 
 import yaml
@@ -11,9 +12,12 @@ from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cloud_controller import logs
-from cloud_controller.cloud import Unavailable
+from cloud_controller.cloud import NotFound, Unavailable
 from cloud_controller.clouds.aws.client import Api
+from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
 from cloud_controller.clouds.aws.errors import translated
+from cloud_controller.clouds.aws.tags import tags_of
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _TOKEN_PREFIX = "k8s-aws-v1."
 _CLUSTER_HEADER = "x-k8s-aws-id"
@@ -55,6 +59,25 @@ def kubeconfig(api: Api) -> str:
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
     }
     return yaml.safe_dump(document, sort_keys=False)
+
+
+def has_cluster(api: Api) -> bool | None:
+    """Whether EKS has the cluster. None if not: clusters that run on machines of their own have such an ID too."""
+    try:
+        api.call("eks", "DescribeCluster", name=api.config.cluster_id)
+    except NotFound:
+        return None
+    return True
+
+
+def cluster_ids(api: Api) -> Collection[str]:
+    """The IDs in the tags of machines and of security groups, which load balancers have."""
+    machines = api.pages("ec2", "DescribeInstances", "Reservations", MaxResults=1000)
+    found = [each for reservation in machines for each in reservation["Instances"]]
+    found += api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups")
+    tags = [tags_of(each) for each in found]
+    keys = {key.removeprefix(CLUSTER_PREFIX) for each in tags for key in each if key.startswith(CLUSTER_PREFIX)}
+    return keys | {each[CLUSTER_TAG] for each in tags if CLUSTER_TAG in each}
 
 
 def token(api: Api, cluster: str) -> str:

@@ -98,3 +98,11 @@ class Aws:
     def cluster_access(self) -> str:
         """A kubeconfig of the EKS cluster, valid for 15 minutes; raises NotFound for a cluster of one's own."""
         return access.kubeconfig(self._api)
+
+    def has_cluster(self) -> bool | None:
+        """See `TellsClusters`."""
+        return access.has_cluster(self._api)
+
+    def cluster_ids(self) -> Collection[str]:
+        """See `TellsClusters`."""
+        return access.cluster_ids(self._api)

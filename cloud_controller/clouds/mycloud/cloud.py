@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from cloud_controller.cloud import CallObserver, Fence, Quota
+from cloud_controller.cloud import CallObserver, Fence, NotFound, Quota
 from cloud_controller.clouds.mycloud import access
 from cloud_controller.clouds.mycloud.annotations import CLASSES
 from cloud_controller.clouds.mycloud.client import Client
@@ -16,6 +16,7 @@ from cloud_controller.clouds.mycloud.names import PROVIDER_NAME
 from cloud_controller.clouds.mycloud.routes import MyCloudRoutes
 from cloud_controller.clouds.mycloud.scope import Scope
 from cloud_controller.clouds.mycloud.volumes import MyCloudVolumes
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _CALL_DEADLINE = 20.0
 """Seconds that one call may take with its retries: a controller has other objects to see to."""
@@ -106,3 +107,16 @@ class MyCloud:
             f"clusters/{self.cluster_id}/credentials", {"ttl_seconds": _CREDENTIALS_TTL}, idempotent=True
         )
         return str(answer["kubeconfig"])
+
+    def has_cluster(self) -> bool:
+        """See `TellsClusters`: every cluster of mycloud is mycloud's."""
+        try:
+            self._client.get("clusters", self.cluster_id)
+        except NotFound:
+            return False
+        return True
+
+    def cluster_ids(self) -> Collection[str]:
+        """See `TellsClusters`."""
+        found = (each for kind in ("machines", "load_balancers", "volumes") for each in self._client.list(kind))
+        return {of for each in found if (of := each["tags"].get(CLUSTER_TAG))}

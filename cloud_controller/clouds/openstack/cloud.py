@@ -14,9 +14,11 @@ from cloud_controller.clouds.openstack.instances import NovaInstances
 from cloud_controller.clouds.openstack.names import PROVIDER_NAME
 from cloud_controller.clouds.openstack.octavia.load_balancers import OctaviaLoadBalancers
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions
+from cloud_controller.clouds.openstack.octavia.wire import OCTAVIA, tags_of
 from cloud_controller.clouds.openstack.quotas import quotas
 from cloud_controller.clouds.openstack.routes import RouterRoutes
 from cloud_controller.clouds.openstack.session import Session
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 
 _TIMEOUT = 15.0
 
@@ -95,6 +97,17 @@ class OpenStack:
     def cluster_access(self) -> str:
         """See `Cloud.cluster_access`."""
         raise NotFound("OpenStack does not run the control plane; pass --kubeconfig")
+
+    def has_cluster(self) -> None:
+        """See `TellsClusters`. None: OpenStack runs no control planes."""
+        return
+
+    def cluster_ids(self) -> Collection[str]:
+        """See `TellsClusters`: those of load balancers, since servers carry none."""
+        if self._config.load_balancers is None:
+            return ()
+        found = self._client.list(OCTAVIA, "lbaas/loadbalancers", "loadbalancers")
+        return {of for each in found if (of := tags_of(each).get(CLUSTER_TAG))}
 
 
 def connect(config: Config, timeout: float = _TIMEOUT) -> OpenStackClient:

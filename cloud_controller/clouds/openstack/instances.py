@@ -30,6 +30,9 @@ _GONE = "DELETED"
 class NovaInstances:
     """The servers of the project. Safe to share between threads."""
 
+    of_any_cluster = True
+    """See `Untagged`."""
+
     def __init__(
         self, client: OpenStackClient, networking: Networking, *, regional: bool, cache: Cache | None = None
     ) -> None:

@@ -39,7 +39,7 @@ def clean(running: Running, deadline: float = 60.0) -> Report:
         show=lambda *_: None,
         approve=lambda _: True,
         done=lambda _: None,
-        safeguard=guard(),
+        safeguard=guard(cleanup.GoneCluster()),
     ).run(None, deadline, threading.Event)
 
 
@@ -72,3 +72,35 @@ def test_another_clusters_load_balancers_stay(account: AwsAccount, cluster: Clus
     assert clean(Running(account, cluster, started=False, cluster_id="prod-2", vpc_id=account.vpc_id)).complete
 
     assert [each["LoadBalancerArn"] for each in load_balancers(account)] == before
+
+
+def end_all_machines(account: AwsAccount) -> None:
+    pages = account.ec2.get_paginator("describe_instances").paginate()
+    found = [each["InstanceId"] for page in pages for of in page["Reservations"] for each in of["Instances"]]
+    account.ec2.terminate_instances(InstanceIds=found)
+
+
+def test_a_cluster_of_eks_is_left_alone_though_no_machine_of_it_is_left(account: AwsAccount, cluster: Cluster) -> None:
+    end_all_machines(account)
+    subnets = {"subnetIds": account.private_subnets}
+    role = "arn:aws:iam::123456789012:role/eks"
+    account.api().call("eks", "CreateCluster", name="prod-1", roleArn=role, resourcesVpcConfig=subnets)
+
+    with pytest.raises(converge.Refused, match="cluster prod-1 still exists: aws shows it"):
+        cleanup.require_dead(Running(account, cluster, started=False).cloud)
+
+
+def test_without_eks_living_machines_leave_a_cluster_alone_and_ended_ones_prove_nothing(
+    account: AwsAccount, cluster: Cluster
+) -> None:
+    cloud = Running(account, cluster, started=False).cloud
+    with pytest.raises(converge.Refused, match=r"prod-1 still exists: it has 1 machine: i-\w+ \(ip-.*, running\)"):
+        cleanup.require_dead(cloud)
+
+    end_all_machines(account)
+    answered = cleanup.require_dead(cloud)
+
+    stake = cleanup.at_stake(cloud, None)
+    assert (answered, stake.load_balancers) == (False, 2)
+    with pytest.raises(converge.Refused, match=r"aws cannot tell\. At stake: 2 load balancers"):
+        cleanup.evidence(cloud, stake, None, answered=answered, said=False)

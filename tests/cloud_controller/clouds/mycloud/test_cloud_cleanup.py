@@ -6,17 +6,16 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cloud_controller import cleanup, converge
 from cloud_controller.cli import commands as cli
-from cloud_controller.cloud import AccessDenied, CloudError, Unavailable
+from cloud_controller.cloud import AccessDenied, CloudError, Throttled, Unavailable
 from cloud_controller.clouds.mycloud.cloud import MyCloud
-from cloud_controller.kube import ApiError, Kube, UnauthorizedError
-from cloud_controller.kube_errors import TlsError
+from cloud_controller.clouds.mycloud.instances import MyCloudInstances
+from cloud_controller.load_balancers.model import CLUSTER_TAG
 from cloud_controller.volumes import PV_TAG, ClaimOwner
 from local.mycloud.models.common import State
 from local.mycloud.models.volumes import Attachment
@@ -82,10 +81,18 @@ def volume(site: MyCloudSite, *, machine: str | None = None) -> str:
     return made
 
 
-def clean(site: MyCloudSite, directory: Path, *more: str, cluster_id: str | None = None) -> int:
+def clean(
+    site: MyCloudSite, directory: Path, *more: str, cluster_id: str | None = None, machines: State = State.TERMINATED
+) -> int:
     """Call it once the cluster itself is gone."""
     with site.context.store.write() as session:
         session.remove(site.cluster["id"])
+    for each in site.cloud.instances.list():
+        site.set_machine_state(each.id, machines)
+    return command(site, directory, *more, cluster_id=cluster_id)
+
+
+def command(site: MyCloudSite, directory: Path, *more: str, cluster_id: str | None = None) -> int:
     config = directory / "cloud.conf"
     lines = [f"endpoint = {site.endpoint}", f"token = {site.token}", f"cluster-id = {site.cluster['id']}"]
     config.write_text("\n".join(["[Global]", *lines, f"network-id = {site.network['id']}", ""]))
@@ -102,6 +109,10 @@ def test_without_consent_the_plan_is_shown_and_nothing_is_changed(
     assert clean(site, tmp_path) == 1
 
     out, err = capsys.readouterr()
+    assert out.splitlines()[:2] == [
+        f"cluster {site.cluster['id']} is gone: mycloud answers that there is no such cluster",
+        "at stake: 1 load balancer, 1 volume with its data",
+    ]
     assert f"-  service/default/web: delete load balancer {lb['id']}" in out
     assert f"-  volume/{data}: delete the volume of claim default/data (5 GiB) (its cluster is gone)" in out
     assert "pass --yes" in err
@@ -185,57 +196,74 @@ def test_an_id_that_is_not_the_cloud_configs_is_refused(
     assert len(site.load_balancers()) == 1
 
 
-def test_a_cluster_that_answers_is_left_alone(
-    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+ALL_SAID = ("--yes", "--cluster-is-gone")
+
+
+def test_a_cluster_that_the_cloud_shows_is_left_alone_though_its_api_server_does_not_answer(
+    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The site's cluster has no API server at all."""
     served(site)
-    living: Any = SimpleNamespace(with_timeout=lambda _: living, version=dict, server="https://127.0.0.1:6443")
-    monkeypatch.setattr(MyCloud, "cluster_access", lambda _: "kubeconfig")
-    monkeypatch.setattr(Kube, "from_kubeconfig", lambda _: living)
 
-    assert clean(site, tmp_path, "--yes") == 1
+    assert command(site, tmp_path, *ALL_SAID) == 1
 
-    assert "still exists: https://127.0.0.1:6443 answers" in capsys.readouterr().err
+    told = f"cluster {site.cluster['id']} still exists: mycloud shows it, whether its API server answers or not"
+    assert told in capsys.readouterr().err
     assert len(site.load_balancers()) == 1
 
 
-@pytest.mark.parametrize(
-    "error", [UnauthorizedError(401, "Unauthorized", "no such token"), TlsError("unknown authority")]
-)
-def test_a_cluster_that_refuses_to_answer_is_left_alone(
-    site: MyCloudSite,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    error: ApiError,
+@pytest.mark.parametrize("state", [State.CREATING, State.RUNNING, State.STOPPED])
+def test_a_cluster_with_a_machine_is_left_alone(
+    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], state: State
 ) -> None:
-    def refuses() -> None:
-        raise error
-
     served(site)
-    living: Any = SimpleNamespace(with_timeout=lambda _: living, version=refuses, server="https://127.0.0.1:6443")
-    monkeypatch.setattr(MyCloud, "cluster_access", lambda _: "kubeconfig")
-    monkeypatch.setattr(Kube, "from_kubeconfig", lambda _: living)
+    machine = site.machine("worker-0")
 
-    assert clean(site, tmp_path, "--yes") == 1
+    assert clean(site, tmp_path, *ALL_SAID, machines=state) == 1
 
-    assert "still exists" in capsys.readouterr().err
+    assert f"still exists: it has 1 machine: {machine['id']} (worker-0, " in capsys.readouterr().err
     assert len(site.load_balancers()) == 1
 
 
-@pytest.mark.parametrize("error", [Unavailable("busy"), AccessDenied("no right to ask")])
+@pytest.mark.parametrize("error", [Unavailable("busy"), AccessDenied("no right to ask"), Throttled("slowly", 1.0)])
+@pytest.mark.parametrize("unanswered", ["MyCloud.has_cluster", "MyCloudInstances.list"])
 def test_nothing_is_deleted_while_the_cloud_does_not_tell_whether_the_cluster_is_gone(
-    site: MyCloudSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: CloudError
+    site: MyCloudSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: CloudError, unanswered: str
 ) -> None:
-    def fails(_: MyCloud) -> str:
+    def fails(_: object) -> bool:
         raise error
 
     served(site)
-    monkeypatch.setattr(MyCloud, "cluster_access", fails)
+    of = {"MyCloud": MyCloud, "MyCloudInstances": MyCloudInstances}[unanswered.partition(".")[0]]
+    with site.context.store.write() as session:
+        session.remove(site.cluster["id"])
+    monkeypatch.setattr(of, unanswered.partition(".")[2], fails)
 
-    assert clean(site, tmp_path, "--yes") == 1
+    assert command(site, tmp_path, *ALL_SAID) == 1
 
     assert len(site.load_balancers()) == 1
+
+
+def test_an_id_that_nothing_carries_is_told_with_those_that_were_found(
+    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.machine("theirs", tags={CLUSTER_TAG: "c-other"})
+
+    assert clean(site, tmp_path, "--yes") == 2
+
+    out, err = capsys.readouterr()
+    told = f"nothing in the cloud carries cluster id {site.cluster['id']}; ids that were found: c-other"
+    assert (out, err) == ("", f"cloud-controller: {told}\n")
+
+
+def test_an_id_that_only_a_terminated_machine_carries_has_left_nothing_to_do(
+    site: MyCloudSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.machine("worker-0")
+
+    assert clean(site, tmp_path, "--yes") == 0
+
+    assert capsys.readouterr().out.splitlines()[-1] == "nothing to do"
 
 
 @pytest.mark.usefixtures("at_work")
@@ -248,7 +276,10 @@ def test_what_was_done_is_told_to_programs_too(
     assert "json with --yes" in capsys.readouterr().err
     assert clean(site, tmp_path, "--yes", "--output=json") == 0
 
-    [action] = json.loads(capsys.readouterr().out)["actions"]
+    told = json.loads(capsys.readouterr().out)
+    assert told["evidence"] == "mycloud answers that there is no such cluster"
+    assert told["at_stake"] == {"load_balancers": 1, "shared_load_balancers": 0, "volumes": 0, "pod_routes": 0}
+    [action] = told["actions"]
     assert (action["controller"], action["kind"], action["target"]) == ("service", "delete", "service/default/web")
     assert lb["id"] in action["summary"]
 

@@ -13,7 +13,7 @@ from cloud_controller import rbac
 from cloud_controller.cli import commands as cli
 from cloud_controller.kube import CLUSTER_ROLES, EVENTS, LEASES, NODES, SERVICES, name
 from cloud_controller.load_balancers.model import CLUSTER_UID_TAG, SERVICE_TAG
-from cloud_controller.safeguard import ANNOTATION, HELD
+from cloud_controller.safeguard import ANNOTATION, HELD, HELD_ANNOTATION
 from cloud_controller.volumes import CLAIM_TAG, PV_TAG
 from local.control_plane.control_plane import ControlPlane
 from tests.cloud_controller.clouds.mycloud.clusters_under_test import (
@@ -211,12 +211,13 @@ def test_a_confirmation_releases_one_held_action_once_though_the_daemon_dies_bef
         until(lambda: "service/default/late" in digests(daemon.log), "the load balancer is held")
         until(lambda: f"volume/{half_made}" in digests(daemon.log), "the volume is held")
         digest = digests(daemon.log)["service/default/late"]
+        until(lambda: digest in annotated(restored, HELD_ANNOTATION), "the Lease says what is held")
         daemon.kill()
 
     assert cli.main(["confirm", f"--kubeconfig={restored.kubeconfig}", digest]) == 0
     with restored.daemon() as daemon:
         until(lambda: "default/late" not in made(restored), "what was confirmed is gone", daemon)
-        until(lambda: not confirmations(restored), "the confirmation is used up")
+        until(lambda: not annotated(restored, ANNOTATION), "the confirmation is used up")
         until(lambda: f"volume/{half_made}" in digests(daemon.log), "the other is held still")
 
     assert made(restored) == before - {"default/late"}
@@ -228,14 +229,15 @@ def test_a_daemon_without_a_lease_carries_out_whatever_is_confirmed_while_it_run
         until(lambda: len(digests(daemon.log)) == HELD_AFTER_A_RESTORE, "all is held", daemon)
         restored.kube.delete(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)
 
-        confirmed = digests(daemon.log).values()
+        confirmed = {*digests(daemon.log).values()}
+        until(lambda: confirmed <= annotated(restored, HELD_ANNOTATION), "it makes one that says what is held")
         assert cli.main(["confirm", f"--kubeconfig={restored.kubeconfig}", *confirmed]) == 0
 
         until(lambda: {lb["tags"][SERVICE_TAG] for lb in restored.load_balancers} == known, "no load balancer", daemon)
         until(lambda: all(PV_TAG in volume["tags"] for volume in restored.volumes), "no volume", daemon)
         until(lambda: len(restored.routes) == len(restored.nodes), "no route is left over", daemon)
         until(lambda: "actions-held" not in daemon.get("/readyz?verbose"), "nothing is held any more", daemon)
-        until(lambda: not confirmations(restored), "the confirmations are used up", daemon)
+        until(lambda: not annotated(restored, ANNOTATION), "the confirmations are used up", daemon)
 
 
 def is_of(site: MyCloudSite, route: Json, machine: str) -> bool:
@@ -256,9 +258,11 @@ def held_events(cluster: Cluster) -> set[str]:
     return {str(each["message"]).rsplit(" ", 1)[-1] for each in events}
 
 
-def confirmations(cluster: Cluster) -> list[str]:
-    found = cluster.kube.get(LEASES, rbac.LEASE_NAME, rbac.LEASE_NAMESPACE)["metadata"].get("annotations") or {}
-    return [each for each in found if each.startswith(ANNOTATION)]
+def annotated(cluster: Cluster, prefix: str) -> set[str]:
+    """The digests in the Lease's annotations with this prefix; none without a Lease."""
+    leases = cluster.kube.list(LEASES, rbac.LEASE_NAMESPACE).items
+    [found] = [each["metadata"].get("annotations") or {} for each in leases if name(each) == rbac.LEASE_NAME] or [{}]
+    return {each.removeprefix(prefix) for each in found if each.startswith(prefix)}
 
 
 # ------------------------------------------------------------------------------------------------- ordinary deletion
