@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, RESERVED_TAGS
 from cloud_controller.clouds.common.refusals import RANGES, SERVED, missing_node_port, refused_ranges, unserved_protocol
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
@@ -54,7 +54,7 @@ _TAGS = TagRules(
     longest_value=128,
     valid=lambda word: ~word.matches("(?s:.*https?://.*)"),
     characters="everything but http:// and https://",
-    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.io/"),
+    reserved=RESERVED_TAGS,
 )
 
 WITHOUT_VSWITCH = Refusal(

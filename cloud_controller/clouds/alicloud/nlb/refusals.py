@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX, RESERVED_TAGS
 from cloud_controller.clouds.common.refusals import (
     IPV4,
     RANGES,
@@ -14,7 +14,7 @@ from cloud_controller.clouds.common.refusals import (
     refused_ranges,
     unserved_protocol,
 )
-from cloud_controller.clouds.common.tags import OWNER_TAGS, TagRules
+from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -175,8 +175,7 @@ _TAGS = TagRules(
     longest_value=128,
     valid=lambda word: word.only_of("LN", "_.:/=+-@"),
     characters="letters, digits and _ . : / = + - @",
-    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.do.not.delete", "ack.aliyun.com"),
-    own=OWNER_TAGS,
+    reserved=RESERVED_TAGS,
 )
 _ZONE_FORM = "ZONE:VSWITCH[:ADDRESS[:EIP]] for each zone, such as cn-hangzhou-k:vsw-0a1"
 _MOST_ZONES = 10
