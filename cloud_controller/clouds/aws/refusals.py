@@ -385,6 +385,7 @@ NAMINGS = (
     Naming("subnet", "subnets", words("subnets"), only_name=ITEM.matches("subnet-.*")),
     Naming("security-group", "security_groups", _NAMED_GROUPS),
     Naming("security-group", "extra_security_groups", words("extra_security_groups")),
+    Naming("prefix-list", "security_group_prefix_lists", _PREFIX_LISTS),
     Naming("certificate", "ssl_cert", CERTIFICATES),
     Naming("elastic-ip", "eip_allocations", words("eip_allocations")),
     Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), LOGGED),

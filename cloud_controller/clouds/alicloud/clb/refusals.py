@@ -225,6 +225,8 @@ NAMINGS = (
         one(text("vswitch_id")),
         _OWN & given("vswitch_id") & text("address_type").is_("intranet"),
     ),
+    Naming("resource-group", "resource_group_id", one(text("resource_group_id")), _OWN & given("resource_group_id")),
+    Naming("access-control-list", "acl_id", words("acl_id")),
     Naming("certificate", "cert_id", one(text("cert_id")), _HTTPS.any),
     Naming("certificate", "domain_extensions", words("domain_extensions").map(_FURTHER), _HTTPS.any),
 )

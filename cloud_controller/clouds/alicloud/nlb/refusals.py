@@ -298,10 +298,15 @@ _OF_SERVER_GROUPS = (
 
 REFUSALS = (*_OF_PORTS, *_OF_INSTANCE, *_OF_SERVER_GROUPS)
 
+_PACKAGE, _POLICY = text("bandwidth_package_id"), text("tls_cipher_policy")
 NAMINGS = (
     Naming("subnet", "zone_maps", _ZONES.map(part(1)), _OWN),
     Naming("elastic-ip", "zone_maps", _ZONES.where(~part(3).is_("")).map(part(3)), _OWN),
     Naming("security-group", "security_group_ids", words("security_group_ids"), _OWN),
+    # Server groups on a reused load balancer are made in it too.
+    Naming("resource-group", "resource_group_id", one(text("resource_group_id")), given("resource_group_id")),
+    Naming("bandwidth-package", "bandwidth_package_id", one(_PACKAGE), _OWN & given("bandwidth_package_id")),
+    Naming("tls-policy", "tls_cipher_policy", one(_POLICY), _POLICY.matches("tls-.*")),
     Naming("certificate", "cert_id", one(text("cert_id")), given("cert_id")),
     Naming("certificate", "cacert_id", one(text("cacert_id")), given("cacert_id")),
     Naming("certificate", "additional_cert_ids", words("additional_cert_ids")),
