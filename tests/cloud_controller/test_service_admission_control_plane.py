@@ -355,7 +355,7 @@ def test_what_the_administrators_list_does_not_name_is_refused_in_the_controller
     service = stored(kube, wrong.service())
 
     with pytest.raises(InvalidConfiguration) as refused:
-        LISTED.require(named(wrong.kind.parse(service["metadata"]["annotations"]), service["spec"]))
+        LISTED.require(named(wrong.kind.parse(service["metadata"].get("annotations")), service["spec"]))
     assert is_said(str(refused.value), cluster.judged(wrong.service()))
     assert cluster.judged(right.service()) is None
 

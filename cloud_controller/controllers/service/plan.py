@@ -473,7 +473,9 @@ def _wanted(
         changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
         return changes, current, current is not None and current.serves
     current = next((lb for lb in observed if lb.id == built.reuse.id), None)
-    changes = diff_parts(built, built.reuse, current, owner, catalogue, target=target, sharing=rules.sharing)
+    changes = diff_parts(
+        built, built.reuse, current, owner, catalogue, target=target, sharing=rules.sharing, share=rules.share
+    )
     if current is None or not current.serves or not current.settled:
         return changes, current, False
     opened = {listener.key for listener in current.model.listeners if owner.owns(listener.tags)}

@@ -17,7 +17,7 @@ from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object
 from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.pods import Address, PodNetwork, parsed_address
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
-from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.load_balancers.sharing import SHARE, Sharing
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's finalizer, so that a cluster can switch controllers."""
@@ -56,7 +56,8 @@ class Rules:
     - `without_class`: whether to serve Services without a class. False if a managed control plane does.
     - `binding`: the identity of this Kubernetes cluster.
     - `pod_ranges`: the cluster's pod CIDRs, if known.
-    - `sharing`: which load balancers annotations may name.
+    - `sharing`: which load balancers annotations may name; `share`: how many listeners a namespace may have on one that
+      is shared with everybody.
     - `nameable`: which other existing resources annotations may name.
     - `gates`: the cloud's readiness gates of pods, if they are served.
     - `address_changes`: whether a change of a Service's address needs an acknowledgement.
@@ -69,6 +70,7 @@ class Rules:
     binding: Binding = UNBOUND
     pod_ranges: tuple[str, ...] = ()
     sharing: Sharing = Sharing.TAGGED
+    share: int = SHARE
     nameable: Nameable = field(default_factory=Nameable)
     gates: ReadinessGates | None = None
     address_changes: AddressChanges = AddressChanges.ALLOW

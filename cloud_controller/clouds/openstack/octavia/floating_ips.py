@@ -127,9 +127,7 @@ class FloatingIps:
         description = found[0].get("description") or ""
         if not port and is_described(description) and not is_made_for(found[0], known):
             why = f"floating IP {address} was made for another: {description}"
-            raise InvalidConfiguration(
-                _FIELD, why, "one with a description of your own"
-            )
+            raise InvalidConfiguration(_FIELD, why, "one with a description of your own")
         return found[0]
 
     def _is_predecessors(self, port: str, known: Known) -> bool:

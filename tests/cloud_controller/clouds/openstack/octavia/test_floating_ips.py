@@ -55,9 +55,7 @@ def test_a_free_floating_ip_that_was_made_for_another_is_not_taken(
     address = account.api.post("network", "floatingips", {"floatingip": body})["floatingip"]["floating_ip_address"]
     cluster = nodes("node1")
 
-    with (
-        nullcontext() if taken else pytest.raises(InvalidConfiguration, match="made for another: Service shop/web")
-    ):
+    with nullcontext() if taken else pytest.raises(InvalidConfiguration, match="made for another: Service shop/web"):
         served(account, cluster, service({}, port(80), loadBalancerIP=address))
 
     assert [each["ip"] for each in cluster.ingress] == ([address] if taken else [])
