@@ -22,6 +22,7 @@ from cloud_controller.controllers.service.address_changes import (
     leaving,
 )
 from cloud_controller.controllers.service.adoption import adopt, left_alone
+from cloud_controller.controllers.service.last_members import keep_last, with_last
 from cloud_controller.controllers.service.rules import (
     FINALIZER,
     Rules,
@@ -110,6 +111,7 @@ class ServicePlan:
     - `excluded_endpoints`: endpoints that may not be members, and why.
     - `not_applied`: settings that an existing load balancer does not get, and why.
     - `lacks`: why a load balancer that serves has no members.
+    - `keeps`: which members stay although a label excludes their nodes, and why.
     - `leaves`: the change for which the Service leaves its load balancer or its addresses.
     """
 
@@ -126,6 +128,7 @@ class ServicePlan:
     not_applied: str | None = None
     leaves: AddressChange | None = None
     lacks: str | None = None
+    keeps: str | None = None
 
     @property
     def attention(self) -> Attention | None:
@@ -135,6 +138,8 @@ class ServicePlan:
         if self.denied is not None:
             return Attention.FAILED
         found = next((action.attention for action in self.plan if action.attention), None)
+        if found is None and self.keeps:
+            return Attention.EXCLUDED
         return found or (Attention.NO_BACKENDS if self.lacks else None)
 
 
@@ -285,6 +290,10 @@ def _findings(found: ServicePlan, target: str) -> Plan:
     if found.lacks is not None:
         lacking = Action(ActionKind.IGNORE, target, "no backends", reason=found.lacks, attention=Attention.NO_BACKENDS)
         return Plan.of([lacking])
+    if found.keeps is not None:
+        return Plan.of(
+            [Action(ActionKind.IGNORE, target, "keep members", reason=found.keeps, attention=Attention.EXCLUDED)]
+        )
     if found.fault is None:
         return Plan()
     left = "nothing else is changed" if found.plan.changes else "nothing is changed"
@@ -366,7 +375,8 @@ def allowed(
     A node that is about to be removed stays unless the load balancer drains connections: its pods may still serve.
     """
     if builder.drains(service):
-        backends = replace(backends, nodes=tuple(node for node in backends.nodes if not node.leaving))
+        nodes, left_out = (tuple(n for n in of if not n.leaving) for of in (backends.nodes, backends.excluded))
+        backends = replace(backends, nodes=nodes, excluded=left_out)
     ranges = builder.pod_ranges(service, facts)
     if ranges is None:
         return backends, None
@@ -391,6 +401,7 @@ def _ensure(
         built = rules.binding.tagged(builder.build(service, backends, facts))
         built = at_its_addresses(built, keep, catalogue) if keep else built
         rules.nameable.require(built.named)
+        built, keeps = keep_last(built, service, observed, backends, builder, owner)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, catalogue, target=target, tags=tags)
         changes, current, serves = _wanted(built, adoption.observed, owner, catalogue, rules, target)
@@ -439,6 +450,7 @@ def _ensure(
         not_applied=late or None,
         leaves=leaves,
         lacks=lacks,
+        keeps=keeps,
     )
 
 
@@ -535,7 +547,7 @@ def _followed(
 ) -> list[Action]:
     """What a Service with a fault still gets: its existing listeners stay, and their members are updated."""
     try:
-        wanted = builder.members(service, backends)
+        wanted = with_last(builder.members(service, backends), service, observed, backends, builder, owner)
     except InvalidConfiguration:
         return []
     added: list[Action] = []
