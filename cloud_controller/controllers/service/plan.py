@@ -22,7 +22,7 @@ from cloud_controller.controllers.service.address_changes import (
     leaving,
 )
 from cloud_controller.controllers.service.adoption import adopt, left_alone
-from cloud_controller.controllers.service.last_members import keep_last, with_last
+from cloud_controller.controllers.service.last_members import with_last_members
 from cloud_controller.controllers.service.rules import (
     FINALIZER,
     Rules,
@@ -138,9 +138,8 @@ class ServicePlan:
         if self.denied is not None:
             return Attention.FAILED
         found = next((action.attention for action in self.plan if action.attention), None)
-        if found is None and self.keeps:
-            return Attention.EXCLUDED
-        return found or (Attention.NO_BACKENDS if self.lacks else None)
+        by_members = Attention.EXCLUDED if self.keeps else Attention.NO_BACKENDS if self.lacks else None
+        return found or by_members
 
 
 def owner_of(service: Object, cluster_id: str) -> Owner:
@@ -290,10 +289,9 @@ def _findings(found: ServicePlan, target: str) -> Plan:
     if found.lacks is not None:
         lacking = Action(ActionKind.IGNORE, target, "no backends", reason=found.lacks, attention=Attention.NO_BACKENDS)
         return Plan.of([lacking])
-    if found.keeps is not None:
-        return Plan.of(
-            [Action(ActionKind.IGNORE, target, "keep members", reason=found.keeps, attention=Attention.EXCLUDED)]
-        )
+    if found.keeps is not None and found.fault is None:
+        kept = Action(ActionKind.IGNORE, target, "keep members", reason=found.keeps, attention=Attention.EXCLUDED)
+        return Plan.of([kept])
     if found.fault is None:
         return Plan()
     left = "nothing else is changed" if found.plan.changes else "nothing is changed"
@@ -329,7 +327,9 @@ def _plan(
         backends, excluded = allowed(service, backends, builder, facts)
     except (InvalidConfiguration, AccessDenied) as error:
         return _refused(error, [])
-    found = _ensure(service, observed, backends, builder, facts, rules, keep)
+    owner = owner_of(service, rules.cluster_id)
+    backends, keeps = with_last_members(backends, service, observed, builder, owner)
+    found = replace(_ensure(service, observed, backends, builder, facts, rules, keep), keeps=keeps)
     if excluded is None:
         return found
     target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
@@ -401,7 +401,6 @@ def _ensure(
         built = rules.binding.tagged(builder.build(service, backends, facts))
         built = at_its_addresses(built, keep, catalogue) if keep else built
         rules.nameable.require(built.named)
-        built, keeps = keep_last(built, service, observed, backends, builder, owner)
         tags = {**owner.tags, **rules.binding.tags}
         adoption = adopt(built.model, observed, owner, builder, catalogue, target=target, tags=tags)
         changes, current, serves = _wanted(built, adoption.observed, owner, catalogue, rules, target)
@@ -450,7 +449,6 @@ def _ensure(
         not_applied=late or None,
         leaves=leaves,
         lacks=lacks,
-        keeps=keeps,
     )
 
 
@@ -547,7 +545,7 @@ def _followed(
 ) -> list[Action]:
     """What a Service with a fault still gets: its existing listeners stay, and their members are updated."""
     try:
-        wanted = with_last(builder.members(service, backends), service, observed, backends, builder, owner)
+        wanted = builder.members(service, backends)
     except InvalidConfiguration:
         return []
     added: list[Action] = []

@@ -13,6 +13,7 @@ from cloud_controller.kube import LEASES, ApiError
 from cloud_controller.load_balancers.model import ObservedLoadBalancer
 from cloud_controller.load_balancers.operations import LoadBalancers, Operation, OperationResult
 from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG
+from cloud_controller.plan import ActionKind
 from tests.cloud_controller.clouds.mycloud.services import members, named, only, put_node, web
 from tests.cloud_controller.cluster import WEB, Cluster
 from tests.cloud_controller.load_balancing import (
@@ -229,6 +230,22 @@ def test_a_load_balancer_of_another_namespace_may_not_be_named(site: MyCloudSite
 
     assert f"{SHARED_WITH_TAG}={site.cluster['id']}/elsewhere" in str(refused.value)
     assert only(site.load_balancers()) == before
+
+
+def test_a_namespace_that_would_exceed_its_share_is_refused_before_any_call_and_keeps_what_it_has(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    running = served(site, cluster, web(named(id=shared["id"])))
+    cluster.put(web(named(id=shared["id"]), *(port(9000 + each) for each in range(10)), name="greedy"))
+
+    plan = planned_without_calls(site, cluster, ServiceOptions())
+    running.calls.clear()
+    with pytest.raises(InvalidConfiguration, match=r"would have 11 listeners .*--shared-listeners-per-namespace"):
+        running.handle("default/greedy")
+
+    assert {action.kind for action in plan if action.target.endswith("/greedy")} == {ActionKind.IGNORE}
+    assert not running.calls.writes
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
 
 
 def test_a_load_balancer_that_nobody_shares_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:

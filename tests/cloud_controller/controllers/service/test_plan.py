@@ -530,7 +530,7 @@ def test_that_a_label_leaves_only_what_serves_already_is_said_and_needs_attentio
     found = plan_service(service, [existing(service)], backends(node("n1", labels=EXCLUDED)), Builder(), None, RULES)
 
     assert found.attention is Attention.EXCLUDED
-    assert found.keeps is not None and found.keeps.endswith("without members, so these stay: n1")
+    assert found.keeps is not None and found.keeps.startswith("without n1, excluded by label")
 
 
 def test_a_new_load_balancer_gets_no_excluded_nodes() -> None:
