@@ -40,6 +40,8 @@ class Attention(StrEnum):
     """A change of its address waits for an acknowledgement."""
     NO_BACKENDS = "no-backends"
     """Its load balancer has nothing to send traffic to."""
+    EXCLUDED = "excluded-by-label"
+    """A label excludes all nodes that its load balancer could send traffic to; the last ones stay."""
     NO_HEALTHY_BACKEND = "no-healthy-backend"
     """All that its load balancer could send traffic to fails the health checks."""
     NO_READY_ENDPOINTS = "no-ready-endpoints"

@@ -15,7 +15,7 @@ from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.doctor import cron_job
 from cloud_controller.load_balancers.nameable import OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import Mode
-from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.load_balancers.sharing import SHARE, SHARE_OPTION, Sharing
 from cloud_controller.monitoring.manifests import Mode as Monitoring
 from cloud_controller.plan import DIGEST_LENGTH
 from cloud_controller.service_admission import Admission
@@ -162,6 +162,14 @@ class StackConfig(Section):
         description="Which load balancers annotations of Services may name: none (off), their own namespace's and those"
         " tagged for it (tagged), or all (any).",
     )
+    shared_listeners_per_namespace: int = Field(
+        default=SHARE,
+        strict=True,
+        ge=0,
+        le=1000,
+        description="How many listeners each namespace may have on a load balancer that is shared with everybody; 0: no"
+        " limit.",
+    )
     annotations_may_name: list[Annotated[str, AfterValidator(_nameable)]] = Field(
         default_factory=list,
         description="Which existing cloud resources annotations of Services may name: KIND=PATTERN,"
@@ -244,6 +252,7 @@ class StackConfig(Section):
             return
         defaults = {
             "shared_load_balancers": Sharing.TAGGED.value,
+            "shared_listeners_per_namespace": SHARE,
             "annotations_may_name": [],
             "readiness_gates": AUTO,
             "service_admission": Admission.OFF.value,
@@ -322,6 +331,8 @@ class StackConfig(Section):
         flags = []
         if self.shared_load_balancers != Sharing.TAGGED:
             flags.append(f"--shared-load-balancers={self.shared_load_balancers}")
+        if self.shared_listeners_per_namespace != SHARE:
+            flags.append(f"{SHARE_OPTION}={self.shared_listeners_per_namespace}")
         if self.annotations_may_name:
             flags.append(f"{OPTION}={','.join(self.annotations_may_name)}")
         if self.address_changes != AddressChanges.ALLOW:

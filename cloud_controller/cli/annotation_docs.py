@@ -54,7 +54,7 @@ def _section(catalogue: Catalogue) -> Iterator[str]:
         [(f"`{e.name}`", f"`{e.argument}`", _allowed(e), _default(e), e.mutability.value) for e in offered],
     )
     for entry in offered:
-        yield from ("", f"{level} `{entry.name}`", "", *_paragraph(entry))
+        yield from ("", f"{level} `{entry.name}`", "", *_paragraph(entry, catalogue))
     if catalogue.refusals:
         yield from ("", f"{level} Also refused", "")
         yield "Settings that are allowed by themselves, but not with the Service's others, and words of lists. They are"
@@ -85,7 +85,7 @@ def _not_offered(entry: Annotation) -> Sequence[str]:
     return f"`{entry.name}`", entry.description, restricts, f"{here}: {entry.ignored}", entry.honoured_by or ""
 
 
-def _paragraph(entry: Annotation) -> Iterator[str]:
+def _paragraph(entry: Annotation, catalogue: Catalogue) -> Iterator[str]:
     yield f"{entry.description} Applies to {entry.applies_to}."
     yield ""
     example = entry.example or _example(entry)
@@ -96,8 +96,8 @@ def _paragraph(entry: Annotation) -> Iterator[str]:
     if entry.exclusive:
         yield "- If a new load balancer needs one that the old one has, the old one is deleted first: until the new one"
         yield "  serves, clients cannot connect."
-    if entry.names:
-        yield f"- An administrator may limit what it names: `{entry.names}` in `--annotations-may-name`."
+    if kinds := [f"`{each.kind}`" for each in catalogue.namings if each.argument == entry.argument]:
+        yield f"- An administrator may limit what it names: {' and '.join(kinds)} in `--annotations-may-name`."
     if entry.honoured_by:
         yield f"- Also honoured by: {entry.honoured_by}."
 

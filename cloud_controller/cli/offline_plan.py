@@ -58,7 +58,7 @@ def compare(before: Manifests, after: Manifests, cloud: CloudDescriptor, options
     # Which load balancers are shared, and what may be named, depends on tags, which only the cloud knows.
     # What acknowledges the change of an address names the load balancer that only the cloud knows.
     allowed = AddressChanges.ALLOW
-    options = replace(options, sharing=Sharing.ANY, nameable=Nameable(), address_changes=allowed)
+    options = replace(options, sharing=Sharing.ANY, share=0, nameable=Nameable(), address_changes=allowed)
     rules = options.rules(_CLUSTER_ID, cloud.load_balancer_classes, UNBOUND)
     present = _Present(cloud.assumed, rules)
     for given in before.services:

@@ -28,7 +28,7 @@ from cloud_controller.kube import Kube
 from cloud_controller.kube.rate_limit import RateLimit
 from cloud_controller.load_balancers.nameable import KINDS, OPTION, Nameable
 from cloud_controller.load_balancers.readiness_gates import OPTION as GATES
-from cloud_controller.load_balancers.sharing import SHARED_WITH_TAG, Sharing
+from cloud_controller.load_balancers.sharing import SHARE, SHARE_OPTION, SHARED_WITH_TAG, Sharing
 from cloud_controller.manifests import CREDENTIAL_EXPIRES
 from cloud_controller.planning import PlanSettings
 from cloud_controller.safeguard import Safeguard, cluster_uid
@@ -132,6 +132,14 @@ def add_controllers(parser: argparse.ArgumentParser) -> None:
         default=Sharing.TAGGED.value,
         help="load balancers that annotations may name: off: none; tagged: those of Services in the same namespace "
         f"and those with tag {SHARED_WITH_TAG}; any: all (default: tagged)",
+    )
+    what.add_argument(
+        SHARE_OPTION,
+        type=values.count_or_none,
+        default=SHARE,
+        metavar="N",
+        help="listeners that each namespace may have on a load balancer that is shared with everybody; 0: no limit "
+        f"(default: {SHARE})",
     )
     what.add_argument(
         ADDRESS_CHANGES,
@@ -387,6 +395,7 @@ def service_options(options: argparse.Namespace, pods: tuple[str, ...]) -> Servi
         without_class=not options.require_load_balancer_class,
         pod_ranges=pods,
         sharing=Sharing(options.shared_load_balancers),
+        share=options.shared_listeners_per_namespace,
         nameable=Nameable.parse(options.annotations_may_name),
         gates=gates if serves_gates else None,
         address_changes=AddressChanges(options.address_changes),

@@ -19,6 +19,16 @@ SHOWN = 100
 """Characters of an invalid value that an error quotes: annotations may have 256 KiB, an event message 1 KiB."""
 
 
+# Why an annotation names no existing resource of others (`Annotation.names_nothing`):
+VALUE = "it is a value of the load balancer, and names nothing"
+OWN_NAME = "it is a name that the load balancer, or the Service's status, gets"
+ADDRESS = "the cloud gives only an address that is free"
+SELECTS = "it selects the Service's ports, nodes or clients"
+OFFERED = "the cloud offers it to everybody"
+TAGS = "the tags of others are reserved"
+SHARED = "`--shared-load-balancers` decides"
+
+
 class Mutability(StrEnum):
     """What a change of the annotation does to an existing load balancer."""
 
@@ -51,7 +61,8 @@ class Annotation:
     - `moves`: the model fields, or families of them, whose change in place gives clients other addresses.
     - `keeps`: of these fields' values, in lower case, those that keep the addresses of others:
       `{"dualstack": ("ipv4",)}`.
-    - `names`: the kind of existing resource that it names, one of `nameable.KINDS`.
+    - `names_nothing`: why a text of the author's choice names no existing resource of others. Without a reason, the
+      catalogue has a `Naming` of the annotation.
     - `aliases`: older names of the same annotation, without a `suffix`.
 
     A family has a `suffix`, the placeholder at the end of its name, such as `PORT`; `suffix_pattern` defines valid
@@ -88,7 +99,7 @@ class Annotation:
     exclusive: tuple[str, ...] = ()
     moves: tuple[str, ...] = ()
     keeps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    names: str | None = None
+    names_nothing: str | None = None
     aliases: tuple[str, ...] = ()
     restricts: bool = False
     harmless: tuple[str, ...] = ()

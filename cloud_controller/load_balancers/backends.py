@@ -56,11 +56,13 @@ class Backends:
     """The possible backends of one Service: eligible nodes, and its EndpointSlices if they matter.
 
     `pods`: the pod network. Endpoints that cannot be pods are removed from `slices` before a cloud sees them.
+    `excluded`: nodes that would be eligible but for their label.
     """
 
     nodes: tuple[NodeBackend, ...] = ()
     slices: tuple[Object, ...] = ()
     pods: PodNetwork = field(default_factory=PodNetwork)
+    excluded: tuple[NodeBackend, ...] = ()
 
     @property
     def chosen_nodes(self) -> tuple[NodeBackend, ...]:

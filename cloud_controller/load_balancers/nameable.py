@@ -18,9 +18,12 @@ from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import ALWAYS, ITEM, Asked, Term, say
 
 if TYPE_CHECKING:
-    from cloud_controller.load_balancers.catalogue import Settings
+    from cloud_controller.load_balancers.catalogue import Catalogue, Settings
 
-KINDS = ("certificate", "elastic-ip", "log-bucket", "log-prefix", "security-group", "subnet")
+KINDS = (
+    *("access-control-list", "bandwidth-package", "certificate", "elastic-ip", "floating-ip", "log-bucket"),
+    *("log-prefix", "network", "port", "prefix-list", "resource-group", "security-group", "subnet", "tls-policy"),
+)
 WITH_TAGS = ("security-group", "subnet")
 """The kinds that support tag entries."""
 
@@ -34,7 +37,7 @@ _NOT_ALLOWED = f"is not allowed by {OPTION}"
 class Naming:
     """How an annotation names existing resources: part of a cloud's catalogue.
 
-    - `argument`: of the annotation. `items`: the list of what it names.
+    - `argument`: of the annotation, or the field of the spec (`spec.…`). `items`: the list of what it names.
     - `when`: whether it has that effect.
     - `only_name`: whether the item is the resource's only name; others only the cloud knows.
     """
@@ -125,7 +128,14 @@ def named_words(settings: Settings, spec: Mapping[str, Any]) -> Iterator[tuple[N
 def named(settings: Settings, spec: Mapping[str, Any]) -> Iterator[Named]:
     """The same, on a cloud that shows nothing else of these resources."""
     for naming, word in named_words(settings, spec):
-        yield Named(naming.kind, f"annotation {settings.catalogue.by_argument[naming.argument].name}", (word,))
+        yield Named(naming.kind, field_of(naming, settings.catalogue), (word,))
+
+
+def field_of(naming: Naming, catalogue: Catalogue) -> str:
+    """How an error names what names the resource."""
+    if naming.argument.startswith("spec."):
+        return naming.argument
+    return f"annotation {catalogue.by_argument[naming.argument].name}"
 
 
 def _listed(kind: str, patterns: Iterable[str]) -> str:

@@ -23,7 +23,13 @@ from cloud_controller.load_balancers.model import (
     Reuse,
 )
 from cloud_controller.load_balancers.operations import DeleteListener, PutListener, PutPool
-from cloud_controller.load_balancers.sharing import Sharing, require_free_ports, require_permission
+from cloud_controller.load_balancers.sharing import (
+    SHARE,
+    Sharing,
+    require_free_ports,
+    require_permission,
+    require_share,
+)
 from cloud_controller.load_balancers.taken_over import (
     before_takeover,
     lost,
@@ -45,11 +51,12 @@ def diff_parts(
     *,
     target: str,
     sharing: Sharing,
+    share: int = SHARE,
 ) -> Plan:
     """The actions for the owner's parts on the load balancer that it names (None: it does not exist).
 
-    Raises InvalidConfiguration if the load balancer may not be shared, is in another network or not as required, or has
-    one of the ports in use.
+    Raises InvalidConfiguration if the load balancer may not be shared, is in another network or not as required, has
+    one of the ports in use, or would have more listeners of the namespace than its `share`.
     """
     field = f"annotation {catalogue.by_argument['id'].name}"
     if lb is None:
@@ -76,6 +83,7 @@ def diff_parts(
     forcing = catalogue.by_argument.get("force_override_listeners")
     force_by = forcing.name if forcing else None
     require_free_ports(built.model, lb, owner, force=reuse.force, force_by=force_by)
+    require_share(built.model, lb, owner, share)
     if lb.state is LoadBalancerState.PENDING:
         reason = "it is still being created"
         return Plan.of([Action(ActionKind.IGNORE, target, f"load balancer {lb.id}", reason=reason)])

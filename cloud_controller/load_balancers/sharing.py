@@ -44,6 +44,10 @@ class Sharing(StrEnum):
 
 
 OPTION = "--shared-load-balancers"
+SHARE_OPTION = "--shared-listeners-per-namespace"
+SHARE = 10
+"""How many listeners each namespace may have on a load balancer that is shared with everybody. Of the 50 that one has
+by default on AWS and Alibaba Cloud, five namespaces get the same number, whoever comes first."""
 _NOT_SHARED = f"load balancer {{}} cannot be shared: the controller runs with {OPTION}={Sharing.OFF}"
 _NO_ANNOTATION = "no annotation"
 NOT_SHARED = Refusal("id", given("id"), say(_NOT_SHARED, text("id")), _NO_ANNOTATION)
@@ -58,17 +62,35 @@ def require_permission(lb: ObservedLoadBalancer, owner: Owner, sharing: Sharing,
         return
     if sharing is Sharing.OFF:
         raise InvalidConfiguration(field, _NOT_SHARED.format(lb.id), _NO_ANNOTATION)
-    here = f"{owner.cluster_id}/{owner.namespace}"
-    of_whole = lb.owner
-    if of_whole is not None and f"{of_whole.cluster_id}/{of_whole.namespace}" == here:
+    if _is_for(owner, lb) or ANYBODY in _shared_with(lb):
         return
-    if lb.model.tags.get(PRESERVED_TAG) == f"{here}/{owner.name}" and of_whole is None:
-        return
-    if not {here, ANYBODY}.isdisjoint(lb.model.tags.get(SHARED_WITH_TAG, "").split()):
-        return
+    here, of_whole = _namespace(owner), lb.owner
     whose = f"belongs to {of_whole}" if of_whole else "belongs to no Service"
     allowed = f"a load balancer of this namespace, or one with the tag {SHARED_WITH_TAG}={here}"
     raise InvalidConfiguration(field, f"load balancer {lb.id} {whose} and is not shared with {here}", allowed)
+
+
+def require_share(desired: LoadBalancerModel, lb: ObservedLoadBalancer, owner: Owner, share: int) -> None:
+    """Raise InvalidConfiguration if new listeners of `desired` would give the Service's namespace more than its share.
+
+    Counts only where the namespace may use the load balancer because everybody may. Listeners that are there stay, also
+    more of them than the share. `share` 0: no limit.
+    """
+    if share == 0 or _is_for(owner, lb):
+        return
+    here = _namespace(owner)
+    owners = {each.key: owner_of_part(each.tags, lb) for each in lb.model.listeners}
+    own = {key for key, each in owners.items() if each is not None and each.uid == owner.uid}
+    siblings = {key for key, each in owners.items() if each is not None and _namespace(each) == here} - own
+    wanted = {each.key for each in desired.listeners}
+    total = len(siblings | wanted)
+    if total > max(share, len(siblings | own)):
+        why = f"namespace {here} would have {total} listeners on load balancer {lb.id}, which is shared with everybody"
+        allowed = (
+            f"at most {share} for each namespace ({SHARE_OPTION}); or a load balancer of this namespace, or one with"
+            f" the tag {SHARED_WITH_TAG}={here}"
+        )
+        raise InvalidConfiguration("spec.ports", why, allowed)
 
 
 def require_free_ports(
@@ -94,6 +116,23 @@ def require_free_ports(
         if not holder.pool:
             why = f"the listener that has {where} forwards to no pool, so that it could not be given back"
             raise InvalidConfiguration(field, why, "a free port; or delete that listener")
+
+
+def _is_for(owner: Owner, lb: ObservedLoadBalancer) -> bool:
+    """Whether the load balancer is the namespace's, was the Service's, or is shared with the namespace by name."""
+    here = _namespace(owner)
+    if lb.owner is not None and _namespace(lb.owner) == here:
+        return True
+    was_its = lb.owner is None and lb.model.tags.get(PRESERVED_TAG) == f"{here}/{owner.name}"
+    return was_its or here in _shared_with(lb)
+
+
+def _namespace(owner: Owner) -> str:
+    return f"{owner.cluster_id}/{owner.namespace}"
+
+
+def _shared_with(lb: ObservedLoadBalancer) -> list[str]:
+    return lb.model.tags.get(SHARED_WITH_TAG, "").split()
 
 
 # -------------------------------------------------------------------------------------------------- owners of parts

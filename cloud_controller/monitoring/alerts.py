@@ -344,12 +344,22 @@ ALERTS: Final = (
     ),
     Alert(
         name="CloudControllerServicesNeedAttention",
-        expr="max by (reason) (cloud_controller_services_needing_attention{$job}) > 0",
+        expr='max by (reason) (cloud_controller_services_needing_attention{reason!="excluded-by-label", $job}) > 0',
         pending="15m",
         severity=Severity.WARNING,
         summary="Services are refused, or do not work",
         description="{{ $value }} Services need somebody's attention: {{ $labels.reason }}.",
         page="load-balancers",
+    ),
+    Alert(
+        name="CloudControllerNodesExcludedByLabel",
+        expr='max(cloud_controller_services_needing_attention{reason="excluded-by-label", $job}) > 0',
+        pending="5m",
+        severity=Severity.CRITICAL,
+        summary="A label excludes all nodes that serve a load balancer",
+        description="{{ $value }} load balancers keep their last members only because they would have none otherwise: "
+        "somebody labelled the nodes.",
+        page="backends",
     ),
     Alert(
         name="CloudControllerDriftCorrected",

@@ -348,9 +348,20 @@ def _tags(kind: Catalogue, wrong: str, right: str, **more: str) -> Any:
     return pair(kind, {_TAGS: wrong, **more}, {_TAGS: right, **more})
 
 
+_OF_AWS = """
+    elbv2.k8s.aws/cluster service.k8s.aws/stack ingress.k8s.aws/stack gateway.k8s.aws.nlb/stack eks:cluster-name
+    karpenter.sh/discovery karpenter.k8s.aws/cluster KubernetesCluster k8s.io/cluster-autoscaler/enabled
+"""
+_OF_ALICLOUD = """
+    kubernetes.do.not.delete kubernetes.reused.by.user ack.aliyun.com ack.alibabacloud.com/pool k8s.aliyun.com
+    ingress.k8s.alibaba/albconfig service.k8s.alibaba/stack karpenter.sh/discovery k8s.io/cluster-autoscaler
+"""
+_OF_OTHERS = ((AWS, _OF_AWS), (CLB, _OF_ALICLOUD), (NLB, _OF_ALICLOUD))
+
 PAIRS += (
+    *(_tags(kind, f"{key}=a", "team=a") for kind, keys in _OF_OTHERS for key in keys.split()),
     _tags(AWS, "team=a,AWS:x=1", "team=a,awsome:x=1"),
-    _tags(AWS, "kubernetes.io/service-name=a", "kubernetes.io/service-names=a"),
+    _tags(AWS, "kubernetes.io/service-name=a", "app.kubernetes.io/name=a"),
     _tags(AWS, "team=a;b", "team=\u00e9quipe caf\u00e9 \u4e2d\u0663,a,b=c=d"),
     _tags(AWS, "a!=b", "a-=b"),
     _tags(AWS, f"{'k' * 129}=v", f"{'k' * 128}=v"),
@@ -365,7 +376,7 @@ PAIRS += (
     _tags(CLB, _MANY["CLB"], _MANY["CLB"].removesuffix(",k13=v")),
     _tags(CLB, _MANY["CLB"].removesuffix(",k13=v"), "a=b", address_type="intranet", vswitch_id="vsw-1"),
     _tags(NLB, "acs:team=a", "acsteam=a"),
-    _tags(NLB, "kubernetes.io/service=a", "kubernetes.io/services=a"),
+    _tags(NLB, "kubernetes.io/service=a", "app.kubernetes.io/name=a"),
     _tags(NLB, "team=a b", "team=\u4e2da_b"),
     _tags(NLB, f"k={'v' * 129}", f"k={'v' * 128}"),
     _tags(NLB, _MANY["NLB"], _MANY["NLB"].removesuffix(",k14=v")),

@@ -287,6 +287,10 @@ LISTED = Nameable.parse(
         "elastic-ip=eip-*",
         "log-bucket=logs",
         "security-group=tag:shared",
+        "prefix-list=pl-0*",
+        "access-control-list=acl-0*",
+        "floating-ip=203.0.113.*",
+        "network=0*",
     ]
 )
 
@@ -295,6 +299,10 @@ def _groups(named: int, extra: int) -> Asked:
     """A Service that names so many security groups."""
     groups = {"security_groups": named, "extra_security_groups": extra}
     return Asked(AWS, {name: ",".join(f"sg-{at}" for at in range(count)) for name, count in groups.items()})
+
+
+def _network(digit: str) -> Asked:
+    return Asked(OPENSTACK, {"floating_network_id": "-".join(digit * size for size in (8, 4, 4, 4, 12))})
 
 
 _LOGS = {"type": "nlb", "attributes": "access_logs.s3.enabled=true,access_logs.s3.bucket=other"}
@@ -310,6 +318,22 @@ _LOGS = {"type": "nlb", "attributes": "access_logs.s3.enabled=true,access_logs.s
             # A Name tag, whose subnet's ID may be on the list; and groups, whose tags may be.
             Asked(AWS, {"subnets": "subnet-0a,edge", "security_groups": "sg-0a"}),
         ),
+        (
+            "aws",
+            Asked(AWS, {"security_group_prefix_lists": "pl-0a,pl-1a"}),
+            Asked(AWS, {"security_group_prefix_lists": "pl-0a"}),
+        ),
+        (
+            "alicloud",
+            Asked(CLB, {"acl_id": "acl-1", "acl_status": "on"}),
+            Asked(CLB, {"acl_id": "acl-01", "acl_status": "on"}),
+        ),
+        (
+            "openstack",
+            Asked(OPENSTACK, spec={"loadBalancerIP": "198.51.100.9"}),
+            Asked(OPENSTACK, {"internal": "true"}, spec={"loadBalancerIP": "198.51.100.9"}),
+        ),
+        ("openstack", _network("1"), _network("0")),
         ("aws", Asked(AWS, _LOGS), Asked(AWS, {**_LOGS, "attributes": "access_logs.s3.bucket=other"})),
         ("alicloud", Asked(NLB, {"zone_maps": "cn-k:vsw-0a,cn-l:vsw-1a"}), Asked(NLB, {"zone_maps": "cn-k:vsw-0a"})),
         (
@@ -331,7 +355,7 @@ def test_what_the_administrators_list_does_not_name_is_refused_in_the_controller
     service = stored(kube, wrong.service())
 
     with pytest.raises(InvalidConfiguration) as refused:
-        LISTED.require(named(wrong.kind.parse(service["metadata"]["annotations"]), service["spec"]))
+        LISTED.require(named(wrong.kind.parse(service["metadata"].get("annotations")), service["spec"]))
     assert is_said(str(refused.value), cluster.judged(wrong.service()))
     assert cluster.judged(right.service()) is None
 

@@ -178,6 +178,8 @@ def test_the_last_acknowledgement_of_a_service_counts() -> None:
         ({"sharedLoadBalancers": "any"}, ["--shared-load-balancers=any"]),
         ({"sharedLoadBalancers": "off"}, ["--shared-load-balancers=off"]),
         ({"sharedLoadBalancers": False}, ["--shared-load-balancers=off"]),
+        ({"sharedListenersPerNamespace": 10}, []),
+        ({"sharedListenersPerNamespace": 0}, ["--shared-listeners-per-namespace=0"]),
         ({"addressChanges": "acknowledge"}, ["--address-changes=acknowledge"]),
         (
             {"annotationsMayName": ["subnet=tag:shared", "log-bucket=logs"]},

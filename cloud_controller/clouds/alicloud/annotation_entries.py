@@ -15,6 +15,12 @@ PEER = "cloud-provider-alibaba-cloud"
 
 ON_OFF = ("on", "off")
 
+RESERVED_TAGS = (
+    *("aliyun", "acs:", "ack.aliyun.com", "ack.alibabacloud.com", "k8s.aliyun.com"),
+    *("kubernetes.do.not.delete", "kubernetes.reused.by.user", "service.k8s.alibaba/", "ingress.k8s.alibaba/"),
+)
+"""The prefixes of tags' keys that the cloud, ACK, its controller for Services or the one for Ingresses uses."""
+
 _TYPES: dict[str, type[Value]] = {"text": str, "number": int, "flag": bool, "list": tuple}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.aws.annotation_entries import CLASSIC, NETWORK, entry
+from cloud_controller.load_balancers.annotation import OFFERED, SELECTS, VALUE
 
 LISTENERS = (
     entry(
@@ -14,7 +15,6 @@ LISTENERS = (
         applies_to="every TCP listener, or those in `ssl-ports`",
         default_note="none (no TLS)",
         example="arn:aws:acm:us-west-2:123456789012:certificate/0123-4567",
-        names="certificate",
         upstream="1.12",
         controller="2.0",
         source="requirements 001 and 002; cloud-provider-aws",
@@ -30,6 +30,7 @@ LISTENERS = (
         upstream="1.12",
         controller="2.0",
         source="requirements 002; cloud-provider-aws",
+        names_nothing=SELECTS,
     ),
     entry(
         "ssl-negotiation-policy",
@@ -44,6 +45,7 @@ LISTENERS = (
         upstream="1.12",
         controller="2.0",
         source="requirements 002; cloud-provider-aws",
+        names_nothing=OFFERED,
     ),
     entry(
         "alpn-policy",
@@ -85,6 +87,7 @@ LISTENERS = (
         default_note="AWS's defaults",
         example="tcp.idle_timeout.seconds=600",
         controller="2",
+        names_nothing=VALUE,
     ),
     entry(
         "proxy-protocol",

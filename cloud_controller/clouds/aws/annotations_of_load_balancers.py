@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, BOTH, CLASSES, CLASSIC, NETWORK, entry
+from cloud_controller.load_balancers.annotation import ADDRESS, OWN_NAME, SELECTS, TAGS
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
@@ -45,6 +46,7 @@ LOAD_BALANCERS = (
         mutability=Mutability.CREATE_ONLY,
         exclusive=("load_balancer_name",),
         controller="2.2",
+        names_nothing=OWN_NAME,
     ),
     entry(
         "internal",
@@ -84,7 +86,6 @@ LOAD_BALANCERS = (
         default_note="one subnet for each Availability Zone, among those that have this cluster's tag or no"
         " cluster's tag; public subnets for internet-facing load balancers",
         example="subnet-0123456789abcdef0,edge-b",
-        names="subnet",
         moves=("subnets",),
         upstream="1.34",
         controller="2",
@@ -122,7 +123,6 @@ LOAD_BALANCERS = (
         applies_to=f"internet-facing {NETWORK}",
         default_note="AWS chooses the addresses",
         example="eipalloc-0123456789abcdef0,eipalloc-0123456789abcdef1",
-        names="elastic-ip",
         mutability=Mutability.REPLACE,
         exclusive=("eip_allocations",),
         upstream="1.34",
@@ -142,6 +142,7 @@ LOAD_BALANCERS = (
         upstream="after 1.34",
         controller="2",
         source="requirements 002; cloud-provider-aws (undocumented)",
+        names_nothing=ADDRESS,
     ),
     entry(
         "security-groups",
@@ -150,7 +151,6 @@ LOAD_BALANCERS = (
         "Existing security groups, instead of one created for the Service. They alone decide which clients may"
         " connect; source ranges and prefix lists are an error beside them.",
         default_note="one created for the Service, which admits its source ranges",
-        names="security-group",
         example="sg-0123456789abcdef0",
         upstream="1.34",
         controller="2",
@@ -161,7 +161,6 @@ LOAD_BALANCERS = (
         "security_groups",
         "Security groups in addition to the one created for the Service.",
         default_note="none",
-        names="security-group",
         example="sg-0123456789abcdef0",
         upstream="1.12",
     ),
@@ -178,6 +177,7 @@ LOAD_BALANCERS = (
         since="0.1",
         source="Kubernetes, cloud-provider",
         honoured_by="cloud-provider-aws since 1.12 or earlier; the AWS Load Balancer Controller since 2.2 or earlier",
+        names_nothing=SELECTS,
     ),
     entry(
         "security-group-prefix-lists",
@@ -228,7 +228,6 @@ LOAD_BALANCERS = (
         " `access-log-enabled`.",
         default_note="none; required if access logs are enabled",
         example="edge-logs",
-        names="log-bucket",
         upstream="1.12",
         controller="2.0",
         source="requirements 002; cloud-provider-aws",
@@ -240,7 +239,6 @@ LOAD_BALANCERS = (
         "The prefix of the access logs in the bucket. Used only with `access-log-enabled`.",
         default_note="the root of the bucket",
         example="prod/web",
-        names="log-prefix",
         upstream="1.12",
         controller="2.0",
         source="requirements 002; cloud-provider-aws",
@@ -303,6 +301,7 @@ LOAD_BALANCERS = (
         default_note="AWS's defaults",
         example="deletion_protection.enabled=true,dns_record.client_routing_policy=availability_zone_affinity",
         controller="2.3",
+        names_nothing="the bucket and prefix of logs are judged as those of `access-log-s3-bucket-name`",
     ),
     entry(
         "additional-resource-tags",
@@ -315,5 +314,6 @@ LOAD_BALANCERS = (
         upstream="1.12",
         controller="2.0",
         source="requirements 002; cloud-provider-aws",
+        names_nothing=TAGS,
     ),
 )

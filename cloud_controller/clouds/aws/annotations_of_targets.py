@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.aws.annotation_entries import NETWORK, entry
+from cloud_controller.load_balancers.annotation import SELECTS, VALUE
 
 _ON_NODES = "instance targets"
 _CHECK = "every health check"
@@ -31,6 +32,7 @@ TARGETS = (
         example="pool=edge,ready-for-traffic",
         upstream="1.34",
         controller="2",
+        names_nothing=SELECTS,
     ),
     entry(
         "target-group-attributes",
@@ -45,6 +47,7 @@ TARGETS = (
         example="preserve_client_ip.enabled=false,deregistration_delay.timeout_seconds=30",
         upstream="1.34",
         controller="2",
+        names_nothing=VALUE,
     ),
     entry(
         "target-group-attributes.PORT",
@@ -60,6 +63,7 @@ TARGETS = (
         default_note="`target-group-attributes`",
         example="proxy_protocol_v2.enabled=true",
         controller="2",
+        names_nothing=VALUE,
     ),
     entry(
         "healthcheck-protocol",
@@ -89,6 +93,7 @@ TARGETS = (
         upstream="1.34",
         controller="2.1",
         source="requirements 002; cloud-provider-aws",
+        names_nothing=VALUE,
     ),
     entry(
         "healthcheck-path",
@@ -103,6 +108,7 @@ TARGETS = (
         upstream="1.34",
         controller="2.1",
         source="requirements 002; cloud-provider-aws",
+        names_nothing=VALUE,
     ),
     entry(
         "healthcheck-success-codes",
@@ -115,6 +121,7 @@ TARGETS = (
         default_note="200-399",
         example="200-299,301",
         controller="2",
+        names_nothing=VALUE,
     ),
     entry(
         "healthcheck-interval",

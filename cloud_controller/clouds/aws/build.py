@@ -107,7 +107,7 @@ class AwsBuilder:
             targets = {member.address for pool in built.model.pools for member in pool.members}
             groups = {address: found for address, found in known.pod_groups.items() if address in targets}
             warnings = (*warnings, *_closed(known.vpc, groups, self.config.cluster_tag))
-        return replace(built, named=tuple(named(asked, known.group_tags)), warnings=warnings)
+        return replace(built, named=tuple(named(asked, known)), warnings=warnings)
 
     def members(self, service: Object, backends: Backends) -> dict[tuple[str, int], tuple[Member, ...]]:
         """The members behind each listener, even if other settings of the Service are invalid."""

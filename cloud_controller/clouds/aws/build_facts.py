@@ -1,4 +1,4 @@
-"""Reads what builds depend on besides Services: the VPC, named security groups' tags, and pods' security groups."""
+"""Reads what builds depend on besides Services: the VPC, tags of what Services name, and pods' security groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cloud_controller.clouds.aws.build_network import follows_endpoints, pod_add
 from cloud_controller.clouds.aws.client import Api
 from cloud_controller.clouds.aws.config import Config
 from cloud_controller.clouds.aws.facts import BuildFacts
-from cloud_controller.clouds.aws.named import named_groups
+from cloud_controller.clouds.aws.named import named_ids
 from cloud_controller.clouds.aws.pod_groups import PodGroups
 from cloud_controller.clouds.aws.tags import tags_of
 from cloud_controller.clouds.aws.vpc_state import LIFETIME, VpcState
@@ -28,6 +28,7 @@ class BuildFactsReader:
         self._config = config
         self._vpc_state = vpc_state
         self._group_tags: Entries[Mapping[str, str]] = Entries(cache, LIFETIME)
+        self._address_tags: Entries[Mapping[str, str]] = Entries(cache, LIFETIME)
         self._pod_groups = PodGroups(api, cache)
 
     def read(
@@ -36,7 +37,8 @@ class BuildFactsReader:
         """See `LoadBalancers.facts`. Raises InvalidConfiguration unless exactly one VPC is found."""
         vpc = self._vpc_state.facts()
         named = services if "security-group" in with_tags else ()
-        groups = {group for service in named for group in named_groups(service)}
+        groups = {group for service in named for group in named_ids(service, "security-group")}
+        addresses = {address for service in services for address in named_ids(service, "elastic-ip")}
         pods: set[str] = set()
         for service in () if self._config.disable_security_group_ingress else services:
             if follows_endpoints(service):
@@ -48,6 +50,7 @@ class BuildFactsReader:
             vpc,
             self._group_tags.fetch_many(groups, self._tags_of_groups, missing={}),
             self._pod_groups.of(vpc.vpc_id, pods) if pods else {},
+            self._address_tags.fetch_many(addresses, self._tags_of_addresses, missing={}),
         )
 
     def _tags_of_groups(self, group_ids: list[str]) -> dict[str, Mapping[str, str]]:
@@ -56,4 +59,13 @@ class BuildFactsReader:
             filters = [{"Name": "group-id", "Values": batch}]
             pages = self._api.pages("ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=filters)
             found |= {group["GroupId"]: tags_of(group) for group in pages}
+        return found
+
+    def _tags_of_addresses(self, allocation_ids: list[str]) -> dict[str, Mapping[str, str]]:
+        found: dict[str, Mapping[str, str]] = {}
+        for batch in batches(allocation_ids, _VALUES):
+            # By filter: an unknown ID is an error of the load balancer's creation, not of this read.
+            filters = [{"Name": "allocation-id", "Values": batch}]
+            answer = self._api.call("ec2", "DescribeAddresses", Filters=filters)
+            found |= {each["AllocationId"]: tags_of(each) for each in answer["Addresses"]}
         return found

@@ -138,9 +138,11 @@ class BuildFacts:
     """The facts for builds.
 
     - `group_tags`: tags of named security groups, if the administrator's list needs them.
+    - `address_tags`: tags of named elastic IPs.
     - `pod_groups`: security groups by pod address, for pods with their own network interface.
     """
 
     vpc: Facts
     group_tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     pod_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    address_tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

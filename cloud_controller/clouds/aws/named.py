@@ -9,42 +9,50 @@ from contextlib import suppress
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.clouds.aws.annotations import CATALOGUE
 from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
+from cloud_controller.clouds.aws.facts import BuildFacts
 from cloud_controller.clouds.aws.request import Request, field
 from cloud_controller.clouds.aws.subnets import by_word
-from cloud_controller.load_balancers.model import Object, Owner
+from cloud_controller.load_balancers.model import CLUSTER_TAG, Object, Owner
 from cloud_controller.load_balancers.nameable import Named, named_words
 
-_GROUP_ID = re.compile(r"sg-[0-9a-f]+")
+_ID = re.compile(r"(sg|eipalloc)-[0-9a-f]+")
 
 
-def named(asked: Request, group_tags: Mapping[str, Mapping[str, str]]) -> Iterator[Named]:
+def named(asked: Request, known: BuildFacts) -> Iterator[Named]:
     """All resources that the Service's annotations name."""
     for naming, word in named_words(asked.settings, asked.spec):
         match naming.kind:
             case "subnet":
                 yield _subnet(asked, naming.argument, word)
             case "security-group":
-                yield _group(asked, naming.argument, word, group_tags.get(word, {}))
+                yield _group(asked, naming.argument, word, known.group_tags.get(word, {}))
+            case "elastic-ip":
+                whose = _whose(asked, known.address_tags.get(word, {}))
+                yield Named("elastic-ip", field(naming.argument), (word,), whose)
             case kind:
                 yield Named(kind, field(naming.argument), (word,))
 
 
-def named_groups(service: Object) -> Iterator[str]:
-    """The security groups that the Service's annotations name, if these are valid."""
+def named_ids(service: Object, kind: str) -> Iterator[str]:
+    """The security groups or elastic IPs that the Service's annotations name, if these are valid."""
     annotations = service["metadata"].get("annotations")
-    for entry in CATALOGUE:
-        if entry.names == "security-group":
-            with suppress(InvalidConfiguration):
-                words = CATALOGUE.value(annotations, entry.argument)
-                yield from filter(_GROUP_ID.fullmatch, words) if isinstance(words, tuple) else ()
+    for argument in (each.argument for each in CATALOGUE.namings if each.kind == kind):
+        with suppress(InvalidConfiguration):
+            words = CATALOGUE.value(annotations, argument)
+            yield from filter(_ID.fullmatch, words) if isinstance(words, tuple) else ()
 
 
 def _subnet(asked: Request, argument: str, word: str) -> Named:
     subnet = by_word(asked.facts.subnets, word)
-    clusters = [key.removeprefix(CLUSTER_PREFIX) for key in subnet.tags if key.startswith(CLUSTER_PREFIX)]
-    ours = asked.config.cluster_tag in subnet.tags
-    whose = f"has the tag of cluster {', '.join(sorted(clusters))}" if clusters and not ours else None
-    return Named("subnet", field(argument), (word, subnet.id), whose, subnet.tags)
+    return Named("subnet", field(argument), (word, subnet.id), _whose(asked, subnet.tags), subnet.tags)
+
+
+def _whose(asked: Request, tags: Mapping[str, str]) -> str | None:
+    """The other clusters whose tag it has, and not this one's; this project's tag counts as well as AWS's."""
+    clusters = {key.removeprefix(CLUSTER_PREFIX) for key in tags if key.startswith(CLUSTER_PREFIX)}
+    clusters |= {tags[CLUSTER_TAG]} if CLUSTER_TAG in tags else set()
+    ours = asked.config.cluster_id in clusters or not clusters
+    return None if ours else f"has the tag of cluster {', '.join(sorted(clusters))}"
 
 
 def _group(asked: Request, argument: str, word: str, tags: Mapping[str, str]) -> Named:

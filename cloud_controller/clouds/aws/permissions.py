@@ -76,6 +76,7 @@ RIGHTS: tuple[Right, ...] = (
     Right("ec2", ("DescribeNetworkInterfaces",), CONTROLLERS),
     Right("ec2", ("DescribeSubnets",), CONTROLLERS),
     Right("ec2", ("DescribeRouteTables",), (*_ROUTE, *_SERVICE)),
+    Right("ec2", ("DescribeAddresses",), _SERVICE),
     Right("service-quotas", ("GetServiceQuota",), _ROUTE),
     Right("ec2", ("CreateRoute", "DeleteRoute"), _ROUTE, When.TAGGED, ("route-table/*",)),
     Right("ec2", ("ModifyInstanceAttribute",), _ROUTE, When.FORWARDING, ("instance/*",)),

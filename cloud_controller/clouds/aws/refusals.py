@@ -5,8 +5,6 @@ from __future__ import annotations
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
 from cloud_controller.clouds.aws.attribute_refusals import ATTRIBUTES_SHARED, OF_ATTRIBUTES, not_pairs, values_of
-from cloud_controller.clouds.aws.config import CLUSTER_PREFIX
-from cloud_controller.clouds.aws.names import SERVICE_NAME_TAG
 from cloud_controller.clouds.aws.port_terms import CERTIFICATES, SERVES_UDP_TOO, TLS, field
 from cloud_controller.clouds.aws.target_refusals import OF_TARGETS
 from cloud_controller.clouds.common.refusals import (
@@ -19,7 +17,7 @@ from cloud_controller.clouds.common.refusals import (
     refused_ranges,
     unserved_protocol,
 )
-from cloud_controller.clouds.common.tags import OWNER_TAGS, TagRules
+from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -119,8 +117,11 @@ _TAGS = TagRules(
     # Elastic Load Balancing's; EC2 allows more.
     valid=lambda word: word.only_of("LNZ", "_.:/=+-@"),
     characters="letters, digits, spaces and _ . : / = + - @",
-    reserved=(CLUSTER_PREFIX, "aws:", "cloud-controller/"),
-    own=(*OWNER_TAGS, SERVICE_NAME_TAG),
+    # The AWS Load Balancer Controller's, EKS's, Karpenter's, and the cluster's in clusters older than its prefix.
+    reserved=(
+        *("aws:", "eks:", "kubernetescluster", "karpenter.k8s.aws/"),
+        *("elbv2.k8s.aws/", "service.k8s.aws/", "ingress.k8s.aws/", "gateway.k8s.aws"),
+    ),
 )
 
 _OF_LOGS = (
@@ -384,6 +385,7 @@ NAMINGS = (
     Naming("subnet", "subnets", words("subnets"), only_name=ITEM.matches("subnet-.*")),
     Naming("security-group", "security_groups", _NAMED_GROUPS),
     Naming("security-group", "extra_security_groups", words("extra_security_groups")),
+    Naming("prefix-list", "security_group_prefix_lists", _PREFIX_LISTS),
     Naming("certificate", "ssl_cert", CERTIFICATES),
     Naming("elastic-ip", "eip_allocations", words("eip_allocations")),
     Naming("log-bucket", "access_log_s3_bucket_name", one(_BUCKET), LOGGED),

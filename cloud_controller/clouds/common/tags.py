@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cloud_controller.load_balancers.model import CLUSTER_TAG, SERVICE_TAG, SERVICE_UID_TAG
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import WORD_VALUE, Term, part, say, words
 
-OWNER_TAGS = (CLUSTER_TAG, SERVICE_UID_TAG, SERVICE_TAG)
+_OF_ANY_CLOUD = ("cloud-controller/", "kubernetes.io/", "k8s.io/", "karpenter.sh/")
+"""The prefixes of keys by which this and other controllers find what is theirs, or whose cluster it belongs to."""
 _ARGUMENT = "additional_resource_tags"
 _WORDS, _KEY = words(_ARGUMENT), part(0, "=")
 
@@ -21,8 +21,8 @@ class TagRules:
 
     - `room`: how many tags a Service may give: what the controller's own leave free.
     - `valid`: whether a key or value has only allowed characters, which `characters` describes.
-    - `reserved`: the prefixes, in lower case, of keys that the cloud or a controller uses; `own`: the controller's
-      other keys.
+    - `reserved`: the prefixes, in lower case, of keys that the cloud or a controller uses there. A tag with one could
+      let another controller adopt, count or delete the load balancer.
     """
 
     room: Term
@@ -31,15 +31,15 @@ class TagRules:
     valid: Callable[[Term], Term]
     characters: str
     reserved: tuple[str, ...]
-    own: tuple[str, ...] = ()
 
     def refusals(self) -> Iterator[Refusal]:
         """The rules for the annotation with the tags."""
+        reserved = "|".join(map(re.escape, (*_OF_ANY_CLOUD, *self.reserved)))
         yield Refusal(
             _ARGUMENT,
-            _KEY.is_(*self.own) | _KEY.lower.matches(f"({'|'.join(map(re.escape, self.reserved))})(?s:.*)"),
+            _KEY.lower.matches(f"({reserved})(?s:.*)"),
             say("'{}' is a reserved tag key", _KEY.start(self.longest_key)),
-            "keys that neither the cloud nor the controller uses",
+            "keys that neither the cloud nor a controller uses",
             each=_WORDS,
         )
         yield Refusal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.mycloud.refusals import PREFIX as PREFIX
 from cloud_controller.clouds.mycloud.refusals import REFUSALS
+from cloud_controller.load_balancers.annotation import SELECTS, SHARED, VALUE
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
@@ -109,6 +110,7 @@ CATALOGUE = Catalogue(
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
             source=_API,
+            names_nothing=VALUE,
         ),
         Annotation(
             name=f"{PREFIX}health-check-port",
@@ -194,6 +196,7 @@ CATALOGUE = Catalogue(
             mutability=Mutability.IN_PLACE,
             since=_SINCE,
             source="Kubernetes, cloud-provider",
+            names_nothing=SELECTS,
         ),
         Annotation(
             name=f"{PREFIX}backend-type",
@@ -228,6 +231,7 @@ CATALOGUE = Catalogue(
             mutability=Mutability.REPLACE,
             since=_SINCE,
             source=_REQUIREMENTS,
+            names_nothing=SHARED,
         ),
         Annotation(
             name=f"{PREFIX}force-override-listeners",

@@ -8,7 +8,13 @@ from collections import Counter
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Attention
 
-_WATCHED = (Attention.REFUSED, Attention.FAILED, Attention.ADDRESS_CHANGE_HELD, Attention.NO_BACKENDS)
+_WATCHED = (
+    Attention.REFUSED,
+    Attention.FAILED,
+    Attention.ADDRESS_CHANGE_HELD,
+    Attention.NO_BACKENDS,
+    Attention.EXCLUDED,
+)
 """The reasons that a reconcile finds."""
 
 

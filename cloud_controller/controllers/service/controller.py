@@ -56,7 +56,7 @@ from cloud_controller.load_balancers.facts import Facts
 from cloud_controller.load_balancers.model import LoadBalancerBuilder, ObservedLoadBalancer
 from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates, counts_as_ready
-from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.load_balancers.sharing import SHARE, Sharing
 from cloud_controller.metrics import Metrics
 from cloud_controller.plan import Attention, Plan, object_of
 from cloud_controller.safeguard import Safeguard
@@ -97,6 +97,7 @@ class ServiceOptions:
     without_class: bool = True
     pod_ranges: tuple[str, ...] = ()
     sharing: Sharing = Sharing.TAGGED
+    share: int = SHARE
     nameable: Nameable = field(default_factory=Nameable)
     gates: ReadinessGates | None = None
     address_changes: AddressChanges = AddressChanges.ALLOW
@@ -111,6 +112,7 @@ class ServiceOptions:
             binding,
             self.pod_ranges,
             self.sharing,
+            self.share,
             self.nameable,
             self.gates,
             self.address_changes,

@@ -22,6 +22,7 @@ from cloud_controller.controllers.service.address_changes import (
     leaving,
 )
 from cloud_controller.controllers.service.adoption import adopt, left_alone
+from cloud_controller.controllers.service.last_members import with_last_members
 from cloud_controller.controllers.service.rules import (
     FINALIZER,
     Rules,
@@ -110,6 +111,7 @@ class ServicePlan:
     - `excluded_endpoints`: endpoints that may not be members, and why.
     - `not_applied`: settings that an existing load balancer does not get, and why.
     - `lacks`: why a load balancer that serves has no members.
+    - `keeps`: which members stay although a label excludes their nodes, and why.
     - `leaves`: the change for which the Service leaves its load balancer or its addresses.
     """
 
@@ -126,6 +128,7 @@ class ServicePlan:
     not_applied: str | None = None
     leaves: AddressChange | None = None
     lacks: str | None = None
+    keeps: str | None = None
 
     @property
     def attention(self) -> Attention | None:
@@ -135,7 +138,8 @@ class ServicePlan:
         if self.denied is not None:
             return Attention.FAILED
         found = next((action.attention for action in self.plan if action.attention), None)
-        return found or (Attention.NO_BACKENDS if self.lacks else None)
+        by_members = Attention.EXCLUDED if self.keeps else Attention.NO_BACKENDS if self.lacks else None
+        return found or by_members
 
 
 def owner_of(service: Object, cluster_id: str) -> Owner:
@@ -293,6 +297,9 @@ def _findings(found: ServicePlan, target: str) -> Plan:
     if found.lacks is not None:
         lacking = Action(ActionKind.IGNORE, target, "no backends", reason=found.lacks, attention=Attention.NO_BACKENDS)
         return Plan.of([lacking])
+    if found.keeps is not None and found.fault is None:
+        kept = Action(ActionKind.IGNORE, target, "keep members", reason=found.keeps, attention=Attention.EXCLUDED)
+        return Plan.of([kept])
     if found.fault is None:
         return Plan()
     left = "nothing else is changed" if found.plan.changes else "nothing is changed"
@@ -328,7 +335,9 @@ def _plan(
         backends, excluded = allowed(service, backends, builder, facts)
     except (InvalidConfiguration, AccessDenied) as error:
         return _refused(error, [])
-    found = _ensure(service, observed, backends, builder, facts, rules, keep)
+    owner = owner_of(service, rules.cluster_id)
+    backends, keeps = with_last_members(backends, service, observed, builder, owner)
+    found = replace(_ensure(service, observed, backends, builder, facts, rules, keep), keeps=keeps)
     if excluded is None:
         return found
     target = target_of(service["metadata"]["namespace"], service["metadata"]["name"])
@@ -374,7 +383,8 @@ def allowed(
     A node that is about to be removed stays unless the load balancer drains connections: its pods may still serve.
     """
     if builder.drains(service):
-        backends = replace(backends, nodes=tuple(node for node in backends.nodes if not node.leaving))
+        nodes, left_out = (tuple(n for n in of if not n.leaving) for of in (backends.nodes, backends.excluded))
+        backends = replace(backends, nodes=nodes, excluded=left_out)
     ranges = builder.pod_ranges(service, facts)
     if ranges is None:
         return backends, None
@@ -481,7 +491,9 @@ def _wanted(
         changes = diff(built.model, own, catalogue, target=target, client_token=owner.client_token)
         return changes, current, current is not None and current.serves
     current = next((lb for lb in observed if lb.id == built.reuse.id), None)
-    changes = diff_parts(built, built.reuse, current, owner, catalogue, target=target, sharing=rules.sharing)
+    changes = diff_parts(
+        built, built.reuse, current, owner, catalogue, target=target, sharing=rules.sharing, share=rules.share
+    )
     if current is None or not current.serves or not current.settled:
         return changes, current, False
     opened = {listener.key for listener in current.model.listeners if owner.owns(listener.tags)}

@@ -235,6 +235,7 @@ class ServiceReconciler:
                 found = self._plan(service, self._observed(key, named), backends)
                 self._tell_once(key, service, "EndpointsLeftOut", "Excluded endpoints", found.excluded_endpoints)
                 self._tell_once(key, service, "NotApplied", "The load balancer keeps what it has", found.not_applied)
+                self._tell_once(key, service, "MembersKept", "The load balancer keeps its last members", found.keeps)
                 self._attention.note(key, found.attention)
                 # Re-read before touching it: another cluster's controller or a person may have changed it.
                 while at_stake := self._at_stake(found.plan, service["metadata"]["uid"]) - read_again:

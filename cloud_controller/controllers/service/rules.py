@@ -17,7 +17,7 @@ from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object
 from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.pods import Address, PodNetwork, parsed_address
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
-from cloud_controller.load_balancers.sharing import Sharing
+from cloud_controller.load_balancers.sharing import SHARE, Sharing
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 """Upstream's finalizer, so that a cluster can switch controllers."""
@@ -56,7 +56,8 @@ class Rules:
     - `without_class`: whether to serve Services without a class. False if a managed control plane does.
     - `binding`: the identity of this Kubernetes cluster.
     - `pod_ranges`: the cluster's pod CIDRs, if known.
-    - `sharing`: which load balancers annotations may name.
+    - `sharing`: which load balancers annotations may name; `share`: how many listeners a namespace may have on one that
+      is shared with everybody.
     - `nameable`: which other existing resources annotations may name.
     - `gates`: the cloud's readiness gates of pods, if they are served.
     - `address_changes`: whether a change of a Service's address needs an acknowledgement.
@@ -69,6 +70,7 @@ class Rules:
     binding: Binding = UNBOUND
     pod_ranges: tuple[str, ...] = ()
     sharing: Sharing = Sharing.TAGGED
+    share: int = SHARE
     nameable: Nameable = field(default_factory=Nameable)
     gates: ReadinessGates | None = None
     address_changes: AddressChanges = AddressChanges.ALLOW
@@ -189,24 +191,28 @@ def preserves(service: Object, catalogue: Catalogue) -> bool:
 class NodeTraits(NamedTuple):
     """All fields of a node that load balancers depend on; other changes are ignored.
 
-    `backend` is None if the node may not, or cannot, be a member.
+    `backend` is None if the node may not, or cannot, be a member; `excluded` is what it would be without its label.
     """
 
     backend: NodeBackend | None
     addresses: tuple[NodeAddress, ...]
     pod_cidrs: tuple[str, ...]
+    excluded: NodeBackend | None
 
 
 def node_traits(node: Object, builder: LoadBalancerBuilder, rules: Rules) -> NodeTraits:
     """The node's fields that load balancers depend on."""
-    backend = _backend(node, builder) if _may_serve(node, rules) else None
-    return NodeTraits(backend, view.addresses(node), view.pod_cidrs(node))
+    backend, excluded = _backend(node, builder) if _may_serve(node, rules) else None, None
+    if is_excluded(node):
+        backend, excluded = None, backend
+    return NodeTraits(backend, view.addresses(node), view.pod_cidrs(node), excluded)
 
 
 def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Rules) -> Backends:
     """The nodes that load balancers may send traffic to, and the pod network."""
     nodes = sorted(nodes, key=view.age)
     found: dict[str, NodeBackend] = {}
+    excluded: dict[str, NodeBackend] = {}
     claimed: set[str] = set()
     own: dict[Address, str] = {}
     for node in nodes:
@@ -215,12 +221,13 @@ def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Ru
         if backend is not None and backend.instance_id not in claimed:
             claimed.add(backend.instance_id)
             if _may_serve(node, rules):
-                found[backend.node] = backend
+                (excluded if is_excluded(node) else found)[backend.node] = backend
         if backend is None or not backend.is_pod:
             parsed = (parsed_address(each.address) for each in view.addresses(node))
             own |= {address: name(node) for address in parsed if address is not None}
     pods = PodNetwork(rules.pod_ranges, {name(node): view.pod_cidrs(node) for node in nodes}, own)
-    return Backends(tuple(found[each] for each in sorted(found)), pods=pods)
+    eligible, left_out = (tuple(each[name] for name in sorted(each)) for each in (found, excluded))
+    return Backends(eligible, pods=pods, excluded=left_out)
 
 
 def _backend(node: Object, builder: LoadBalancerBuilder) -> NodeBackend | None:
@@ -229,13 +236,10 @@ def _backend(node: Object, builder: LoadBalancerBuilder) -> NodeBackend | None:
 
 
 def _may_serve(node: Object, rules: Rules) -> bool:
-    """Upstream's stableNodeSetPredicates except for the taint, and the rule of `backend_nodes`."""
+    """Upstream's stableNodeSetPredicates except for taint and label, and the rule of `backend_nodes`."""
     if rules.backend_nodes == "ready-workers" and not _is_ready_worker(node):
         return False
-    metadata = node["metadata"]
-    if metadata.get("deletionTimestamp"):
-        return False
-    return not is_excluded(node)
+    return not node["metadata"].get("deletionTimestamp")
 
 
 def is_excluded(node: Object) -> bool:

@@ -32,7 +32,8 @@ def _run(seen: Seen) -> Iterator[Finding]:
 def _of_service(service: Object, found: Found, ready: list[str | None], excluded: set[str]) -> Iterator[Finding]:
     mine = [action for action in found.plan if object_of(action.target) == subject(service)]
     stale = [action for action in mine if action.pending and isinstance(action.operation, AddMembers | RemoveMembers)]
-    empty = next((action for action in mine if action.attention is Attention.NO_BACKENDS), None)
+    empty = next((a for a in mine if a.attention in (Attention.NO_BACKENDS, Attention.EXCLUDED)), None)
+    keeps = empty is not None and empty.attention is Attention.EXCLUDED
     local = service["spec"].get("externalTrafficPolicy") == "Local"
     left_out = f"excluded by the label {EXCLUDE_LABEL}: {', '.join(sorted(excluded))}"
     if not ready:
@@ -46,7 +47,9 @@ def _of_service(service: Object, found: Found, ready: list[str | None], excluded
     elif empty is not None or (local and excluded >= {*ready}):
         yield Finding(
             subject=subject(service),
-            what="its load balancer has nothing to send traffic to",
+            what="only nodes that a label excludes serve it"
+            if keeps
+            else "its load balancer has nothing to send traffic to",
             evidence=(
                 *((empty.reason or "",) if empty else ("its pods run only on nodes that load balancers leave out",)),
                 *((left_out,) if excluded else ()),

@@ -96,6 +96,16 @@ def test_a_service_without_nodes_is_found_with_the_label_that_excludes_them(worl
     assert finding.follows_from == frozenset()
 
 
+def test_last_members_that_a_label_excludes_are_found(world: ServiceWorld) -> None:
+    world.serve()
+    exclude(world, "a", "b")
+    world.reconcile()
+
+    (finding,) = world.findings(backends.CHECK)
+    assert finding.what == "only nodes that a label excludes serve it"
+    assert "without a, b, excluded by label" in finding.evidence[0]
+
+
 def test_a_service_whose_nodes_are_all_gone_follows_from_that(world: ServiceWorld) -> None:
     world.serve()
     world.api.objects(NODES).clear()

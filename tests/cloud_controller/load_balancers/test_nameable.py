@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from cloud_controller import clouds
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability, Settings
-from cloud_controller.load_balancers.nameable import Nameable, Named, Naming
+from cloud_controller.load_balancers.nameable import KINDS, Nameable, Named, Naming
 from cloud_controller.load_balancers.refusals import refuse
 from cloud_controller.load_balancers.terms import ITEM, words
 
@@ -24,6 +25,13 @@ ENTRY = Annotation(
     source="",
 )
 CATALOGUE = Catalogue("cloud", ("example.com/",), (ENTRY,))
+CATALOGUES = [kind for cloud in clouds.descriptors() for kind in cloud.catalogue.kinds or (cloud.catalogue,)]
+FREE_TEXTS = [
+    pytest.param(catalogue, entry, id=f"{catalogue.cloud}{catalogue.kind}-{entry.argument}")
+    for catalogue in CATALOGUES
+    for entry in catalogue
+    if entry.type in (str, tuple) and not entry.allowed and not entry.ignored
+]
 CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/1"
 
 
@@ -100,7 +108,7 @@ def test_a_refusal_names_the_annotation_the_value_and_the_list() -> None:
 
 @pytest.mark.parametrize("entry", ["certificates=x", "certificate", "=x", "any,subnet=x", "elastic-ip=tag:a=b"])
 def test_an_invalid_annotations_may_name_entry_is_rejected(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"kinds: certificate|can be matched by tags"):
+    with pytest.raises(ValueError, match=r"kinds: access-control-list, |can be matched by tags"):
         Nameable.parse(entry.split(","))
 
 
@@ -144,3 +152,16 @@ def test_a_name_that_may_not_be_the_only_one_is_left_to_the_controller() -> None
     refuse(Settings(CATALOGUE, {"subnets": ("edge",)}), {}, rules)
     with pytest.raises(InvalidConfiguration, match=r"'subnet-2' is not allowed by --annotations-may-name \(allowed: "):
         refuse(Settings(CATALOGUE, {"subnets": ("edge", "subnet-2")}), {}, rules)
+
+
+@pytest.mark.parametrize(("catalogue", "entry"), FREE_TEXTS)
+def test_an_annotation_of_free_text_has_its_kind_or_says_why_it_names_nothing(
+    catalogue: Catalogue, entry: Annotation
+) -> None:
+    has_a_kind = any(each.argument == entry.argument for each in catalogue.namings)
+
+    assert has_a_kind != bool(entry.names_nothing)
+
+
+def test_every_kind_is_one_that_an_annotation_names() -> None:
+    assert {each.kind for catalogue in CATALOGUES for each in catalogue.namings} == {*KINDS}

@@ -77,7 +77,10 @@ _MACHINES_READ = of("cloud_controller_machines_read_timestamp_seconds")
 _EXPIRY = of("cloud_controller_credential_expiry_timestamp_seconds")
 _HELD = of("cloudcontroller_actions_held", 'controller="service"')
 _DRIFT = of("cloud_controller_drift_corrections_total", 'controller="service"')
-_ATTENTION = of("cloud_controller_services_needing_attention", 'reason="refused"')
+_ATTENTION, _EXCLUDED = (
+    of("cloud_controller_services_needing_attention", f'reason="{reason}"')
+    for reason in ("refused", "excluded-by-label")
+)
 _ROUTES, _QUOTA = of("cloud_controller_routes"), of("cloud_controller_route_quota")
 _ZONE = 'node_collector_zone_health{job="kube-controller-manager", zone="region-1::zone-a"}'
 _NOT_CHECKED = 'cloud_controller_doctor_not_checked{check="quotas"}'
@@ -186,6 +189,7 @@ CASES: dict[str, Case] = {
     ),
     "CloudControllerActionsHeld": Case({_HELD: flat(1)}, {_HELD: steps({0: 0, 96: 1})}),
     "CloudControllerServicesNeedAttention": Case({_ATTENTION: flat(2)}, {_ATTENTION: steps({0: 0, 107: 2})}),
+    "CloudControllerNodesExcludedByLabel": Case({_EXCLUDED: flat(1)}, {_EXCLUDED: steps({0: 0, 117: 1})}),
     "CloudControllerDriftCorrected": Case({_DRIFT: steps({0: 3, 101: 4})}, {_DRIFT: steps({0: 3, 51: 4})}),
     "CloudControllerDriftFound": Case(
         {findings("drift", "warning"): flat(1)}, {findings("routes", "critical"): flat(1)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.clb.annotation_entries import EVERY, HTTP, HTTPS, LISTED, TCP, TCP_UDP, entry
+from cloud_controller.load_balancers.annotation import SELECTS, VALUE
 
 LISTENERS = (
     entry(
@@ -15,6 +16,7 @@ LISTENERS = (
         applies_to="the listeners of these ports",
         default_note="the protocol of the Service's port",
         example="https:443,http:80",
+        names_nothing=SELECTS,
     ),
     entry(
         "forward-port",
@@ -25,6 +27,7 @@ LISTENERS = (
         applies_to="the HTTP listeners of these ports",
         default_note="none",
         example="80:443",
+        names_nothing=SELECTS,
     ),
     entry(
         "cert-id",
@@ -36,7 +39,6 @@ LISTENERS = (
         form="the ID of a server certificate",
         default_note="none",
         example="1234567890-cn-hangzhou",
-        names="certificate",
     ),
     entry(
         "domain-extensions",
@@ -46,7 +48,6 @@ LISTENERS = (
         applies_to=HTTPS,
         default_note="none",
         example="a.example.com:1234567890-cn-hangzhou",
-        names="certificate",
         source=LISTED,
     ),
     entry(
@@ -173,6 +174,7 @@ LISTENERS = (
         default_note="none",
         example="SESSION",
         source=LISTED,
+        names_nothing=VALUE,
     ),
     entry(
         "cookie-timeout",
@@ -368,6 +370,7 @@ HEALTH_CHECKS = (
         form="a path of at most 80 characters that begins with /",
         default="/",
         example="/healthz",
+        names_nothing=VALUE,
     ),
     entry(
         "health-check-domain",
@@ -379,6 +382,7 @@ HEALTH_CHECKS = (
         form="a host name of at most 80 characters, or $_ip",
         default_note="the backend's address",
         example="web.example.com",
+        names_nothing=VALUE,
     ),
     entry(
         "health-check-method",
@@ -401,5 +405,6 @@ HEALTH_CHECKS = (
         default="http_2xx",
         example="http_2xx,http_3xx",
         source=LISTED,
+        names_nothing=VALUE,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, ON_OFF
 from cloud_controller.clouds.alicloud.clb.annotation_entries import LISTED, SEED, entry
+from cloud_controller.load_balancers.annotation import ADDRESS, OFFERED, OWN_NAME, SELECTS, SHARED, TAGS
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
@@ -35,7 +36,6 @@ LOAD_BALANCERS = (
         form="the ID of a vSwitch, such as vsw-bp1k5t4",
         default_note="`vswitchid` of the cloud config",
         example="vsw-bp1k5t4",
-        names="subnet",
         mutability=Mutability.REPLACE,
     ),
     entry(
@@ -51,6 +51,7 @@ LOAD_BALANCERS = (
         exclusive=("address",),
         mutability=Mutability.REPLACE,
         source=LISTED,
+        names_nothing=ADDRESS,
     ),
     entry(
         "ip-version",
@@ -70,6 +71,7 @@ LOAD_BALANCERS = (
             f"The {role} zone of the load balancer.",
             example="cn-hangzhou-h",
             mutability=Mutability.CREATE_ONLY,
+            names_nothing=OFFERED,
             source=LISTED,
             **_ZONE,
         )
@@ -95,6 +97,7 @@ LOAD_BALANCERS = (
         form="1 to 80 letters, digits, full stops, underscores and hyphens, beginning with a letter",
         default_note="k8s-NAMESPACE-NAME and a hash",
         example="edge",
+        names_nothing=OWN_NAME,
     ),
     entry(
         "additional-resource-tags",
@@ -103,6 +106,7 @@ LOAD_BALANCERS = (
         "Tags of the load balancer, as key=value. Tags that are no longer listed stay: others may have added them.",
         default_note="none",
         example="team=web,stage=test",
+        names_nothing=TAGS,
     ),
     entry(
         "instance-charge-type",
@@ -125,6 +129,7 @@ LOAD_BALANCERS = (
         default="slb.s1.small",
         default_note="slb.s1.small with PayBySpec",
         example="slb.s2.small",
+        names_nothing=OFFERED,
     ),
     entry(
         "charge-type",
@@ -176,6 +181,7 @@ LOAD_BALANCERS = (
         default_note="a new load balancer for the Service",
         example="lb-bp1o94dp5i6ea",
         mutability=Mutability.REPLACE,
+        names_nothing=SHARED,
     ),
     entry(
         "force-override-listeners",
@@ -209,6 +215,7 @@ LOAD_BALANCERS = (
         default_note="none: the status shows the address",
         example="web.example.com",
         source=LISTED,
+        names_nothing=OWN_NAME,
     ),
     entry(
         "external-ip-type",
@@ -281,6 +288,7 @@ LOAD_BALANCERS = (
         mutability=Mutability.IN_PLACE,
         since="0.1",
         source="Kubernetes, cloud-provider",
+        names_nothing=SELECTS,
     ),
 )
 
@@ -323,6 +331,7 @@ BACKENDS = (
         form="comma-separated labels, as key=value",
         default_note="all nodes",
         example="pool=edge",
+        names_nothing=SELECTS,
     ),
     entry(
         "remove-unscheduled-backend",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, RESERVED_TAGS
 from cloud_controller.clouds.common.refusals import RANGES, SERVED, missing_node_port, refused_ranges, unserved_protocol
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
@@ -54,7 +54,7 @@ _TAGS = TagRules(
     longest_value=128,
     valid=lambda word: ~word.matches("(?s:.*https?://.*)"),
     characters="everything but http:// and https://",
-    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.io/"),
+    reserved=RESERVED_TAGS,
 )
 
 WITHOUT_VSWITCH = Refusal(
@@ -225,6 +225,8 @@ NAMINGS = (
         one(text("vswitch_id")),
         _OWN & given("vswitch_id") & text("address_type").is_("intranet"),
     ),
+    Naming("resource-group", "resource_group_id", one(text("resource_group_id")), _OWN & given("resource_group_id")),
+    Naming("access-control-list", "acl_id", words("acl_id")),
     Naming("certificate", "cert_id", one(text("cert_id")), _HTTPS.any),
     Naming("certificate", "domain_extensions", words("domain_extensions").map(_FURTHER), _HTTPS.any),
 )

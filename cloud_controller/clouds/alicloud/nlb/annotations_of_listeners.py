@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTED, entry
+from cloud_controller.load_balancers.annotation import SELECTS
 
 _EVERY = "every listener"
 _TLS = "every TCPSSL listener"
@@ -19,6 +20,7 @@ LISTENERS = (
         applies_to="the listeners of these ports",
         default_note="the protocol of the Service's port",
         example="tcpssl:443,tcp:80",
+        names_nothing=SELECTS,
     ),
     entry(
         "listener-port-range",
@@ -30,6 +32,7 @@ LISTENERS = (
         default_note="none",
         example="1000-2000:80",
         source=LISTED,
+        names_nothing=SELECTS,
     ),
     entry(
         "cps",
@@ -92,7 +95,6 @@ LISTENERS = (
         form="the ID of a certificate",
         default_note="none",
         example="1234567-cn-hangzhou",
-        names="certificate",
     ),
     entry(
         "additional-cert-ids",
@@ -102,7 +104,6 @@ LISTENERS = (
         applies_to=_TLS,
         default_note="none",
         example="1234568-cn-hangzhou,1234569-cn-hangzhou",
-        names="certificate",
         source=LISTED,
     ),
     entry(
@@ -126,7 +127,6 @@ LISTENERS = (
         form="the ID of a CA certificate",
         default_note="none",
         example="1ef1-2a3b-4c5d",
-        names="certificate",
     ),
     entry(
         "tls-cipher-policy",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE as BACKEND_TYPE_NAME
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.nlb.annotation_entries import API, LISTED, SEED, entry
+from cloud_controller.load_balancers.annotation import OWN_NAME, SELECTS, SHARED, TAGS
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
@@ -21,7 +22,6 @@ LOAD_BALANCERS = (
         example="cn-hangzhou-k:vsw-0a1,cn-hangzhou-h:vsw-0b2:192.168.0.20:eip-0c3",
         exclusive=("eip", "private_ipv4"),
         moves=("zones", "eip", "private_ipv4"),
-        names="subnet",
     ),
     entry(
         "address-type",
@@ -63,6 +63,7 @@ LOAD_BALANCERS = (
         form="2 to 128 letters, digits, full stops, underscores and hyphens, beginning with a letter",
         default_note="CLUSTER-NAMESPACE-NAME",
         example="edge",
+        names_nothing=OWN_NAME,
     ),
     entry(
         "id",
@@ -75,6 +76,7 @@ LOAD_BALANCERS = (
         default_note="a new load balancer for the Service",
         example="nlb-0123456789abcdef",
         mutability=Mutability.REPLACE,
+        names_nothing=SHARED,
     ),
     entry(
         "force-override-listeners",
@@ -114,6 +116,7 @@ LOAD_BALANCERS = (
         " stay: others may have added them.",
         default_note="none",
         example="team=web,stage=test",
+        names_nothing=TAGS,
     ),
     entry(
         "bandwidth-package-id",
@@ -135,7 +138,6 @@ LOAD_BALANCERS = (
         " never opens a load balancer.",
         default_note="the load balancer's groups stay as they are; a new one has none, and admits every client",
         example="sg-0123456789abcdef",
-        names="security-group",
         restricts=True,
         harmless=("",),
     ),
@@ -178,6 +180,7 @@ LOAD_BALANCERS = (
         mutability=Mutability.IN_PLACE,
         since="0.1",
         source=f"Kubernetes, cloud-provider; {API}",
+        names_nothing=SELECTS,
     ),
 )
 

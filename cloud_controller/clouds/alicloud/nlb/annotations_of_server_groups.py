@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTED, entry
+from cloud_controller.load_balancers.annotation import SELECTS, VALUE
 
 _EVERY = "every server group"
 _CHECK = "every health check"
@@ -86,6 +87,7 @@ SERVER_GROUPS = (
         default_note="all nodes",
         example="pool=edge",
         source=LISTED,
+        names_nothing=SELECTS,
     ),
     entry(
         "vgroup-port",
@@ -187,6 +189,7 @@ SERVER_GROUPS = (
         form="a path that begins with / and has at most 80 letters, digits and characters of URLs",
         default="/",
         example="/healthz",
+        names_nothing=VALUE,
     ),
     entry(
         "health-check-domain",
@@ -198,6 +201,7 @@ SERVER_GROUPS = (
         form="$SERVER_IP or a domain name of at most 80 letters, digits, hyphens and full stops",
         default="$SERVER_IP",
         example="www.example.com",
+        names_nothing=VALUE,
     ),
     entry(
         "health-check-httpcode",
@@ -210,6 +214,7 @@ SERVER_GROUPS = (
         default="http_2xx",
         example="http_2xx,http_3xx",
         source=LISTED,
+        names_nothing=VALUE,
     ),
     entry(
         "health-check-method",

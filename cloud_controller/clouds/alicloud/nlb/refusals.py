@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX
+from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, PREFIX, RESERVED_TAGS
 from cloud_controller.clouds.common.refusals import (
     IPV4,
     RANGES,
@@ -14,7 +14,7 @@ from cloud_controller.clouds.common.refusals import (
     refused_ranges,
     unserved_protocol,
 )
-from cloud_controller.clouds.common.tags import OWNER_TAGS, TagRules
+from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import (
@@ -175,8 +175,7 @@ _TAGS = TagRules(
     longest_value=128,
     valid=lambda word: word.only_of("LN", "_.:/=+-@"),
     characters="letters, digits and _ . : / = + - @",
-    reserved=("aliyun", "acs:", "cloud-controller/", "kubernetes.do.not.delete", "ack.aliyun.com"),
-    own=OWNER_TAGS,
+    reserved=RESERVED_TAGS,
 )
 _ZONE_FORM = "ZONE:VSWITCH[:ADDRESS[:EIP]] for each zone, such as cn-hangzhou-k:vsw-0a1"
 _MOST_ZONES = 10
@@ -299,10 +298,15 @@ _OF_SERVER_GROUPS = (
 
 REFUSALS = (*_OF_PORTS, *_OF_INSTANCE, *_OF_SERVER_GROUPS)
 
+_PACKAGE, _POLICY = text("bandwidth_package_id"), text("tls_cipher_policy")
 NAMINGS = (
     Naming("subnet", "zone_maps", _ZONES.map(part(1)), _OWN),
     Naming("elastic-ip", "zone_maps", _ZONES.where(~part(3).is_("")).map(part(3)), _OWN),
     Naming("security-group", "security_group_ids", words("security_group_ids"), _OWN),
+    # Server groups on a reused load balancer are made in it too.
+    Naming("resource-group", "resource_group_id", one(text("resource_group_id")), given("resource_group_id")),
+    Naming("bandwidth-package", "bandwidth_package_id", one(_PACKAGE), _OWN & given("bandwidth_package_id")),
+    Naming("tls-policy", "tls_cipher_policy", one(_POLICY), _POLICY.matches("tls-.*")),
     Naming("certificate", "cert_id", one(text("cert_id")), given("cert_id")),
     Naming("certificate", "cacert_id", one(text("cacert_id")), given("cacert_id")),
     Naming("certificate", "additional_cert_ids", words("additional_cert_ids")),

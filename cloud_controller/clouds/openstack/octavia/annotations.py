@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from cloud_controller.clouds.openstack.octavia.refusals import INTERNAL, PREFIX, REFUSALS
+from cloud_controller.clouds.openstack.octavia.refusals import INTERNAL, NAMINGS, PREFIX, REFUSALS
+from cloud_controller.load_balancers.annotation import OFFERED, OWN_NAME, SELECTS, SHARED
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
 
@@ -46,6 +47,7 @@ _NETWORKS = (
         mutability=Mutability.IN_PLACE,
         form="the name of a class in the cloud config",
         example="dmz",
+        names_nothing="the cloud config has the classes",
     ),
     _floating(
         name=f"{PREFIX}floating-network-id",
@@ -155,6 +157,7 @@ _LOAD_BALANCERS = (
         example=_EXAMPLE,
         default_note=_CONFIG.format("flavor-id, else Octavia's default"),
         description="The flavor of the load balancer, which its administrator defines in Octavia.",
+        names_nothing=OFFERED,
     ),
     _replacing(
         name=f"{PREFIX}availability-zone",
@@ -164,6 +167,7 @@ _LOAD_BALANCERS = (
         form="the name of a zone in Octavia",
         example="az-1",
         description="The availability zone of the load balancer.",
+        names_nothing=OFFERED,
     ),
     _replacing(
         name=f"{PREFIX}load-balancer-id",
@@ -177,6 +181,7 @@ _LOAD_BALANCERS = (
         " the tag `cloud-controller/shared-with=CLUSTER/NAMESPACE`. The Service has its own listeners and pools there,"
         " marked by tags; everything else stays as it is. A port that somebody else uses is an error. Unlike upstream,"
         " the controller never writes this annotation.",
+        names_nothing=SHARED,
     ),
     _entry(
         name=f"{PREFIX}load-balancer-address",
@@ -199,6 +204,7 @@ _LOAD_BALANCERS = (
         description="What the Service's status shows instead of the address. The name must resolve to the address.",
         applies_to="the Service's status",
         mutability=Mutability.IN_PLACE,
+        names_nothing=OWN_NAME,
     ),
     _entry(
         name=f"{PREFIX}node-selector",
@@ -210,6 +216,7 @@ _LOAD_BALANCERS = (
         description="The labels of nodes that become members: `key=value`, or `key` for any value.",
         applies_to="every pool",
         mutability=Mutability.IN_PLACE,
+        names_nothing=SELECTS,
     ),
     _entry(
         name=SOURCE_RANGES,
@@ -222,6 +229,7 @@ _LOAD_BALANCERS = (
         applies_to="every listener",
         mutability=Mutability.IN_PLACE,
         source="Kubernetes, cloud-provider",
+        names_nothing=SELECTS,
     ),
 )
 
@@ -274,6 +282,7 @@ _LISTENERS = (
         description="The certificate with which listeners end TLS.",
         applies_to="every listener",
         mutability=Mutability.IN_PLACE,
+        names_nothing="it is refused",
     ),
 )
 
@@ -345,5 +354,6 @@ CATALOGUE = Catalogue(
     prefixes=(PREFIX, INTERNAL),
     entries=(*_NETWORKS, *_LOAD_BALANCERS, *_LISTENERS, *_POOLS),
     refusals=REFUSALS,
+    namings=NAMINGS,
     exclusive_by_spec={"vip_address": "spec.loadBalancerIP"},
 )

@@ -15,6 +15,7 @@ from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.common.service_spec import affinity_timeout, ignored_affinity_timeout, is_local
 from cloud_controller.clouds.common.source_ranges import EVERYBODY, source_ranges
 from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
+from cloud_controller.clouds.openstack.octavia.named import named
 from cloud_controller.clouds.openstack.octavia.node_rules import wanted_rules
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
 from cloud_controller.clouds.openstack.octavia.topology import Topology, choice_of
@@ -114,6 +115,7 @@ class OctaviaBuilder:
             ignored=tuple(ignored),
             reuse=Reuse(reused, required=self._required(settings)) if reused else None,
             published=self._published(settings),
+            named=tuple(named(settings, spec, attributes, facts)),
         )
 
     def members(self, service: Object, backends: Backends) -> Mapping[tuple[str, int], tuple[Member, ...]]:

@@ -19,6 +19,7 @@ from cloud_controller.clouds.openstack.octavia.wire import (
     Known,
     View,
     describe,
+    is_described,
     tags_of,
 )
 from cloud_controller.joined_requests import AtWork, JoinedRequests
@@ -123,6 +124,10 @@ class FloatingIps:
         port = found[0].get("port_id")
         if port and port != known.view["vip_port_id"] and not self._is_predecessors(port, known):
             raise InvalidConfiguration(_FIELD, f"floating IP {address} is on port {port} of another", "a free one")
+        description = found[0].get("description") or ""
+        if not port and is_described(description) and not is_made_for(found[0], known):
+            why = f"floating IP {address} was made for another: {description}"
+            raise InvalidConfiguration(_FIELD, why, "one with a description of your own")
         return found[0]
 
     def _is_predecessors(self, port: str, known: Known) -> bool:

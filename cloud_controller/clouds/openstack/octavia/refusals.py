@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.common.refusals import missing_node_port, only_ipv4, only_ipv6_ranges
+from cloud_controller.load_balancers.nameable import Naming
 from cloud_controller.load_balancers.refusals import Refusal
-from cloud_controller.load_balancers.terms import PORTS, PROTOCOL, flag, given, number, say, spec, text
+from cloud_controller.load_balancers.terms import (
+    ALWAYS,
+    PORTS,
+    PROTOCOL,
+    Term,
+    flag,
+    given,
+    number,
+    one,
+    say,
+    spec,
+    text,
+)
 
 PREFIX = "loadbalancer.openstack.org/"
 INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
@@ -70,3 +83,32 @@ REFUSALS = (
         "none",
     ),
 )
+
+_OWN = ~given("id")
+_PUBLIC = _OWN & ~flag("internal")
+_ADDRESS = spec("loadBalancerIP")
+
+
+def _by(kind: str, argument: str, when: Term, only_name: Term = ALWAYS) -> Naming:
+    return Naming(kind, argument, one(text(argument)), when & given(argument), only_name)
+
+
+NAMINGS = (
+    _by("network", "floating_network_id", _PUBLIC),
+    _by("subnet", "floating_subnet_id", _PUBLIC),
+    # Which subnets have the name or the tags, only the cloud knows. Of the three, the first that is set counts.
+    _by("subnet", "floating_subnet_name", _PUBLIC & ~given("floating_subnet_id"), ~ALWAYS),
+    _by(
+        "subnet",
+        "floating_subnet_tags",
+        _PUBLIC & ~given("floating_subnet_id") & ~given("floating_subnet_name"),
+        ~ALWAYS,
+    ),
+    _by("network", "network_id", _OWN),
+    _by("subnet", "subnet_id", _OWN),
+    _by("port", "port_id", _OWN),
+    _by("subnet", "member_subnet_id", ALWAYS),
+    # An internal load balancer has the address in its own subnet.
+    Naming("floating-ip", "spec.loadBalancerIP", one(_ADDRESS), _PUBLIC & ~_ADDRESS.is_("")),
+)
+"""The existing resources that annotations name."""

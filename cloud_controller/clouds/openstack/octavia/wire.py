@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -119,6 +120,11 @@ def describe(tags: Mapping[str, str]) -> str:
     if owner is None:
         return ""
     return f"Service {tags.get(SERVICE_TAG, '')} of cluster {owner.cluster_id}, UID {owner.uid}"[-255:]
+
+
+def is_described(description: str) -> bool:
+    """Whether a controller of this project, in any cluster, wrote it."""
+    return re.search(r" of cluster .+, UID \S+$", description) is not None
 
 
 # ------------------------------------------------------------------------------------------------------- what exists

@@ -53,6 +53,20 @@ def test_named_groups_of_all_services_are_read_in_one_call(account: AwsAccount) 
     assert calls.counts == {"ec2 DescribeSecurityGroups": 1}
 
 
+def test_named_elastic_addresses_of_all_services_are_read_in_one_call(account: AwsAccount) -> None:
+    ids = [account.ec2.allocate_address(Domain="vpc")["AllocationId"] for _ in range(2)]
+    account.ec2.create_tags(Resources=ids[:1], Tags=tag_list({"kubernetes.io/cluster/c-2": "owned"}))
+    services = [nlb(named(eip_allocations=(each,)), name=each) for each in (*ids, "eipalloc-0")]
+    cloud, calls = account.new_cloud(), Calls()
+    cloud.load_balancers.facts([nlb()], {}, ())
+    cloud.observe_calls(calls)
+
+    found = [cloud.load_balancers.facts(services, {}, ()).value.address_tags for _ in range(2)][1]
+
+    assert [dict(found[each]) for each in (*ids, "eipalloc-0")] == [{"kubernetes.io/cluster/c-2": "owned"}, {}, {}]
+    assert calls.counts == {"ec2 DescribeAddresses": 1}
+
+
 @pytest.mark.parametrize(
     "error", [InvalidConfiguration("cloud config: [Global] VPC", "not set"), AccessDenied("DescribeVpcs: no right")]
 )

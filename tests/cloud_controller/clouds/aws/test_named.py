@@ -8,13 +8,24 @@ from typing import Any
 import pytest
 
 from cloud_controller.cloud import InvalidConfiguration
-from cloud_controller.clouds.aws.facts import SecurityGroup
-from cloud_controller.clouds.aws.named import named_groups
+from cloud_controller.clouds.aws.build import AwsBuilder
+from cloud_controller.clouds.aws.facts import BuildFacts, SecurityGroup
+from cloud_controller.clouds.aws.named import named_ids
 from cloud_controller.kube import Object
+from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Owner
-from cloud_controller.load_balancers.nameable import KINDS, Nameable
-from tests.cloud_controller.clouds.aws.services import CERTIFICATE, CONFIG, VPC, built, classic, named, nlb, subnet
-from tests.cloud_controller.load_balancing import port
+from cloud_controller.load_balancers.nameable import Nameable
+from tests.cloud_controller.clouds.aws.services import (
+    CERTIFICATE,
+    CONFIG,
+    VPC,
+    backends,
+    built,
+    classic,
+    named,
+    nlb,
+    subnet,
+)
 
 LOGS = {"access_log_enabled": True, "access_log_s3_bucket_name": "logs", "access_log_s3_bucket_prefix": "shop/web"}
 
@@ -33,6 +44,7 @@ def test_a_service_that_names_nothing_needs_no_permission() -> None:
         ({"subnets": ("subnet-a1", "subnet-b1")}, {("subnet", "subnet-a1"), ("subnet", "subnet-b1")}),
         ({"security_groups": ("sg-1",)}, {("security-group", "sg-1")}),
         ({"extra_security_groups": ("sg-1",)}, {("security-group", "sg-1")}),
+        ({"security_group_prefix_lists": ("pl-1",)}, {("prefix-list", "pl-1")}),
         ({"ssl_cert": (CERTIFICATE,)}, {("certificate", CERTIFICATE)}),
         (LOGS, {("log-bucket", "logs"), ("log-prefix", "shop/web")}),
         (
@@ -55,19 +67,6 @@ def test_a_bucket_that_is_named_as_an_attribute_is_found_too() -> None:
     words = ("access_logs.s3.enabled=true", "access_logs.s3.bucket=theirs")
 
     assert names(nlb(named(attributes=words))) == {("log-bucket", "theirs"), ("log-prefix", "")}
-
-
-def test_every_kind_of_the_list_is_one_that_some_annotation_names() -> None:
-    everything = {
-        "subnets": ("subnet-a1",),
-        "security_groups": ("sg-1",),
-        "ssl_cert": (CERTIFICATE,),
-        "eip_allocations": ("eipalloc-1",),
-        **LOGS,
-    }
-    found = {kind for kind, _ in names(nlb(named(**everything), port(443)))}
-
-    assert found == {*KINDS}
 
 
 def refused(service: Object, listed: str = "", **more: Any) -> str | None:
@@ -100,7 +99,25 @@ def test_a_group_of_another_services_load_balancer_is_refused() -> None:
     assert refused(classic(named(extra_security_groups=("sg-1",))), facts=facts) is None
 
 
+@pytest.mark.parametrize(
+    ("tags", "whose"),
+    [
+        ({"kubernetes.io/cluster/c-2": "owned"}, "has the tag of cluster c-2"),
+        ({"kubernetes.io/cluster": "c-2"}, "has the tag of cluster c-2"),
+        ({"kubernetes.io/cluster/c-2": "owned", CONFIG.cluster_tag: "shared"}, None),
+        ({"Team": "shop"}, None),
+    ],
+)
+def test_an_elastic_address_with_another_clusters_tag_alone_is_refused(tags: dict[str, str], whose: str | None) -> None:
+    service = nlb(named(eip_allocations=("eipalloc-1", "eipalloc-2", "eipalloc-3")))
+    known = Fact(BuildFacts(VPC, address_tags={"eipalloc-2": tags}))
+
+    found = {each.names[0]: each.whose for each in AwsBuilder(CONFIG).build(service, backends(), known).named}
+
+    assert found == {"eipalloc-1": None, "eipalloc-2": whose, "eipalloc-3": None}
+
+
 def test_groups_are_found_before_the_build_in_valid_annotations_only() -> None:
     names = {"security_groups": ("sg-1", "sg-*", "edge"), "extra_security_groups": ("sg-2",)}
 
-    assert {*named_groups(nlb(named(**names)))} == {"sg-1", "sg-2"}
+    assert {*named_ids(nlb(named(**names)), "security-group")} == {"sg-1", "sg-2"}

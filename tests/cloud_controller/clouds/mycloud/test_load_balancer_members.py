@@ -388,6 +388,26 @@ def test_without_any_node_left_there_is_the_warning_alone(site: MyCloudSite, clu
     assert members(only(site.load_balancers())) == set()
 
 
+def test_labels_leave_the_last_members_until_their_nodes_go(site: MyCloudSite, cluster: Cluster) -> None:
+    running = served(site, cluster, web())
+    before = members(only(site.load_balancers()))
+    cluster.events.clear()
+    for node in cluster.objects["nodes"].values():
+        node["metadata"]["labels"] = {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}
+    for _ in range(2):
+        running.take_nodes()
+        running.handle()
+
+    assert members(only(site.load_balancers())) == before
+    assert cluster.reasons == ["MembersKept"]
+
+    del cluster.objects["nodes"]["worker-0"]
+    running.take_nodes()
+    running.handle()
+
+    assert members(only(site.load_balancers())) == {f"{cluster.address('worker-1')}:30080"}
+
+
 def test_an_orphan_that_cannot_be_deleted_is_told_at_the_service_that_is_gone(
     site: MyCloudSite, cluster: Cluster
 ) -> None:

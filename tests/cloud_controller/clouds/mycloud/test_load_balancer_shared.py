@@ -232,6 +232,22 @@ def test_a_load_balancer_of_another_namespace_may_not_be_named(site: MyCloudSite
     assert only(site.load_balancers()) == before
 
 
+def test_a_namespace_that_would_exceed_its_share_is_refused_before_any_call_and_keeps_what_it_has(
+    site: MyCloudSite, cluster: Cluster, shared: Json
+) -> None:
+    running = served(site, cluster, web(named(id=shared["id"])))
+    cluster.put(web(named(id=shared["id"]), *(port(9000 + each) for each in range(10)), name="greedy"))
+
+    plan = planned_without_calls(site, cluster, ServiceOptions())
+    running.calls.clear()
+    with pytest.raises(InvalidConfiguration, match=r"would have 11 listeners .*--shared-listeners-per-namespace"):
+        running.handle("default/greedy")
+
+    assert {action.kind for action in plan if action.target.endswith("/greedy")} == {ActionKind.IGNORE}
+    assert not running.calls.writes
+    assert listeners(only(site.load_balancers())) == {8080: "uid-web"}
+
+
 def test_a_load_balancer_that_nobody_shares_may_not_be_named(site: MyCloudSite, cluster: Cluster) -> None:
     made = site.client.create("load_balancers", {"name": "edge", "network_id": site.network["id"], "tags": {"a": "b"}})
     site.settle()

@@ -497,6 +497,52 @@ def test_an_excluded_node_keeps_its_machine_from_a_younger_one_that_claims_it() 
     assert backends_of([young, old], Cloud(), RULES).nodes == ()
 
 
+EXCLUDED = {EXCLUDE_LABEL: "true"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "removed"),
+    [
+        ([node("n1", labels=EXCLUDED), node("n2", labels=EXCLUDED)], []),
+        ([node("n1", labels=EXCLUDED), node("n2")], ["n1"]),
+        ([node("n1", labels=EXCLUDED)], ["n2"]),
+        ([node("n1", labels=EXCLUDED), node("n2", labels=EXCLUDED), node("n3")], ["n1", "n2"]),
+        ([], ["n1", "n2"]),
+    ],
+)
+@pytest.mark.parametrize("annotations", [{}, {"bad": "x"}])
+def test_a_label_alone_does_not_take_the_last_members_out(
+    nodes: list[Object], removed: list[str], annotations: dict[str, str]
+) -> None:
+    """On a load balancer whose members are n1 and n2, whether or not its Service has a fault."""
+    both = Builder().build(web(), backends(node("n1"), node("n2")), None).model
+
+    plan = planned(web(annotations=annotations), replace(existing(web()), model=both), nodes=nodes)
+
+    operations = [action.operation for action in plan.changes]
+    left = [each.address for gone in operations if isinstance(gone, RemoveMembers) for each in gone.members]
+    assert left == removed
+
+
+def test_that_a_label_leaves_only_what_serves_already_is_said_and_needs_attention() -> None:
+    service = web(ingress=INGRESS)
+
+    found = plan_service(service, [existing(service)], backends(node("n1", labels=EXCLUDED)), Builder(), None, RULES)
+
+    assert found.attention is Attention.EXCLUDED
+    assert found.keeps is not None and found.keeps.startswith("without n1, excluded by label")
+
+
+def test_a_new_load_balancer_gets_no_excluded_nodes() -> None:
+    (created,) = [
+        action.operation
+        for action in planned(web(), nodes=[node("n1", labels=EXCLUDED)]).changes
+        if isinstance(action.operation, CreateLoadBalancer)
+    ]
+
+    assert created.model.pools[0].members == ()
+
+
 UNREADY = node("unready", ready="Unknown")
 CORDONED = node("cordoned", unschedulable=True)
 CONTROL_PLANE = node("control-plane", labels={"node-role.kubernetes.io/control-plane": ""})

@@ -160,6 +160,14 @@ def test_an_internal_load_balancer_is_in_the_vswitch_of_the_config_unless_one_is
     assert effect(built({"vswitch-id": "vsw-h"}), "vswitch_id") is None
 
 
+def test_access_control_lists_and_resource_groups_are_among_what_annotations_name() -> None:
+    found = built({"acl-id": "acl-1,acl-2", "acl-status": "on", "resource-group-id": "rg-1"}).named
+
+    assert {(each.kind, *each.names) for each in found} == {
+        *(("access-control-list", "acl-1"), ("access-control-list", "acl-2"), ("resource-group", "rg-1")),
+    }
+
+
 @pytest.mark.parametrize(
     ("given", "charges"),
     [

@@ -286,10 +286,12 @@ def test_a_reused_load_balancer_keeps_its_own_attributes() -> None:
 
 def test_named_resources_are_those_of_the_annotations() -> None:
     annotations = {**TLS, "zone-maps": "z:vsw-1::eip-1", "security-group-ids": "sg-1", "additional-cert-ids": "cert-2"}
+    annotations |= {"bandwidth-package-id": "cbwp-1", "resource-group-id": "rg-1", "tls-cipher-policy": "tls-1"}
 
     assert {(each.kind, *each.names) for each in built(port(443), annotations=annotations).named} == {
         *(("subnet", "vsw-1"), ("elastic-ip", "eip-1"), ("security-group", "sg-1")),
-        *(("certificate", "cert-1"), ("certificate", "cert-2")),
+        *(("certificate", "cert-1"), ("certificate", "cert-2"), ("tls-policy", "tls-1")),
+        *(("bandwidth-package", "cbwp-1"), ("resource-group", "rg-1")),
     }
 
 

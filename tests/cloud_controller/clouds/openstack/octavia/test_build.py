@@ -15,6 +15,7 @@ from cloud_controller.load_balancers.backends import Backends, NodeBackend
 from cloud_controller.load_balancers.catalogue import Value
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Built, Ingress, Pool
+from cloud_controller.load_balancers.nameable import Nameable
 from tests.cloud_controller.clouds.openstack.octavia.services import named
 from tests.cloud_controller.load_balancing import endpoint, endpoint_slice, port, service
 
@@ -28,6 +29,7 @@ TOPOLOGY = Topology(
     ),
     {PUBLIC: "public"},
 )
+OF_SILVER = {"floating_subnet_id": SILVER}
 TWO_NODES = (
     NodeBackend("node1", "node1", "10.1.0.1", labels={"env": "prod"}),
     NodeBackend("node2", "node2", "10.1.0.2", labels={"env": "dev"}),
@@ -234,6 +236,48 @@ def test_no_service_is_public_where_the_cloud_config_says_internal() -> None:
     assert [each.reason for each in found.ignored] == [
         "the cloud config says internal-lb, so every load balancer is internal"
     ]
+
+
+# --------------------------------------------------------------------------------------------------------------- named
+
+
+@pytest.mark.parametrize(
+    ("annotations", "found"),
+    [
+        (named(network_id=DMZ, subnet_id=SILVER), [("network", (DMZ,)), ("subnet", (SILVER,))]),
+        (named(port_id=DMZ, member_subnet_id=GOLD), [("port", (DMZ,)), ("subnet", (GOLD,))]),
+        (
+            named(floating_network_id=PUBLIC, floating_subnet_id=GOLD),
+            [("network", (PUBLIC,)), ("subnet", (GOLD,))],
+        ),
+        (
+            named(floating_subnet_name="public-*"),
+            [("subnet", (GOLD, "public-a")), ("subnet", (SILVER, "public-b"))],
+        ),
+        (named(floating_subnet_tags="silver"), [("subnet", (SILVER, "public-b"))]),
+        (named(internal=True, floating_network_id=DMZ), []),
+        (named(id=DMZ, member_subnet_id=GOLD), [("subnet", (GOLD,))]),
+    ],
+)
+def test_networks_subnets_and_ports_that_annotations_name_are_found(
+    annotations: dict[str, str], found: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    assert [(each.kind, each.names) for each in built(service(annotations)).named] == found
+
+
+def test_a_subnet_is_allowed_by_its_tags_too() -> None:
+    by_id, by_tags = (built(service(named(**each))).named for each in (OF_SILVER, {"floating_subnet_tags": "v4"}))
+
+    Nameable.parse(["subnet=tag:silver"]).require(by_id)
+    with pytest.raises(InvalidConfiguration, match=f"{GOLD}' is not allowed"):
+        Nameable.parse(["subnet=tag:silver"]).require(by_tags)
+
+
+@pytest.mark.parametrize(("internal", "found"), [(False, [("floating-ip", "spec.loadBalancerIP")]), (True, [])])
+def test_the_load_balancer_ip_of_a_public_one_names_a_floating_ip(internal: bool, found: list[tuple[str, str]]) -> None:
+    given = service(named(internal=internal), loadBalancerIP="192.0.2.9")
+
+    assert [(each.kind, each.field) for each in built(given).named] == found
 
 
 # ------------------------------------------------------------------------------------------------------------- refused

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
+from cloud_controller.cloud_errors import InvalidConfiguration
 from local.openstack.peer import Peer
 from tests.cloud_controller.clouds.openstack.octavia.account import OctaviaAccount, SharedNetworks
 from tests.cloud_controller.clouds.openstack.octavia.services import named, nodes
@@ -39,3 +42,20 @@ def test_a_full_subnet_is_passed_over_for_one_with_a_free_address(account: Octav
     (ip,) = cluster.ingress
     (subnet,) = account.api.get("network", f"subnets?id={other}")["subnets"]
     assert ip["ip"].startswith(subnet["cidr"].removesuffix("0/24"))
+
+
+@pytest.mark.parametrize(
+    ("description", "taken"),
+    [("Service shop/web of cluster c-2, UID uid-9", False), ("Service default/web of the old site", True), ("", True)],
+)
+def test_a_free_floating_ip_that_was_made_for_another_is_not_taken(
+    account: OctaviaAccount, description: str, taken: bool
+) -> None:
+    body = {"floating_network_id": account.networks.public, "description": description}
+    address = account.api.post("network", "floatingips", {"floatingip": body})["floatingip"]["floating_ip_address"]
+    cluster = nodes("node1")
+
+    with nullcontext() if taken else pytest.raises(InvalidConfiguration, match="made for another: Service shop/web"):
+        served(account, cluster, service({}, port(80), loadBalancerIP=address))
+
+    assert [each["ip"] for each in cluster.ingress] == ([address] if taken else [])
