@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from cloud_controller import patterns
 from cloud_controller.cloud_errors import InvalidConfiguration
 
 Value = str | int | bool | tuple[str, ...]
@@ -100,7 +100,7 @@ class Annotation:
         """The member of this family with this suffix. Raises InvalidConfiguration for an invalid suffix."""
         if not self._has(suffix):
             raise InvalidConfiguration(
-                f"annotation {self.name}", f"{_shown(suffix)} is not a valid {self.suffix}", self.name
+                f"annotation {self.name}", f"{shown(suffix)} is not a valid {self.suffix}", self.name
             )
         name = f"{self.name.removesuffix(self.suffix or '')}{suffix}"
         return replace(self, name=name, argument=member_argument(self.argument, suffix), suffix=None)
@@ -117,7 +117,7 @@ class Annotation:
         return [(self, value)]
 
     def _has(self, suffix: str) -> bool:
-        return re.fullmatch(self.suffix_pattern, suffix) is not None
+        return patterns.is_whole(self.suffix_pattern, suffix)
 
     @property
     def allowed_text(self) -> str:
@@ -140,7 +140,7 @@ class Annotation:
         texts = {name: annotations[name] for name in (self.name, *self.aliases) if name in annotations}
         if len({text.strip() for text in texts.values()}) > 1:
             (name, text), (other, its_text), *_ = texts.items()
-            why = f"{_shown(text)} contradicts {_shown(its_text)} of {other}{OLDER_NAME}"
+            why = f"{shown(text)} contradicts {shown(its_text)} of {other}{OLDER_NAME}"
             raise InvalidConfiguration(f"annotation {name}", why, f"one of the two; remove {other}")
         return next(iter(texts.values()), None)
 
@@ -170,12 +170,12 @@ class Annotation:
         elif value in self.allowed or (value and not self.allowed and self._matches(value)):
             return value
         self.check_refused(text)
-        raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)} is not a valid value", self.allowed_text)
+        raise InvalidConfiguration(f"annotation {self.name}", f"{shown(text)} is not a valid value", self.allowed_text)
 
     def _matches(self, value: str) -> bool:
-        if self.not_pattern and re.fullmatch(self.not_pattern, value, re.ASCII):
+        if self.not_pattern and patterns.is_whole(self.not_pattern, value):
             return False
-        return re.fullmatch(self.pattern or ".+", value, re.ASCII) is not None
+        return patterns.is_whole(self.pattern or ".+", value)
 
     def check_refused(self, text: str) -> None:
         """Raise InvalidConfiguration with the reason if `text` is a refused value."""
@@ -184,7 +184,7 @@ class Annotation:
             why = self.ignored
         if why:
             allowed = ", ".join(self.harmless) if self.ignored and self.restricts else self.allowed_text
-            raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)}: {why}", allowed or "none")
+            raise InvalidConfiguration(f"annotation {self.name}", f"{shown(text)}: {why}", allowed or "none")
 
     def to_text(self, value: Value) -> str:
         """The annotation's text for a typed value, validated like in `parse`."""
@@ -201,7 +201,8 @@ def member_argument(argument: str, suffix: str) -> str:
     return f"{argument}.{suffix}"
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """The value as errors quote it."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cloud_controller import patterns
+
 if TYPE_CHECKING:
     from cloud_controller.load_balancers.catalogue import Settings
 
@@ -56,10 +58,9 @@ class Term:
         return Term(f"({self.cel} == {other.cel})", lambda asked: self.of(asked) == other.of(asked))
 
     def matches(self, pattern: str) -> Term:
-        """Whether the whole text matches this pattern, which must be within RE2's syntax."""
-        compiled = re.compile(pattern, re.ASCII)
+        """Whether the whole text matches this pattern."""
         cel = f"{self.cel}.matches({literal(f'^(?:{pattern})$')})"
-        return Term(cel, lambda asked: compiled.fullmatch(self.of(asked)) is not None)
+        return Term(cel, lambda asked: patterns.is_whole(pattern, self.of(asked)))
 
     def only_of(self, categories: str, others: str) -> Term:
         """Whether it has only characters of these Unicode categories (`L`: letters, `N`: digits) and these others."""

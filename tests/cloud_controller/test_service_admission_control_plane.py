@@ -116,6 +116,7 @@ def admission(request: pytest.FixtureRequest, with_policies: Callable[..., Clust
 def texts(entry: Annotation) -> list[str]:
     """Texts for an annotation: what is allowed, what is just outside, and what nobody would write on purpose."""
     found = ["", " ", "x", "true", "TRUE", "0", "-1", "1.5", "on", ",", "a,b", "ein Text", "x" * 300, "a\nb", "'\"\\"]
+    found += ["~" + "(.*)" * 30 + "Z"]  # of a pattern
     found += [*entry.allowed, *(word.upper() for word in entry.allowed), *entry.refused, *entry.harmless]
     found += [
         str(number + more) for number in (entry.minimum, entry.maximum) if number is not None for more in (-1, 0, 1)

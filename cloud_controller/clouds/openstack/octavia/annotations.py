@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from cloud_controller import patterns
 from cloud_controller.clouds.openstack.octavia.refusals import INTERNAL, PREFIX, REFUSALS
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
 from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
@@ -75,8 +76,10 @@ _NETWORKS = (
         sets="floating_subnet",
         default_note=_CONFIG.format("floating-subnet"),
         description="The name of the floating IP's subnet. `*` stands for any text; `~` at the beginning makes it a"
-        " regular expression; `!` negates either. Of several subnets, the first with a free address is used.",
-        form="a name or pattern",
+        " regular expression in RE2's syntax; `!` negates either. Of several subnets, the first with a free address is"
+        " used.",
+        pattern=f".{{1,{patterns.LONGEST}}}",
+        form=f"a name or pattern of at most {patterns.LONGEST} characters",
         example="public-*",
     ),
     _floating(
