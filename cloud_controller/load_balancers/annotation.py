@@ -14,6 +14,8 @@ Value = str | int | bool | tuple[str, ...]
 
 _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
+MOST_WORDS = 100
+"""Of a list, unless its entry says otherwise: work on a Service grows with its lists, and each goes into requests."""
 OLDER_NAME = ", an older name of the same annotation"
 SHOWN = 100
 """Characters of an invalid value that an error quotes: annotations may have 256 KiB, an event message 1 KiB."""
@@ -38,6 +40,7 @@ class Annotation:
     - `sets`: the model field that it sets (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`).
     - `type`: `str`, `int`, `bool` or `tuple` (comma-separated words).
     - `not_pattern`: values that `pattern` allows and the cloud does not. Both are within RE2's syntax (admission).
+    - `most`: for `tuple`, the most words.
     - `minimum`, `maximum`: for `int`. `allowed`, or a regular expression `pattern` described by `form`: for `str`.
     - `since`: the first version of this project that supports it. `source`: the document that defines it.
     - `default_of_class`: the default by `spec.loadBalancerClass` (None: no class), if it differs from `default`.
@@ -75,6 +78,7 @@ class Annotation:
     pattern: str | None = None
     not_pattern: str | None = None
     form: str = "text"
+    most: int = MOST_WORDS
     minimum: int | None = None
     maximum: int | None = None
     unit: str | None = None
@@ -130,7 +134,7 @@ class Annotation:
         if self.type is int:
             bounds = f"an integer from {_number(self.minimum)} to {_number(self.maximum)}"
             return f"{bounds}, in {self.unit}" if self.unit else bounds
-        return "comma-separated words" if self.type is tuple else self.form
+        return f"at most {self.most:,} comma-separated words" if self.type is tuple else self.form
 
     def text_in(self, annotations: Mapping[str, str]) -> str | None:
         """The annotation's text, under its name or an older one; None if it is not set.
@@ -163,6 +167,8 @@ class Annotation:
                 if (low is None or number >= low) and (high is None or number <= high):
                     return number
         elif self.type is tuple:
+            if (number := value.count(",") + 1) > self.most:
+                raise InvalidConfiguration(f"annotation {self.name}", f"{number} words are too many", self.allowed_text)
             words = tuple(word.strip() for word in value.split(",") if word.strip())
             # Only commas is a broken list: as empty source ranges, it would allow every client.
             if words or not value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, ON_OFF
 from cloud_controller.clouds.alicloud.clb.annotation_entries import LISTED, SEED, entry
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 _ZONE = {
     "form": "the ID of a zone, such as cn-hangzhou-h",
@@ -272,6 +272,7 @@ LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="source_ranges",
         type=tuple,
+        most=MOST_RANGES,
         default_note="all clients",
         example="0.0.0.0/0",
         description="The CIDRs of the clients that may connect. CLB admits clients by access control lists: ranges that"

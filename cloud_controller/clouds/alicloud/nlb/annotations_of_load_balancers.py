@@ -6,7 +6,7 @@ from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE as 
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.nlb.annotation_entries import API, LISTED, SEED, entry
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 LOAD_BALANCERS = (
     entry(
@@ -170,6 +170,7 @@ LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="source_ranges",
         type=tuple,
+        most=MOST_RANGES,
         default_note="all clients",
         example="10.0.0.0/8,192.0.2.0/24",
         description="The CIDRs of the clients that may connect. `spec.loadBalancerSourceRanges` takes precedence. The"

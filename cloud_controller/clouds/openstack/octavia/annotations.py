@@ -7,7 +7,7 @@ from functools import partial
 from cloud_controller import patterns
 from cloud_controller.clouds.openstack.octavia.refusals import INTERNAL, PREFIX, REFUSALS
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _EXAMPLE = "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
@@ -219,6 +219,7 @@ _LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="listener.allowed_cidrs",
         type=tuple,
+        most=MOST_RANGES,
         default_note="all clients",
         example="10.0.0.0/8,192.0.2.0/24",
         description="The CIDRs of the clients that may connect. `spec.loadBalancerSourceRanges` takes precedence.",

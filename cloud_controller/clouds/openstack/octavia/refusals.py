@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.common.refusals import missing_node_port, only_ipv4, only_ipv6_ranges
-from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.clouds.common.refusals import missing_node_port, only_ipv4, only_ipv6_ranges, too_many_ranges
+from cloud_controller.load_balancers.refusals import Refusal, too_many_ports
 from cloud_controller.load_balancers.terms import PORTS, PROTOCOL, flag, given, number, say, spec, text
 
 PREFIX = "loadbalancer.openstack.org/"
@@ -26,6 +26,8 @@ _OF_WHOLE = (
 )
 
 REFUSALS = (
+    too_many_ports(),
+    too_many_ranges(),
     *only_ipv4("load balancers on OpenStack have no IPv6 addresses yet"),
     missing_node_port(),
     *only_ipv6_ranges(),
