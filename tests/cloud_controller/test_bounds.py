@@ -89,9 +89,9 @@ SERVICES: Mapping[str, tuple[int, Callable[[int], Asked]]] = {
         lambda n: Asked(AWS, NETWORK | {f"target_group_attributes_of_port.{1000 + i}": "" for i in range(n)}, many(n)),
     ),
     **{f"source ranges of {kind.cloud}": (1000, of_ranges(kind)) for kind in (MYCLOUD, AWS, CLB, OPENSTACK)},
-    "protocols of a CLB": (100, lambda n: Asked(CLB, TLS | {"protocol_port": listed("https:{}", n)}, many(n))),
+    "protocols of a CLB": (250, lambda n: Asked(CLB, TLS | {"protocol_port": listed("https:{}", n)}, many(n))),
     "redirections": (
-        100,
+        250,
         lambda n: Asked(
             CLB,
             TLS
@@ -111,10 +111,10 @@ SERVICES: Mapping[str, tuple[int, Callable[[int], Asked]]] = {
             CLB, TLS | {"protocol_port": "https:1000", "domain_extensions": listed("a{}.example:c", n)}, many(1)
         ),
     ),
-    "protocols of an NLB": (100, lambda n: Asked(NLB, TLS | {"protocol_port": listed("tcpssl:{}", n)}, many(n))),
+    "protocols of an NLB": (250, lambda n: Asked(NLB, TLS | {"protocol_port": listed("tcpssl:{}", n)}, many(n))),
     "ranges of ports": (
-        100,
-        lambda n: Asked(NLB, {"backend_type": "eni", "listener_port_range": listed("{0}0-{0}9:{0}", n)}, many(100)),
+        250,
+        lambda n: Asked(NLB, {"backend_type": "eni", "listener_port_range": listed("{0}0-{0}9:{0}", n)}, many(250)),
     ),
     "words of a node selector": (100, lambda n: Asked(OPENSTACK, {"node_selector": ",".join(["env=prod"] * n)})),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.clb.annotation_entries import EVERY, HTTP, HTTPS, LISTED, TCP, TCP_UDP, entry
+from cloud_controller.load_balancers.refusals import MOST_PORTS
 
 LISTENERS = (
     entry(
@@ -15,6 +16,7 @@ LISTENERS = (
         applies_to="the listeners of these ports",
         default_note="the protocol of the Service's port",
         example="https:443,http:80",
+        most=MOST_PORTS,
     ),
     entry(
         "forward-port",
@@ -25,6 +27,7 @@ LISTENERS = (
         applies_to="the HTTP listeners of these ports",
         default_note="none",
         example="80:443",
+        most=MOST_PORTS,
     ),
     entry(
         "cert-id",

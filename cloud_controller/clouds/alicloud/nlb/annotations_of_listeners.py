@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTED, entry
+from cloud_controller.load_balancers.refusals import MOST_PORTS
 
 _EVERY = "every listener"
 _TLS = "every TCPSSL listener"
@@ -19,6 +20,7 @@ LISTENERS = (
         applies_to="the listeners of these ports",
         default_note="the protocol of the Service's port",
         example="tcpssl:443,tcp:80",
+        most=MOST_PORTS,
     ),
     entry(
         "listener-port-range",
@@ -30,6 +32,7 @@ LISTENERS = (
         default_note="none",
         example="1000-2000:80",
         source=LISTED,
+        most=MOST_PORTS,
     ),
     entry(
         "cps",

@@ -22,6 +22,7 @@ LOAD_BALANCERS = (
         exclusive=("eip", "private_ipv4"),
         moves=("zones", "eip", "private_ipv4"),
         names="subnet",
+        most=10,
     ),
     entry(
         "address-type",

@@ -182,7 +182,6 @@ _TAGS = TagRules(
     own=OWNER_TAGS,
 )
 _ZONE_FORM = "ZONE:VSWITCH[:ADDRESS[:EIP]] for each zone, such as cn-hangzhou-k:vsw-0a1"
-_MOST_ZONES = 10
 MOST_RANGES = 190
 """Rules that a security group has room for, besides the two that refuse everybody else."""
 _IPV4_RANGES = RANGES.where(~ITEM.matches(".*:.*"))
@@ -237,12 +236,6 @@ _OF_INSTANCE = (
         say("two vSwitches are in zone {}", ITEM),
         "one vSwitch for each zone",
         each=_ZONES.map(part(0)).repeated,
-    ),
-    Refusal(
-        "zone_maps",
-        _OWN & _ZONES.size.above(_MOST_ZONES),
-        say("{} zones are too many", _ZONES.size),
-        f"at most {_MOST_ZONES}",
     ),
     Refusal(
         "spec.ipFamilies",
