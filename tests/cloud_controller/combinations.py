@@ -177,11 +177,6 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(NLB, {"zone_maps": f"{ZONE}:10.0.0.256"}, {"zone_maps": f"{ZONE}:10.0.0.255"}),
     pair(
         NLB,
-        {"zone_maps": ",".join(f"cn-{each}:vsw-{each}" for each in range(11))},
-        {"zone_maps": ",".join(f"cn-{each}:vsw-{each}" for each in range(10))},
-    ),
-    pair(
-        NLB,
         {"bandwidth_package_id": "cbwp-1", "address_type": "intranet"},
         {
             "bandwidth_package_id": "cbwp-1",

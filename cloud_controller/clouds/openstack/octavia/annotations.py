@@ -89,7 +89,7 @@ _NETWORKS = (
         default_note=_CONFIG.format("floating-subnet-tags"),
         description="The tags that the floating IP's subnet must have. Of several subnets, the first with a free"
         " address is used.",
-        pattern=r"[^,\n]*(,[^,\n]*){0,99}",
+        pattern=r"[^,\n]+(,[^,\n]*){0,99}",
         form="at most 100 tags, separated by commas",
         example="gold,ipv4",
     ),
