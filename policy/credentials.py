@@ -59,7 +59,7 @@ _FORMS = {
     "an Authorization header": re.compile(r"(?i:authorization)\W{1,5}(?:Bearer|Basic|bearer|basic)\s+([\w.~+/=-]{8,})"),
 }
 _TRANSLATIONS = re.compile(
-    r"(^|[-_./])(i18n|l10n|lang|locales?|messages|translations?)([-_.][\w-]+)*\.(ftl|json|po|properties|ya?ml)$", re.I
+    r"(^|[-_./])(i18n|l10n|lang|locales?|messages|translations?)([-_.][\w.-]*)?\.(ftl|json|po|properties|ya?ml)$", re.I
 )
 _HINT = re.compile(
     r"pass|pwd|secret|token|key|auth|\bsk\b|://|AKI|LTAI|eyJ|gh[oprsu]_|glpat-|npm_|xox[abprs]-|sk_live_", re.I

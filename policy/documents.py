@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
+from cloud_controller import patterns
 from policy.objects import dig
 from policy.unknowns import Problem
 
@@ -71,7 +72,7 @@ def is_wild(action: str) -> bool:
 def matches(pattern: str, text: str) -> bool:
     """Whether a text is meant by a pattern with `*` and `?`, whatever its case."""
     expression = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in pattern)
-    return re.fullmatch(expression, text, re.IGNORECASE | re.DOTALL) is not None
+    return patterns.is_whole(f"(?is)(?:{expression})", text)
 
 
 @lru_cache(maxsize=256)

@@ -58,7 +58,7 @@ def variables(catalogue: Catalogue) -> dict[str, str]:
         "rules": f"[{', '.join(map(_map, rows))}]",
         "faults": f"variables.rules.filter(r, {_wrong(catalogue)}.size() > 0)"
         f".map(r, {_wrong(catalogue)}.map(n, 'annotation ' + (has(r.names) ? r.names.split(' ')[0] : n)"
-        f" + ': ' + {_SHOWN} + r.why)[0])",
+        f" + ': ' + [variables.given[n].trim()].map(v, {_TOO_MANY} ? {_COUNTED} : {_SHOWN} + r.why)[0])[0])",
     }
     found["contradicting"] = (
         # One name alone, as most have, contradicts nothing.
@@ -118,6 +118,11 @@ _SHOWN = (
 """The value as errors quote it. A message with a line break would be dropped."""
 
 
+_INVALID, _WORDS_TOO_MANY = " is not a valid value", " words are too many"
+_TOO_MANY = "(has(r.most) && v.split(',').size() > int(r.most))"
+_COUNTED = f"string(v.split(',').size()) + r.why.replace('{_INVALID}', '{_WORDS_TOO_MANY}')"
+
+
 def _is_internal(catalogue: Catalogue) -> str:
     """Whether an annotation of the cloud makes the load balancer internal."""
     found = []
@@ -138,6 +143,7 @@ def _wrong(catalogue: Catalogue) -> str:
     )
     refused = (
         "has(r.refused) ? v == r.refused : has(r.forbidden) ? v.matches(r.forbidden) : !v.matches(r.valid)"
+        f" || {_TOO_MANY}"
         " || (has(r.low) && int(v) < int(r.low)) || (has(r.high) && int(v) > int(r.high))"
     )
     if catalogue.empty_is_unset:
@@ -149,7 +155,8 @@ def _rows(entry: Annotation) -> Iterator[dict[str, str]]:
     """A rule for each refused value with its reason, and one for what else is no value.
 
     `names` (or the pattern `family` of the names): whom it concerns; `valid`: the pattern of its values; `low`, `high`:
-    their bounds; `refused`: a value; `forbidden`: a pattern of such; `why`: what is wrong, after the quoted value.
+    their bounds; `most`: of words; `refused`: a value; `forbidden`: a pattern of such; `why`: what is wrong, after the
+    quoted value.
     """
     who = {"family": _family(entry)} if entry.suffix else {"names": " ".join((entry.name, *entry.aliases))}
     if entry.ignored and entry.restricts:
@@ -160,11 +167,14 @@ def _rows(entry: Annotation) -> Iterator[dict[str, str]]:
         yield {**who, "refused": value, "why": f": {why} (allowed: {entry.allowed_text or 'none'})"}
     if entry.ignored:
         return
-    bounds = {key: str(bound) for key, bound in (("low", entry.minimum), ("high", entry.maximum)) if bound is not None}
+    given = (("low", entry.minimum), ("high", entry.maximum)) if entry.type is int else ()
+    bounds = {key: str(bound) for key, bound in given if bound is not None}
+    if entry.type is tuple:
+        bounds["most"] = str(entry.most)
     # What a rule of its own refuses is not refused twice.
     valid = f"{_valid(entry)}|{_any_of(entry.refused)}" if entry.refused else _valid(entry)
-    why = f" is not a valid value (allowed: {entry.allowed_text})"
-    yield {**who, "valid": valid, **({} if entry.type is not int else bounds), "why": why}
+    why = f"{_INVALID} (allowed: {entry.allowed_text})"
+    yield {**who, "valid": valid, **bounds, "why": why}
     if entry.not_pattern:
         yield {**who, "forbidden": _whole(entry.not_pattern), "why": why}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from cloud_controller import patterns
 from cloud_controller.cloud_errors import InvalidConfiguration
 
 Value = str | int | bool | tuple[str, ...]
@@ -14,6 +14,8 @@ Value = str | int | bool | tuple[str, ...]
 
 _LONGEST_NUMBER = 20
 """Characters; no field of any API holds a longer integer."""
+MOST_WORDS = 100
+"""Of a list, unless its entry says otherwise: work on a Service grows with its lists, and each goes into requests."""
 OLDER_NAME = ", an older name of the same annotation"
 SHOWN = 100
 """Characters of an invalid value that an error quotes: annotations may have 256 KiB, an event message 1 KiB."""
@@ -48,6 +50,7 @@ class Annotation:
     - `sets`: the model field that it sets (`scheme`, `listener.max_qps`, `pool.scheduler`, `health_check.port`).
     - `type`: `str`, `int`, `bool` or `tuple` (comma-separated words).
     - `not_pattern`: values that `pattern` allows and the cloud does not. Both are within RE2's syntax (admission).
+    - `most`: for `tuple`, the most words.
     - `minimum`, `maximum`: for `int`. `allowed`, or a regular expression `pattern` described by `form`: for `str`.
     - `since`: the first version of this project that supports it. `source`: the document that defines it.
     - `default_of_class`: the default by `spec.loadBalancerClass` (None: no class), if it differs from `default`.
@@ -86,6 +89,7 @@ class Annotation:
     pattern: str | None = None
     not_pattern: str | None = None
     form: str = "text"
+    most: int = MOST_WORDS
     minimum: int | None = None
     maximum: int | None = None
     unit: str | None = None
@@ -111,7 +115,7 @@ class Annotation:
         """The member of this family with this suffix. Raises InvalidConfiguration for an invalid suffix."""
         if not self._has(suffix):
             raise InvalidConfiguration(
-                f"annotation {self.name}", f"{_shown(suffix)} is not a valid {self.suffix}", self.name
+                f"annotation {self.name}", f"{shown(suffix)} is not a valid {self.suffix}", self.name
             )
         name = f"{self.name.removesuffix(self.suffix or '')}{suffix}"
         return replace(self, name=name, argument=member_argument(self.argument, suffix), suffix=None)
@@ -128,7 +132,7 @@ class Annotation:
         return [(self, value)]
 
     def _has(self, suffix: str) -> bool:
-        return re.fullmatch(self.suffix_pattern, suffix) is not None
+        return patterns.is_whole(self.suffix_pattern, suffix)
 
     @property
     def allowed_text(self) -> str:
@@ -141,7 +145,7 @@ class Annotation:
         if self.type is int:
             bounds = f"an integer from {_number(self.minimum)} to {_number(self.maximum)}"
             return f"{bounds}, in {self.unit}" if self.unit else bounds
-        return "comma-separated words" if self.type is tuple else self.form
+        return f"at most {self.most:,} comma-separated words" if self.type is tuple else self.form
 
     def text_in(self, annotations: Mapping[str, str]) -> str | None:
         """The annotation's text, under its name or an older one; None if it is not set.
@@ -151,7 +155,7 @@ class Annotation:
         texts = {name: annotations[name] for name in (self.name, *self.aliases) if name in annotations}
         if len({text.strip() for text in texts.values()}) > 1:
             (name, text), (other, its_text), *_ = texts.items()
-            why = f"{_shown(text)} contradicts {_shown(its_text)} of {other}{OLDER_NAME}"
+            why = f"{shown(text)} contradicts {shown(its_text)} of {other}{OLDER_NAME}"
             raise InvalidConfiguration(f"annotation {name}", why, f"one of the two; remove {other}")
         return next(iter(texts.values()), None)
 
@@ -174,6 +178,8 @@ class Annotation:
                 if (low is None or number >= low) and (high is None or number <= high):
                     return number
         elif self.type is tuple:
+            if (number := value.count(",") + 1) > self.most:
+                raise InvalidConfiguration(f"annotation {self.name}", f"{number} words are too many", self.allowed_text)
             words = tuple(word.strip() for word in value.split(",") if word.strip())
             # Only commas is a broken list: as empty source ranges, it would allow every client.
             if words or not value:
@@ -181,12 +187,12 @@ class Annotation:
         elif value in self.allowed or (value and not self.allowed and self._matches(value)):
             return value
         self.check_refused(text)
-        raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)} is not a valid value", self.allowed_text)
+        raise InvalidConfiguration(f"annotation {self.name}", f"{shown(text)} is not a valid value", self.allowed_text)
 
     def _matches(self, value: str) -> bool:
-        if self.not_pattern and re.fullmatch(self.not_pattern, value, re.ASCII):
+        if self.not_pattern and patterns.is_whole(self.not_pattern, value):
             return False
-        return re.fullmatch(self.pattern or ".+", value, re.ASCII) is not None
+        return patterns.is_whole(self.pattern or ".+", value)
 
     def check_refused(self, text: str) -> None:
         """Raise InvalidConfiguration with the reason if `text` is a refused value."""
@@ -195,7 +201,7 @@ class Annotation:
             why = self.ignored
         if why:
             allowed = ", ".join(self.harmless) if self.ignored and self.restricts else self.allowed_text
-            raise InvalidConfiguration(f"annotation {self.name}", f"{_shown(text)}: {why}", allowed or "none")
+            raise InvalidConfiguration(f"annotation {self.name}", f"{shown(text)}: {why}", allowed or "none")
 
     def to_text(self, value: Value) -> str:
         """The annotation's text for a typed value, validated like in `parse`."""
@@ -212,7 +218,8 @@ def member_argument(argument: str, suffix: str) -> str:
     return f"{argument}.{suffix}"
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """The value as errors quote it."""
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 

@@ -6,16 +6,15 @@ resource that the cloud does not show to belong to someone else.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.load_balancers.refusals import Refusal
 from cloud_controller.load_balancers.terms import ALWAYS, ITEM, Asked, Term, say
+from cloud_controller.patterns import glob, is_whole
 
 if TYPE_CHECKING:
     from cloud_controller.load_balancers.catalogue import Catalogue, Settings
@@ -86,6 +85,7 @@ class Nameable:
                 raise ValueError(f"{entry!r} is not KIND=PATTERN, KIND=tag:KEY=VALUE or {_ANYTHING}; kinds: {kinds}")
             if pattern.startswith(_BY_TAG) and kind not in WITH_TAGS:
                 raise ValueError(f"{entry!r}: only {' and '.join(WITH_TAGS)} can be matched by tags")
+            is_whole(glob(pattern.removeprefix(_BY_TAG)), "")  # Raises ValueError for what is no pattern.
             listed.append((kind, pattern))
         return cls(tuple(listed))
 
@@ -111,7 +111,7 @@ class Nameable:
         for each in namings:
             patterns = [pattern for kind, pattern in self.listed if kind == each.kind]
             if patterns and each.kind not in self.kinds_by_tag and not self.anything:
-                allowed = ITEM.matches("|".join(map(_regular, patterns)))
+                allowed = ITEM.matches("|".join(map(glob, patterns)))
                 why = say(f"'{{}}' {_NOT_ALLOWED}", ITEM)
                 when = each.when & each.only_name & ~allowed
                 yield Refusal(each.argument, when, why, _listed(each.kind, patterns), each=each.items)
@@ -142,24 +142,9 @@ def _listed(kind: str, patterns: Iterable[str]) -> str:
     return ", ".join(f"{kind}={pattern}" for pattern in patterns)
 
 
-def _regular(pattern: str) -> str:
-    """The pattern of a file name as a regular expression within RE2's syntax, which `fnmatch.translate` exceeds."""
-    found = ""
-    for part in re.split(r"(\*|\?|\[!?\]?[^\]]*\])", pattern):
-        if part in ("*", "?"):
-            found += "(?s:.*)" if part == "*" else "(?s:.)"
-        elif part.startswith("[") and part.endswith("]"):
-            negated = part.startswith("[!")
-            characters = re.sub(r"([][^\\])", r"\\\1", part[2:-1] if negated else part[1:-1])
-            found += f"[{'^' if negated else ''}{characters}]"
-        else:
-            found += re.escape(part)
-    return found
-
-
 def _matches(pattern: str, named: Named) -> bool:
     if not pattern.startswith(_BY_TAG):
-        return any(fnmatchcase(name, pattern) for name in named.names)
+        return any(is_whole(glob(pattern), name) for name in named.names)
     key, equals, value = pattern.removeprefix(_BY_TAG).partition("=")
     present = named.tags.get(key)
-    return present is not None and (not equals or fnmatchcase(present, value))
+    return present is not None and (not equals or is_whole(glob(value), present))

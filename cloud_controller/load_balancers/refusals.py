@@ -11,10 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cloud_controller.cloud_errors import InvalidConfiguration
-from cloud_controller.load_balancers.terms import Asked, Saying, Term, say
+from cloud_controller.load_balancers.terms import PORTS, Asked, Saying, Term, say
 
 if TYPE_CHECKING:
     from cloud_controller.load_balancers.catalogue import Catalogue, Settings
+
+
+MOST_PORTS = 250
+"""Of a Service, where the cloud's own limit is a quota that can be raised: a model has a member for each port of each
+node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,12 @@ class Refusal:
         if self.each is None:
             return f"({self.when.cel} ? [{sentence}] : [])"
         return f"{self.each.cel}.filter(item, {self.when.cel}).map(item, {sentence})"
+
+
+def too_many_ports(most: int = MOST_PORTS, source: str = "this controller's bound") -> Refusal:
+    """More ports than a load balancer has room for: a cloud's first rule, because the others look at each port."""
+    count = PORTS.size
+    return Refusal("spec.ports", count.above(most), say("{} ports are too many", count), f"at most {most}: {source}")
 
 
 def refuse(settings: Settings, spec: Mapping[str, Any], rules: Sequence[Refusal] | None = None) -> None:

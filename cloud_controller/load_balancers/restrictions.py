@@ -13,6 +13,8 @@ from cloud_controller.cloud_errors import InvalidConfiguration
 
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 """Kubernetes' own annotation for `spec.loadBalancerSourceRanges`; every cloud honours both."""
+MOST_RANGES = 1000
+"""In either. A cloud whose load balancers have room for fewer has a rule of its own."""
 
 _NOT_IN_WORDS = re.compile("[^a-z0-9]")
 CLIENTS = re.compile(

@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from cloud_controller import patterns
 
 if TYPE_CHECKING:
     from cloud_controller.load_balancers.catalogue import Settings
@@ -24,6 +27,17 @@ class Asked:
     settings: Settings
     spec: Mapping[str, Any]
     item: Any = None
+    _found: dict[Term, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def of_item(self, item: Any) -> Asked:
+        """The same, at another item."""
+        return Asked(self.settings, self.spec, item, self._found)
+
+    def once(self, term: Term) -> Any:
+        """The value of a term that does not depend on the item: found once, however many items ask for it."""
+        if term not in self._found:
+            self._found[term] = term.of(self)
+        return self._found[term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +70,9 @@ class Term:
         return Term(f"({self.cel} == {other.cel})", lambda asked: self.of(asked) == other.of(asked))
 
     def matches(self, pattern: str) -> Term:
-        """Whether the whole text matches this pattern, which must be within RE2's syntax."""
-        compiled = re.compile(pattern, re.ASCII)
+        """Whether the whole text matches this pattern."""
         cel = f"{self.cel}.matches({literal(f'^(?:{pattern})$')})"
-        return Term(cel, lambda asked: compiled.fullmatch(self.of(asked)) is not None)
+        return Term(cel, lambda asked: patterns.is_whole(pattern, self.of(asked)))
 
     def only_of(self, categories: str, others: str) -> Term:
         """Whether it has only characters of these Unicode categories (`L`: letters, `N`: digits) and these others."""
@@ -67,9 +80,15 @@ class Term:
         cel = f"{self.cel}.matches({literal(f'^[{classes}]*$')})"
         return Term(cel, lambda a: all(unicodedata.category(c)[0] in categories or c in others for c in self.of(a)))
 
+    @property
+    def once(self) -> Term:
+        """The same, where it does not depend on the item of another list."""
+        return Term(self.cel, lambda asked: asked.once(self))
+
     def within(self, items: Term) -> Term:
-        """Whether the list has it."""
-        return Term(f"({self.cel} in {items.cel})", lambda asked: self.of(asked) in items.of(asked))
+        """Whether the list has it, which does not depend on the item of another."""
+        every = Term(items.cel, lambda asked: frozenset(items.of(asked)))
+        return Term(f"({self.cel} in {items.cel})", lambda asked: self.of(asked) in asked.once(every))
 
     @property
     def lower(self) -> Term:
@@ -124,11 +143,16 @@ class Term:
     def repeated(self) -> Term:
         """The list's items that it has several times."""
         cel = f"{self.cel}.filter(item, {self.cel}.indexOf(item) != {self.cel}.lastIndexOf(item))"
-        return Term(cel, lambda asked: [each for each in self.of(asked) if list(self.of(asked)).count(each) > 1])
+
+        def found(asked: Asked) -> list[Any]:
+            counts = Counter(items := self.of(asked))
+            return [each for each in items if counts[each] > 1]
+
+        return Term(cel, found)
 
     def each(self, asked: Asked) -> Iterator[Asked]:
         """What the Service asks for, with each of the list's items."""
-        return (Asked(asked.settings, asked.spec, item) for item in self.of(asked))
+        return (asked.of_item(item) for item in self.of(asked))
 
 
 @dataclass(frozen=True, slots=True)

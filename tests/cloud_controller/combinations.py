@@ -177,11 +177,6 @@ PAIRS: tuple[tuple[Asked, Asked], ...] = (
     pair(NLB, {"zone_maps": f"{ZONE}:10.0.0.256"}, {"zone_maps": f"{ZONE}:10.0.0.255"}),
     pair(
         NLB,
-        {"zone_maps": ",".join(f"cn-{each}:vsw-{each}" for each in range(11))},
-        {"zone_maps": ",".join(f"cn-{each}:vsw-{each}" for each in range(10))},
-    ),
-    pair(
-        NLB,
         {"bandwidth_package_id": "cbwp-1", "address_type": "intranet"},
         {
             "bandwidth_package_id": "cbwp-1",
@@ -497,6 +492,39 @@ PAIRS = (
     by_spec(OPENSTACK, _LB_ID, {"loadBalancerIP": "203.0.113.9"}, {}),
 )
 
+
+def many(count: int, *protocols: str) -> tuple[Mapping[str, Any], ...]:
+    """So many ports; of each number one for each protocol."""
+    of = protocols or ("TCP",)
+    return tuple(
+        {"name": f"{protocol.lower()}-{1000 + each}", "protocol": protocol, "port": 1000 + each}
+        for each in range(count // len(of))
+        for protocol in of
+    )
+
+
+def _many_ranges(count: int, *more: str) -> Any:
+    return {"loadBalancerSourceRanges": [*(f"10.{each // 250}.{each % 250}.0/24" for each in range(count)), *more]}
+
+
+# More of something than a load balancer has room for, which is refused before anything looks at each.
+BOUNDS: tuple[tuple[Asked, Asked], ...] = (
+    *((Asked(kind, {}, many(251)), Asked(kind, {}, many(250))) for kind in (MYCLOUD, AWS, CLB, NLB, OPENSTACK)),
+    (Asked(AWS, _NLB, many(51)), Asked(AWS, {**_NLB, "nlb_target_type": "ip"}, many(100, "TCP", "UDP"))),
+    (Asked(AWS, _NLB, many(102, "TCP", "UDP")), Asked(AWS, _NLB, many(50, "UDP"))),
+    *(by_spec(kind, {}, _many_ranges(1001), _many_ranges(1000)) for kind in (MYCLOUD, AWS, OPENSTACK)),
+    by_spec(CLB, {}, _many_ranges(1000, "0.0.0.0/0"), _many_ranges(999, "0.0.0.0/0")),
+    by_spec(NLB, {}, _many_ranges(1001), _many_ranges(190)),
+    *(
+        pair(
+            AWS,
+            {**_NLB, **{f"{family}{1000 + each}": "a=b" for each in range(101)}},
+            {**_NLB, **{f"{family}{1000 + each}": "a=b" for each in range(100)}},
+        )
+        for family in ("target_group_attributes_of_port.", "listener_attributes.TCP-")
+    ),
+)
+
 # What an API server without IPv6 refuses by itself.
 ONLY_WITH_IPV6: tuple[tuple[Asked, Asked], ...] = (
     by_spec(MYCLOUD, {}, IPV6, {}),
@@ -520,14 +548,19 @@ _BUILDERS: Mapping[str, tuple[Any, Any]] = {
 }
 
 
+def builder_of(kind: Catalogue) -> tuple[Any, Any]:
+    """The kind's builder, and what its builds need to know of the cloud."""
+    return _BUILDERS[kind.cloud]
+
+
 def claims(kind: Catalogue, service: Any) -> bool:
     """Whether the cloud's controller serves this Service."""
-    return bool(_BUILDERS[kind.cloud][0].claims(service))
+    return bool(builder_of(kind)[0].claims(service))
 
 
 def build(kind: Catalogue, service: Any) -> str | None:
     """What the cloud's build says against this Service, stored by an API server."""
-    builder, facts = _BUILDERS[kind.cloud]
+    builder, facts = builder_of(kind)
     try:
         builder.build(service, Backends(), facts)
     except InvalidConfiguration as error:

@@ -10,7 +10,7 @@ import pytest
 from cloud_controller import clouds
 from cloud_controller.cloud import InvalidConfiguration
 from cloud_controller.load_balancers.refusals import refuse
-from tests.cloud_controller.combinations import ONLY_WITH_IPV6, PAIRS, Asked
+from tests.cloud_controller.combinations import BOUNDS, ONLY_WITH_IPV6, PAIRS, Asked
 
 
 def as_stored(asked: Asked) -> Any:
@@ -31,7 +31,7 @@ def refused(asked: Asked) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(("wrong", "right"), [*PAIRS, *ONLY_WITH_IPV6])
+@pytest.mark.parametrize(("wrong", "right"), [*PAIRS, *ONLY_WITH_IPV6, *BOUNDS])
 def test_a_combination_is_refused_and_not_its_neighbour(wrong: Asked, right: Asked) -> None:
     assert refused(wrong) is not None
     assert refused(right) is None
@@ -41,7 +41,7 @@ def test_the_table_has_a_service_for_every_rule() -> None:
     catalogues = [each.catalogue for each in clouds.descriptors()]
     kinds = [kind for catalogue in catalogues for kind in catalogue.kinds or (catalogue,)]
     unused = [rule for kind in kinds for rule in kind.refusals]
-    for wrong, _ in (*PAIRS, *ONLY_WITH_IPV6):
+    for wrong, _ in (*PAIRS, *ONLY_WITH_IPV6, *BOUNDS):
         for rule in wrong.kind.refusals:
             try:
                 refuse(wrong.kind.parse(wrong.annotations), as_stored(wrong), [rule])

@@ -11,6 +11,7 @@ import pytest
 
 from cloud_controller import clouds, service_admission
 from cloud_controller.cloud import InvalidConfiguration
+from cloud_controller.clouds.aws.refusals import MOST_LISTENERS
 from cloud_controller.kube import NAMESPACES, SERVICES, ApiError, Kube, Object, PatchType
 from cloud_controller.load_balancers import restrictions
 from cloud_controller.load_balancers.annotation import Annotation
@@ -25,6 +26,7 @@ from policy.rules import Stack
 from policy.subjects import Subject
 from tests.cloud_controller.combinations import (
     AWS,
+    BOUNDS,
     CERTIFICATE,
     CLB,
     EVERYBODY,
@@ -116,6 +118,8 @@ def admission(request: pytest.FixtureRequest, with_policies: Callable[..., Clust
 def texts(entry: Annotation) -> list[str]:
     """Texts for an annotation: what is allowed, what is just outside, and what nobody would write on purpose."""
     found = ["", " ", "x", "true", "TRUE", "0", "-1", "1.5", "on", ",", "a,b", "ein Text", "x" * 300, "a\nb", "'\"\\"]
+    found += [",".join(["a=b"] * (entry.most + more)) for more in (0, 1)] if entry.type is tuple else []
+    found += ["~" + "(.*)" * 30 + "Z"]  # of a pattern
     found += [*entry.allowed, *(word.upper() for word in entry.allowed), *entry.refused, *entry.harmless]
     found += [
         str(number + more) for number in (entry.minimum, entry.maximum) if number is not None for more in (-1, 0, 1)
@@ -255,7 +259,7 @@ def test_wrong_services_are_refused_here_and_in_programs_and_right_ones_admitted
     differences, wrongs, rights = [], 0, 0
     for kind in admission.kinds:
         for asked in (
-            *(each for both in PAIRS for each in both if each.kind is kind),
+            *(each for both in (*PAIRS, *BOUNDS) for each in both if each.kind is kind),
             *some(kind, AT_RANDOM[kind.cloud] // len(admission.kinds)),
         ):
             service = stored(admission.kube, asked.service())
@@ -505,7 +509,7 @@ def test_a_namespace_chooses_its_mode(kube: Kube, mode: Admission) -> None:
 
 def test_a_service_with_many_ports_and_words_is_judged_within_the_api_servers_limits(admission: Cluster) -> None:
     for kind in admission.kinds:
-        numbers = range(1000, 1000 + MANY)
+        numbers = range(1000, 1000 + (MOST_LISTENERS if kind is AWS else MANY))
         ports = tuple({"name": f"p{number}", "protocol": "TCP", "port": number} for number in numbers)
         of_kind = {
             "CLB": {"protocol_port": ",".join(f"http:{number}" for number in numbers)},

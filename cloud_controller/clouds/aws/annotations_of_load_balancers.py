@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, BOTH, CLASSES, CLASSIC, NETWORK, entry
 from cloud_controller.load_balancers.annotation import ADDRESS, OWN_NAME, SELECTS, TAGS
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 _ALB = "Application Load Balancers are for Ingresses (class alb of the AWS Load Balancer Controller), not for Services"
 
@@ -169,6 +169,7 @@ LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="ingress_rules",
         type=tuple,
+        most=MOST_RANGES,
         default_note="all clients",
         example="10.0.0.0/8,192.0.2.0/24",
         description="The CIDRs of the clients that may connect. `spec.loadBalancerSourceRanges` takes precedence.",

@@ -67,14 +67,34 @@ def values_of_port(key: str) -> Term:
     return values_of(_words(TARGETS_OF_PORT), key).where(~ITEM.is_(""))
 
 
-_TCP = Term(f"'TCP:' + {PORT_NUMBER.cel}", lambda asked: f"TCP:{PORT_NUMBER.of(asked)}")
-_SERVES_BOTH = SERVES_UDP_TOO & _TCP.within(PORT_KEYS)
+TCP_KEY = Term(f"'TCP:' + {PORT_NUMBER.cel}", lambda asked: f"TCP:{PORT_NUMBER.of(asked)}")
+_SERVES_BOTH = SERVES_UDP_TOO & TCP_KEY.within(PORT_KEYS)
 _LISTENER = Term(
     f"({TLS.cel} ? 'TLS-' : {_SERVES_BOTH.cel} ? 'TCP_UDP-' : {PROTOCOL.cel} + '-') + {PORT_NUMBER.cel}",
     lambda a: f"{'TLS' if TLS.of(a) else 'TCP_UDP' if _SERVES_BOTH.of(a) else PROTOCOL.of(a)}-{PORT_NUMBER.of(a)}",
 )
 _OF_LISTENERS = PORTS.map(_name(_LISTENER, "listener_attributes"))
 _OF_TARGETS = PORTS.map(TARGETS_OF_PORT)
+MOST_OF_A_FAMILY = 100
+"""Annotations: more than any load balancer has listeners."""
+
+
+def _too_many(stem: str) -> Refusal:
+    prefix = _name(Term("''", lambda _: ""), stem)
+    count = Term(
+        f"variables.given.filter(n, n.startsWith({prefix.cel})).size()",
+        lambda asked: len(asked.settings.members(_ARGUMENTS[stem])),
+    )
+    why = say("{} annotations are too many", count)
+    return Refusal(say(f"{field(stem)}.…"), count.above(MOST_OF_A_FAMILY), why, f"at most {MOST_OF_A_FAMILY}")
+
+
+_ARGUMENTS = {
+    "target_group_attributes": "target_group_attributes_of_port",
+    "listener_attributes": "listener_attributes",
+}
+"""Of the families, by the name that they share."""
+TOO_MANY_ATTRIBUTES = tuple(map(_too_many, _ARGUMENTS))
 
 
 def _table(rules: Mapping[str, Rule]) -> Term:

@@ -24,6 +24,7 @@ from cloud_controller.clouds.aws.build_network_targets import (
     target_attributes,
 )
 from cloud_controller.clouds.aws.names import pool_name
+from cloud_controller.clouds.aws.refusals import MOST_LISTENERS
 from cloud_controller.clouds.aws.request import Port, Request, field, kind_of
 from cloud_controller.clouds.common.service_spec import ignored_affinity_timeout
 from cloud_controller.load_balancers.backends import Backends, Member, ready_endpoints
@@ -121,7 +122,8 @@ def members(service: Object, backends: Backends) -> dict[tuple[str, int], tuple[
 
 def pod_addresses(service: Object, slices: Sequence[Object]) -> set[str]:
     """The addresses of the Service's ready pods."""
-    family, ports = _pods_family(service), [front.ports[0] for front in fronts(service)]
+    # A Service with more is refused.
+    family, ports = _pods_family(service), [front.ports[0] for front in fronts(service)[:MOST_LISTENERS]]
     return {address for port in ports for address, _, _ in ready_endpoints(slices, port, family)}
 
 

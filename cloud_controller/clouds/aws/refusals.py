@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from cloud_controller.clouds.aws import attributes as aws
 from cloud_controller.clouds.aws.annotation_entries import AWS_LBC_CLASS, CLASSES, PREFIX
-from cloud_controller.clouds.aws.attribute_refusals import ATTRIBUTES_SHARED, OF_ATTRIBUTES, not_pairs, values_of
+from cloud_controller.clouds.aws.attribute_refusals import (
+    ATTRIBUTES_SHARED,
+    OF_ATTRIBUTES,
+    TCP_KEY,
+    TOO_MANY_ATTRIBUTES,
+    not_pairs,
+    values_of,
+)
 from cloud_controller.clouds.aws.port_terms import CERTIFICATES, SERVES_UDP_TOO, TLS, field
 from cloud_controller.clouds.aws.target_refusals import OF_TARGETS
 from cloud_controller.clouds.common.refusals import (
@@ -15,16 +22,18 @@ from cloud_controller.clouds.common.refusals import (
     only_ipv4,
     only_ipv6_ranges,
     refused_ranges,
+    too_many_ranges,
     unserved_protocol,
 )
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
-from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.refusals import Refusal, too_many_ports
 from cloud_controller.load_balancers.terms import (
     FIRST_FAMILY,
     INDEX,
     ITEM,
     PORT,
+    PORT_KEYS,
     PORTS,
     PROTOCOL,
     Term,
@@ -374,7 +383,21 @@ _OF_NETWORK_KIND = (
     ),
 )
 
+MOST_LISTENERS = 50
+"""Of a network load balancer, which AWS does not raise; a classic one's 100 are an adjustable quota."""
+_LISTENERS = PORTS.where(~(PROTOCOL.is_("UDP") & TCP_KEY.within(PORT_KEYS)))
+
 REFUSALS = (
+    too_many_ports().only(~NETWORK),
+    Refusal(
+        "spec.ports",
+        # The listeners are counted only of so many ports as they could have.
+        NETWORK & (PORTS.size.above(2 * MOST_LISTENERS) | _LISTENERS.size.above(MOST_LISTENERS)),
+        say("{} ports are too many", PORTS.size),
+        f"at most {MOST_LISTENERS} listeners, as AWS allows a load balancer; TCP and UDP of a port share one",
+    ),
+    *TOO_MANY_ATTRIBUTES,
+    too_many_ranges(),
     *_OF_BOTH,
     *(each.only(~NETWORK) for each in _CLASSIC),
     *(each.only(NETWORK) for each in (*_OF_NETWORK_KIND, *OF_ATTRIBUTES, *OF_TARGETS)),

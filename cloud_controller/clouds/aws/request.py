@@ -62,7 +62,7 @@ class Request:
 
     def ignored(self, argument: str, reason: str) -> Iterator[Ignored]:
         """The annotation, or all members of its family, as ignored for this reason, if set."""
-        members = (f"{argument}.{suffix}" for suffix in self.settings.members(argument))
+        members = (f"{argument}.{suffix}" for suffix in self.settings.members(argument) if "." not in argument)
         for each in (argument, *members):
             if each in self.settings.given:
                 yield Ignored(field(each), self.settings.given[each], reason)

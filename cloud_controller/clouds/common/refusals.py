@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from cloud_controller.clouds.common.source_ranges import no_client
 from cloud_controller.load_balancers import terms
 from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.restrictions import MOST_RANGES
 from cloud_controller.load_balancers.terms import Saying, Term, say
 
 SERVED = ("TCP", "UDP")
@@ -64,6 +65,12 @@ RANGES = Term(
     lambda asked: asked.spec.get("loadBalancerSourceRanges") or _ANNOTATED.of(asked),
 )
 """The source ranges as written: those of the spec, otherwise those of the annotation."""
+
+
+def too_many_ranges() -> Refusal:
+    """More source ranges in the spec than load balancers are for; of the annotation, its entry's `most` says so."""
+    why = say("{} ranges are too many", RANGES.size)
+    return Refusal("spec.loadBalancerSourceRanges", RANGES.size.above(MOST_RANGES), why, f"at most {MOST_RANGES:,}")
 
 
 def refused_ranges(when: Term, why: str | Saying, allowed: str) -> Iterator[Refusal]:

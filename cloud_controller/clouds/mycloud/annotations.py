@@ -6,7 +6,7 @@ from cloud_controller.clouds.mycloud.refusals import PREFIX as PREFIX
 from cloud_controller.clouds.mycloud.refusals import REFUSALS
 from cloud_controller.load_balancers.annotation import SELECTS, SHARED, VALUE
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 INGRESS_NODE = "mycloud.io/ingress-node"
 """Annotation of a node ("true"): load balancers send their traffic to such nodes alone. Machines carry it as a tag."""
@@ -189,6 +189,7 @@ CATALOGUE = Catalogue(
             argument="load_balancer_source_ranges",
             sets="source_ranges",
             type=tuple,
+            most=MOST_RANGES,
             default_note="all clients",
             example="10.0.0.0/8,192.0.2.0/24",
             description="The CIDRs of the clients that may connect. `spec.loadBalancerSourceRanges` takes precedence.",

@@ -233,8 +233,7 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
     # A UDP port answers only in its pods' own protocol, which no health check speaks. With traffic policy Local, kube-
     # proxy answers whether the node has ready pods; explicit settings take precedence. Beside TCP ports, the check's
     # protocol is meant for them: on a UDP port's number nothing may answer it, and every backend would be unhealthy.
-    only_udp = all(port["protocol"] == "UDP" for port in spec.get("ports") or [])
-    meant = proxy or given or (only_udp and "health_check_protocol" in settings.given)
+    meant = proxy or given or ("health_check_protocol" in settings.given and _only_udp(spec))
     usual = "HTTP" if proxy else "TCP" if protocol == "TCP" or given else "NONE"
     chosen = str(settings.given.get("health_check_protocol", usual))
     interval, timeout = settings.integer("health_check_interval"), settings.integer("health_check_timeout")
@@ -247,6 +246,10 @@ def _health_check(protocol: str, spec: dict[str, Any], settings: Settings) -> He
         healthy_threshold=settings.integer("health_check_healthy_threshold"),
         unhealthy_threshold=settings.integer("health_check_unhealthy_threshold"),
     )
+
+
+def _only_udp(spec: dict[str, Any]) -> bool:
+    return all(port["protocol"] == "UDP" for port in spec.get("ports") or [])
 
 
 # --------------------------------------------------------------------------------------------------------- ignored

@@ -8,15 +8,18 @@ from cloud_controller.clouds.common.refusals import (
     only_ipv4,
     only_ipv6_ranges,
     refused_ranges,
+    too_many_ranges,
     unserved_protocol,
 )
-from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.refusals import Refusal, too_many_ports
 from cloud_controller.load_balancers.terms import given, number, say, text
 
 PREFIX = "service.beta.kubernetes.io/dlb-"
 _TIMEOUT, _INTERVAL = number("health_check_timeout"), number("health_check_interval")
 
 REFUSALS = (
+    too_many_ports(),
+    too_many_ranges(),
     *only_ipv4("mycloud's load balancers have only IPv4 addresses"),
     unserved_protocol(*SERVED),
     missing_node_port(f"annotation {PREFIX}backend-type: pod-ip").only(~text("backend_type").is_("pod-ip")),

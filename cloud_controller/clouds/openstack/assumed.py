@@ -10,7 +10,7 @@ from cloud_controller.clouds.descriptor import Assumed
 from cloud_controller.clouds.openstack.octavia.annotations import CATALOGUE
 from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
-from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology, matches
+from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology, name_pattern
 from cloud_controller.load_balancers.facts import Fact
 from cloud_controller.load_balancers.model import Object
 
@@ -26,7 +26,7 @@ class _Everything(Topology):
     def candidates(self, network_id: str, wanted: str, field: str) -> list[Subnet]:
         kind, _, value = wanted.partition(":")
         if kind == "name":
-            matches(value, "", field)  # Raises InvalidConfiguration for what is no pattern.
+            name_pattern(value, field)  # Raises InvalidConfiguration for what is no pattern.
         return [Subnet("subnet-assumed", "assumed", network_id, "203.0.113.0/24")]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cloud_controller.controllers.service.plan import allowed, owner_of
-from cloud_controller.controllers.service.rules import Rules
+from cloud_controller.controllers.service.rules import Rules, members_of
 from cloud_controller.controllers.service.status import is_published
 from cloud_controller.load_balancers.backends import Backends, Member
 from cloud_controller.load_balancers.facts import Facts
@@ -104,7 +104,7 @@ def view_of(
     return ServiceView(
         name=owner.name,
         by_pod=by_pod,
-        wanted=builder.members(service, usable),
+        wanted=members_of(service, usable, builder, serving),
         registered=tuple(registered),
         serves=bool(serving),
         endpoints=frozenset(_pod_uids(backends.slices)),

@@ -30,6 +30,7 @@ from cloud_controller.controllers.service.rules import (
     catalogue_of,
     finalizers,
     lacks_controller,
+    members_of,
     preserves,
     reused_id,
     wants_load_balancer,
@@ -553,7 +554,7 @@ def _followed(
 ) -> list[Action]:
     """What a Service with a fault still gets: its existing listeners stay, and their members are updated."""
     try:
-        wanted = builder.members(service, backends)
+        wanted = members_of(service, backends, builder, observed)
     except InvalidConfiguration:
         return []
     added: list[Action] = []

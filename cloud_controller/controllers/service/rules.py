@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -11,12 +11,13 @@ from cloud_controller.cloud import InvalidConfiguration, NodeAddress
 from cloud_controller.controllers import nodes as view
 from cloud_controller.controllers.service.address_changes import AddressChanges
 from cloud_controller.kube import name
-from cloud_controller.load_balancers.backends import Backends, NodeBackend
+from cloud_controller.load_balancers.backends import Backends, Member, NodeBackend
 from cloud_controller.load_balancers.catalogue import Catalogue
-from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object
+from cloud_controller.load_balancers.model import LoadBalancerBuilder, Object, ObservedLoadBalancer
 from cloud_controller.load_balancers.nameable import Nameable
 from cloud_controller.load_balancers.pods import Address, PodNetwork, parsed_address
 from cloud_controller.load_balancers.readiness_gates import ReadinessGates
+from cloud_controller.load_balancers.refusals import MOST_PORTS
 from cloud_controller.load_balancers.sharing import SHARE, Sharing
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -228,6 +229,21 @@ def backends_of(nodes: Iterable[Object], builder: LoadBalancerBuilder, rules: Ru
     pods = PodNetwork(rules.pod_ranges, {name(node): view.pod_cidrs(node) for node in nodes}, own)
     eligible, left_out = (tuple(each[name] for name in sorted(each)) for each in (found, excluded))
     return Backends(eligible, pods=pods, excluded=left_out)
+
+
+def members_of(
+    service: Object, backends: Backends, builder: LoadBalancerBuilder, observed: Sequence[ObservedLoadBalancer]
+) -> Mapping[tuple[str, int], tuple[Member, ...]]:
+    """The members of the Service's listeners, even if other settings are invalid. Raises InvalidConfiguration.
+
+    If it has more ports than any cloud serves, only of the ports that have a listener.
+    """
+    spec = service["spec"]
+    if len(spec.get("ports") or ()) > MOST_PORTS:
+        numbers = {listener.port for lb in observed for listener in lb.model.listeners}
+        served = [port for port in spec["ports"] if port["port"] in numbers]
+        service = {**service, "spec": {**spec, "ports": served}}
+    return builder.members(service, backends)
 
 
 def _backend(node: Object, builder: LoadBalancerBuilder) -> NodeBackend | None:

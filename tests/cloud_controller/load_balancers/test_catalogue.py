@@ -195,6 +195,14 @@ def test_a_list_of_only_commas_is_an_error_not_an_empty_list() -> None:
         names.parse({f"{PREFIX}limit": ", ,"})
 
 
+def test_a_list_of_too_many_words_is_refused_with_their_number_and_the_bound() -> None:
+    names = catalogue(entry(type=tuple, most=3))
+
+    assert names.parse({f"{PREFIX}limit": "a,b,c"}).given == {"limit": ("a", "b", "c")}
+    with pytest.raises(InvalidConfiguration, match=r"limit: 4 words are too many \(allowed: at most 3 comma-separated"):
+        names.parse({f"{PREFIX}limit": "a,b,c,d"})
+
+
 def test_typed_arguments_become_the_annotations_that_parse_to_them() -> None:
     wide = catalogue(
         entry("limit", minimum=1), entry("safe", type=bool), entry("names", type=tuple), entry("mode", type=str)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.clb.annotation_entries import EVERY, HTTP, HTTPS, LISTED, TCP, TCP_UDP, entry
 from cloud_controller.load_balancers.annotation import SELECTS, VALUE
+from cloud_controller.load_balancers.refusals import MOST_PORTS
 
 LISTENERS = (
     entry(
@@ -17,6 +18,7 @@ LISTENERS = (
         default_note="the protocol of the Service's port",
         example="https:443,http:80",
         names_nothing=SELECTS,
+        most=MOST_PORTS,
     ),
     entry(
         "forward-port",
@@ -28,6 +30,7 @@ LISTENERS = (
         default_note="none",
         example="80:443",
         names_nothing=SELECTS,
+        most=MOST_PORTS,
     ),
     entry(
         "cert-id",

@@ -6,7 +6,7 @@ from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, ON
 from cloud_controller.clouds.alicloud.clb.annotation_entries import LISTED, SEED, entry
 from cloud_controller.load_balancers.annotation import ADDRESS, OFFERED, OWN_NAME, SELECTS, SHARED, TAGS
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 _ZONE = {
     "form": "the ID of a zone, such as cn-hangzhou-h",
@@ -279,6 +279,7 @@ LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="source_ranges",
         type=tuple,
+        most=MOST_RANGES,
         default_note="all clients",
         example="0.0.0.0/0",
         description="The CIDRs of the clients that may connect. CLB admits clients by access control lists: ranges that"
@@ -327,8 +328,8 @@ BACKENDS = (
         "pool.members",
         "The labels that a node must have to be a backend, as key=value.",
         applies_to=f"{_GROUPS} with nodes",
-        pattern=r"[^,=\s]+=[^,=\s]*(,[^,=\s]+=[^,=\s]*)*",
-        form="comma-separated labels, as key=value",
+        pattern=r"[^,=\s]+=[^,=\s]*(,[^,=\s]+=[^,=\s]*){0,99}",
+        form="at most 100 comma-separated labels, as key=value",
         default_note="all nodes",
         example="pool=edge",
         names_nothing=SELECTS,

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from cloud_controller.clouds.alicloud.annotation_entries import BACKEND_TYPE, RESERVED_TAGS
-from cloud_controller.clouds.common.refusals import RANGES, SERVED, missing_node_port, refused_ranges, unserved_protocol
+from cloud_controller.clouds.common.refusals import (
+    RANGES,
+    SERVED,
+    missing_node_port,
+    refused_ranges,
+    too_many_ranges,
+    unserved_protocol,
+)
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
-from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.refusals import Refusal, too_many_ports
 from cloud_controller.load_balancers.terms import (
     ALWAYS,
     ITEM,
@@ -40,7 +47,7 @@ _SERVED = Term(
     lambda asked: [f"{port['port']}/{port['protocol']}" for port in asked.spec.get("ports") or []],
 )
 # The ports of listeners, as texts:
-_HTTP, _HTTPS = (_PROTOCOLS.where(_NAME.is_(name)).map(part(1)) for name in ("http", "https"))
+_HTTP, _HTTPS = (_PROTOCOLS.where(_NAME.is_(name)).map(part(1)).once for name in ("http", "https"))
 _BY_COOKIES = _HTTP.where(~ITEM.within(_FORWARDS.map(part(0)))).any | _HTTPS.any
 """Whether a listener of HTTP or HTTPS sends to backends: one that redirects does not."""
 
@@ -188,6 +195,8 @@ _OF_LISTENERS = (
 )
 
 REFUSALS = (
+    too_many_ports(),
+    too_many_ranges(),
     *OF_BACKENDS,
     *refused_ranges(
         ~RANGES.where(ITEM.matches(r"\s*\S+/0\s*")).any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.nlb.annotation_entries import LISTED, entry
 from cloud_controller.load_balancers.annotation import SELECTS
+from cloud_controller.load_balancers.refusals import MOST_PORTS
 
 _EVERY = "every listener"
 _TLS = "every TCPSSL listener"
@@ -21,6 +22,7 @@ LISTENERS = (
         default_note="the protocol of the Service's port",
         example="tcpssl:443,tcp:80",
         names_nothing=SELECTS,
+        most=MOST_PORTS,
     ),
     entry(
         "listener-port-range",
@@ -33,6 +35,7 @@ LISTENERS = (
         example="1000-2000:80",
         source=LISTED,
         names_nothing=SELECTS,
+        most=MOST_PORTS,
     ),
     entry(
         "cps",

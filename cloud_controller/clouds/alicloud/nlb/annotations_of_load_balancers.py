@@ -7,7 +7,7 @@ from cloud_controller.clouds.alicloud.annotation_entries import ON_OFF
 from cloud_controller.clouds.alicloud.nlb.annotation_entries import API, LISTED, SEED, entry
 from cloud_controller.load_balancers.annotation import OWN_NAME, SELECTS, SHARED, TAGS
 from cloud_controller.load_balancers.catalogue import Annotation, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 LOAD_BALANCERS = (
     entry(
@@ -22,6 +22,7 @@ LOAD_BALANCERS = (
         example="cn-hangzhou-k:vsw-0a1,cn-hangzhou-h:vsw-0b2:192.168.0.20:eip-0c3",
         exclusive=("eip", "private_ipv4"),
         moves=("zones", "eip", "private_ipv4"),
+        most=10,
     ),
     entry(
         "address-type",
@@ -172,6 +173,7 @@ LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="source_ranges",
         type=tuple,
+        most=MOST_RANGES,
         default_note="all clients",
         example="10.0.0.0/8,192.0.2.0/24",
         description="The CIDRs of the clients that may connect. `spec.loadBalancerSourceRanges` takes precedence. The"

@@ -12,11 +12,12 @@ from cloud_controller.clouds.common.refusals import (
     missing_node_port,
     only_ipv6_ranges,
     refused_ranges,
+    too_many_ranges,
     unserved_protocol,
 )
 from cloud_controller.clouds.common.tags import TagRules
 from cloud_controller.load_balancers.nameable import Naming
-from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.refusals import Refusal, too_many_ports
 from cloud_controller.load_balancers.terms import (
     FIRST_FAMILY,
     ITEM,
@@ -81,17 +82,19 @@ def _numbers(word: str) -> list[int]:
 
 def _taken(asked: Asked) -> list[str]:
     first, last, number = _numbers(asked.item)
-    ranged = {port: (low, high) for low, high, port in map(_numbers, _WELL_FORMED.of(asked))}
+    ranged, keys = asked.once(_BY_PORT), asked.once(PORT_KEYS)
+    transports = {each for each in ("TCP", "UDP") if f"{each}:{number}" in keys}
     found = []
     for port in PORTS.of(asked):
         low, high = ranged.get(port["port"], (port["port"], port["port"]))
-        same_transport = f"{port['protocol']}:{number}" in PORT_KEYS.of(asked)
-        if same_transport and port["port"] != number and low <= last and first <= high:
+        if port["protocol"] in transports and port["port"] != number and low <= last and first <= high:
             found.append(str(port["port"]))
     return found
 
 
-_WELL_FORMED = _RANGES.where(ITEM.matches(_RANGE))
+_WELL_FORMED = _RANGES.where(ITEM.matches(_RANGE)).once
+_BY_PORT = Term("", lambda asked: {port: (low, high) for low, high, port in map(_numbers, _WELL_FORMED.of(asked))})
+"""The bounds of the ranges, by the Service's port; in CEL, `_BOUNDS` finds those of one."""
 _OTHERS = "object.spec.ports.filter(p, p.port != r[2] && (p.protocol + ':' + string(r[2])) in variables.port_keys)"
 _BOUNDS = (
     f"{_WELL_FORMED.cel}.filter(w, int(w.split(':')[1].trim()) == p.port)"
@@ -178,7 +181,6 @@ _TAGS = TagRules(
     reserved=RESERVED_TAGS,
 )
 _ZONE_FORM = "ZONE:VSWITCH[:ADDRESS[:EIP]] for each zone, such as cn-hangzhou-k:vsw-0a1"
-_MOST_ZONES = 10
 MOST_RANGES = 190
 """Rules that a security group has room for, besides the two that refuse everybody else."""
 _IPV4_RANGES = RANGES.where(~ITEM.matches(".*:.*"))
@@ -233,12 +235,6 @@ _OF_INSTANCE = (
         say("two vSwitches are in zone {}", ITEM),
         "one vSwitch for each zone",
         each=_ZONES.map(part(0)).repeated,
-    ),
-    Refusal(
-        "zone_maps",
-        _OWN & _ZONES.size.above(_MOST_ZONES),
-        say("{} zones are too many", _ZONES.size),
-        f"at most {_MOST_ZONES}",
     ),
     Refusal(
         "spec.ipFamilies",
@@ -296,7 +292,7 @@ _OF_SERVER_GROUPS = (
     ),
 )
 
-REFUSALS = (*_OF_PORTS, *_OF_INSTANCE, *_OF_SERVER_GROUPS)
+REFUSALS = (too_many_ports(), too_many_ranges(), *_OF_PORTS, *_OF_INSTANCE, *_OF_SERVER_GROUPS)
 
 _PACKAGE, _POLICY = text("bandwidth_package_id"), text("tls_cipher_policy")
 NAMINGS = (

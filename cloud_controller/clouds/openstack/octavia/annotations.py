@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from cloud_controller import patterns
 from cloud_controller.clouds.openstack.octavia.refusals import INTERNAL, NAMINGS, PREFIX, REFUSALS
 from cloud_controller.load_balancers.annotation import OFFERED, OWN_NAME, SELECTS, SHARED
 from cloud_controller.load_balancers.catalogue import Annotation, Catalogue, Mutability
-from cloud_controller.load_balancers.restrictions import SOURCE_RANGES
+from cloud_controller.load_balancers.restrictions import MOST_RANGES, SOURCE_RANGES
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _EXAMPLE = "6f0a1c9e-8a52-4c7b-9e0d-1b2f3a4c5d6e"
@@ -77,8 +78,10 @@ _NETWORKS = (
         sets="floating_subnet",
         default_note=_CONFIG.format("floating-subnet"),
         description="The name of the floating IP's subnet. `*` stands for any text; `~` at the beginning makes it a"
-        " regular expression; `!` negates either. Of several subnets, the first with a free address is used.",
-        form="a name or pattern",
+        " regular expression in RE2's syntax; `!` negates either. Of several subnets, the first with a free address is"
+        " used.",
+        pattern=f".{{1,{patterns.LONGEST}}}",
+        form=f"a name or pattern of at most {patterns.LONGEST} characters",
         example="public-*",
     ),
     _floating(
@@ -88,7 +91,8 @@ _NETWORKS = (
         default_note=_CONFIG.format("floating-subnet-tags"),
         description="The tags that the floating IP's subnet must have. Of several subnets, the first with a free"
         " address is used.",
-        form="tags, separated by commas",
+        pattern=r"[^,\n]+(,[^,\n]*){0,99}",
+        form="at most 100 tags, separated by commas",
         example="gold,ipv4",
     ),
     _floating(
@@ -223,6 +227,7 @@ _LOAD_BALANCERS = (
         argument="load_balancer_source_ranges",
         sets="listener.allowed_cidrs",
         type=tuple,
+        most=MOST_RANGES,
         default_note="all clients",
         example="10.0.0.0/8,192.0.2.0/24",
         description="The CIDRs of the clients that may connect. `spec.loadBalancerSourceRanges` takes precedence.",

@@ -35,6 +35,7 @@ from cloud_controller.load_balancers.model import (
     Required,
     Reuse,
 )
+from cloud_controller.load_balancers.pods import Network
 from cloud_controller.load_balancers.refusals import refuse
 
 HEAVIEST = 256
@@ -92,7 +93,7 @@ class OctaviaBuilder:
         owner = Owner(self.cluster_id, metadata["uid"], metadata["namespace"], metadata["name"])
         reused = settings.text("id")
         members = self.members(service, backends)
-        parts = _Parts(self, spec, settings, owner, reused is not None)
+        parts = _Parts(self, spec, settings, owner, source_ranges(spec, settings), reused is not None)
         ports = spec.get("ports") or []
         pools = tuple(parts.pool(port, members[port["protocol"], port["port"]]) for port in ports)
         by_protocol = [(port["protocol"], pool) for port, pool in zip(ports, pools, strict=True)]
@@ -123,7 +124,8 @@ class OctaviaBuilder:
         spec = service["spec"]
         words = CATALOGUE.value(service["metadata"].get("annotations"), "node_selector")
         selector = words if isinstance(words, tuple) else self.options.node_selector
-        chosen = Backends(tuple(each for each in backends.nodes if _selected(each, selector)), backends.slices)
+        labels = [word.partition("=") for word in selector]
+        chosen = Backends(tuple(each for each in backends.nodes if _selected(each, labels)), backends.slices)
         found = {}
         for port in spec.get("ports") or []:
             if port.get("nodePort"):
@@ -230,15 +232,15 @@ class _Parts:
     spec: Mapping[str, Any]
     settings: Settings
     owner: Owner
+    ranges: Sequence[Network]
     reused: bool
 
     def listener(self, port: Mapping[str, Any]) -> Listener:
         """The listener of a port."""
-        ranges = source_ranges(self.spec, self.settings)
         attributes: dict[str, Value | None] = {
             "protocol": self._protocol(port),
             "connection_limit": self.settings.integer("connection_limit"),
-            "allowed_cidrs": () if EVERYBODY[4] in ranges else tuple(sorted(map(str, ranges))),
+            "allowed_cidrs": () if EVERYBODY[4] in self.ranges else tuple(sorted(map(str, self.ranges))),
             "enabled": True,
             **{name: self.settings.integer(name) for name in _TIMEOUTS},
         }
@@ -310,12 +312,8 @@ def _floating(levels: list[tuple[str, Networks]], facts: Fact[Topology]) -> dict
     return {"floating_network": network, "floating_subnet": ""}
 
 
-def _selected(node: NodeBackend, selector: tuple[str, ...]) -> bool:
-    for word in selector:
-        key, equals, value = word.partition("=")
-        if key not in node.labels or (equals and node.labels[key] != value):
-            return False
-    return True
+def _selected(node: NodeBackend, labels: Sequence[tuple[str, str, str]]) -> bool:
+    return all(key in node.labels and (not equals or node.labels[key] == value) for key, equals, value in labels)
 
 
 def _ignored(service: Object, settings: Settings, options: LoadBalancerOptions) -> Iterator[Ignored]:

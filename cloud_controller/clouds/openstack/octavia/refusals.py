@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cloud_controller.clouds.common.refusals import missing_node_port, only_ipv4, only_ipv6_ranges
+from cloud_controller.clouds.common.refusals import missing_node_port, only_ipv4, only_ipv6_ranges, too_many_ranges
 from cloud_controller.load_balancers.nameable import Naming
-from cloud_controller.load_balancers.refusals import Refusal
+from cloud_controller.load_balancers.refusals import Refusal, too_many_ports
 from cloud_controller.load_balancers.terms import (
     ALWAYS,
     PORTS,
@@ -39,6 +39,8 @@ _OF_WHOLE = (
 )
 
 REFUSALS = (
+    too_many_ports(),
+    too_many_ranges(),
     *only_ipv4("load balancers on OpenStack have no IPv6 addresses yet"),
     missing_node_port(),
     *only_ipv6_ranges(),

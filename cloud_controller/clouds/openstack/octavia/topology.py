@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from ipaddress import ip_address, ip_network
 from typing import Any, Protocol
 
+from cloud_controller import patterns
 from cloud_controller.cloud_errors import InvalidConfiguration
 from cloud_controller.clouds.openstack.octavia.options import Networks
+from cloud_controller.load_balancers.annotation import shown
 
 _MISSED_SECONDS = 15.0
 """The age from which the networks are read again when a node is in no known subnet: its subnet may be new."""
@@ -84,7 +84,8 @@ class Topology:
             tags = {word.strip() for word in value.split(",") if word.strip()}
             found = [each for each in here if tags <= each.tags]
         else:
-            found = [each for each in here if matches(value, each.name, field)]
+            is_meant = name_pattern(value, field)
+            found = [each for each in here if is_meant(each.name)]
         if not found:
             names = ", ".join(f"{each.id} ({each.name})" for each in here)
             raise InvalidConfiguration(field, f"no subnet of network {network_id} has {wanted}", names or "none")
@@ -127,14 +128,12 @@ def choice_of(networks: Networks) -> str:
     return f"tags:{networks.floating_subnet_tags}" if networks.floating_subnet_tags else ""
 
 
-def matches(pattern: str, name: str, field: str) -> bool:
-    """Whether the name is as the pattern says (`public-*`, `~REGEX`, either after `!`). Raises InvalidConfiguration."""
-    negated, pattern = pattern.startswith("!"), pattern.removeprefix("!")
-    if pattern.startswith("~"):
-        try:
-            found = re.search(pattern[1:], name) is not None
-        except re.error as error:
-            raise InvalidConfiguration(field, f"{pattern!r} is not a regular expression: {error}") from None
-    else:
-        found = fnmatchcase(name, pattern)
-    return found != negated
+def name_pattern(pattern: str, field: str) -> Callable[[str], bool]:
+    """Whether a name is as the pattern says (`public-*`, `~REGEX`, either after `!`). Raises InvalidConfiguration."""
+    plain = pattern.removeprefix("!")
+    try:
+        is_like = patterns.of_author(plain.removeprefix("~"), is_glob=not plain.startswith("~"))
+    except patterns.InvalidPattern as error:
+        allowed = f"a name, a pattern with * and ?, or ~ and an RE2 expression of at most {patterns.LONGEST} characters"
+        raise InvalidConfiguration(field, f"{shown(pattern)} is not a valid pattern: {error}", allowed) from None
+    return lambda name: is_like(name) != pattern.startswith("!")

@@ -301,7 +301,7 @@ REFUSED: list[tuple[dict[str, str], dict[str, Any], str]] = [
     ({"zone-maps": "z:vsw-1:300.0.0.1"}, {}, "'300.0.0.1' in 'z:vsw-1:300.0.0.1' is not an IPv4 address"),
     ({"zone-maps": "z:vsw-1:10.0.0.1:eip-1:more"}, {}, "is not a zone with its vSwitch"),
     ({"zone-maps": "z:vsw-1,z:vsw-2"}, {}, "two vSwitches are in zone z"),
-    ({"zone-maps": ",".join(f"z{i}:vsw-{i}" for i in range(11))}, {}, "11 zones are too many"),
+    ({"zone-maps": ",".join(f"z{i}:vsw-{i}" for i in range(11))}, {}, "11 words are too many"),
     ({"zone-maps": "z:vsw-1::eip-1", "address-type": "intranet"}, {}, "eip-1 cannot be used"),
     ({"address-type": "intranet", "bandwidth-package-id": "cbwp-1"}, {}, "no public addresses"),
     ({"security-group-ids": "sg-1"}, {"loadBalancerSourceRanges": ["10.0.0.0/8"]}, "decide which clients"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cloud_controller import patterns
 from cloud_controller.cloud_errors import InvalidConfiguration
+from cloud_controller.clouds.openstack.assumed import assumed
 from cloud_controller.clouds.openstack.octavia.build import OctaviaBuilder
 from cloud_controller.clouds.openstack.octavia.options import LoadBalancerOptions, Networks
 from cloud_controller.clouds.openstack.octavia.topology import Subnet, Topology
@@ -191,10 +195,35 @@ def test_the_floating_subnet_is_chosen_by_id_name_or_tags(annotations: dict[str,
         named(floating_subnet_name="!*"),
         named(floating_subnet_tags="gold,silver"),
         named(floating_subnet_name="~("),
+        named(floating_subnet_name="[b-a]"),
     ],
 )
 def test_a_floating_subnet_that_the_network_does_not_have_is_refused(annotations: dict[str, str]) -> None:
     assert next(iter(annotations)) in refused(service(annotations))
+
+
+@pytest.fixture
+def _never_given_to_re(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails where `re`, which backtracks and holds the interpreter, gets the pattern of a Service's author."""
+    compiled = vars(re)["_compile"]
+
+    def watched(pattern: Any, flags: int) -> Any:
+        assert "(.*)" not in str(pattern) and "ofauthor" not in str(pattern)
+        return compiled(pattern, flags)
+
+    monkeypatch.setattr(re, "_compile", watched)
+
+
+@pytest.mark.usefixtures("_never_given_to_re")
+@pytest.mark.parametrize("pattern", ["~" + "(.*)" * 30 + "Z", "~(a*)*ofauthor", "*a" * 60 + "ofauthor"])
+def test_no_thread_waits_for_the_pattern_of_a_services_author(pattern: str) -> None:
+    asks = service(named(floating_subnet_name=pattern))
+    longest = replace(TOPOLOGY.subnets[1], name="a" * 255)
+    offline = assumed("c-1", asks)
+
+    assert "has name:" in refused(asks, topology=replace(TOPOLOGY, subnets=(longest,)))
+    assert offline.builder.build(asks, Backends(TWO_NODES), offline.facts).model.attributes["floating_subnet"]
+    assert len(pattern) <= patterns.LONGEST
 
 
 def test_a_network_of_an_annotation_overrides_the_subnet_of_the_cloud_config() -> None:
