@@ -8,11 +8,12 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
-from importlib.metadata import PathDistribution, distribution
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+
+from tests import bare_environment
 
 ROOT = Path(__file__).parents[2]
 CONTAINERFILE = ROOT / "image" / "Containerfile"
@@ -59,17 +60,8 @@ def app(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(wheels[0]) as wheel:
         wheel.extractall(directory)
     for package in requirements(ROOT / "image" / "requirements.txt"):
-        for top in top_level(package):
-            (directory / top.name).symlink_to(top)
+        bare_environment.link(distribution(package), directory)
     return directory
-
-
-def top_level(package: str) -> Iterator[Path]:
-    """The files and folders of an installed package in site-packages, its metadata too."""
-    found = distribution(package)
-    names = {file.parts[0] for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}
-    assert isinstance(found, PathDistribution)
-    return (Path(str(found.locate_file(name))) for name in sorted(names))
 
 
 def run(app: Path, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
