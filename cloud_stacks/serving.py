@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pulumi_policy import PolicyProviderResource, PolicyResource, PolicyResourceOptions
+from pulumi_policy import PolicyCustomTimeouts, PolicyProviderResource, PolicyResource, PolicyResourceOptions
 
 from cloud_controller import clouds
 from cloud_controller.load_balancers.catalogue import Catalogue
@@ -48,7 +48,7 @@ def _cloud(service: Resource, serving: Serving, said: Json) -> str | None:
 
 def _subjects(resource: Resource, inputs: Mapping[str, Json]) -> Iterator[Subject]:
     provider = PolicyProviderResource("", {}, resource.provider, "")
-    options = PolicyResourceOptions(False, [], None, [], None, [])
+    options = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [])
     policed = PolicyResource(resource.type, inputs, resource.urn, resource.name, options, provider, None, [], {})
     for made in subjects(resource.type, inputs, resource.name, {}, policed):
         yield made()

@@ -26,7 +26,17 @@ def make(folder: Path, wheels: Path, *wanted: str) -> Path:
     needed = closure(wheels, *wanted)
     for name in needed - ours.keys():
         link(distribution(name), site)
-    install = [BIN / "uv", "pip", "install", "--quiet", "--offline", "--no-config", "--no-deps", "--python", python]
+    install: list[str | Path] = [
+        BIN / "uv",
+        "pip",
+        "install",
+        "--quiet",
+        "--offline",
+        "--no-config",
+        "--no-deps",
+        "--python",
+        python,
+    ]
     subprocess.run([*install, *(ours[name] for name in needed & ours.keys())], check=True, timeout=60)
     return python
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def in_wheel_of_stacks() -> list[Path]:
     return [each for each in files(*listed.split()) if TEMPLATE not in each.parents]
 
 
-CASES = {
+CASES: dict[str, tuple[list[str], Callable[[], list[Path]]]] = {
     "cloud-controller": (["cloud-controller[aws]"], lambda: files("cloud_controller")),
     "cloud-controller-stacks": (["cloud-controller-stacks[pytest]"], in_wheel_of_stacks),
     "pulumi-cloud-controller": (["pulumi-cloud-controller[alicloud,aws,openstack]"], lambda: files("components")),

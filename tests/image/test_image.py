@@ -106,7 +106,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def build(checkout: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [checkout / "tools" / "image", *arguments]
+    command: list[str | Path] = [checkout / "tools" / "image", *arguments]
     path = f"{checkout / 'bin'}:{os.defpath}"
     variables = {"PATH": path, "SOURCE_DATE_EPOCH": EPOCH, **environment}
     return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
